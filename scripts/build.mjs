@@ -1,0 +1,27 @@
+// Bundles the program and its packages into dist/: one entry file and a chunk for each lazily loaded part.
+import { chmod, rm } from 'node:fs/promises';
+import { build } from 'esbuild';
+
+const outdir = new URL('../dist/', import.meta.url).pathname;
+await rm(outdir, { recursive: true, force: true });
+await build({
+  entryPoints: { heat2mqtt: 'src/main.ts' },
+  absWorkingDir: new URL('..', import.meta.url).pathname,
+  outdir,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20.19',
+  minifySyntax: true,
+  legalComments: 'none',
+  chunkNames: 'chunks/[name]-[hash]',
+  // CommonJS packages inside an ES module bundle still call require() for Node's own modules.
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+  },
+  // Optional native helpers of ws: never installed here.
+  external: ['bufferutil', 'utf-8-validate'],
+  logLevel: 'warning',
+});
+await chmod(`${outdir}heat2mqtt.js`, 0o755);

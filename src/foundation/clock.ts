@@ -1,0 +1,35 @@
+// Time as an argument: wall clock, monotonic clock and an interruptible sleep.
+
+export interface Clock {
+  /** Wall-clock time in milliseconds since the Unix epoch. May jump (NTP, a Pi without a clock battery). */
+  now(): number;
+  /** Milliseconds since an arbitrary start. Never jumps, but may stand still while the machine is suspended. */
+  monotonic(): number;
+  /** Resolves after `ms` milliseconds, or at once when `signal` aborts: the caller looks at the signal. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+// Node's timers overflow above 2^31 - 1 ms and would then fire at once.
+const LONGEST_TIMER_MS = 2_147_000_000;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  async sleep(ms, signal) {
+    for (let left = ms; left > 0 && !signal?.aborted; left -= LONGEST_TIMER_MS) {
+      await timer(Math.min(left, LONGEST_TIMER_MS), signal);
+    }
+  },
+};
+
+function timer(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timeout);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timeout = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}

@@ -1,0 +1,18 @@
+// How long to wait before trying again: exponential back-off with jitter, capped, and never shorter than asked for.
+import { Failure } from './failure.ts';
+
+const FIRST_WAIT_MS = { soon: 15_000, later: 60_000, never: 30 * 60_000 } as const;
+export const LONGEST_WAIT_MS = 30 * 60_000;
+
+/**
+ * Milliseconds to wait after the `failures`-th failure in a row (1 = the first).
+ * `random` draws from [0, 1); the result lies within 25 % around the doubled step.
+ * A `Retry-After` of the other side is a floor, even above the cap.
+ */
+export function backOffMs(thrown: unknown, failures: number, random: () => number): number {
+  const first = FIRST_WAIT_MS[thrown instanceof Failure ? thrown.retry : 'later'];
+  const step = Math.min(first * 2 ** Math.min(Math.max(failures - 1, 0), 20), LONGEST_WAIT_MS);
+  const jittered = Math.min(step * (0.75 + random() / 2), LONGEST_WAIT_MS);
+  const askedFor = thrown instanceof Failure ? (thrown.retryAfterMs ?? 0) : 0;
+  return Math.round(Math.max(jittered, askedFor));
+}

@@ -16,9 +16,14 @@ await build({
   minifySyntax: true,
   legalComments: 'none',
   chunkNames: 'chunks/[name]-[hash]',
-  // CommonJS packages inside an ES module bundle still call require() for Node's own modules.
+  // CommonJS packages inside an ES module bundle still ask for these three names.
   banner: {
-    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+    js: [
+      "import { createRequire as __createRequire } from 'node:module';",
+      'const require = __createRequire(import.meta.url);',
+      'const __filename = import.meta.filename;',
+      'const __dirname = import.meta.dirname;',
+    ].join('\n'),
   },
   // Optional native helpers of ws: never installed here.
   external: ['bufferutil', 'utf-8-validate'],

@@ -9,6 +9,16 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** A signal that aborts with a TimeoutError after `ms` on this clock, unless cleared before. */
+export function deadline(clock: Clock, ms: number): { readonly signal: AbortSignal; clear(): void } {
+  const late = new AbortController();
+  const cleared = new AbortController();
+  void clock.sleep(ms, cleared.signal).then(() => {
+    if (!cleared.signal.aborted) late.abort(new DOMException('time ran out', 'TimeoutError'));
+  });
+  return { signal: late.signal, clear: () => cleared.abort() };
+}
+
 // Node's timers overflow above 2^31 - 1 ms and would then fire at once.
 const LONGEST_TIMER_MS = 2_147_000_000;
 

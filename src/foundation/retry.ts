@@ -2,7 +2,9 @@
 import { Failure } from './failure.ts';
 
 const FIRST_WAIT_MS = { soon: 15_000, later: 60_000, never: 30 * 60_000 } as const;
-export const LONGEST_WAIT_MS = 30 * 60_000;
+const LONGEST_WAIT_MS = 30 * 60_000;
+// A typing error of the provider must not silence the bridge for a year.
+const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /**
  * Milliseconds to wait after the `failures`-th failure in a row (1 = the first).
@@ -15,4 +17,12 @@ export function backOffMs(thrown: unknown, failures: number, random: () => numbe
   const jittered = Math.min(step * (0.75 + random() / 2), LONGEST_WAIT_MS);
   const askedFor = thrown instanceof Failure ? (thrown.retryAfterMs ?? 0) : 0;
   return Math.round(Math.max(jittered, askedFor));
+}
+
+/** The waiting time that a response asks for in `Retry-After` (seconds or an HTTP date); `null` = none, or unreadable. */
+export function retryAfterMs(response: Response | null, now: number): number | null {
+  const header = response?.headers.get('retry-after')?.trim();
+  if (!header) return null;
+  const wait = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(wait) ? Math.min(Math.max(0, wait), LONGEST_RETRY_AFTER_MS) : null;
 }

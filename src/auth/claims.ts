@@ -1,0 +1,48 @@
+// Who the access token speaks for: the customer code and site codes, read from its claims.
+import { EXIT, Failure } from '../foundation/failure.ts';
+
+export interface Identity {
+  readonly customerCode: string;
+  readonly siteCodes: readonly string[];
+}
+
+export class ClaimMissing extends Failure {
+  readonly code = 'claim_missing';
+  readonly exitCode = EXIT.provider;
+}
+
+/** The token comes straight from the issuer over TLS and is only read, so its signature is the API's business. */
+export function readIdentity(
+  accessToken: string,
+  claims: { readonly customer_code: string; readonly site_code: string },
+): Identity {
+  const payload = decodePayload(accessToken);
+  const customerCode = payload[claims.customer_code];
+  if (typeof customerCode !== 'string' && typeof customerCode !== 'number') {
+    throw new ClaimMissing(
+      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}.`,
+      {
+        retry: 'later',
+        hint: 'Name the claim that holds the customer code in provider.claims.customer_code.',
+      },
+    );
+  }
+  const sites = payload[claims.site_code];
+  const siteCodes = Array.isArray(sites) ? sites : sites === undefined ? [] : [sites];
+  return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
+}
+
+function decodePayload(accessToken: string): Record<string, unknown> {
+  try {
+    const payload: unknown = JSON.parse(
+      Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString('utf8'),
+    );
+    if (typeof payload === 'object' && payload !== null) return payload as Record<string, unknown>;
+  } catch {
+    // Told below in our own words: the parser's message would quote the token.
+  }
+  throw new ClaimMissing('The access token is not a JWT, so it does not tell whose it is.', {
+    retry: 'later',
+    hint: 'Check provider.issuer and provider.client_id: this issuer gives out another kind of token.',
+  });
+}

@@ -1,0 +1,70 @@
+// Keeps the session from lapsing: refreshes between 80 % and 95 % of the access token's life, on a timer.
+import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import type { Session } from './session.ts';
+import { type HeldTokens, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
+
+export interface KeepAlive {
+  /** Tells that there may be new tokens to keep alive. */
+  wake(): void;
+  stop(): Promise<void>;
+}
+
+const EARLIEST_SHARE = 0.8;
+// The last step up to 95 % is left for the request itself and for one more try.
+const LATEST_SHARE = 0.88;
+// A suspended machine's timers stand still: look at the clocks again at least this often.
+const LONGEST_NAP_MS = 30_000;
+const FIRST_RETRY_MS = 2_000;
+
+export function startKeepAlive(session: Session, clock: Clock, log: Log, random: () => number): KeepAlive {
+  let stopping = false;
+  let nap = new AbortController();
+
+  async function sleep(ms: number): Promise<void> {
+    if (stopping) return;
+    nap = new AbortController();
+    await clock.sleep(Math.min(ms, LONGEST_NAP_MS), nap.signal);
+  }
+
+  async function run(): Promise<void> {
+    let planned: HeldTokens | null = null;
+    let share = EARLIEST_SHARE;
+    let failures = 0;
+    while (!stopping) {
+      const held = await session.held();
+      if (held === null || !refreshIsWorthTrying(held, clock)) {
+        await sleep(LONGEST_NAP_MS);
+        continue;
+      }
+      if (planned !== held) {
+        planned = held;
+        share = EARLIEST_SHARE + random() * (LATEST_SHARE - EARLIEST_SHARE);
+        failures = 0;
+      }
+      const wait = msUntilShare(held, share, clock);
+      if (wait > 0) {
+        await sleep(wait);
+        continue;
+      }
+      try {
+        await session.renew();
+      } catch (err) {
+        failures += 1;
+        log.warn(safeWords(err), 'refresh ahead of expiry failed');
+        await sleep(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 4));
+      }
+    }
+  }
+
+  const running = run();
+  return {
+    wake: () => nap.abort(),
+    async stop() {
+      stopping = true;
+      nap.abort();
+      await running;
+    },
+  };
+}

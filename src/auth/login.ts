@@ -1,0 +1,63 @@
+// One login with user name and password, when the login budget allows it.
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import type { LoginBudget, LoginBudgetRecord } from './loginBudget.ts';
+import type { Issuer } from './oidc.ts';
+import { LoginRefused } from './refusals.ts';
+import type { Grant } from './tokens.ts';
+
+export interface Credentials {
+  readonly username: string;
+  /** Read anew for each login, so that a changed secret needs no restart. */
+  readonly readPassword: () => Promise<string>;
+  /** Whatever else a login is made of (issuer, client, scopes): a change of it frees the budget like a new password. */
+  readonly context: string;
+}
+
+export interface Login {
+  /** Rejects with LoginHeld, LoginRefused or IssuerUnreachable. */
+  attempt(): Promise<Grant>;
+  /** The refusal that holds the next login back; reads the password to see whether it has changed. */
+  heldBy(): Promise<LoginBudgetRecord | null>;
+}
+
+/** A refused login is not tried again yet. */
+export class LoginHeld extends Failure {
+  readonly code: string;
+  readonly exitCode = EXIT.credentials;
+  readonly budget: LoginBudgetRecord;
+
+  constructor(budget: LoginBudgetRecord) {
+    super('The last login was refused; the next try is held back to keep the account from being locked.', {
+      retry: 'never',
+      hint: 'Correct the user name or password (a changed password file is picked up while running), or wait.',
+    });
+    this.code = budget.code ?? 'bad_credentials_or_locked';
+    this.budget = budget;
+  }
+}
+
+export function openLogin(issuer: Issuer, credentials: Credentials, budget: LoginBudget, log: Log): Login {
+  const { username, context, readPassword } = credentials;
+  const markable = (password: string) => JSON.stringify([context, username, password]);
+  return {
+    async attempt() {
+      const password = await readPassword();
+      const inForce = await budget.inForce(markable(password));
+      if (inForce !== null) throw new LoginHeld(inForce);
+      try {
+        const grant = await issuer.login(username, password);
+        await budget.accepted();
+        return grant;
+      } catch (err) {
+        if (!(err instanceof LoginRefused)) throw err;
+        log.error({ code: err.code, hint: err.hint }, 'login refused');
+        await budget
+          .refused(err, markable(password))
+          .catch((fault) => log.error({ err: fault }, 'login budget could not be saved'));
+        throw err;
+      }
+    },
+    heldBy: async () => budget.inForce(markable(await readPassword())),
+  };
+}

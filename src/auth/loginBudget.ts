@@ -1,0 +1,105 @@
+// How often a refused login may be tried again: on disk, so that no restart buys another try.
+import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../foundation/clock.ts';
+import type { LoginRefused } from './refusals.ts';
+
+/** As kept on disk; times in epoch milliseconds. */
+export interface LoginBudgetRecord {
+  readonly refusals: number;
+  /** `null` = stopped until the secret changes or somebody asks. */
+  readonly nextAttemptAt: number | null;
+  readonly state: LoginRefused['state'] | null;
+  readonly code: string | null;
+  /** Salted hash of everything the refused login was made of, to notice when it changes. */
+  readonly secretMark: string | null;
+}
+
+/** Where a record is kept between restarts. */
+export interface Vault<T> {
+  read(): Promise<T | null>;
+  write(value: T): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export interface LoginBudget {
+  /** The refusal that is in force for these credentials, or `null` when a login may be tried now. */
+  inForce(credentials: string): Promise<LoginBudgetRecord | null>;
+  refused(refusal: LoginRefused, credentials: string): Promise<void>;
+  accepted(): Promise<void>;
+  /** Somebody asks for one more try. It counts only after the budget has stopped, and not more than once an hour. */
+  ask(): Promise<void>;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
+const LONGEST_WAIT_MS = 6 * HOUR_MS;
+
+export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): LoginBudget {
+  let known: Promise<LoginBudgetRecord | null> | null = null;
+  let askedFor = false;
+  let lastAskedAt: number | null = null;
+  const record = () => (known ??= vault.read());
+
+  // The hash is slow on purpose; while a login waits, the same question comes every few seconds.
+  let compared: { credentials: string; mark: string; same: boolean } | null = null;
+  function isRefused(credentials: string, mark: string): boolean {
+    if (compared?.credentials !== credentials || compared.mark !== mark)
+      compared = { credentials, mark, same: isMarkOf(credentials, mark) };
+    return compared.same;
+  }
+
+  return {
+    async inForce(credentials) {
+      const budget = await record();
+      if (budget === null || budget.state === null) return null;
+      if (budget.secretMark !== null && !isRefused(credentials, budget.secretMark)) return null;
+      if (budget.nextAttemptAt === null) return askedFor ? null : budget;
+      const wait = budget.nextAttemptAt - clock.now();
+      // A clock that stepped back must not stretch the wait.
+      return wait > 0 && wait <= LONGEST_WAIT_MS ? budget : null;
+    },
+    async refused(refusal, credentials) {
+      const before = await record();
+      const sameSecret = before?.secretMark != null && isRefused(credentials, before.secretMark);
+      const refusals = (sameSecret ? before.refusals : 0) + 1;
+      const wait = refusal.final ? undefined : WAITS_MS[refusals - 1];
+      const after: LoginBudgetRecord = {
+        refusals,
+        nextAttemptAt: wait === undefined ? null : clock.now() + wait,
+        state: refusal.state,
+        code: refusal.code,
+        secretMark: sameSecret ? before.secretMark : markOf(credentials),
+      };
+      askedFor = false;
+      known = Promise.resolve(after);
+      await vault.write(after);
+    },
+    async accepted() {
+      askedFor = false;
+      if ((await record()) === null) return;
+      known = Promise.resolve(null);
+      await vault.remove();
+    },
+    async ask() {
+      const budget = await record();
+      if (budget === null || budget.nextAttemptAt !== null) return;
+      if (lastAskedAt !== null && clock.monotonic() - lastAskedAt < HOUR_MS) return;
+      lastAskedAt = clock.monotonic();
+      askedFor = true;
+    },
+  };
+}
+
+const HASH_BYTES = 32;
+
+function markOf(credentials: string, salt = randomBytes(16)): string {
+  return `${salt.toString('base64url')}.${scryptSync(credentials, salt, HASH_BYTES).toString('base64url')}`;
+}
+
+function isMarkOf(credentials: string, mark: string): boolean {
+  const salt = Buffer.from(mark.split('.')[0] ?? '', 'base64url');
+  const given = Buffer.from(markOf(credentials, salt));
+  const kept = Buffer.from(mark);
+  return given.length === kept.length && timingSafeEqual(given, kept);
+}

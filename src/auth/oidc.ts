@@ -1,0 +1,151 @@
+// The issuer over OpenID Connect: discovery, password grant, refresh grant. The only door to openid-client.
+import type * as OpenIdClient from 'openid-client';
+import type { Clock } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+import { classifyLoginError, classifyRefreshError } from './refusals.ts';
+import type { Grant } from './tokens.ts';
+
+export interface Issuer {
+  /** Resource Owner Password Credentials grant. Rejects with LoginRefused or IssuerUnreachable. */
+  login(username: string, password: string): Promise<Grant>;
+  /** Refresh grant. Rejects with SessionEnded or IssuerUnreachable. */
+  refresh(refreshToken: string): Promise<Grant>;
+}
+
+export interface IssuerOptions {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  readonly timeoutSeconds: number;
+  /** Plain http: loopback, or allowed by the configuration. */
+  readonly allowInsecure: boolean;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+}
+
+/** The issuer could not be reached or talked nonsense: nothing is known about the credentials. */
+export class IssuerUnreachable extends Failure {
+  readonly code = 'issuer_unreachable';
+  readonly exitCode = EXIT.provider;
+}
+
+// Keycloak's usual access token lives longer; a reply without expires_in is refreshed soon.
+const UNSTATED_LIFE_SECONDS = 60;
+// We never look at the id_token's times, and a Pi without a clock battery may start in 1970.
+const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
+
+export function openIssuer(options: IssuerOptions): Issuer {
+  let discovered: Promise<OpenIdClient.Configuration> | null = null;
+
+  async function discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
+    discovered ??= client.discovery(
+      new URL(options.issuer),
+      options.clientId,
+      { [client.clockTolerance]: ANY_CLOCK_SECONDS },
+      client.None(),
+      {
+        timeout: options.timeoutSeconds,
+        [client.customFetch]: (url, init) => plainErrors(options.fetch(url, init as RequestInit)),
+        ...(options.allowInsecure ? { execute: [client.allowInsecureRequests] } : {}),
+      },
+    );
+    return discovered;
+  }
+
+  async function ask(
+    grant: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<Reply>,
+    classify: (error: string, description: string) => Failure | null,
+  ): Promise<Grant> {
+    const client = await import('openid-client');
+    try {
+      return toGrant(await grant(client, await discover(client)));
+    } catch (err) {
+      if (err instanceof client.ResponseBodyError && err.status < 500 && err.status !== 429) {
+        const refusal = classify(err.error, err.error_description ?? '');
+        if (refusal) throw refusal;
+      }
+      // A token endpoint that moved is found again by the next attempt.
+      discovered = null;
+      throw err instanceof Failure ? err : unreachable(err, options.clock.now());
+    }
+  }
+
+  return {
+    login: (username, password) =>
+      ask(
+        (client, configuration) =>
+          client.genericGrantRequest(configuration, 'password', {
+            username,
+            password,
+            scope: options.scopes.join(' '),
+          }),
+        classifyLoginError,
+      ),
+    refresh: (refreshToken) =>
+      ask(
+        (client, configuration) => client.refreshTokenGrant(configuration, refreshToken),
+        classifyRefreshError,
+      ),
+  };
+}
+
+type Reply = Awaited<ReturnType<typeof OpenIdClient.refreshTokenGrant>>;
+
+function toGrant(reply: Reply): Grant {
+  const refreshLife = Number(reply.refresh_expires_in);
+  return {
+    accessToken: reply.access_token,
+    refreshToken: reply.refresh_token ?? null,
+    expiresInSeconds: reply.expires_in ?? UNSTATED_LIFE_SECONDS,
+    // Keycloak writes 0 for a refresh token without an end of its own.
+    refreshExpiresInSeconds: refreshLife > 0 ? refreshLife : null,
+  };
+}
+
+// openid-client reads a WWW-Authenticate header before the body, but only the body tells what was refused.
+async function plainErrors(pending: Promise<Response>): Promise<Response> {
+  const response = await pending;
+  if (!response.headers.has('www-authenticate')) return response;
+  const headers = new Headers(response.headers);
+  headers.delete('www-authenticate');
+  return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+}
+
+function unreachable(err: unknown, now: number): IssuerUnreachable {
+  const response = responseOf(err);
+  const askedFor = retryAfterMs(response, now);
+  return new IssuerUnreachable(`The issuer ${whatHappened(err, response)}.`, {
+    retry: response === null ? 'soon' : 'later',
+    hint: 'If this lasts, check provider.issuer and the network; the password is not in doubt.',
+    cause: err,
+    ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
+  });
+}
+
+function responseOf(err: unknown): Response | null {
+  for (let at = err; at instanceof Error; at = at.cause) {
+    if ('response' in at && at.response instanceof Response) return at.response;
+    if (at.cause instanceof Response) return at.cause;
+  }
+  return null;
+}
+
+function whatHappened(err: unknown, response: Response | null): string {
+  if (response !== null) {
+    const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
+    return `answered with HTTP ${response.status} (${type}) where OpenID Connect JSON was expected`;
+  }
+  const { name, code } = rootOf(err);
+  if (name === 'TimeoutError' || name === 'AbortError') return 'did not answer in time';
+  if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
+    return 'calls itself by another address than provider.issuer';
+  return `could not be reached (${code ?? name})`;
+}
+
+function rootOf(err: unknown): { name: string; code: string | undefined } {
+  let root = err;
+  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
+  const { name = 'unknown error', code } = (root ?? {}) as { name?: string; code?: string };
+  return { name, code };
+}

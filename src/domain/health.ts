@@ -1,0 +1,63 @@
+// How the bridge is, judged from what happened lately: pure record in, verdict with reasons out.
+
+export type AuthState =
+  | 'ok'
+  | 'refreshing'
+  | 'backoff'
+  | 'bad_credentials_or_locked'
+  | 'needs_user_action'
+  | 'method_disabled'
+  | 'provider_down';
+
+export interface AuthStatus {
+  readonly state: AuthState;
+  /** Epoch milliseconds; `null` = not planned, or not known. */
+  readonly nextAttemptAt: number | null;
+  readonly accessExpiresAt: number | null;
+  readonly refreshExpiresAt: number | null;
+}
+
+/** Something that is wrong now, in words safe for any topic. */
+export interface Reason {
+  readonly code: string;
+  readonly message: string;
+  readonly hint?: string;
+  readonly account?: string;
+  readonly meter?: string;
+}
+
+/** How far the first reading of an account's history has come. */
+export interface Progress {
+  readonly account: string;
+  readonly meter: string;
+  readonly daysRead: number;
+  readonly daysTotal: number;
+}
+
+export interface HealthRecord {
+  readonly auth: Readonly<Record<string, AuthStatus>>;
+  readonly reasons: readonly Reason[];
+  readonly progress: readonly Progress[];
+  readonly lastPollAt: number | null;
+  readonly lastSuccessAt: number | null;
+  readonly nextPollAt: number | null;
+  readonly failuresInARow: number;
+  readonly requestsToday: number;
+  readonly loginsToday: number;
+}
+
+export type Verdict = 'ok' | 'degraded' | 'failing';
+
+const FAILURES_UNTIL_FAILING = 3;
+const NEEDS_A_PERSON: ReadonlySet<AuthState> = new Set([
+  'bad_credentials_or_locked',
+  'needs_user_action',
+  'method_disabled',
+]);
+
+/** `failing` means that waiting will not help, or has not helped for a while; `degraded` that it may. */
+export function verdict(record: HealthRecord): Verdict {
+  const stuck = Object.values(record.auth).some(({ state }) => NEEDS_A_PERSON.has(state));
+  if (stuck || record.failuresInARow >= FAILURES_UNTIL_FAILING) return 'failing';
+  return record.reasons.length > 0 || record.failuresInARow > 0 ? 'degraded' : 'ok';
+}

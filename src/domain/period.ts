@@ -1,0 +1,108 @@
+// Local calendar days as 'YYYY-MM-DD' text, and where they begin and end in a time zone, daylight saving included.
+
+/** A calendar day, `YYYY-MM-DD`. Compares and sorts as text. */
+export type Day = string;
+
+/** `from` inclusive, `to` exclusive. */
+export interface DaySpan {
+  readonly from: Day;
+  readonly to: Day;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const epochDay = (day: Day): number => Date.parse(`${day}T00:00:00Z`) / DAY_MS;
+const fromEpochDay = (count: number): Day => new Date(count * DAY_MS).toISOString().slice(0, 10);
+
+export const addDays = (day: Day, days: number): Day => fromEpochDay(epochDay(day) + days);
+export const daysBetween = (from: Day, to: Day): number => epochDay(to) - epochDay(from);
+
+/** The Monday on or before the day. */
+export const weekStart = (day: Day): Day => addDays(day, -((epochDay(day) + 3) % 7));
+export const monthStart = (day: Day): Day => `${day.slice(0, 7)}-01`;
+export const yearStart = (day: Day): Day => `${day.slice(0, 4)}-01-01`;
+
+/** The first day of the month that lies `months` after the month of the day (negative: before). */
+export function addMonths(day: Day, months: number): Day {
+  const count = Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7)) - 1 + months;
+  return `${String(Math.floor(count / 12)).padStart(4, '0')}-${String((count % 12) + 1).padStart(2, '0')}-01`;
+}
+
+/** Cuts a span into pieces of at most `days` days, oldest first. */
+export function chunks(span: DaySpan, days: number): DaySpan[] {
+  const pieces: DaySpan[] = [];
+  for (let from = span.from; from < span.to; ) {
+    const length = Math.min(days, daysBetween(from, span.to));
+    const to = addDays(from, length);
+    pieces.push({ from, to });
+    from = to;
+  }
+  return pieces;
+}
+
+/** A time zone that answers what the local day is, when a day begins, and how an instant is written there. */
+export interface Zone {
+  readonly name: string;
+  dayAt(epochMs: number): Day;
+  /** First instant of the local day: midnight, or the end of the gap where a clock change swallows midnight. */
+  startOf(day: Day): number;
+  /** ISO 8601 with the zone's offset, to the second: `2026-03-29T00:00:00+00:00`. */
+  iso(epochMs: number): string;
+}
+
+/** `name` is an IANA time zone; throws RangeError for any other. */
+export function zone(name: string): Zone {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: name,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  });
+  const starts = new Map<Day, number>();
+
+  function localMs(epochMs: number): number {
+    const part: Record<string, number> = {};
+    for (const { type, value } of format.formatToParts(epochMs)) part[type] = Number(value);
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
+    return Date.UTC(year, month - 1, day, hour, minute, second);
+  }
+  const offsetMs = (epochMs: number): number => localMs(epochMs) - Math.floor(epochMs / 1000) * 1000;
+  const dayAt = (epochMs: number): Day => new Date(localMs(epochMs)).toISOString().slice(0, 10);
+
+  function findStart(day: Day): number {
+    const utcMidnight = epochDay(day) * DAY_MS;
+    const guess = utcMidnight - offsetMs(utcMidnight - offsetMs(utcMidnight));
+    if (localMs(guess) === utcMidnight && dayAt(guess - 1000) < day) return guess;
+    // A clock change about midnight: search for the first second of the day. No zone is 15 hours off UTC.
+    let before = utcMidnight - 15 * HOUR_MS;
+    let inside = utcMidnight + 15 * HOUR_MS;
+    while (inside - before > 1000) {
+      const middle = Math.floor((before + inside) / 2000) * 1000;
+      if (dayAt(middle) < day) before = middle;
+      else inside = middle;
+    }
+    return inside;
+  }
+
+  return {
+    name,
+    dayAt,
+    startOf(day) {
+      const start = starts.get(day) ?? findStart(day);
+      starts.set(day, start);
+      return start;
+    },
+    iso(epochMs) {
+      const minutes = Math.round(offsetMs(epochMs) / 60_000);
+      const sign = minutes < 0 ? '-' : '+';
+      const two = (count: number) => String(count).padStart(2, '0');
+      const offset = `${sign}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+      return new Date(localMs(epochMs)).toISOString().slice(0, 19) + offset;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+// What the provider says of one property: its meters, and one bucket for each day.
+import type { Micro } from './amount.ts';
+import type { Day } from './period.ts';
+
+/** A property with heat meters, as discovered: the specification's EntityContext. Ids are opaque text. */
+export interface Property {
+  readonly propertyCustomerId: string;
+  readonly subscriptionId: string | null;
+  readonly balanceGroupId: string | null;
+  /** Identifiers of its heat meters, sorted; may be empty when the provider names none. */
+  readonly meterIdentifiers: readonly string[];
+}
+
+/** One day as the provider gave it. `null` = no reading of that kind yet, which is not zero. */
+export interface Bucket {
+  readonly day: Day;
+  readonly energy: Micro | null;
+  readonly cost: Micro | null;
+}
+
+/** The name of the property's series in topics and ids: the lowest meter identifier, else the property's id. */
+export function seriesName(property: Property): string {
+  const lowest = [...property.meterIdentifiers].sort()[0] ?? property.propertyCustomerId;
+  return topicSafe(lowest);
+}
+
+/** Reduced to `[A-Za-z0-9_-]`: each run of other characters becomes one `_`. */
+export const topicSafe = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_');

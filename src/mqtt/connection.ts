@@ -1,0 +1,174 @@
+// One connection to a broker, from CONNECT to its end. The only door to mqtt.js.
+import { type IClientOptions, type IClientPublishOptions, type MqttClient, connect as open } from 'mqtt';
+import { type Clock, deadline } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Incoming, Message } from './message.ts';
+
+/** MQTT 5, or 3.1.1 (which calls itself 4). */
+export type ProtocolVersion = 5 | 4;
+
+export interface BrokerAddress {
+  readonly url: string;
+  readonly clientId: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls: {
+    readonly ca?: Buffer;
+    readonly cert?: Buffer;
+    readonly key?: Buffer;
+    readonly passphrase?: string;
+    readonly rejectUnauthorized: boolean;
+  };
+}
+
+export interface Connection {
+  readonly version: ProtocolVersion;
+  /** Resolves with the broker's acknowledgement; rejects when none comes in time or the connection ends. */
+  publish(message: Message): Promise<void>;
+  subscribe(filters: readonly string[]): Promise<void>;
+  /** Resolves when the connection is gone, with a word on why. */
+  readonly ended: Promise<string>;
+  /** Closes politely within the deadline, then by force. */
+  close(deadlineMs: number): Promise<void>;
+}
+
+/** The broker cannot be reached, or does not let us in. */
+export class BrokerUnreachable extends Failure {
+  readonly code: 'broker_unreachable' | 'broker_refused' | 'broker_speaks_no_mqtt5';
+  readonly exitCode = EXIT.broker;
+
+  constructor(code: BrokerUnreachable['code'], message: string, hint: string, cause: unknown) {
+    super(message, { retry: 'soon', hint, cause });
+    this.code = code;
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 15_000;
+const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
+const KEEP_ALIVE_SECONDS = 30;
+
+export function connectOnce(
+  address: BrokerAddress,
+  version: ProtocolVersion,
+  will: Message,
+  onMessage: (incoming: Incoming) => void,
+  clock: Clock,
+): Promise<Connection> {
+  const { url, clientId, username, password, tls } = address;
+  const client = open(url, {
+    clientId,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...tls,
+    protocolVersion: version,
+    clean: true,
+    keepalive: KEEP_ALIVE_SECONDS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    // The link in front of this decides when to try again, and with which version.
+    reconnectPeriod: 0,
+    will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
+  } satisfies IClientOptions);
+
+  client.on('message', (topic, payload, packet) => {
+    const { responseTopic, correlationData } = packet.properties ?? {};
+    onMessage({ topic, payload, retained: packet.retain, responseTopic, correlationData });
+  });
+
+  return new Promise((resolve, reject) => {
+    let fault: Error | undefined;
+    let reason = 'closed by the broker';
+    const ended = new Promise<string>((settle) => {
+      client.once('close', () => settle(fault ? whatBroke(fault) : reason));
+    });
+    client.on('error', (err) => {
+      fault = err;
+      client.end(true);
+    });
+    client.on('disconnect', (packet) => {
+      reason = packet.reasonCode === 142 ? 'another client has taken over the client id' : reason;
+    });
+    client.once('connect', () => resolve(toConnection(client, version, ended, clock)));
+    client.once('close', () => {
+      client.end(true);
+      reject(refusal(fault, version));
+    });
+  });
+}
+
+function toConnection(
+  client: MqttClient,
+  version: ProtocolVersion,
+  ended: Promise<string>,
+  clock: Clock,
+): Connection {
+  // One reaction for the life of the connection: one for each publish would pile up over the years.
+  const unsettled = new Set<(err: Error) => void>();
+  void ended.then((why) => {
+    for (const settle of unsettled) settle(new Error(why));
+  });
+
+  // Left alone, a publish without an acknowledgement never settles.
+  function within(ms: number, start: (settle: (err: Error | null) => void) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const limit = deadline(clock, ms);
+      const settle = (err: Error | null) => {
+        limit.clear();
+        unsettled.delete(settle);
+        if (err) reject(err);
+        else resolve();
+      };
+      unsettled.add(settle);
+      limit.signal.addEventListener('abort', () => settle(new Error('no acknowledgement in time')));
+      start(settle);
+    });
+  }
+
+  return {
+    version,
+    ended,
+    publish: ({ topic, payload, retain, correlationData }) => {
+      const options: IClientPublishOptions = { qos: 1, retain };
+      if (version === 5 && correlationData) options.properties = { correlationData };
+      return within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+        client.publish(topic, payload, options, (err) => settle(err ?? null)),
+      );
+    },
+    subscribe: (filters) =>
+      within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+        client.subscribe([...filters], { qos: 1 }, (err) => settle(err)),
+      ),
+    async close(deadlineMs) {
+      await within(deadlineMs, (settle) => client.end(false, {}, () => settle(null))).catch(() => undefined);
+      client.end(true);
+    },
+  };
+}
+
+const CODES_OF_WRONG_VERSION = new Set([1, 132]);
+const CODES_OF_REFUSAL = new Set([4, 5, 134, 135]);
+
+function refusal(fault: Error | undefined, version: ProtocolVersion): BrokerUnreachable {
+  const code = fault && 'code' in fault ? fault.code : undefined;
+  const silent = fault === undefined || fault.message.startsWith('connack timeout');
+  if (version === 5 && (silent || CODES_OF_WRONG_VERSION.has(code as number))) {
+    return new BrokerUnreachable('broker_speaks_no_mqtt5', 'The broker does not take MQTT 5.', '', fault);
+  }
+  if (CODES_OF_REFUSAL.has(code as number)) {
+    return new BrokerUnreachable(
+      'broker_refused',
+      'The broker refused the user name or password.',
+      'Check mqtt.username and mqtt.password.',
+      fault,
+    );
+  }
+  const why = fault ? whatBroke(fault) : 'closed without a word';
+  return new BrokerUnreachable(
+    'broker_unreachable',
+    `The broker cannot be reached (${why}).`,
+    'Check mqtt.url, that the broker runs, and for mqtts its certificate and mqtt.ca_file.',
+    fault,
+  );
+}
+
+const whatBroke = (fault: Error): string =>
+  'code' in fault && fault.code !== undefined ? String(fault.code) : fault.message.slice(0, 80);

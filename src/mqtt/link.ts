@@ -1,0 +1,164 @@
+// The lasting link to the broker: connects again for as long as it takes, and delivers the newest of each topic.
+import type { Clock } from '../foundation/clock.ts';
+import type { Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import {
+  type BrokerAddress,
+  BrokerUnreachable,
+  type Connection,
+  connectOnce,
+  type ProtocolVersion,
+} from './connection.ts';
+import type { Incoming, Message } from './message.ts';
+import { createOutbox } from './outbox.ts';
+
+export interface LinkParts {
+  /** Asked before each attempt, so that changed secrets and certificates are picked up. */
+  readonly address: () => Promise<BrokerAddress>;
+  readonly versions: readonly ProtocolVersion[];
+  readonly will: Message;
+  readonly subscriptions: readonly string[];
+  readonly onMessage: (incoming: Incoming) => void;
+  /** The live truth, asked for on each connect; it goes out first, in this order. */
+  readonly announcement: () => readonly Message[];
+  readonly onChange: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+}
+
+export interface LinkStatus {
+  readonly connected: boolean;
+  /** Epoch milliseconds of the last moment with a connection; `null` = never. */
+  readonly lastConnectedAt: number | null;
+  readonly fault: Failure | null;
+  readonly waiting: number;
+  readonly published: number;
+}
+
+export interface Link {
+  publish(messages: readonly Message[]): void;
+  status(): LinkStatus;
+  /** Publishes the last words if it can, and ends the connection within the deadline. */
+  stop(lastWords: readonly Message[], deadlineMs: number): Promise<void>;
+}
+
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 30_000;
+// A connection that breaks sooner does not reset the back-off.
+const STABLE_MS = 30_000;
+const MOST_UNDER_WAY = 32;
+
+export function startLink(parts: LinkParts): Link {
+  const { clock, log } = parts;
+  const outbox = createOutbox();
+  const stopping = new AbortController();
+  let connection: Connection | null = null;
+  let lastConnectedAt: number | null = null;
+  let fault: Failure | null = null;
+  let published = 0;
+  let underWay = 0;
+
+  function pump(): void {
+    while (connection !== null && underWay < MOST_UNDER_WAY) {
+      const message = outbox.take();
+      if (!message) return;
+      void deliver(connection, message);
+    }
+  }
+
+  async function deliver(over: Connection, message: Message): Promise<void> {
+    underWay += 1;
+    try {
+      await over.publish(message);
+      outbox.done(message);
+      published += 1;
+    } catch (err) {
+      // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
+      if (over === connection) log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
+      await over.close(0);
+    } finally {
+      underWay -= 1;
+    }
+    pump();
+  }
+
+  async function attempt(version: ProtocolVersion): Promise<Connection> {
+    const opened = await connectOnce(await parts.address(), version, parts.will, parts.onMessage, clock);
+    try {
+      await opened.subscribe(parts.subscriptions);
+      return opened;
+    } catch (err) {
+      await opened.close(0);
+      throw err;
+    }
+  }
+
+  async function live(opened: Connection): Promise<string> {
+    fault = null;
+    lastConnectedAt = clock.now();
+    outbox.lead(parts.announcement());
+    connection = opened;
+    log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
+    parts.onChange();
+    pump();
+    const why = await opened.ended;
+    connection = null;
+    lastConnectedAt = clock.now();
+    outbox.rewind();
+    return why;
+  }
+
+  async function run(): Promise<void> {
+    let failures = 0;
+    let at = 0;
+    while (!stopping.signal.aborted) {
+      const version = parts.versions[at % parts.versions.length] ?? 4;
+      try {
+        const opened = await attempt(version);
+        const since = clock.monotonic();
+        const why = await live(opened);
+        if (stopping.signal.aborted) break;
+        log.warn({ why }, 'connection to the broker lost');
+        if (clock.monotonic() - since > STABLE_MS) failures = 0;
+      } catch (err) {
+        if (err instanceof BrokerUnreachable) {
+          const otherVersion = err.code === 'broker_speaks_no_mqtt5' && parts.versions.length > 1;
+          if (otherVersion || at % parts.versions.length !== 0) at += 1;
+          if (otherVersion) continue;
+          fault = err;
+        }
+        if (failures === 0) log.warn({ err }, 'no connection to the broker');
+      }
+      parts.onChange();
+      failures += 1;
+      const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);
+      await clock.sleep(wait * (0.75 + parts.random() / 2), stopping.signal);
+    }
+  }
+
+  const running = run();
+  return {
+    publish(messages) {
+      for (const message of messages) outbox.put(message);
+      pump();
+    },
+    status: () => ({
+      connected: connection !== null,
+      lastConnectedAt: connection === null ? lastConnectedAt : clock.now(),
+      fault,
+      waiting: outbox.size,
+      published,
+    }),
+    async stop(lastWords, deadlineMs) {
+      stopping.abort();
+      const last = connection;
+      if (last) {
+        const said = Promise.all(lastWords.map((message) => last.publish(message)));
+        await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
+        await last.close(deadlineMs / 2);
+      }
+      await Promise.race([running, clock.sleep(deadlineMs)]);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+// What still has to reach the broker: the newest payload of each retained topic, and a bounded tail of events.
+import type { Message } from './message.ts';
+
+export interface Outbox {
+  put(message: Message): void;
+  /** The next message that is not on its way yet, oldest first. */
+  take(): Message | undefined;
+  /** The broker has it. */
+  done(message: Message): void;
+  /** The connection is gone: everything not acknowledged waits again; of events only the newest of each topic. */
+  rewind(): void;
+  /** Puts these first, in this order, before whatever waits; they replace waiting messages of the same topics. */
+  lead(messages: readonly Message[]): void;
+  readonly size: number;
+}
+
+const MOST_EVENTS = 500;
+
+export function createOutbox(): Outbox {
+  let waiting: Message[] = [];
+  const underWay = new Set<Message>();
+
+  const without = (message: Message) => {
+    waiting = waiting.filter(({ topic, retain }) => !(retain && topic === message.topic));
+  };
+
+  return {
+    put(message) {
+      if (message.retain) without(message);
+      waiting.push(message);
+      const events = waiting.filter(({ retain }) => !retain);
+      if (events.length > MOST_EVENTS) waiting.splice(waiting.indexOf(events[0] as Message), 1);
+    },
+    take() {
+      const next = waiting.shift();
+      if (next) underWay.add(next);
+      return next;
+    },
+    done(message) {
+      underWay.delete(message);
+    },
+    rewind() {
+      const all = [...underWay, ...waiting];
+      underWay.clear();
+      const newest = new Map<string, Message>();
+      for (const message of all) {
+        newest.delete(message.topic);
+        newest.set(message.topic, message);
+      }
+      waiting = [...newest.values()];
+    },
+    lead(messages) {
+      for (const message of messages) without(message);
+      waiting = [...messages, ...waiting];
+    },
+    get size() {
+      return waiting.length + underWay.size;
+    },
+  };
+}

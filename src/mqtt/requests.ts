@@ -1,0 +1,96 @@
+// Requests over MQTT: `<base>/bridge/request/<what>` in, an answer on `<base>/bridge/response/<what>` out.
+import { z } from 'zod';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import type { Incoming, Message } from './message.ts';
+
+/** What a handler found. `skipped`: understood, but not done now. */
+export interface Answer {
+  readonly status: 'ok' | 'skipped';
+  readonly data?: Readonly<Record<string, unknown>>;
+}
+
+export type Handler = (parameters: Readonly<Record<string, unknown>>) => Promise<Answer>;
+
+/** The request cannot be understood; the text names the parameter, what was found and what is allowed. */
+export class RequestMalformed extends Failure {
+  readonly code = 'request_malformed';
+  readonly exitCode = EXIT.usage;
+
+  constructor(message: string) {
+    super(message, { retry: 'never' });
+  }
+}
+
+export interface RequestParts {
+  readonly baseTopic: string;
+  readonly handlers: Readonly<Record<string, Handler>>;
+  readonly publish: (messages: readonly Message[]) => void;
+  readonly log: Log;
+}
+
+const LARGEST_REQUEST_BYTES = 8_192;
+const transaction = z.union([z.string().max(256), z.number()]);
+
+/** Answers every request but retained ones; resolves when the answer is on its way. */
+export function openRequests({ baseTopic, handlers, publish, log }: RequestParts) {
+  const prefix = `${baseTopic}/bridge/request/`;
+
+  return async (incoming: Incoming): Promise<void> => {
+    if (!incoming.topic.startsWith(prefix)) return;
+    const what = incoming.topic.slice(prefix.length);
+    const handler = Object.hasOwn(handlers, what) ? handlers[what] : undefined;
+    if (!handler) {
+      log.warn('unknown request ignored');
+      return;
+    }
+    if (incoming.retained) {
+      log.warn({ request: what }, 'retained request ignored: publish requests without the retain flag');
+      return;
+    }
+    let asked: Record<string, unknown> = {};
+    let reply: Record<string, unknown>;
+    try {
+      asked = parse(incoming.payload);
+      const { transaction: _, ...parameters } = asked;
+      reply = { ...(await handler(parameters)) };
+    } catch (err) {
+      if (!(err instanceof Failure)) log.error({ err, request: what }, 'request failed');
+      reply = { status: 'error', error: safeWords(err) };
+    }
+    const known = transaction.safeParse(asked.transaction);
+    if (known.success) reply.transaction = known.data;
+    const payload = JSON.stringify({ schema: 1, ...reply });
+    const answers: Message[] = [{ topic: `${baseTopic}/bridge/response/${what}`, payload, retain: false }];
+    if (incoming.responseTopic !== undefined && isAllowedResponseTopic(incoming.responseTopic, baseTopic)) {
+      answers.push({
+        topic: incoming.responseTopic,
+        payload,
+        retain: false,
+        ...(incoming.correlationData ? { correlationData: incoming.correlationData } : {}),
+      });
+    }
+    publish(answers);
+  };
+}
+
+function parse(payload: Buffer): Record<string, unknown> {
+  if (payload.length > LARGEST_REQUEST_BYTES) {
+    throw new RequestMalformed(
+      `The request has ${payload.length} bytes; at most ${LARGEST_REQUEST_BYTES} are allowed.`,
+    );
+  }
+  const text = payload.toString('utf8').trim();
+  if (text === '') return {};
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch {
+    throw new RequestMalformed('The request is not a JSON object; allowed is an empty payload or an object.');
+  }
+}
+
+/** Whoever asks may not use our answer to overwrite or imitate our own topics. */
+function isAllowedResponseTopic(topic: string, baseTopic: string): boolean {
+  const isName = topic !== '' && !/[+#\0]/.test(topic) && !topic.startsWith('$');
+  return isName && (!topic.startsWith(`${baseTopic}/`) || topic.startsWith(`${baseTopic}/bridge/response/`));
+}

@@ -1,0 +1,128 @@
+// The three steps from a customer code to every property with a heat meter, kept as the account's EntityContext.
+import { z } from 'zod';
+import type { Property } from '../domain/reading.ts';
+import { readList } from './lists.ts';
+import { opaqueId, understand } from './reply.ts';
+import { type Ask, UnexpectedReply } from './request.ts';
+
+/** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
+export interface EntityContext {
+  readonly personCustomerId: string;
+  readonly siteCodes: readonly string[];
+  readonly billingProfileIds: readonly string[];
+  readonly properties: readonly Property[];
+}
+
+export const HEAT_SERVICE_TYPE = 'HEAT_METER_READ_SERVICE';
+
+const service = z.object({
+  id: opaqueId.nullish(),
+  identifier: opaqueId.nullish(),
+  serial: opaqueId.nullish(),
+  serial_number: opaqueId.nullish(),
+  service_type: z.union([z.string(), z.object({ code: z.string() })]).nullish(),
+  subscription: z.object({ id: opaqueId }).nullish(),
+});
+type Service = z.infer<typeof service>;
+
+const subscription = z.object({
+  id: opaqueId,
+  status: z.string().nullish(),
+  balance_group: z.object({ id: opaqueId }).nullish(),
+  services: z.array(service).nullish(),
+});
+type Subscription = z.infer<typeof subscription>;
+
+const person = z.object({ id: opaqueId });
+const group = z.object({
+  id: opaqueId,
+  type: z.string().nullish(),
+  owner_billing_profile: z.object({ id: opaqueId }).nullish(),
+});
+const propertyCustomer = z.object({
+  id: opaqueId,
+  subscriptions: z.array(subscription).nullish(),
+  services: z.array(service).nullish(),
+});
+
+/** Every payment group, every property, every heat meter. Rejects with UnexpectedReply when there is none at all. */
+export async function discover(
+  ask: Ask,
+  identity: { readonly customerCode: string; readonly siteCodes: readonly string[] },
+  signal?: AbortSignal,
+): Promise<EntityContext> {
+  const code = encodeURIComponent(identity.customerCode);
+  const customer = understand(
+    'customer',
+    person,
+    await ask({ method: 'GET', path: `/customers/${code}`, what: 'customer', signal }),
+  );
+  const groups = await readList(ask, {
+    what: 'list of payment groups',
+    path: `/customers/${encodeURIComponent(customer.id)}/groups`,
+    query: { type: 'payment' },
+    row: group,
+    identity: ({ id }) => id,
+    signal,
+  });
+  const properties = new Map<string, Property>();
+  for (const { id } of groups) {
+    const customers = await readList(ask, {
+      what: 'list of properties',
+      path: '/customers',
+      query: { 'parent-group': id },
+      row: propertyCustomer,
+      identity: (row) => row.id,
+      signal,
+    });
+    for (const row of customers) {
+      const found = toProperty(row);
+      if (found) properties.set(found.propertyCustomerId, found);
+    }
+  }
+  if (properties.size === 0) {
+    throw new UnexpectedReply(
+      'discovery of the heat meters',
+      `a property with a service of type ${HEAT_SERVICE_TYPE}`,
+      `none in ${groups.length} payment group(s)`,
+    );
+  }
+  const profiles = groups.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);
+  return {
+    personCustomerId: customer.id,
+    siteCodes: identity.siteCodes,
+    billingProfileIds: [...new Set(profiles)],
+    properties: [...properties.values()],
+  };
+}
+
+/** `null` for a property without a heat meter. */
+function toProperty(row: z.infer<typeof propertyCustomer>): Property | null {
+  const subscriptions = row.subscriptions ?? [];
+  const services = [...(row.services ?? []), ...subscriptions.flatMap((each) => each.services ?? [])];
+  const heat = services.filter(isHeatMeter);
+  const first = heat[0];
+  if (!first) return null;
+  const carrier = carrierOf(first, subscriptions);
+  const identifiers = heat.flatMap((each) => each.identifier ?? each.serial_number ?? each.serial ?? []);
+  return {
+    propertyCustomerId: row.id,
+    subscriptionId: carrier?.id ?? null,
+    balanceGroupId: carrier?.balance_group?.id ?? null,
+    meterIdentifiers: [...new Set(identifiers)].sort(),
+  };
+}
+
+function isHeatMeter({ service_type }: Service): boolean {
+  return (typeof service_type === 'string' ? service_type : service_type?.code) === HEAT_SERVICE_TYPE;
+}
+
+/** The subscription that holds the service: the one it names or stands in, else an active one, else the first. */
+function carrierOf(heat: Service, subscriptions: readonly Subscription[]): Subscription | undefined {
+  return (
+    subscriptions.find(({ id }) => id === heat.subscription?.id) ??
+    subscriptions.find(({ services }) => services?.some(isHeatMeter)) ??
+    subscriptions.find(({ status }) => status?.toUpperCase() === 'ACTIVE') ??
+    subscriptions[0]
+  );
+}

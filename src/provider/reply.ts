@@ -1,0 +1,32 @@
+// Reading foreign JSON: strict about what we need, blind to the rest, and exact about what was wrong.
+import { z } from 'zod';
+import { UnexpectedReply } from './request.ts';
+
+/** Ids are numbers at the provider and opaque text at our walls. */
+export const opaqueId = z.union([z.string().min(1), z.number()]).transform((id) => String(id));
+
+/** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
+export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
+  const result = schema.safeParse(json);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = issue?.path ?? [];
+  const expected = issue && 'expected' in issue ? String(issue.expected) : 'another shape';
+  throw new UnexpectedReply(what, `${expected} at ${writePath(path)}`, kindOf(valueAt(json, path)));
+}
+
+const writePath = (path: readonly PropertyKey[]): string =>
+  path.length === 0 ? 'the top' : path.map(String).join('.');
+
+function valueAt(json: unknown, path: readonly PropertyKey[]): unknown {
+  let value = json;
+  for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key];
+  return value;
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,137 @@
+// One HTTP exchange with the provider: bearer key, deadline, what a refusal means, JSON or a clear complaint.
+import { type Clock, deadline } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+
+/** Gives the key for the next request; `rejected` lists the keys that this exchange has had refused. */
+export type AccessKey = (rejected: readonly string[]) => Promise<string>;
+
+export interface Exchange {
+  readonly method: 'GET' | 'POST';
+  /** Below the base address, with a leading slash. */
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  readonly body?: unknown;
+  /** What is asked for, in words for messages: 'usage report'. */
+  readonly what: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RequestParts {
+  readonly baseUrl: string;
+  readonly timeoutSeconds: number;
+  /** Resolves once the whole body has arrived. */
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  /** Absent where no credentials are wanted. */
+  readonly key?: AccessKey;
+}
+
+/** Resolves to the parsed JSON of a 2xx answer. */
+export type Ask = (exchange: Exchange) => Promise<unknown>;
+
+/** No answer, or one that says "not now". */
+export class ProviderUnreachable extends Failure {
+  readonly code = 'provider_unreachable';
+  readonly exitCode = EXIT.provider;
+}
+
+/** The provider answered with a status that says no. */
+export class ProviderRefused extends Failure {
+  readonly code = 'provider_refused';
+  readonly exitCode = EXIT.provider;
+  readonly status: number;
+
+  constructor(what: string, status: number) {
+    super(`The provider refused the ${what} with HTTP ${status}.`, {
+      retry: 'later',
+      hint: 'If this lasts, check provider.api_url and whether the account may still see its property.',
+    });
+    this.status = status;
+  }
+}
+
+/** The provider answered, but not with what was expected; the message says where. */
+export class UnexpectedReply extends Failure {
+  readonly code = 'unexpected_reply';
+  readonly exitCode = EXIT.provider;
+
+  constructor(what: string, expected: string, found: string) {
+    super(`The reply to the ${what} was not understood: expected ${expected}, found ${found}.`, {
+      retry: 'later',
+      hint: 'The last good values stay. If this lasts, the provider has changed its interface: please report it.',
+    });
+  }
+}
+
+export function openRequest(parts: RequestParts): Ask {
+  async function send(exchange: Exchange, key: string | null): Promise<Response> {
+    const url = new URL(parts.baseUrl.replace(/\/+$/, '') + exchange.path);
+    if (exchange.query) url.search = exchange.query.toString();
+    const limit = deadline(parts.clock, parts.timeoutSeconds * 1000);
+    try {
+      return await parts.fetch(url, {
+        method: exchange.method,
+        headers: {
+          accept: 'application/json',
+          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+          'content-type': 'application/json',
+        },
+        body: exchange.body === undefined ? null : JSON.stringify(exchange.body),
+        signal: exchange.signal ? AbortSignal.any([exchange.signal, limit.signal]) : limit.signal,
+      });
+    } catch (err) {
+      if (err instanceof Failure) throw err;
+      throw new ProviderUnreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
+        retry: 'soon',
+        hint: 'If this lasts, check the network and provider.api_url.',
+        cause: err,
+      });
+    } finally {
+      limit.clear();
+    }
+  }
+
+  return async (exchange) => {
+    const { key } = parts;
+    const rejected: string[] = [];
+    for (;;) {
+      const token = key ? await key(rejected) : null;
+      const response = await send(exchange, token);
+      if (response.ok) return parseJson(exchange.what, response);
+      // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
+      if (response.status === 401 && token !== null) rejected.push(token);
+      else throw refusal(exchange.what, response, parts.clock.now());
+    }
+  };
+}
+
+function refusal(what: string, response: Response, now: number): Failure {
+  const { status } = response;
+  if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status);
+  const askedFor = retryAfterMs(response, now);
+  return new ProviderUnreachable(`The provider answered the ${what} with HTTP ${status}.`, {
+    retry: status === 429 ? 'later' : 'soon',
+    hint: 'The provider has trouble; the bridge tries again by itself.',
+    ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
+  });
+}
+
+async function parseJson(what: string, response: Response): Promise<unknown> {
+  const text = await response.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
+    throw new UnexpectedReply(what, 'JSON', `${text.length} characters of ${type} that are not`);
+  }
+}
+
+function networkFault(err: unknown): string {
+  let root = err;
+  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
+  const { name, code } = (root ?? {}) as { name?: string; code?: string };
+  if (name === 'TimeoutError') return 'time ran out';
+  if (name === 'AbortError') return 'interrupted';
+  return String(code ?? name ?? 'unknown fault');
+}

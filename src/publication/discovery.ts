@@ -1,0 +1,166 @@
+// Home Assistant's device discovery: one retained document for each meter, each account and the bridge.
+import { topicSafe } from '../domain/reading.ts';
+import { about } from '../foundation/about.ts';
+import type { Message } from '../mqtt/message.ts';
+import { ACCOUNT_ROWS } from './accountEntities.ts';
+import { BRIDGE_ROWS, type BridgeRow, POLL_NOW } from './bridgeEntities.ts';
+import type { EntityRow } from './entityRow.ts';
+import { METER_ROWS } from './meterEntities.ts';
+import type { Topics } from './topics.ts';
+import type { MeterView } from './views.ts';
+
+export interface DiscoveryPlace {
+  readonly prefix: string;
+  readonly baseTopic: string;
+  readonly topics: Topics;
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** A discovery document and where it goes. */
+export interface DiscoveryDocument {
+  readonly topic: string;
+  readonly components: Readonly<Record<string, Body>>;
+  readonly frame: Body;
+}
+
+export function meterDocument(place: DiscoveryPlace, view: MeterView): DiscoveryDocument {
+  const id = `${topicSafe(place.baseTopic)}_meter_${view.meter}`;
+  const stateTopic = place.topics.meterState(view.meter);
+  const device = {
+    identifiers: [id],
+    name: `Heat meter ${view.meter}`,
+    model: 'Heat meter',
+    ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
+    via_device: bridgeId(place),
+  };
+  const components = fromRows(METER_ROWS, id, `${place.baseTopic}_${view.meter}`, view.currency);
+  const withAttributes = {
+    ...components.energy_total,
+    json_attributes_topic: stateTopic,
+    json_attributes_template: attributesTemplate(METER_ROWS),
+  };
+  return document(place, id, device, stateTopic, { ...components, energy_total: withAttributes });
+}
+
+export function accountDocument(place: DiscoveryPlace, account: string, currency: string): DiscoveryDocument {
+  const id = `${topicSafe(place.baseTopic)}_account_${account}`;
+  const device = {
+    identifiers: [id],
+    name: `Heat account ${account}`,
+    model: 'Provider account',
+    via_device: bridgeId(place),
+  };
+  const components = fromRows(ACCOUNT_ROWS, id, `${place.baseTopic}_${account}`, currency);
+  return document(place, id, device, place.topics.accountState(account), components);
+}
+
+export function bridgeDocument(place: DiscoveryPlace): DiscoveryDocument {
+  const id = bridgeId(place);
+  const device = {
+    identifiers: [id],
+    name: about.name,
+    model: 'Bridge',
+    sw_version: about.version,
+  };
+  const health = place.topics.health;
+  const own = (row: BridgeRow, more: Body): [string, Body] => [
+    row.key,
+    {
+      name: row.name,
+      unique_id: `${id}_${row.key}`,
+      default_entity_id: entityId(String(row.body.platform), `${place.baseTopic}_${row.key}`),
+      ...more,
+      ...row.body,
+    },
+  ];
+  const rows = BRIDGE_ROWS.map((row) =>
+    own(row, {
+      value_template: `{{ value_json.${row.key} }}`,
+      ...(row.body.json_attributes_template ? { json_attributes_topic: health } : {}),
+    }),
+  );
+  const button = own(POLL_NOW, { command_topic: place.topics.request('refresh') });
+  return document(place, id, device, health, Object.fromEntries([...rows, button]));
+}
+
+/**
+ * The messages that bring a document to Home Assistant. `before` (component key to platform) is what the topic
+ * announced last: a component that is gone is first reduced to its platform, because leaving it out keeps it alive.
+ */
+export function announce(doc: DiscoveryDocument, before: Readonly<Record<string, string>> = {}): Message[] {
+  const gone = Object.entries(before).filter(([key, platform]) => doc.components[key]?.platform !== platform);
+  const write = (components: Body): Message => ({
+    topic: doc.topic,
+    payload: JSON.stringify({ ...doc.frame, components }),
+    retain: true,
+  });
+  const whole = write(doc.components);
+  if (gone.length === 0) return [whole];
+  const reduced = Object.fromEntries(gone.map(([key, platform]) => [key, { platform }]));
+  return [write({ ...doc.components, ...reduced }), whole];
+}
+
+/** Component key to platform: what `announce` wants to know next time. */
+export const platformsOf = (doc: DiscoveryDocument): Record<string, string> =>
+  Object.fromEntries(Object.entries(doc.components).map(([key, body]) => [key, String(body.platform)]));
+
+const bridgeId = (place: DiscoveryPlace): string => `${topicSafe(place.baseTopic)}_bridge`;
+
+const entityId = (platform: string, name: string): string =>
+  `${platform}.${name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '_')
+    .replace(/^_|_$/g, '')}`;
+
+function document(
+  place: DiscoveryPlace,
+  id: string,
+  device: Body,
+  stateTopic: string,
+  components: Readonly<Record<string, Body>>,
+): DiscoveryDocument {
+  const frame = {
+    device,
+    origin: { name: about.name, sw_version: about.version, support_url: about.url },
+    // One availability for all: the bridge's own. Trouble at the provider never makes a meter unavailable.
+    availability_topic: place.topics.state,
+    state_topic: stateTopic,
+    qos: 1,
+  };
+  return { topic: `${place.prefix}/device/${id}/config`, frame, components };
+}
+
+function fromRows<View>(
+  rows: readonly EntityRow<View>[],
+  id: string,
+  idName: string,
+  currency: string,
+): Record<string, Body> {
+  const shown = rows.filter(({ platform }) => platform !== 'attribute' && platform !== 'later');
+  return Object.fromEntries(shown.map((row) => [row.key, component(row, id, idName, currency)]));
+}
+
+function component<View>(row: EntityRow<View>, id: string, idName: string, currency: string): Body {
+  return {
+    platform: row.platform,
+    name: row.name,
+    unique_id: `${id}_${row.key}`,
+    default_entity_id: entityId(row.platform, `${idName}_${row.key}`),
+    value_template: `{{ value_json.${row.key} }}`,
+    ...(row.deviceClass ? { device_class: row.deviceClass } : {}),
+    ...(row.stateClass ? { state_class: row.stateClass } : {}),
+    ...(row.unit ? { unit_of_measurement: row.unit.replace('{currency}', currency) } : {}),
+    ...(row.precision === undefined ? {} : { suggested_display_precision: row.precision }),
+    ...(row.category ? { entity_category: row.category } : {}),
+    ...(row.icon ? { icon: row.icon } : {}),
+    ...(row.options ? { options: row.options } : {}),
+    // JSON true and false as Home Assistant's templates print them.
+    ...(row.platform === 'binary_sensor' ? { payload_on: 'True', payload_off: 'False' } : {}),
+  };
+}
+
+function attributesTemplate<View>(rows: readonly EntityRow<View>[]): string {
+  const keys = rows.filter(({ platform }) => platform === 'attribute').map(({ key }) => key);
+  return `{{ {${keys.map((key) => `'${key}': value_json.${key}`).join(', ')}} | tojson }}`;
+}

@@ -1,0 +1,21 @@
+// One row of the tables of entities: a key, what it means, and how Home Assistant shows it.
+
+export type Value = string | number | boolean | null | readonly string[];
+
+/** One key of a state object. `unit` may name `{currency}`. */
+export interface EntityRow<View> {
+  readonly key: string;
+  /** English name, without the device's. */
+  readonly name: string;
+  readonly help: string;
+  readonly read: (view: View) => Value;
+  /** `attribute`: no entity of its own. `later`: always `null` for now. */
+  readonly platform: 'sensor' | 'binary_sensor' | 'attribute' | 'later';
+  readonly deviceClass?: string;
+  readonly stateClass?: 'total' | 'total_increasing';
+  readonly unit?: string;
+  readonly precision?: number;
+  readonly category?: 'diagnostic';
+  readonly icon?: string;
+  readonly options?: readonly string[];
+}

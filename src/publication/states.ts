@@ -1,0 +1,49 @@
+// The retained states of meters and accounts, written from the table.
+import { toUnits } from '../domain/amount.ts';
+import { stretches } from '../domain/totals.ts';
+import type { Message } from '../mqtt/message.ts';
+import { ACCOUNT_ROWS } from './accountEntities.ts';
+import type { EntityRow } from './entityRow.ts';
+import { METER_ROWS } from './meterEntities.ts';
+import { say, type Topics, type UsageBucket } from './topics.ts';
+import type { AccountView, MeterView } from './views.ts';
+
+const NEWEST = { day: 62, week: 26, month: 36 } as const;
+
+/** The state and the three usage topics of one meter. */
+export function meterMessages(topics: Topics, view: MeterView): Message[] {
+  return [
+    say('meter/+/state', topics.meterState(view.meter), read(METER_ROWS, view), { retain: true }),
+    ...(['day', 'week', 'month'] as const).map((interval) =>
+      say(
+        'meter/+/usage/+',
+        topics.meterUsage(view.meter, interval),
+        {
+          interval,
+          timezone: view.zone.name,
+          currency: view.currency,
+          buckets: buckets(view, interval),
+        },
+        { retain: true },
+      ),
+    ),
+  ];
+}
+
+export const accountMessage = (topics: Topics, view: AccountView): Message =>
+  say('account/+/state', topics.accountState(view.account), read(ACCOUNT_ROWS, view), { retain: true });
+
+function read<View>(rows: readonly EntityRow<View>[], view: View): Record<string, unknown> {
+  return Object.fromEntries(rows.map((row) => [row.key, row.read(view)]));
+}
+
+function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'): UsageBucket[] {
+  return stretches(ledger, interval, NEWEST[interval]).map((stretch) => ({
+    start: zone.iso(zone.startOf(stretch.start)),
+    end: zone.iso(zone.startOf(stretch.end)),
+    energy_kwh: stretch.energy === null ? null : toUnits(stretch.energy),
+    cost_eur: stretch.cost === null ? null : toUnits(stretch.cost),
+    revision: stretch.revision,
+    received_at: zone.iso(stretch.receivedAt),
+  }));
+}

@@ -1,0 +1,36 @@
+// The facts that states and discovery are written from.
+import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { Ledger } from '../domain/ledger.ts';
+import type { Zone } from '../domain/period.ts';
+import type { Totals } from '../domain/totals.ts';
+
+export interface MeterView {
+  readonly meter: string;
+  readonly account: string;
+  readonly identifiers: readonly string[];
+  readonly ledger: Ledger;
+  readonly totals: Totals;
+  readonly zone: Zone;
+  readonly currency: string;
+  /** End of the newest day with a reading, epoch milliseconds. */
+  readonly readingAt: number | null;
+  /** `null` while there is no reading at all. */
+  readonly late: boolean | null;
+  /** When the provider was last asked successfully, epoch milliseconds. */
+  readonly updatedAt: number | null;
+}
+
+export interface AccountView {
+  readonly account: string;
+  readonly auth: AuthStatus;
+  readonly requestsToday: number;
+  readonly loginsToday: number;
+}
+
+export interface BridgeView {
+  readonly startedAt: number;
+  readonly schedule: string | null;
+  readonly zone: Zone;
+  readonly health: HealthRecord;
+  readonly meters: readonly MeterView[];
+}

@@ -1,0 +1,116 @@
+// The state directory: small JSON documents, each written whole, privately and durably; nothing else writes files.
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+
+/** One document. `read` gives `null` when there is none, or none that can be understood. */
+export interface Document<T> {
+  read(): Promise<T | null>;
+  /** Resolves once the document is on the disk. Rejects with StateUnwritable. */
+  write(value: T): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** How a document looks on disk: its parsed JSON to a value (throws when it is not one), and back. */
+export interface Codec<T> {
+  decode(json: unknown): T;
+  encode(value: T): unknown;
+}
+
+export interface StateDirectory {
+  readonly path: string;
+  document<T>(name: string, codec: Codec<T>): Document<T>;
+  /** Names of the documents below a folder of the directory, such as `accounts/home`. */
+  list(folder: string): Promise<string[]>;
+}
+
+export class StateUnwritable extends Failure {
+  readonly code = 'state_unwritable';
+  readonly exitCode = EXIT.unexpected;
+
+  constructor(path: string, cause: unknown) {
+    const reason = (cause as NodeJS.ErrnoException)?.code ?? 'unknown error';
+    super(`The state directory cannot be written: ${path} (${reason}).`, {
+      retry: 'later',
+      hint: 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
+      cause,
+    });
+  }
+}
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_DIRECTORY = 0o700;
+
+/** Opens the directory; it is made with the first document. Lost leftovers of a killed write are swept away. */
+export async function openStateDirectory(path: string, log: Log): Promise<StateDirectory> {
+  await sweepLeftovers(path);
+  return {
+    path,
+    document: (name, codec) => document(join(path, `${name}.json`), codec, log),
+    async list(folder) {
+      const names = await readdir(join(path, folder)).catch(() => []);
+      return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
+    },
+  };
+}
+
+function document<T>(file: string, codec: Codec<T>, log: Log): Document<T> {
+  // Writes of one document keep their order, so that the newest value is the one that stays.
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = (step: () => Promise<void>): Promise<void> => {
+    const turn = last.then(step);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+  return {
+    async read() {
+      const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
+        if (err.code !== 'ENOENT') log.error({ file, reason: err.code }, 'state document cannot be read');
+        return null;
+      });
+      if (text === null) return null;
+      try {
+        return codec.decode(JSON.parse(text));
+      } catch (err) {
+        await setAside(file);
+        log.error(
+          { file, reason: (err as Error).name },
+          'state document is damaged: set aside as .damaged, starting without it',
+        );
+        return null;
+      }
+    },
+    write: (value) =>
+      inTurn(async () => {
+        try {
+          await mkdir(dirname(file), { recursive: true, mode: PRIVATE_DIRECTORY });
+          const text = `${JSON.stringify(codec.encode(value))}\n`;
+          await writeFileAtomic(file, text, { mode: PRIVATE_FILE });
+          await syncDirectory(dirname(file));
+        } catch (err) {
+          throw new StateUnwritable(file, err);
+        }
+      }),
+    remove: () => inTurn(() => rm(file, { force: true })),
+  };
+}
+
+// The rename itself is only durable once the directory is synced: after a power cut the old pair of tokens would be back.
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+const setAside = (file: string): Promise<void> => rename(file, `${file}.damaged`).catch(() => undefined);
+
+// write-file-atomic names its temporary files `<name>.<digits>`; a kill in the middle leaves one behind.
+async function sweepLeftovers(path: string): Promise<void> {
+  const names = await readdir(path, { recursive: true }).catch(() => []);
+  for (const name of names) if (/\.json\.\d+$/.test(name)) await rm(join(path, name), { force: true });
+}

@@ -16,8 +16,9 @@ export interface SessionParts {
   readonly tokens: Vault<token.TokenSet>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called when a login was granted. */
+  /** Called when a login, or a refresh, was granted. */
   readonly onLogin: () => void;
+  readonly onRefresh: () => void;
   /** Called whenever `status()` or the tokens may have changed. */
   readonly onChange: () => void;
   /** Gets each token before anything else may see it. */
@@ -88,6 +89,7 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
       renewals += 1;
+      parts.onRefresh();
       return await keep(grant, set);
     } catch (err) {
       if (!(err instanceof SessionEnded)) {

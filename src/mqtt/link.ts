@@ -21,7 +21,8 @@ export interface LinkParts {
   readonly onMessage: (incoming: Incoming) => void;
   /** The live truth, asked for on each connect; it goes out first, in this order. */
   readonly announcement: () => readonly Message[];
-  readonly onChange: () => void;
+  /** The broker has acknowledged the message. */
+  readonly onDelivered: (message: Message) => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
@@ -33,6 +34,8 @@ export interface LinkStatus {
   readonly lastConnectedAt: number | null;
   readonly fault: Failure | null;
   readonly waiting: number;
+  /** Everything that waited has been delivered at least once. */
+  readonly drained: boolean;
   readonly published: number;
 }
 
@@ -57,6 +60,7 @@ export function startLink(parts: LinkParts): Link {
   let lastConnectedAt: number | null = null;
   let fault: Failure | null = null;
   let published = 0;
+  let drained = false;
   let underWay = 0;
 
   function pump(): void {
@@ -73,6 +77,8 @@ export function startLink(parts: LinkParts): Link {
       await over.publish(message);
       outbox.done(message);
       published += 1;
+      drained ||= outbox.size === 0;
+      parts.onDelivered(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
       if (over === connection) log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
@@ -100,7 +106,6 @@ export function startLink(parts: LinkParts): Link {
     outbox.lead(parts.announcement());
     connection = opened;
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
-    parts.onChange();
     pump();
     const why = await opened.ended;
     connection = null;
@@ -130,7 +135,6 @@ export function startLink(parts: LinkParts): Link {
         }
         if (failures === 0) log.warn({ err }, 'no connection to the broker');
       }
-      parts.onChange();
       failures += 1;
       const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);
       await clock.sleep(wait * (0.75 + parts.random() / 2), stopping.signal);
@@ -148,6 +152,7 @@ export function startLink(parts: LinkParts): Link {
       lastConnectedAt: connection === null ? lastConnectedAt : clock.now(),
       fault,
       waiting: outbox.size,
+      drained,
       published,
     }),
     async stop(lastWords, deadlineMs) {

@@ -5,6 +5,8 @@ export interface Message {
   /** Empty and retained: the topic is withdrawn. */
   readonly payload: string;
   readonly retain: boolean;
+  /** Has to be seen although a newer message of the same topic follows at once. */
+  readonly step?: true;
   /** MQTT 5: returned to whoever asked, unaltered. */
   readonly correlationData?: Buffer;
 }

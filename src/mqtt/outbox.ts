@@ -20,8 +20,9 @@ export function createOutbox(): Outbox {
   let waiting: Message[] = [];
   const underWay = new Set<Message>();
 
+  const place = ({ topic, step }: Message) => (step ? `${topic}\0step` : topic);
   const without = (message: Message) => {
-    waiting = waiting.filter(({ topic, retain }) => !(retain && topic === message.topic));
+    waiting = waiting.filter((other) => !(other.retain && place(other) === place(message)));
   };
 
   return {
@@ -44,8 +45,8 @@ export function createOutbox(): Outbox {
       underWay.clear();
       const newest = new Map<string, Message>();
       for (const message of all) {
-        newest.delete(message.topic);
-        newest.set(message.topic, message);
+        newest.delete(place(message));
+        newest.set(place(message), message);
       }
       waiting = [...newest.values()];
     },

@@ -98,7 +98,7 @@ export function announce(doc: DiscoveryDocument, before: Readonly<Record<string,
   const whole = write(doc.components);
   if (gone.length === 0) return [whole];
   const reduced = Object.fromEntries(gone.map(([key, platform]) => [key, { platform }]));
-  return [write({ ...doc.components, ...reduced }), whole];
+  return [{ ...write({ ...doc.components, ...reduced }), step: true }, whole];
 }
 
 /** Component key to platform: what `announce` wants to know next time. */

@@ -22,7 +22,10 @@ export const installationCodec = versioned(
   z.object({ clientId: z.string(), jitterFraction: z.number().min(0).max(1) }),
 );
 
-export const tokensCodec = versioned(
+/** Names whose document it is, so that nobody else's is taken for it. */
+const ownedBy = <T extends z.ZodType>(value: T) => versioned(z.object({ owner: z.string(), value }));
+
+export const tokensCodec = ownedBy(
   z.object({
     accessToken: z.string(),
     refreshToken: z.string().nullable(),
@@ -43,7 +46,7 @@ export const loginBudgetCodec = versioned(
   }),
 );
 
-export const contextCodec = versioned(
+export const contextCodec = ownedBy(
   z.object({
     personCustomerId: z.string(),
     siteCodes: z.array(z.string()),

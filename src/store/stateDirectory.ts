@@ -56,6 +56,23 @@ export async function openStateDirectory(path: string, log: Log): Promise<StateD
   };
 }
 
+/** A document that counts as absent when somebody else wrote it. */
+export function owned<T>(document: Document<Owned<T>>, owner: string): Document<T> {
+  return {
+    async read() {
+      const stored = await document.read();
+      return stored?.owner === owner ? stored.value : null;
+    },
+    write: (value) => document.write({ owner, value }),
+    remove: document.remove,
+  };
+}
+
+export interface Owned<T> {
+  readonly owner: string;
+  readonly value: T;
+}
+
 function document<T>(file: string, codec: Codec<T>, log: Log): Document<T> {
   // Writes of one document keep their order, so that the newest value is the one that stays.
   let last: Promise<unknown> = Promise.resolve();

@@ -1,0 +1,27 @@
+// The way to the provider for a command that runs beside the daemon: it may borrow a valid key, never spend the session.
+import type { Account } from '../config/schema.ts';
+import { openUpstream, type Upstream } from '../daemon/upstream.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { openStateDirectory } from '../store/stateDirectory.ts';
+import type { Io } from './io.ts';
+import { openLog, type Settings } from './settings.ts';
+
+const nothing = () => undefined;
+
+export async function borrowUpstream(settings: Settings, account: Account, io: Io): Promise<Upstream> {
+  const { config, scrubber } = settings;
+  const log = await openLog({ level: 'silent', format: 'json' }, scrubber, io);
+  return openUpstream({
+    config,
+    account,
+    state: await openStateDirectory(config.state_dir, log),
+    borrowed: true,
+    clock: systemClock,
+    log,
+    scrubber,
+    onRequest: nothing,
+    onLogin: nothing,
+    onRefresh: nothing,
+    onChange: nothing,
+  });
+}

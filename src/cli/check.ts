@@ -1,0 +1,141 @@
+// heat2mqtt check: tries everything that run needs, one line each; the exit code tells the worst.
+import { access, constants, mkdir } from 'node:fs/promises';
+import type { Account } from '../config/schema.ts';
+import { brokerAddress, protocolVersions } from '../daemon/broker.ts';
+import { addDays, zone as zoneOf } from '../domain/period.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { connectOnce } from '../mqtt/connection.ts';
+import { StateUnwritable } from '../store/stateDirectory.ts';
+import { borrowUpstream } from './borrow.ts';
+import type { Command } from './commands.ts';
+import type { Io } from './io.ts';
+import { loadSettings, type Settings } from './settings.ts';
+
+interface Result {
+  readonly check: string;
+  readonly ok: boolean;
+  readonly message: string;
+  readonly hint?: string;
+  readonly code?: string;
+  readonly exitCode: number;
+}
+
+/** Resolves to a sentence on what was found. */
+type Probe = () => Promise<string>;
+
+export const check: Command = async (given, io) => {
+  const results: Result[] = [];
+  const tell = (result: Result) => {
+    results.push(result);
+    if (given.options.json) return;
+    io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${result.check}: ${result.message}\n`);
+    if (result.hint) io.out(`       ${result.hint}\n`);
+  };
+  let settings: Settings | null = null;
+  tell(
+    await probe('configuration', async () => {
+      settings = await loadSettings(given, io);
+      return settings.path ?? 'from the environment';
+    }),
+  );
+  if (settings !== null) {
+    const probes = [...offline(settings), ...(given.options.live ? live(settings, io) : [])];
+    for (const [name, run] of probes) tell(await probe(name, run));
+  }
+  if (given.options.json) {
+    const rows = results.map(({ exitCode: _, ...row }) => row);
+    io.out(`${JSON.stringify({ ok: results.every(({ ok }) => ok), checks: rows }, null, 2)}\n`);
+  }
+  return worst(results);
+};
+
+async function probe(name: string, run: Probe): Promise<Result> {
+  try {
+    return { check: name, ok: true, message: await run(), exitCode: EXIT.fine };
+  } catch (err) {
+    const exitCode = err instanceof Failure ? err.exitCode : EXIT.unexpected;
+    return { check: name, ok: false, ...safeWords(err), exitCode };
+  }
+}
+
+/** A configuration that is wrong comes first, then what needs the owner, then what may pass by itself. */
+function worst(results: readonly Result[]): number {
+  const order = [
+    EXIT.config,
+    EXIT.credentials,
+    EXIT.unexpected,
+    EXIT.provider,
+    EXIT.broker,
+    EXIT.homeAssistant,
+  ];
+  return order.find((code) => results.some(({ exitCode }) => exitCode === code)) ?? EXIT.fine;
+}
+
+function offline({ config }: Settings): [string, Probe][] {
+  const secrets = config.accounts.map(({ id, password }): [string, Probe] => [
+    `password of ${id}`,
+    async () => `${[...(await password.read())].length} characters, ${password.origin}`,
+  ]);
+  const state: Probe = async () => {
+    try {
+      await mkdir(config.state_dir, { recursive: true, mode: 0o700 });
+      await access(config.state_dir, constants.R_OK | constants.W_OK | constants.X_OK);
+    } catch (err) {
+      throw new StateUnwritable(config.state_dir, err);
+    }
+    return config.state_dir;
+  };
+  return [...secrets, ['state directory', state]];
+}
+
+function live(settings: Settings, io: Io): [string, Probe][] {
+  const { config } = settings;
+  const ofAccounts = config.accounts.map((account): [string, Probe] => [
+    `provider for ${account.id}`,
+    () => askProvider(settings, account, io),
+  ]);
+  return [...ofAccounts, ...(config.mqtt.embedded === false ? [broker(settings)] : [])];
+}
+
+const LOOK_BACK_DAYS = 14;
+
+async function askProvider(settings: Settings, account: Account, io: Io): Promise<string> {
+  const { usage } = settings.config;
+  const upstream = await borrowUpstream(settings, account, io);
+  const { properties } = await upstream.client.discover(await upstream.identity());
+  const zone = zoneOf(usage.timezone);
+  const today = zone.dayAt(Date.now());
+  const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
+  const propertyCustomerId = properties[0]?.propertyCustomerId ?? '';
+  const buckets = await upstream.client.usage({
+    propertyCustomerId,
+    span,
+    interval: 'day',
+    zone,
+    readingCloses: usage.reading_closes,
+  });
+  return `signed in, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
+}
+
+function broker({ config }: Settings): [string, Probe] {
+  return [
+    'broker',
+    async () => {
+      const address = await brokerAddress(config.mqtt, config.mqtt.url, 'heat2mqtt_check');
+      // Its own topic and no retained will: the check must not speak for the daemon.
+      const will = { topic: `${config.mqtt.base_topic}/check`, payload: '', retain: false };
+      for (const version of protocolVersions(config.mqtt)) {
+        try {
+          const connection = await connectOnce(address, version, will, () => undefined, systemClock);
+          await connection.close(1_000);
+          return `connected with MQTT ${version === 5 ? '5' : '3.1.1'}`;
+        } catch (err) {
+          if (version === protocolVersions(config.mqtt).at(-1)) throw err;
+          if (!(err instanceof Failure) || err.code !== 'broker_speaks_no_mqtt5') throw err;
+        }
+      }
+      return 'not tried';
+    },
+  ];
+}

@@ -1,0 +1,157 @@
+// The table of commands; help and parsing derive from it, and each command is loaded only when it is typed.
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { about } from '../foundation/about.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Io } from './io.ts';
+
+/** Values of the options that were given, and the words behind the command. */
+export interface Arguments {
+  readonly options: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+  readonly words: readonly string[];
+}
+
+/** Resolves to the exit code. */
+export type Command = (given: Arguments, io: Io) => Promise<number>;
+
+interface Option {
+  readonly type: 'string' | 'boolean';
+  readonly multiple?: boolean;
+  /** What stands for the value in the help. */
+  readonly value?: string;
+  readonly help: string;
+}
+
+interface CommandRow {
+  readonly name: string;
+  readonly words?: string;
+  readonly summary: string;
+  readonly options: Readonly<Record<string, Option>>;
+  readonly load: () => Promise<Command>;
+}
+
+/** The command line cannot be understood. */
+export class WrongUsage extends Failure {
+  readonly code = 'wrong_usage';
+  readonly exitCode = EXIT.usage;
+
+  constructor(message: string) {
+    super(message, { retry: 'never', hint: `\`${about.name} --help\` lists commands and options.` });
+  }
+}
+
+const CONFIG: Record<string, Option> = {
+  config: { type: 'string', value: 'PATH', help: 'the configuration file' },
+};
+const FORMAT: Option = { type: 'string', value: 'table|json|csv', help: 'how to print; table on a terminal' };
+
+const COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'run',
+    summary: 'the daemon (default)',
+    options: CONFIG,
+    load: async () => (await import('./run.ts')).run,
+  },
+  {
+    name: 'check',
+    summary: 'try everything that run needs, one line each',
+    options: {
+      ...CONFIG,
+      live: { type: 'boolean', help: 'also ask issuer, provider and broker (at most one login)' },
+      json: { type: 'boolean', help: 'print JSON' },
+    },
+    load: async () => (await import('./check.ts')).check,
+  },
+  {
+    name: 'usage',
+    summary: 'ask the provider for the usage of a period and print it',
+    options: {
+      ...CONFIG,
+      account: { type: 'string', value: 'ID', help: 'the account; default: the first' },
+      from: { type: 'string', value: 'DATE', help: 'first day, YYYY-MM-DD; default: 30 days ago' },
+      to: { type: 'string', value: 'DATE', help: 'last day; default: today' },
+      interval: { type: 'string', value: 'day|week|month|quarter|year', help: 'default: day' },
+      format: FORMAT,
+    },
+    load: async () => (await import('./usage.ts')).usage,
+  },
+  {
+    name: 'healthcheck',
+    summary: 'ask the running daemon; exit 0 healthy, 1 not',
+    options: CONFIG,
+    load: async () => (await import('./healthcheck.ts')).healthcheck,
+  },
+  {
+    name: 'demo',
+    summary: 'simulated provider, embedded broker and the real daemon in one process',
+    options: {
+      port: { type: 'string', value: 'N', help: "the broker's port; default: 1883, or a free one" },
+    },
+    load: async () => (await import('./demo.ts')).demo,
+  },
+  {
+    name: 'config',
+    words: 'example|schema|show',
+    summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',
+    options: CONFIG,
+    load: async () => (await import('./config.ts')).config,
+  },
+];
+
+/** Parses and runs. Rejects with WrongUsage, or with what the command fails of. */
+export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
+  const [first] = argv;
+  const isNamed = first !== undefined && !first.startsWith('-');
+  const row = COMMANDS.find(({ name }) => name === (isNamed ? first : 'run'));
+  if (argv.includes('--version') && !isNamed) {
+    io.out(`${about.version}\n`);
+    return EXIT.fine;
+  }
+  if (argv.includes('--help') || argv.includes('-h') || first === 'help') {
+    io.out(isNamed && row && first !== 'help' ? helpOf(row) : overview());
+    return EXIT.fine;
+  }
+  if (!row) throw new WrongUsage(`Unknown command: ${first?.slice(0, 40)}.`);
+  const { values, positionals } = parse(row, isNamed ? argv.slice(1) : argv);
+  if (!row.words && positionals[0] !== undefined) {
+    throw new WrongUsage(`${row.name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
+  }
+  const command = await row.load();
+  return command({ options: values, words: positionals }, io);
+}
+
+function parse(row: CommandRow, args: readonly string[]) {
+  const options: NonNullable<ParseArgsConfig['options']> = {};
+  for (const [name, { type, multiple }] of Object.entries(row.options)) {
+    options[name] = { type, multiple: multiple ?? false };
+  }
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  } catch (err) {
+    throw new WrongUsage(err instanceof Error ? `${err.message.split('. ')[0]}.` : 'Wrong usage.');
+  }
+}
+
+function overview(): string {
+  const width = Math.max(...COMMANDS.map((row) => head(row).length)) + 2;
+  const rows = COMMANDS.map((row) => `  ${head(row).padEnd(width)}${row.summary}`);
+  return `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
+
+Usage: ${about.name} [command] [options]
+
+${rows.join('\n')}
+
+${about.name} COMMAND --help tells the options of a command. --version prints the version.
+Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused,
+5 provider unreachable, 6 broker unreachable, 7 Home Assistant unreachable.
+`;
+}
+
+function helpOf(row: CommandRow): string {
+  const lines = Object.entries(row.options).map(([name, { value, help, multiple }]) => {
+    const flag = `--${name}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`;
+    return `  ${flag.padEnd(42)}${help}`;
+  });
+  return `${about.name} ${head(row)}: ${row.summary}\n\n${lines.join('\n')}\n`;
+}
+
+const head = ({ name, words }: CommandRow): string => (words ? `${name} ${words}` : name);

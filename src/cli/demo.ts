@@ -1,0 +1,116 @@
+// heat2mqtt demo: simulated provider, embedded broker and the real daemon in one process.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig } from '../config/load.ts';
+import { type Daemon, startDaemon } from '../daemon/daemon.ts';
+import { startCron } from '../daemon/schedule.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { createScrubber } from '../foundation/log.ts';
+import { connectOnce } from '../mqtt/connection.ts';
+import { demoAccounts } from '../simulator/accounts.ts';
+import { type Simulator, startSimulator } from '../simulator/provider.ts';
+import { type Command, WrongUsage } from './commands.ts';
+import type { Io } from './io.ts';
+import { openLog } from './settings.ts';
+
+const USUAL_PORT = 1883;
+
+export const demo: Command = async (given, io) => {
+  const wanted = portFrom(given.options.port);
+  const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts() });
+  // Short-lived tokens, so that a refresh ahead of expiry can be watched.
+  simulator.switches.token.accessSeconds = 60;
+  simulator.switches.token.refreshSeconds = 90;
+  const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
+  try {
+    const daemon = await startOnSomePort(wanted, simulator, stateDir, io);
+    const watcher = await printMessages(daemon.brokerUrl, io);
+    io.out(whereToLook(daemon, simulator));
+    await new Promise<void>((resolve) => {
+      if (io.interrupted.aborted) resolve();
+      io.interrupted.addEventListener('abort', () => resolve());
+    });
+    await daemon.stop();
+    await watcher.close(200);
+  } finally {
+    await simulator.stop();
+    await rm(stateDir, { recursive: true, force: true });
+  }
+  return EXIT.fine;
+};
+
+function portFrom(option: unknown): number | null {
+  if (option === undefined) return null;
+  const port = Number(option);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new WrongUsage(`--port: found ${String(option).slice(0, 20)}; allowed: a port from 0 to 65535.`);
+}
+
+/** The usual port when it is free, otherwise any; a port that was asked for must be the one. */
+async function startOnSomePort(
+  wanted: number | null,
+  simulator: Simulator,
+  stateDir: string,
+  io: Io,
+): Promise<Daemon> {
+  try {
+    return await start(wanted ?? USUAL_PORT, simulator, stateDir, io);
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw err;
+    if (wanted !== null) throw new WrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
+    return start(0, simulator, stateDir, io);
+  }
+}
+
+async function start(port: number, simulator: Simulator, stateDir: string, io: Io): Promise<Daemon> {
+  const scrubber = createScrubber();
+  const text = JSON.stringify({
+    provider: { issuer: simulator.urls.issuer, api_url: simulator.urls.api, client_id: 'self-care' },
+    accounts: [{ username: 'me@example.org', password: 'demo' }],
+    usage: { schedule: '* * * * *', jitter_seconds: 0 },
+    constituencies: { base_url: simulator.urls.constituencies },
+    mqtt: { embedded: { port, host: '127.0.0.1' } },
+    http: { listen: '127.0.0.1:0' },
+    state_dir: stateDir,
+    log: { format: 'pretty' },
+  });
+  const { config } = await loadConfig({
+    path: 'demo',
+    readFile: async () => text,
+    env: {},
+    now: Date.now,
+    scrubber,
+  });
+  const log = await openLog(config.log, scrubber, io);
+  const parts = { config, clock: systemClock, log, scrubber, random: Math.random, startTicker: startCron };
+  return startDaemon(parts);
+}
+
+/** Prints what anyone who subscribes would see. */
+function printMessages(url: string, io: Io) {
+  const print = ({ topic, payload, retained }: { topic: string; payload: Buffer; retained: boolean }) => {
+    const line = `${retained ? '(retained) ' : ''}${topic} ${payload.toString('utf8')}`;
+    io.out(`${line.length > io.columns ? `${line.slice(0, io.columns - 1)}…` : line}\n`);
+  };
+  const address = { url, clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } };
+  const will = { topic: 'demo/watcher', payload: '', retain: false };
+  return connectOnce(address, 4, will, print, systemClock).then(async (connection) => {
+    await connection.subscribe(['heat2mqtt/#', 'homeassistant/#']);
+    return connection;
+  });
+}
+
+function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): string {
+  const { port } = new URL(brokerUrl);
+  return `
+Everything below is simulated; nothing leaves this machine. Ctrl-C ends it.
+  broker       ${brokerUrl}
+  watch        mosquitto_sub -h 127.0.0.1 -p ${port} -v -t '#'
+  poll now     mosquitto_pub -h 127.0.0.1 -p ${port} -t heat2mqtt/bridge/request/refresh -n
+  health       http://127.0.0.1:${httpPort}/healthz  /readyz  /metrics
+  provider     ${urls.api} (issuer ${urls.issuer})
+
+`;
+}

@@ -1,0 +1,52 @@
+// Loading the configuration for a command, and opening the log it asks for.
+import { existsSync } from 'node:fs';
+import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { isCronExpression } from '../daemon/schedule.ts';
+import { createLog, createScrubber, type Log, type Scrubber } from '../foundation/log.ts';
+import type { Arguments } from './commands.ts';
+import type { Io } from './io.ts';
+
+export interface Settings extends Loaded {
+  readonly scrubber: Scrubber;
+}
+
+/** Rejects with ConfigInvalid. */
+export async function loadSettings(
+  given: Arguments,
+  io: Io,
+  more: { readonly assumeConstituencies?: boolean } = {},
+): Promise<Settings> {
+  const scrubber = createScrubber();
+  const explicit = given.options.config;
+  const path = findConfigFile({
+    explicit: typeof explicit === 'string' ? explicit : undefined,
+    env: io.env,
+    exists: existsSync,
+  });
+  const loaded = await loadConfig({
+    path,
+    env: io.env,
+    now: Date.now,
+    scrubber,
+    validateCron: isCronExpression,
+    ...more,
+  });
+  return { ...loaded, scrubber };
+}
+
+/** `auto` is pretty on a terminal and JSON elsewhere. */
+export async function openLog(config: Config['log'], scrubber: Scrubber, io: Io): Promise<Log> {
+  const pretty = config.format === 'pretty' || (config.format === 'auto' && io.isTerminal);
+  return createLog({ level: config.level, scrubber, write: pretty ? await prettyWriter(io) : io.out });
+}
+
+async function prettyWriter(io: Io): Promise<(line: string) => void> {
+  const { default: pinoPretty } = await import('pino-pretty');
+  const prettify = pinoPretty.prettyFactory({
+    colorize: io.isTerminal,
+    translateTime: 'SYS:HH:MM:ss',
+    singleLine: true,
+  });
+  return (line) => io.out(prettify(line) ?? '');
+}

@@ -1,0 +1,85 @@
+// Renders config.example.yaml from the schema: every key explained, what must be filled in stands ready.
+import { stringify } from 'yaml';
+import { type Key, keysOf } from './shape.ts';
+
+const HEAD = [
+  'The configuration of heat2mqtt. What stands behind a "# " and a key is the default, or an example.',
+  'Every key can also be set by an environment variable: HEAT2MQTT_MQTT_URL is mqtt.url, and so on.',
+  'All of them, one by one: docs/configuration.md. To check what you wrote: heat2mqtt check',
+];
+const WIDTH = 100;
+
+export function exampleConfig(): string {
+  const blocks = keysOf().map((key) => keyLines(key, 0).join('\n'));
+  return `${[HEAD.map((line) => `# ${line}`).join('\n'), ...blocks].join('\n\n')}\n`;
+}
+
+// Lines of one key. A commented section is a whole to be uncommented at once, with its defaults inside.
+function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
+  const words = commentLines(describedWords(key), WIDTH - 2 * depth);
+  const stands = isNeeded(key) || (defaultsStand && key.shape.default !== undefined && !hasKeys(key));
+  const lines = hasKeys(key)
+    ? sectionLines(key, depth, stands)
+    : [`${name(key)}: ${inYaml(shownValue(key))}`];
+  return [...words, ...(stands ? lines : lines.map((line) => `# ${line}`))];
+}
+
+function sectionLines(key: Key, depth: number, stands: boolean): string[] {
+  const isList = key.shape.items !== undefined;
+  const inner = key.keys.map((child) => keyLines(child, depth + (isList ? 2 : 1), !stands));
+  const lines = isList ? asListEntry(inner) : inner.flat();
+  return [`${name(key)}:`, ...lines.map((line) => `  ${line}`)];
+}
+
+// The dash must stand before a key that is no comment.
+function asListEntry(keys: readonly string[][]): string[] {
+  const [first = [], ...rest] = [...keys].sort((a, b) => rank(a) - rank(b));
+  const comments = first.slice(0, -1);
+  return [...comments, `- ${first.at(-1) ?? ''}`, ...rest.flat().map((line) => `  ${line}`)];
+}
+
+function rank(lines: readonly string[]): number {
+  return lines.at(-1)?.startsWith('#') ? 1 : 0;
+}
+
+function describedWords({ shape, keys }: Key): string {
+  const text = shape.description ?? '';
+  return keys.length > 0 && typeof shape.default === 'boolean' ? `${text} Default: ${shape.default}.` : text;
+}
+
+/** Somebody has to edit it, or something inside it. */
+function isNeeded({ required, shape, keys, path }: Key): boolean {
+  if (keys.length === 0) return required || shape.everyday === true;
+  if (path[0] === 'provider' || path[0] === 'accounts') return path.length === 1;
+  return keys.some(({ shape: inner }) => inner.everyday === true);
+}
+
+function hasKeys({ keys }: Key): boolean {
+  return keys.length > 0;
+}
+
+function shownValue({ shape, required }: Key): unknown {
+  return required || shape.default === undefined ? shape.examples?.[0] : shape.default;
+}
+
+function name({ path }: Key): string {
+  return path.at(-1) ?? '';
+}
+
+function inYaml(value: unknown): string {
+  // Texts of several words are those people replace by others that need the quotes.
+  const singleQuote = typeof value === 'string' && value.includes(' ');
+  const defaultStringType = singleQuote ? 'QUOTE_SINGLE' : 'PLAIN';
+  const style = { collectionStyle: 'flow', lineWidth: 0, flowCollectionPadding: false } as const;
+  return stringify(value, { ...style, singleQuote, defaultStringType }).trim();
+}
+
+function commentLines(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`# ${word}`);
+  }
+  return text === '' ? [] : lines;
+}

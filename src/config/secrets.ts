@@ -1,0 +1,107 @@
+// A secret that can be read but not printed: given as text, or in a file that is read anew each time.
+import { inspect } from 'node:util';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Scrubber } from '../foundation/log.ts';
+
+export interface Secret {
+  /** Where it comes from: `inline`, `environment HEAT2MQTT_PASSWORD` or `file /run/secrets/x`. */
+  readonly origin: string;
+  /** The value as it is now, never empty. Fails with SecretUnreadable. */
+  read(): Promise<string>;
+}
+
+export type ReadFile = (path: string) => Promise<Uint8Array | string>;
+
+/** The file of a secret is gone, empty or not text. */
+export class SecretUnreadable extends Failure {
+  readonly code = 'secret_unreadable';
+  readonly exitCode = EXIT.config;
+  readonly path: string;
+  readonly found: string;
+
+  constructor(path: string, found: string) {
+    super(`The secret in ${path} cannot be read: ${found}.`, {
+      retry: 'later',
+      hint: 'Put the file back, readable for the user heat2mqtt runs as; no restart is needed.',
+    });
+    this.path = path;
+    this.found = found;
+  }
+}
+
+export function textSecret(value: string, origin: string, scrubber: Scrubber): Secret {
+  const trimmed = trimNewline(value);
+  return new HiddenSecret(origin, async () => trimmed, scrubber);
+}
+
+export function fileSecret(path: string, readFile: ReadFile, scrubber: Scrubber): Secret {
+  return new HiddenSecret(`file ${path}`, () => readSecretFile(path, readFile), scrubber);
+}
+
+class HiddenSecret implements Secret {
+  readonly origin: string;
+  readonly #read: () => Promise<string>;
+  readonly #scrubber: Scrubber;
+
+  constructor(origin: string, read: () => Promise<string>, scrubber: Scrubber) {
+    this.origin = origin;
+    this.#read = read;
+    this.#scrubber = scrubber;
+  }
+
+  async read(): Promise<string> {
+    const value = await this.#read();
+    this.#scrubber.register(value);
+    return value;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [inspect.custom](): string {
+    return '[secret]';
+  }
+}
+
+async function readSecretFile(path: string, readFile: ReadFile): Promise<string> {
+  let value: string;
+  try {
+    value = trimNewline(decodeText(await readFile(path)));
+  } catch (error) {
+    throw new SecretUnreadable(path, whyUnreadable(error));
+  }
+  if (value === '') throw new SecretUnreadable(path, 'it is empty');
+  return value;
+}
+
+/** Fails on bytes that are not UTF-8: replacing them would log in with a different password. */
+export function decodeText(content: Uint8Array | string): string {
+  if (typeof content === 'string') return content;
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
+}
+
+/** One line without the path, which may be a password put into the wrong key. */
+export function whyUnreadable(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return WHY.get(code) ?? `cannot be read${code === '' ? '' : ` (${code})`}`;
+}
+
+const WHY = new Map([
+  ['ENOENT', 'no such file'],
+  ['ENOTDIR', 'no such file'],
+  ['EISDIR', 'a directory'],
+  ['EACCES', 'a file this user may not read'],
+  ['EPERM', 'a file this user may not read'],
+  ['ENAMETOOLONG', 'no such file'],
+  ['ERR_INVALID_ARG_VALUE', 'no such file'],
+  ['ERR_ENCODING_INVALID_ENCODED_DATA', 'not UTF-8 text'],
+]);
+
+export function trimNewline(value: string): string {
+  return value.replace(/\r?\n$/, '');
+}

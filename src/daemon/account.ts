@@ -1,0 +1,155 @@
+// One account while the daemon runs: its properties, found once and kept, and one poll over all of them.
+import type { Change } from '../domain/ledger.ts';
+import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import type { EntityContext } from '../provider/discovery.ts';
+import { ProviderRefused } from '../provider/request.ts';
+import type { Journal } from './journal.ts';
+import type { Meter } from './meter.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface MeterEvent {
+  readonly meter: string;
+  readonly change: Change;
+}
+
+/** Failing is one of a poll's ordinary results; properties that could be read are read all the same. */
+export interface AccountOutcome {
+  readonly account: string;
+  readonly events: readonly MeterEvent[];
+  /** The first thing that went wrong, or `null`. */
+  readonly fault: unknown;
+}
+
+export interface AccountRuntime {
+  readonly id: string;
+  readonly upstream: Upstream;
+  readonly journal: Journal;
+  /** `null` until the properties are known. */
+  readonly meters: readonly Meter[] | null;
+  poll(signal: AbortSignal): Promise<AccountOutcome>;
+}
+
+export interface AccountParts {
+  readonly id: string;
+  readonly upstream: Upstream;
+  readonly journal: Journal;
+  readonly openMeter: (property: Property, name: string) => Promise<Meter>;
+  /** Gives out names of series: `false` when another property has it. */
+  readonly claimName: (name: string, propertyCustomerId: string) => boolean;
+  /** Called when the properties have become known, or others. */
+  readonly onMeters: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const CLOCK_IS_SET_AFTER = Date.UTC(2020, 0, 1);
+const DAY_MS = 24 * 3_600_000;
+
+/** A Raspberry Pi has no clock battery: before the network has told the time, days cannot be told apart. */
+export class ClockNotSet extends Failure {
+  readonly code = 'clock_not_set';
+  readonly exitCode = 1;
+
+  constructor() {
+    super('The clock of this machine is not set yet.', {
+      retry: 'soon',
+      hint: 'Check its time service (NTP).',
+    });
+  }
+}
+
+export async function openAccount(parts: AccountParts): Promise<AccountRuntime> {
+  const { upstream, journal, clock, log } = parts;
+  let meters: readonly Meter[] | null = null;
+  let rediscoveredAt: number | null = null;
+  const stored = await upstream.context.read();
+  if (stored !== null) meters = await openMeters(stored);
+
+  async function openMeters(context: EntityContext): Promise<Meter[]> {
+    const opened: Meter[] = [];
+    for (const property of context.properties) {
+      const known = meters?.find((meter) => isSame(meter.property, property));
+      const name = nameOf(property);
+      if (known && known.name === name) opened.push(known);
+      else opened.push(await parts.openMeter(property, name));
+    }
+    return opened;
+  }
+
+  function nameOf(property: Property): string {
+    const name = seriesName(property);
+    if (parts.claimName(name, property.propertyCustomerId)) return name;
+    return `${name}-${topicSafe(property.propertyCustomerId)}`;
+  }
+
+  async function discover(signal: AbortSignal): Promise<readonly Meter[]> {
+    const context = await upstream.client.discover(await upstream.identity(), signal);
+    log.info({ properties: context.properties.length }, 'heat meters found');
+    await upstream.context
+      .write(context)
+      .catch((err) => log.error({ err }, 'entity context could not be saved'));
+    meters = await openMeters(context);
+    parts.onMeters();
+    return meters;
+  }
+
+  async function pollMeters(
+    all: readonly Meter[],
+    signal: AbortSignal,
+  ): Promise<{ events: MeterEvent[]; faults: unknown[] }> {
+    const events: MeterEvent[] = [];
+    const faults: unknown[] = [];
+    for (const meter of all) {
+      try {
+        const changes = await meter.poll(upstream.client, signal);
+        events.push(...changes.map((change) => ({ meter: meter.name, change })));
+      } catch (err) {
+        faults.push(err);
+        // Whatever is not about this one property will not go better with the next.
+        if (!(err instanceof ProviderRefused)) break;
+      }
+    }
+    return { events, faults };
+  }
+
+  function mayRediscover(faults: readonly unknown[]): boolean {
+    const stale = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
+    const now = clock.monotonic();
+    if (!stale || (rediscoveredAt !== null && now - rediscoveredAt < DAY_MS)) return false;
+    rediscoveredAt = now;
+    return true;
+  }
+
+  async function attempt(signal: AbortSignal): Promise<AccountOutcome> {
+    if (clock.now() < CLOCK_IS_SET_AFTER) throw new ClockNotSet();
+    const cached = meters;
+    let { events, faults } = await pollMeters(cached ?? (await discover(signal)), signal);
+    if (cached !== null && mayRediscover(faults)) {
+      log.info('the provider refuses a known property: discovering again');
+      const again = await pollMeters(await discover(signal), signal);
+      events = [...events, ...again.events];
+      faults = again.faults;
+    }
+    return { account: parts.id, events, fault: faults[0] ?? null };
+  }
+
+  return {
+    id: parts.id,
+    upstream,
+    journal,
+    get meters() {
+      return meters;
+    },
+    async poll(signal) {
+      const outcome = await attempt(signal).catch((fault) => ({ account: parts.id, events: [], fault }));
+      journal.notePoll(outcome.fault === null);
+      await journal.save();
+      return outcome;
+    },
+  };
+}
+
+const isSame = (one: Property, other: Property): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -1,0 +1,180 @@
+// The living house: what is wired to what, what starts when, and what stops when.
+import { type KeepAlive, startKeepAlive } from '../auth/keepAlive.ts';
+import type { Config } from '../config/schema.ts';
+import type { Reason } from '../domain/health.ts';
+import { zone as zoneOf } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
+import { startLink } from '../mqtt/link.ts';
+import { openRequests } from '../mqtt/requests.ts';
+import { stateMessage } from '../publication/bridge.ts';
+import { topicsBelow } from '../publication/topics.ts';
+import { openStateDirectory } from '../store/stateDirectory.ts';
+import { openAnnouncer } from './announce.ts';
+import { openAnswers } from './answers.ts';
+import { birthOf } from './birth.ts';
+import { brokerAddress, protocolVersions, startEmbedded } from './broker.ts';
+import { openEvents } from './events.ts';
+import { startHeartbeat } from './heartbeat.ts';
+import { openHousehold } from './household.ts';
+import { openInstallation } from './installation.ts';
+import { openPoller } from './poll.ts';
+import { isFresh, type StartTicker, startSchedule } from './schedule.ts';
+import { shutDown } from './shutdown.ts';
+import { openTally, tallyPoll } from './tally.ts';
+import { openTruth } from './truth.ts';
+import { startWatch } from './watch.ts';
+
+export interface DaemonParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scrubber: Scrubber;
+  /** Draws from [0, 1). */
+  readonly random: () => number;
+  readonly startTicker: StartTicker;
+}
+
+export interface Daemon {
+  /** Where HTTP is served; `null` when it is off or its port is taken. */
+  readonly httpPort: number | null;
+  /** The address of the broker in use. */
+  readonly brokerUrl: string;
+  /** Says `offline` and leaves, within 8 seconds. */
+  stop(): Promise<void>;
+}
+
+export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
+  const { config, clock, log, random } = parts;
+  const { mqtt, usage } = config;
+  const startedAt = clock.now();
+  const zone = zoneOf(usage.timezone);
+  const topics = topicsBelow(mqtt.base_topic);
+  const state = await openStateDirectory(config.state_dir, log);
+  const installation = await openInstallation(state, random, log);
+  const embedded = await startEmbedded(mqtt);
+  const brokerUrl = embedded?.url ?? mqtt.url;
+  const tally = openTally();
+  const ownReasons: Reason[] = [];
+  const keepAlives = new Map<string, KeepAlive>();
+  let isWired = false;
+  let newsIsPlanned = false;
+
+  const accounts = await openHousehold({
+    ...parts,
+    state,
+    zone,
+    tally,
+    onChange(account) {
+      keepAlives.get(account)?.wake();
+      publishNews();
+    },
+  });
+  const poller = openPoller({
+    accounts,
+    concurrency: usage.concurrency,
+    clock,
+    log,
+    random,
+    onOutcome(outcome, before) {
+      tallyPoll(tally, outcome);
+      link.publish(events.ofPoll(outcome, before));
+      publishNews();
+    },
+  });
+  const schedule = startSchedule({
+    expression: accounts.length > 0 ? usage.schedule : null,
+    timezone: usage.timezone,
+    jitterMs: installation.jitterFraction * usage.jitter_seconds * 1000,
+    startTicker: parts.startTicker,
+    poller,
+    clock,
+    log,
+  });
+  const truth = openTruth({
+    config,
+    accounts,
+    zone,
+    clock,
+    startedAt,
+    ownReasons,
+    troubles: () => poller.troubles,
+    nextPollAt: schedule.nextPollAt,
+  });
+  const events = openEvents({ accounts, truth, topics, zone, clock });
+  const announcer = await openAnnouncer({ config, topics, truth, state, log });
+
+  const birth = birthOf(mqtt.discovery_prefix, {
+    clock,
+    random,
+    onBirth: () => link.publish(announcer.everything()),
+  });
+  const answer = openRequests({
+    baseTopic: mqtt.base_topic,
+    handlers: openAnswers({ accounts, poller, truth, zone, clock, publishNews }),
+    publish: (messages) => link.publish(messages),
+    log,
+  });
+  const link = startLink({
+    address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
+    versions: protocolVersions(mqtt),
+    will: stateMessage(topics, 'offline'),
+    subscriptions: [topics.requests, ...birth.subscriptions],
+    onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
+    announcement: announcer.everything,
+    onDelivered: announcer.delivered,
+    clock,
+    log,
+    random,
+  });
+  isWired = true;
+
+  /** Several changes of one moment are one publication. */
+  function publishNews(): void {
+    if (newsIsPlanned || !isWired) return;
+    newsIsPlanned = true;
+    setImmediate(() => {
+      newsIsPlanned = false;
+      link.publish([...announcer.news(), ...events.ofLateness()]);
+    });
+  }
+
+  const heartbeat = startHeartbeat({ accounts, poller, clock, log, publishNews });
+  const watch = await startWatch({ config, accounts, truth, link, heartbeat, tally, startedAt, clock });
+  if (watch.fault !== null) {
+    log.error({ err: watch.fault }, 'no HTTP: health and metrics cannot be asked for');
+    ownReasons.push(safeWords(watch.fault));
+  }
+  if (config.provider?.keep_alive) {
+    for (const { id, upstream } of accounts) {
+      keepAlives.set(id, startKeepAlive(upstream.session, clock, log.child({ account: id }), random));
+    }
+  }
+  if (isFresh(accounts, schedule.step(), clock.now())) log.info('the last poll is fresh: none at start');
+  else void poller.poll('all');
+
+  async function rest(): Promise<void> {
+    await Promise.all([...keepAlives.values()].map((alive) => alive.stop()));
+    await Promise.all(accounts.map(({ journal }) => journal.save()));
+  }
+  const offline = stateMessage(topics, 'offline');
+  return {
+    httpPort: watch.port,
+    brokerUrl,
+    stop: () =>
+      shutDown(
+        [
+          { name: 'schedule', deadlineMs: 200, run: schedule.stop },
+          { name: 'poll', deadlineMs: 2_000, run: poller.stop },
+          { name: 'heartbeat', deadlineMs: 500, run: heartbeat.stop },
+          { name: 'session', deadlineMs: 1_000, run: rest },
+          { name: 'http', deadlineMs: 300, run: watch.stop },
+          { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([offline], 2_000) },
+          { name: 'broker', deadlineMs: 500, run: () => embedded?.stop() },
+        ],
+        clock,
+        log,
+      ),
+  };
+}

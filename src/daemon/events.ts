@@ -1,0 +1,62 @@
+// What is worth an event: new and corrected days, data grown late, polls that fail or recover, a login that is needed.
+import type { Zone } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
+import type { Message } from '../mqtt/message.ts';
+import { bridgeEventMessage, changeMessage, lateMessage } from '../publication/bridge.ts';
+import type { Topics } from '../publication/topics.ts';
+import type { AccountRuntime } from './account.ts';
+import type { PollOutcome, Trouble } from './poll.ts';
+import type { Truth } from './truth.ts';
+
+export interface EventsParts {
+  readonly accounts: readonly AccountRuntime[];
+  readonly truth: Truth;
+  readonly topics: Topics;
+  readonly zone: Zone;
+  readonly clock: Clock;
+}
+
+export interface Events {
+  ofPoll(outcome: PollOutcome, before: readonly Trouble[]): Message[];
+  /** Meters whose data has become late since the last call; the first call only takes note. */
+  ofLateness(): Message[];
+}
+
+const STUCK = new Set(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled']);
+
+export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts): Events {
+  const lateBefore = new Map<string, boolean>();
+
+  return {
+    ofPoll(outcome, before) {
+      const at = zone.iso(clock.now());
+      return outcome.accounts.flatMap(({ account, events, fault }) => {
+        const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
+        const known = before.find((trouble) => trouble.account === account);
+        if (fault === null) {
+          const words = {
+            type: 'recovered',
+            code: 'recovered',
+            message: 'The account is read again.',
+          } as const;
+          return known ? [...changes, bridgeEventMessage(topics, { ...words, account }, at)] : changes;
+        }
+        const { code, message } = safeWords(fault);
+        const session = accounts.find(({ id }) => id === account)?.upstream.session.status();
+        const type = session && STUCK.has(session.state) ? 'auth_needed' : 'poll_failed';
+        return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
+      });
+    },
+    ofLateness() {
+      const at = zone.iso(clock.now());
+      return truth.meters().flatMap(({ meter, late, readingAt }) => {
+        const became = late === true && lateBefore.get(meter) === false;
+        lateBefore.set(meter, late === true);
+        return became
+          ? [lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), at)]
+          : [];
+      });
+    },
+  };
+}

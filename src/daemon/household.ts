@@ -1,0 +1,87 @@
+// The accounts of a configuration, opened: each with its own session, journal, meters and ledgers.
+import type { Account, Config } from '../config/schema.ts';
+import type { Zone } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
+import { type AccountRuntime, openAccount } from './account.ts';
+import { openJournal } from './journal.ts';
+import { openMeter } from './meter.ts';
+import { type Tally, tallyRequest } from './tally.ts';
+import { openUpstream } from './upstream.ts';
+
+export interface HouseholdParts {
+  readonly config: Config;
+  readonly state: StateDirectory;
+  readonly zone: Zone;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scrubber: Scrubber;
+  readonly tally: Tally;
+  /** Called when an account's session or its meters may have changed. */
+  readonly onChange: (account: string) => void;
+}
+
+export async function openHousehold(parts: HouseholdParts): Promise<AccountRuntime[]> {
+  const owners = new Map<string, string>();
+  const claimName = (name: string, propertyCustomerId: string) => {
+    const owner = owners.get(name) ?? propertyCustomerId;
+    owners.set(name, owner);
+    return owner === propertyCustomerId;
+  };
+  const opened: AccountRuntime[] = [];
+  for (const account of parts.config.accounts) opened.push(await openOne(account, claimName, parts));
+  return opened;
+}
+
+async function openOne(
+  account: Account,
+  claimName: (name: string, propertyCustomerId: string) => boolean,
+  { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
+): Promise<AccountRuntime> {
+  const { id } = account;
+  const log = parts.log.child({ account: id });
+  const journal = await openJournal(state, id, zone, clock, log);
+  const onChange = () => parts.onChange(id);
+  const upstream = openUpstream({
+    config,
+    account,
+    state,
+    clock,
+    log,
+    scrubber,
+    onRequest(seen) {
+      journal.countRequest();
+      tallyRequest(tally, seen);
+    },
+    onLogin() {
+      journal.countLogin();
+      tally.logins += 1;
+    },
+    onRefresh() {
+      tally.refreshes += 1;
+    },
+    onChange,
+  });
+  return openAccount({
+    id,
+    upstream,
+    journal,
+    openMeter: (property, name) =>
+      openMeter({
+        account: id,
+        property,
+        name,
+        usage: config.usage,
+        zone,
+        state,
+        clock,
+        log,
+        onProgress: onChange,
+      }),
+    claimName,
+    onMeters: onChange,
+    clock,
+    log,
+  });
+}

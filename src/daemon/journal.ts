@@ -1,0 +1,71 @@
+// What was done when: counts of the local day, and the polls that went well; kept over restarts.
+import type { Zone } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { Log } from '../foundation/log.ts';
+import { journalCodec } from '../store/documents.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
+
+export interface Journal {
+  countRequest(): void;
+  countLogin(): void;
+  notePoll(ok: boolean): void;
+  today(): { readonly requests: number; readonly logins: number };
+  /** Epoch milliseconds. */
+  readonly lastPollAt: number | null;
+  readonly lastSuccessAt: number | null;
+  save(): Promise<void>;
+}
+
+/** `name` is an account's id. */
+export async function openJournal(
+  state: StateDirectory,
+  name: string,
+  zone: Zone,
+  clock: Clock,
+  log: Log,
+): Promise<Journal> {
+  const document = state.document(`accounts/${name}/journal`, journalCodec);
+  const stored = await document.read();
+  let day = stored?.day ?? zone.dayAt(clock.now());
+  let requests = stored?.requestsToday ?? 0;
+  let logins = stored?.loginsToday ?? 0;
+  let lastPollAt = stored?.lastPollAt ?? null;
+  let lastSuccessAt = stored?.lastSuccessAt ?? null;
+
+  function turnPage(): void {
+    const today = zone.dayAt(clock.now());
+    if (today === day) return;
+    day = today;
+    requests = 0;
+    logins = 0;
+  }
+
+  return {
+    countRequest() {
+      turnPage();
+      requests += 1;
+    },
+    countLogin() {
+      turnPage();
+      logins += 1;
+    },
+    notePoll(ok) {
+      lastPollAt = clock.now();
+      if (ok) lastSuccessAt = lastPollAt;
+    },
+    today() {
+      turnPage();
+      return { requests, logins };
+    },
+    get lastPollAt() {
+      return lastPollAt;
+    },
+    get lastSuccessAt() {
+      return lastSuccessAt;
+    },
+    save: () =>
+      document
+        .write({ day, requestsToday: requests, loginsToday: logins, lastPollAt, lastSuccessAt })
+        .catch((err) => log.error({ err }, 'journal could not be saved')),
+  };
+}

@@ -1,0 +1,63 @@
+// What stands retained on the broker, remembered on disk, so that whatever is gone can be withdrawn even later.
+import type { Log } from '../foundation/log.ts';
+import type { Message } from '../mqtt/message.ts';
+import { type DiscoveryDocument, platformsOf } from '../publication/discovery.ts';
+import { announcedCodec } from '../store/documents.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
+
+export interface Standing {
+  /** Component key to platform, as the topic last brought them to the broker. */
+  components(topic: string): Readonly<Record<string, string>>;
+  /** Says what stands now. */
+  stand(messages: readonly Message[], documents: readonly DiscoveryDocument[]): void;
+  /** Topics that stand on the broker and should not. They stay in this list until their withdrawal is delivered. */
+  gone(): string[];
+  delivered(message: Message): void;
+}
+
+export async function openStanding(state: StateDirectory, log: Log): Promise<Standing> {
+  const document = state.document('announced', announcedCodec);
+  const stored = await document.read();
+  const topics = new Set(stored?.topics ?? []);
+  const components = new Map(Object.entries(stored?.components ?? {}));
+  let current: ReadonlySet<string> = new Set();
+  let documents = new Map<string, Record<string, string>>();
+  let saving = false;
+  let changed = false;
+
+  async function save(): Promise<void> {
+    changed = true;
+    if (saving) return;
+    saving = true;
+    while (changed) {
+      changed = false;
+      await document
+        .write({ topics: [...topics], components: Object.fromEntries(components) })
+        .catch((err) => log.error({ err }, 'announced topics could not be saved'));
+    }
+    saving = false;
+  }
+
+  return {
+    components: (topic) => components.get(topic) ?? {},
+    stand(messages, docs) {
+      current = new Set(messages.map(({ topic }) => topic));
+      documents = new Map(docs.map((doc) => [doc.topic, platformsOf(doc)]));
+      const before = topics.size;
+      for (const topic of current) topics.add(topic);
+      if (topics.size !== before) void save();
+    },
+    gone: () => [...topics].filter((topic) => !current.has(topic)),
+    delivered({ topic, payload, retain, step }) {
+      if (retain && payload === '' && topics.delete(topic)) {
+        components.delete(topic);
+        log.info({ topic }, 'withdrawn');
+        void save();
+      }
+      const platforms = documents.get(topic);
+      if (step || !platforms || JSON.stringify(components.get(topic)) === JSON.stringify(platforms)) return;
+      components.set(topic, platforms);
+      void save();
+    },
+  };
+}

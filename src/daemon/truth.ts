@@ -1,0 +1,117 @@
+// The living truth: what is known of meters, accounts and health at this moment.
+import type { Config } from '../config/schema.ts';
+import type { HealthRecord, Reason } from '../domain/health.ts';
+import type { Zone } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
+import type { AccountView, BridgeView, MeterView } from '../publication/views.ts';
+import type { AccountRuntime } from './account.ts';
+import { historyProgress, type Meter } from './meter.ts';
+import type { Trouble } from './poll.ts';
+
+export interface TruthParts {
+  readonly config: Config;
+  readonly accounts: readonly AccountRuntime[];
+  readonly zone: Zone;
+  readonly clock: Clock;
+  readonly startedAt: number;
+  readonly troubles: () => readonly Trouble[];
+  readonly nextPollAt: () => number | null;
+  /** Faults of the house itself, such as a port that is taken. */
+  readonly ownReasons: readonly Reason[];
+}
+
+export interface Truth {
+  meters(): MeterView[];
+  accounts(): AccountView[];
+  bridge(): BridgeView;
+  health(): HealthRecord;
+  /** Every account's properties are known: whatever else was announced once is gone for good. */
+  isWhole(): boolean;
+}
+
+export function openTruth(parts: TruthParts): Truth {
+  const { accounts, zone, clock, config } = parts;
+  const allMeters = () =>
+    accounts.flatMap(({ id, meters }) => (meters ?? []).map((meter) => ({ account: id, meter })));
+  const meters = () => allMeters().flatMap(({ meter }) => meter.view() ?? []);
+  const newest = (times: readonly (number | null)[]): number | null => {
+    const known = times.filter((time) => time !== null);
+    return known.length === 0 ? null : Math.max(...known);
+  };
+  const total = (kind: 'requests' | 'logins') =>
+    accounts.reduce((sum, { journal }) => sum + journal.today()[kind], 0);
+
+  function reasons(): Reason[] {
+    const troubles = parts.troubles().map(({ account, fault }) => ({ ...safeWords(fault), account }));
+    const ofMeters = allMeters().flatMap(({ account, meter }) => meterReasons(account, meter, parts));
+    return [...parts.ownReasons, ...troubles, ...ofMeters];
+  }
+
+  function health(): HealthRecord {
+    const today = zone.dayAt(clock.now());
+    return {
+      auth: Object.fromEntries(accounts.map(({ id, upstream }) => [id, upstream.session.status()])),
+      reasons: reasons(),
+      progress: allMeters().flatMap(({ account, meter }) => {
+        const progress = historyProgress(meter, today);
+        return progress === null ? [] : { account, meter: meter.name, ...progress };
+      }),
+      lastPollAt: newest(accounts.map(({ journal }) => journal.lastPollAt)),
+      lastSuccessAt: newest(accounts.map(({ journal }) => journal.lastSuccessAt)),
+      nextPollAt: parts.nextPollAt(),
+      failuresInARow: Math.max(0, ...parts.troubles().map(({ failuresInARow }) => failuresInARow)),
+      requestsToday: total('requests'),
+      loginsToday: total('logins'),
+    };
+  }
+
+  return {
+    meters,
+    accounts: () =>
+      accounts.map(({ id, upstream, journal }) => {
+        const { requests, logins } = journal.today();
+        return {
+          account: id,
+          auth: upstream.session.status(),
+          requestsToday: requests,
+          loginsToday: logins,
+        };
+      }),
+    bridge: () => ({
+      startedAt: parts.startedAt,
+      schedule: accounts.length > 0 ? config.usage.schedule : null,
+      zone,
+      health: health(),
+      meters: meters(),
+    }),
+    health,
+    isWhole: () =>
+      accounts.every((account) => account.meters?.every(({ ledger }) => ledger.complete) ?? false),
+  };
+}
+
+function meterReasons(account: string, meter: Meter, { config, zone }: TruthParts): Reason[] {
+  const about = { account, meter: meter.name };
+  const found: Reason[] = [];
+  if (meter.storeFault !== null) found.push({ ...safeWords(meter.storeFault), ...about });
+  const held = [...meter.ledger.held.keys()].sort();
+  if (held.length > 0) {
+    found.push({
+      code: 'implausible_reading',
+      message: `The provider's amounts for ${held.join(', ')} are implausible and held back.`,
+      hint: 'Amounts far too large count once the provider gives them again; negative ones never do.',
+      ...about,
+    });
+  }
+  const view = meter.view();
+  if (view?.late && view.readingAt !== null) {
+    found.push({
+      code: 'data_late',
+      message: `The newest reading ends ${zone.iso(view.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
+      hint: 'The provider has nothing newer; nothing is lost, late days fill in by themselves.',
+      ...about,
+    });
+  }
+  return found;
+}

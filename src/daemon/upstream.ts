@@ -1,0 +1,116 @@
+// One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
+import { createHash } from 'node:crypto';
+import { type Identity, readIdentity } from '../auth/claims.ts';
+import { type Login, openLogin } from '../auth/login.ts';
+import { type LoginBudget, openLoginBudget } from '../auth/loginBudget.ts';
+import { openIssuer } from '../auth/oidc.ts';
+import { openSession, type Session } from '../auth/session.ts';
+import type { TokenSet } from '../auth/tokens.ts';
+import type { Account, Config } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
+import { openClient, type ProviderClient } from '../provider/client.ts';
+import type { EntityContext } from '../provider/discovery.ts';
+import { openRequest } from '../provider/request.ts';
+import { contextCodec, loginBudgetCodec, tokensCodec } from '../store/documents.ts';
+import { type Document, owned, type StateDirectory } from '../store/stateDirectory.ts';
+import { openOutbound } from './outbound.ts';
+
+export interface Upstream {
+  readonly session: Session;
+  readonly login: Login;
+  readonly budget: LoginBudget;
+  readonly client: ProviderClient;
+  readonly context: Document<EntityContext>;
+  /** Who the session speaks for. */
+  identity(): Promise<Identity>;
+}
+
+export interface UpstreamParts {
+  readonly config: Config;
+  readonly account: Account;
+  readonly state: StateDirectory;
+  /** For a command beside the daemon: uses a valid access token, but neither refreshes nor keeps anything. */
+  readonly borrowed?: boolean;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scrubber: Scrubber;
+  readonly onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void;
+  readonly onLogin: () => void;
+  readonly onRefresh: () => void;
+  readonly onChange: () => void;
+}
+
+export function openUpstream(parts: UpstreamParts): Upstream {
+  const { config, account, state, clock, log } = parts;
+  const { provider } = config;
+  if (!provider) throw new TypeError('an account without a provider passed the configuration');
+  const outbound = openOutbound(clock, { onRequest: parts.onRequest });
+  // Another user, client or address under the same account id must not meet the old one's tokens.
+  const context = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
+  const owner = createHash('sha256')
+    .update(JSON.stringify([context, account.username]))
+    .digest('base64url');
+  const folder = `accounts/${account.id}`;
+
+  const issuer = openIssuer({
+    issuer: provider.issuer,
+    clientId: provider.client_id,
+    scopes: provider.scopes,
+    timeoutSeconds: provider.timeout_seconds,
+    // The configuration has refused plain http wherever it is not meant.
+    allowInsecure: new URL(provider.issuer).protocol === 'http:',
+    fetch: outbound,
+    clock,
+  });
+  const budget = openLoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
+  const login = openLogin(
+    issuer,
+    {
+      username: account.username,
+      readPassword: () => account.password.read(),
+      context: JSON.stringify([context, provider.scopes]),
+    },
+    budget,
+    log,
+  );
+  const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
+  const session = openSession({
+    issuer,
+    login,
+    tokens: parts.borrowed ? readOnly(tokens) : tokens,
+    clock,
+    log,
+    onLogin: parts.onLogin,
+    onRefresh: parts.onRefresh,
+    onChange: parts.onChange,
+    scrub: parts.scrubber.register,
+  });
+  const ask = openRequest({
+    baseUrl: provider.api_url,
+    timeoutSeconds: provider.timeout_seconds,
+    fetch: outbound,
+    clock,
+    key: session.accessToken,
+  });
+  return {
+    session,
+    login,
+    budget,
+    client: openClient(ask),
+    context: owned(state.document(`${folder}/context`, contextCodec), owner),
+    identity: async () => readIdentity(await session.accessToken(), provider.claims),
+  };
+}
+
+// With rotation a second user of the refresh token would end the daemon's session.
+function readOnly(tokens: Document<TokenSet>): Document<TokenSet> {
+  return {
+    async read() {
+      const set = await tokens.read();
+      return set && { ...set, refreshToken: null };
+    },
+    write: async () => undefined,
+    remove: async () => undefined,
+  };
+}

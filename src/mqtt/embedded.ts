@@ -1,0 +1,71 @@
+// An MQTT broker in this process, for the demo, the tests and whoever has none: the only door to aedes.
+import { createServer, type Socket } from 'node:net';
+
+export interface BrokerOptions {
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** With them every client has to name itself; without, anyone may come in. */
+  readonly username?: string;
+  readonly password?: string;
+}
+
+export interface EmbeddedBroker {
+  readonly port: number;
+  readonly url: string;
+  /** Cuts all connections as a crash would; the wills go unsaid, as nobody is left to hear them. */
+  stop(): Promise<void>;
+}
+
+const BAD_USERNAME_OR_PASSWORD = 4;
+
+/** Rejects with the original error when the port is taken. */
+export async function startBroker(options: BrokerOptions = {}): Promise<EmbeddedBroker> {
+  const { host = '127.0.0.1', port: wanted = 0 } = options;
+  const { Aedes } = await import('aedes');
+  const sockets = new Set<Socket>();
+  const broker = await Aedes.createBroker({
+    authenticate(_, username, password, done) {
+      if (isWelcome(options, username, password?.toString('utf8'))) return done(null, true);
+      const refusal = Object.assign(new Error('bad user name or password'), {
+        returnCode: BAD_USERNAME_OR_PASSWORD,
+      });
+      done(refusal, null);
+    },
+  });
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    broker.handle(socket);
+  });
+  const close = () => new Promise<void>((resolve) => broker.close(() => resolve()));
+  const port = await new Promise<number>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(wanted, host, () => {
+      const address = server.address();
+      resolve(typeof address === 'object' && address !== null ? address.port : wanted);
+    });
+  }).catch(async (err: unknown) => {
+    await close();
+    throw err;
+  });
+  return {
+    port,
+    url: `mqtt://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const socket of sockets) socket.destroy();
+      await Promise.all([closed, close()]);
+    },
+  };
+}
+
+function isWelcome(
+  options: BrokerOptions,
+  username: string | undefined,
+  password: string | undefined,
+): boolean {
+  if (options.username === undefined && options.password === undefined) return true;
+  return username === options.username && password === options.password;
+}

@@ -1,0 +1,156 @@
+// Who lives at the provider: accounts, payment groups, properties and services, with ids invented where none are given.
+import { Household, type HouseholdOptions } from './household.ts';
+import { drawFor, uuidFrom } from './random.ts';
+
+export const HEAT_SERVICE = 'HEAT_METER_READ_SERVICE';
+
+export interface ServiceOptions {
+  readonly identifier?: string | null;
+  readonly serviceType?: string;
+  readonly household?: HouseholdOptions;
+}
+
+export interface PropertyOptions {
+  readonly id?: number;
+  readonly status?: string;
+  readonly services?: readonly ServiceOptions[];
+}
+
+export interface GroupOptions {
+  readonly id?: number;
+  readonly type?: string;
+  readonly properties?: readonly PropertyOptions[];
+}
+
+export interface AccountOptions {
+  readonly username: string;
+  readonly password: string;
+  readonly customerCode?: string;
+  readonly customerId?: number;
+  readonly sites?: readonly string[];
+  readonly groups?: readonly GroupOptions[];
+  /** In place of the monthly invoices that follow from the readings. */
+  readonly invoices?: readonly Record<string, unknown>[];
+  readonly creditBalanceEur?: number;
+}
+
+export interface Service {
+  readonly id: number;
+  readonly identifier: string | null;
+  readonly serviceType: string;
+  readonly household: Household | undefined;
+}
+
+export interface Property {
+  /** Changes when a test renumbers it. */
+  id: number;
+  readonly status: string;
+  readonly subscriptionId: number;
+  readonly balanceGroupId: number;
+  readonly services: readonly Service[];
+}
+
+export interface Group {
+  readonly id: number;
+  readonly type: string;
+  readonly name: string;
+  readonly properties: readonly Property[];
+}
+
+export interface Account {
+  readonly username: string;
+  /** Changes when a test changes it. */
+  password: string;
+  readonly userId: string;
+  readonly customerCode: string;
+  readonly customerId: number;
+  readonly billingProfileId: number;
+  readonly sites: readonly string[];
+  readonly groups: readonly Group[];
+  readonly invoices: readonly Record<string, unknown>[] | undefined;
+  readonly creditBalanceEur: number;
+}
+
+export function settle(accounts: readonly AccountOptions[]): Account[] {
+  let lastId = 410_000;
+  const fresh = () => ++lastId;
+  return accounts.map((options, index) => {
+    const draw = drawFor(77, index, options.username);
+    return {
+      username: options.username,
+      password: options.password,
+      userId: uuidFrom(draw),
+      customerCode: options.customerCode ?? uuidFrom(draw),
+      customerId: options.customerId ?? fresh(),
+      billingProfileId: fresh(),
+      sites: options.sites ?? ['/harbour-yard'],
+      groups: (options.groups ?? []).map((group) => settleGroup(group, fresh)),
+      invoices: options.invoices,
+      creditBalanceEur: options.creditBalanceEur ?? 0,
+    };
+  });
+}
+
+function settleGroup({ id, type = 'payment', properties = [] }: GroupOptions, fresh: () => number): Group {
+  const groupId = id ?? fresh();
+  return {
+    id: groupId,
+    type,
+    name: `Group ${groupId}`,
+    properties: properties.map((one) => settleProperty(one, fresh)),
+  };
+}
+
+function settleProperty(options: PropertyOptions, fresh: () => number): Property {
+  const id = options.id ?? fresh();
+  const services = (options.services ?? []).map(({ identifier, serviceType = HEAT_SERVICE, household }) => {
+    const serviceId = fresh();
+    return {
+      id: serviceId,
+      identifier: identifier === undefined ? `HM${serviceId}` : identifier,
+      serviceType,
+      household: household && new Household(household),
+    };
+  });
+  return {
+    id,
+    status: options.status ?? 'active',
+    subscriptionId: fresh(),
+    balanceGroupId: fresh(),
+    services,
+  };
+}
+
+/** One household with one heat meter and history since 1 January two years back. */
+export function demoAccounts(seed = 1): AccountOptions[] {
+  const services = [
+    { identifier: '70418235', household: { seed } },
+    {
+      identifier: 'W-3302',
+      serviceType: 'WATER_METER_READ_SERVICE',
+      household: { seed: seed + 1, meanKwhPerDay: 3 },
+    },
+  ];
+  const groups = [{ type: 'payment', properties: [{ services }] }];
+  return [{ username: 'me@example.org', password: 'demo', groups }];
+}
+
+/** Two payment groups, three properties (one without any service), a group of another type, and a neighbour. */
+export function wideAccounts(seed = 1): AccountOptions[] {
+  const groups: GroupOptions[] = [
+    ...(demoAccounts(seed)[0]?.groups ?? []),
+    { type: 'hierarchy', properties: [{ services: [{ identifier: '70499999' }] }] },
+    {
+      type: 'payment',
+      properties: [
+        { services: [{ identifier: '70418301', household: { seed: seed + 2 } }] },
+        { services: [] },
+      ],
+    },
+  ];
+  const next = [{ properties: [{ services: [{ identifier: '70555001', household: { seed: seed + 3 } }] }] }];
+  return [
+    { username: 'me@example.org', password: 'demo', groups },
+    { username: 'neighbour@example.org', password: 'demo-too', groups: next },
+  ];
+}

@@ -1,0 +1,158 @@
+// The monetization API on a table: whose token it is, customers, groups, properties and the usage report.
+import type { Clock } from '../foundation/clock.ts';
+import { type Account, type Group, HEAT_SERVICE, type Property } from './accounts.ts';
+import { documentsAt } from './documents.ts';
+import { search } from './elasticsearch.ts';
+import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';
+import { invoices, openBillDue, usageEvents } from './extras.ts';
+import { verified } from './jwt.ts';
+import { paged } from './paging.ts';
+import type { Switches } from './switches.ts';
+
+export interface BillingOptions {
+  readonly clock: Clock;
+  readonly issuer: string;
+  readonly accounts: readonly Account[];
+  readonly switches: Switches;
+  /** Ids that properties had before a test renumbered them. */
+  readonly retiredIds: ReadonlySet<number>;
+}
+
+type Answer = (account: Account, exchange: Exchange, id: string) => Reply;
+
+export function billingRoutes(options: BillingOptions): Route[] {
+  const { switches, clock, accounts } = options;
+  const route = (method: string, path: string, answer: Answer): Route => ({
+    method,
+    template: `/api/v1${path}`,
+    reply: (exchange, { id = '' }) => {
+      const account = tokenHolder(exchange, options);
+      return 'status' in account ? account : answer(account, exchange, id);
+    },
+  });
+  const listed = (objects: readonly unknown[], exchange: Exchange) =>
+    json(paged(objects, exchange.query, switches));
+  /** Someone else's number is forbidden, nobody's is not found. */
+  const ofProperty = (account: Account, id: number, answer: (property: Property) => Reply): Reply => {
+    const property = propertiesOf(account).find((one) => one.id === id);
+    if (property) return answer(property);
+    const isForeign = accounts.some((one) => propertiesOf(one).some((other) => other.id === id));
+    return isForeign ? refused(403, 'Forbidden') : refused(404, 'Customer not found');
+  };
+  const ofPerson = (account: Account, asked: string | null, answer: () => Reply): Reply => {
+    if (asked === account.customerCode || asked === String(account.customerId)) return answer();
+    const isForeign = accounts.some((one) => asked === one.customerCode || asked === String(one.customerId));
+    return isForeign ? refused(403, 'Forbidden') : refused(404, 'Customer not found');
+  };
+
+  return [
+    route('GET', '/customers/:id', (account, _, id) => {
+      if (propertiesOf(account).some((one) => String(one.id) === id)) {
+        return ofProperty(account, Number(id), (property) => json(propertyCustomer(property)));
+      }
+      return ofPerson(account, id, () => json(personCustomer(account)));
+    }),
+    route('GET', '/customers/:id/groups', (account, exchange, id) =>
+      ofPerson(account, id, () => {
+        const type = exchange.query.get('type');
+        const groups = account.groups.filter((group) => type === null || group.type === type);
+        return listed(
+          groups.map((group) => paymentGroup(group, account)),
+          exchange,
+        );
+      }),
+    ),
+    route('GET', '/customers', (account, exchange) => {
+      const asked = exchange.query.get('parent-group');
+      const isGroup = ({ id }: Group) => String(id) === asked;
+      const group = account.groups.find(isGroup);
+      if (group) return listed(group.properties.map(propertyCustomer), exchange);
+      return accounts.some(({ groups }) => groups.some(isGroup)) || asked === null
+        ? refused(403, 'Forbidden')
+        : listed([], exchange);
+    }),
+    route('POST', '/reports/usage', (account, { body }) => usageReport(account, body, options)),
+    route('GET', '/customers/:id/usage-events', (account, exchange, id) =>
+      ofProperty(account, Number(id), (property) =>
+        listed(usageEvents(property, exchange.query, clock.now()), exchange),
+      ),
+    ),
+    route('GET', '/customers/:id/open-bill-due', (account, _, id) =>
+      ofPerson(account, id, () => json({ open_bill_due: openBillDue(account, clock.now()) })),
+    ),
+    route('GET', '/invoices', (account, exchange) =>
+      ofPerson(account, exchange.query.get('customerId'), () =>
+        listed(invoices(account, exchange.query, clock.now()), exchange),
+      ),
+    ),
+    route('GET', '/credit-balances', (account, exchange) =>
+      ofPerson(account, exchange.query.get('customer'), () =>
+        listed([{ id: account.billingProfileId + 5000, amount: account.creditBalanceEur }], exchange),
+      ),
+    ),
+    route('GET', '/site', () =>
+      json({ code: 'harbour-yard', timezone: 'Europe/Dublin', currency: { code: 'EUR' } }),
+    ),
+  ];
+}
+
+export function propertiesOf({ groups }: Account): Property[] {
+  return groups.flatMap(({ properties }) => properties);
+}
+
+function tokenHolder({ headers }: Exchange, { clock, issuer, accounts }: BillingOptions): Account | Reply {
+  const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
+  const claims = token === undefined ? undefined : verified(token);
+  const isAlive =
+    claims?.typ === 'Bearer' && claims.iss === issuer && Number(claims.exp) > clock.now() / 1000;
+  const account = isAlive ? accounts.find(({ userId }) => userId === claims.sub) : undefined;
+  if (!account) return refused(401, 'Unauthorized');
+  return String(claims?.scope).split(' ').includes('service-energy')
+    ? account
+    : refused(403, 'Missing scope');
+}
+
+/** The search runs over all households, so a question that forgets to narrow itself down is found out. */
+function usageReport(account: Account, body: unknown, options: BillingOptions): Reply {
+  const { clock, accounts, switches, retiredIds } = options;
+  const { mapping, maxBuckets, mixesHouseholds, retiredStatus } = switches.api;
+  const asked = JSON.stringify((body as { query?: unknown } | undefined)?.query ?? {});
+  if ([...retiredIds].some((id) => new RegExp(`\\b${id}\\b`).test(asked))) {
+    return refused(retiredStatus, 'Customer not found');
+  }
+  const answer = search(documentsAt(accounts, clock.now()), body, { mapping, maxBuckets });
+  const own = new Set<unknown>(propertiesOf(account).map(({ id }) => id));
+  const isOwn = answer.matched.every(({ customer_id }) => own.has(customer_id));
+  return isOwn || mixesHouseholds ? json(answer.body, answer.status) : refused(403, 'Forbidden');
+}
+
+function personCustomer({ customerId, customerCode }: Account) {
+  const subscriptions = [{ id: customerId + 90_000, name: 'Account plan', status: 'active' }];
+  return { id: customerId, code: customerCode, status: 'active', type: 'person', subscriptions };
+}
+
+function paymentGroup({ id, type, name }: Group, { customerId, billingProfileId }: Account) {
+  return { id, type, name, owner: { id: customerId }, owner_billing_profile: { id: billingProfileId } };
+}
+
+function propertyCustomer({ id, status, subscriptionId, balanceGroupId, services }: Property) {
+  const balance_group = { id: balanceGroupId };
+  const heat = { id: subscriptionId, name: 'Heat supply', status: 'active', balance_group };
+  const other = { id: subscriptionId + 50_000, name: 'Other services', status: 'active', balance_group };
+  const isHeated = services.some(({ serviceType }) => serviceType === HEAT_SERVICE);
+  const isMixed = services.some(({ serviceType }) => serviceType !== HEAT_SERVICE);
+  return {
+    id,
+    status,
+    subscriptions: [...(isMixed ? [other] : []), ...(isHeated ? [heat] : [])],
+    // The other services first, so that `services[0]` is the wrong one.
+    services: services
+      .toSorted((a, b) => Number(a.serviceType === HEAT_SERVICE) - Number(b.serviceType === HEAT_SERVICE))
+      .map(({ id: serviceId, identifier, serviceType }) => ({
+        id: serviceId,
+        ...(identifier === null ? {} : { identifier }),
+        service_type: { code: serviceType },
+        subscription: { id: serviceType === HEAT_SERVICE ? subscriptionId : subscriptionId + 50_000 },
+      })),
+  };
+}

@@ -1,0 +1,80 @@
+// What the provider saw: requests by route, logins, refreshes, how many at a time, and the newest requests in full.
+import type { Exchange } from './exchange.ts';
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly route: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Passwords and tokens are blanked out. */
+  readonly body: unknown;
+  readonly authorized: boolean;
+  readonly userAgent: string | undefined;
+  readonly at: number;
+}
+
+const KEPT_REQUESTS = 1000;
+const BLANKED = new Set(['password', 'refresh_token', 'access_token', 'client_secret']);
+
+export class Counters {
+  /** By method and route template, such as `POST /api/v1/reports/usage`. */
+  readonly requests: Record<string, number> = {};
+  readonly maxInFlight: Record<string, number> = {};
+  readonly log: SeenRequest[] = [];
+  passwordGrants = { asked: 0, ok: 0 };
+  refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
+  /** Requests to the public list that carried credentials, which none should. */
+  credentialsToConstituencies = 0;
+  readonly #inFlight = new Map<string, number>();
+
+  /** Counts a request in; the returned function counts it out. */
+  enter(exchange: Exchange, route: string): () => void {
+    const { method, path, query, at, headers } = exchange;
+    this.requests[route] = (this.requests[route] ?? 0) + 1;
+    const authorized = headers.authorization !== undefined;
+    this.log.push({
+      method,
+      path,
+      route,
+      query: Object.fromEntries(query),
+      body: blanked(exchange.body),
+      authorized,
+      userAgent: headers['user-agent'],
+      at,
+    });
+    if (this.log.length > KEPT_REQUESTS) this.log.shift();
+    if (authorized && path.endsWith('/constituencies')) this.credentialsToConstituencies += 1;
+    const grant = grantOf(exchange);
+    if (grant === 'password') this.passwordGrants.asked += 1;
+    if (grant === 'refresh_token') this.refreshGrants.asked += 1;
+    const names = [route, ...(grant ? [`grant ${grant}`] : [])];
+    for (const name of names) this.#shift(name, 1);
+    this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;
+    return () => {
+      for (const name of names) this.#shift(name, -1);
+    };
+  }
+
+  granted(grant: 'password' | 'refresh_token'): void {
+    if (grant === 'password') this.passwordGrants.ok += 1;
+    else this.refreshGrants.ok += 1;
+  }
+
+  #shift(name: string, by: number): void {
+    const now = (this.#inFlight.get(name) ?? 0) + by;
+    this.#inFlight.set(name, now);
+    this.maxInFlight[name] = Math.max(this.maxInFlight[name] ?? 0, now);
+  }
+}
+
+function grantOf({ path, body }: Exchange): unknown {
+  if (!path.endsWith('/protocol/openid-connect/token')) return undefined;
+  return typeof body === 'object' && body !== null && 'grant_type' in body ? body.grant_type : undefined;
+}
+
+function blanked(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(
+    Object.entries(body).map(([key, value]) => [key, BLANKED.has(key) ? '***' : value]),
+  );
+}

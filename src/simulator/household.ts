@@ -1,0 +1,166 @@
+// Invented households: what one meter reads, what it costs, when it is booked, and what is corrected afterwards.
+
+import { Zone } from './localTime.ts';
+import { type Draw, drawFor } from './random.ts';
+
+/** A reading spelled out by a test. The list is read live: push to it and the provider knows more. */
+export interface ExplicitEvent {
+  readonly at: number;
+  readonly kwh: number | null;
+  readonly eur: number | null;
+  /** Visible from this instant on; default: the reading's own. */
+  readonly bookedAt?: number;
+  readonly register?: number;
+  /** The Euro documents in place of one of `eur`. */
+  readonly charges?: readonly number[];
+  readonly corrections?: readonly { from: number; kwh: number | null; eur: number | null }[];
+}
+
+export interface HouseholdOptions {
+  readonly seed?: number;
+  /** Local date of the first reading; default: 1 January two years back. */
+  readonly since?: string;
+  /** Local date after which no reading is taken any more. */
+  readonly until?: string;
+  readonly meanKwhPerDay?: number;
+  readonly eurPerKwh?: number;
+  readonly eurPerDay?: number;
+  /** Chances per day. */
+  readonly late?: number;
+  readonly missing?: number;
+  readonly corrected?: number;
+  readonly withoutStandingCharge?: number;
+  readonly idle?: number;
+  /** In place of everything above. */
+  readonly events?: ExplicitEvent[];
+}
+
+/** One reading as the provider tells it at some instant. */
+export interface VisibleReading {
+  readonly index: number;
+  readonly at: number;
+  readonly bookedAt: number;
+  readonly kwh: number | null;
+  readonly register: number;
+  readonly charges: readonly number[];
+}
+
+interface Version extends Pick<VisibleReading, 'kwh' | 'register' | 'charges'> {
+  readonly from: number;
+}
+
+interface Booked {
+  readonly at: number;
+  readonly versions: readonly Version[];
+}
+
+const DAY_MS = 86_400_000;
+const BOOKED_AFTER_UTC_MIDNIGHT_MS = 100 * 60_000;
+
+export class Household {
+  readonly #options: HouseholdOptions;
+  readonly #zone = new Zone('Europe/Dublin');
+  readonly #taken: Booked[] = [];
+  #nextDay: number | undefined;
+  #registerKwh = 0;
+  #carriedKwh = 0;
+  #carriedDays = 0;
+
+  constructor(options: HouseholdOptions) {
+    this.#options = options;
+  }
+
+  readingsAt(now: number): VisibleReading[] {
+    const visible: VisibleReading[] = [];
+    this.#booked(now).forEach(({ at, versions }, index) => {
+      const current = versions.findLast(({ from }) => from <= now);
+      const first = versions[0];
+      if (!current || !first) return;
+      const { kwh, register, charges } = current;
+      visible.push({ index, at, bookedAt: first.from, kwh, register, charges });
+    });
+    return visible;
+  }
+
+  #booked(now: number): readonly Booked[] {
+    const { events, until } = this.#options;
+    if (events) return explicitlyBooked(events);
+    this.#nextDay ??= this.#firstDay(now);
+    const today = Math.min(
+      dayNumber(this.#zone.dateOf(now)),
+      until ? dayNumber(until) : Number.MAX_SAFE_INTEGER,
+    );
+    while (this.#nextDay <= today) this.#take(this.#nextDay++);
+    return this.#taken;
+  }
+
+  #firstDay(now: number): number {
+    const { since = `${Number(this.#zone.dateOf(now).slice(0, 4)) - 2}-01-01`, seed = 1 } = this.#options;
+    this.#registerKwh = 1000 + Math.floor(drawFor(seed, 0, 'register')() * 9000);
+    return dayNumber(since);
+  }
+
+  #take(day: number): void {
+    const { seed = 1, eurPerKwh = 0.124, eurPerDay = 0.686 } = this.#options;
+    const { late = 0.03, missing = 0.01, corrected = 0.015, withoutStandingCharge = 0.005 } = this.#options;
+    const draw = drawFor(seed, day, 'reading');
+    this.#carriedKwh = round(this.#carriedKwh + this.#used(day, draw), 3);
+    this.#carriedDays += 1;
+    if (draw() < missing) return;
+
+    const kwh = this.#carriedKwh;
+    this.#registerKwh = round(this.#registerKwh + kwh, 3);
+    const register = this.#registerKwh;
+    const standing = draw() < withoutStandingCharge ? 0 : round(eurPerDay * this.#carriedDays, 4);
+    const at = this.#zone.instantOf(day * DAY_MS) + 5000 + Math.floor(draw() * 240) * 1000;
+    const lateDays = draw() < late ? 1 + Math.floor(draw() * 4) : 0;
+    const from = (day + lateDays) * DAY_MS + BOOKED_AFTER_UTC_MIDNIGHT_MS + Math.floor(draw() * 600) * 1000;
+    const told = (value: number, since: number): Version => ({
+      from: since,
+      kwh: value,
+      register: round(register + value - kwh, 3),
+      charges: [round(eurPerKwh * value, 4), ...(standing ? [standing] : [])],
+    });
+    const versions = [told(kwh, from)];
+    if (draw() < corrected) {
+      // First an estimate, days later the truth.
+      const correctedFrom = from + (2 + Math.floor(draw() * 8)) * DAY_MS;
+      versions.splice(0, 1, told(round(kwh * (0.6 + draw()), 3), from), told(kwh, correctedFrom));
+    }
+    this.#taken.push({ at, versions });
+    this.#carriedKwh = 0;
+    this.#carriedDays = 0;
+  }
+
+  #used(day: number, draw: Draw): number {
+    const { meanKwhPerDay = 12, idle = 0.01 } = this.#options;
+    const season = 1 + 0.8 * Math.cos(((day - 20) / 365.25) * 2 * Math.PI);
+    const kwh = round(meanKwhPerDay * season * (0.6 + 0.8 * draw()), 3);
+    return draw() < idle ? 0 : kwh;
+  }
+}
+
+function explicitlyBooked(events: readonly ExplicitEvent[]): Booked[] {
+  let total = 0;
+  return events.map((event) => {
+    const { at, kwh, bookedAt = at, corrections = [] } = event;
+    total = round(total + (kwh ?? 0), 6);
+    const register = event.register ?? total;
+    const charges = event.charges ?? paid(event.eur);
+    const later = corrections.map((by) => ({ from: by.from, kwh: by.kwh, register, charges: paid(by.eur) }));
+    return { at, versions: [{ from: bookedAt, kwh, register, charges }, ...later] };
+  });
+}
+
+function paid(eur: number | null): number[] {
+  return eur === null ? [] : [eur];
+}
+
+function dayNumber(date: string): number {
+  return Date.parse(`${date}T00:00:00Z`) / DAY_MS;
+}
+
+function round(value: number, decimals: number): number {
+  const scale = 10 ** decimals;
+  return Math.round(value * scale) / scale;
+}

@@ -1,0 +1,108 @@
+// The provider on a table: identity, billing and the public list on one port, with switches and counters.
+import type { Clock } from '../foundation/clock.ts';
+import { type AccountOptions, settle, wideAccounts } from './accounts.ts';
+import { billingRoutes, propertiesOf } from './billing.ts';
+import { constituencyRoutes } from './constituencies.ts';
+import { Counters, type SeenRequest } from './counters.ts';
+import { type DayOfTruth, truthAt } from './documents.ts';
+import type { Route } from './exchange.ts';
+import { Keycloak } from './keycloak.ts';
+import { REALM_PATH } from './realm.ts';
+import { listen } from './server.ts';
+import { Switches } from './switches.ts';
+
+export interface SimulatorOptions {
+  readonly clock: Clock;
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default: `wideAccounts(seed)`. */
+  readonly accounts?: readonly AccountOptions[];
+  readonly seed?: number;
+}
+
+export interface SimulatedProperty {
+  readonly id: number;
+  readonly username: string;
+  readonly groupId: number;
+  readonly groupType: string;
+  readonly identifiers: readonly string[];
+}
+
+export interface Simulator {
+  readonly urls: { readonly issuer: string; readonly api: string; readonly constituencies: string };
+  readonly port: number;
+  readonly switches: Switches;
+  readonly counters: Counters;
+  /** The newest 1000 requests, oldest first. */
+  readonly requests: readonly SeenRequest[];
+  properties(username?: string): SimulatedProperty[];
+  /** What is booked by now, per local date in Europe/Dublin. */
+  truth(propertyId: number): Map<string, DayOfTruth>;
+  changePassword(username: string, password: string): void;
+  /** Every session ends: refresh tokens answer `Session not active`. */
+  endSessions(): void;
+  /** From now on the property has another id; questions about the old one are refused. */
+  renumberProperty(from: number, to: number): void;
+  stop(): Promise<void>;
+}
+
+/** Rejects with the original error when the port is taken. */
+export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+  const { clock, port = 0, host = '127.0.0.1', seed = 1 } = options;
+  const accounts = settle(options.accounts ?? wideAccounts(seed));
+  const switches = new Switches();
+  const counters = new Counters();
+  const retiredIds = new Set<number>();
+
+  // The routes need the port that only listening gives.
+  const routes: Route[] = [];
+  const server = await listen({ clock, port, host, routes, switches, counters });
+  const origin = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
+  const issuer = `${origin}${REALM_PATH}`;
+  const keycloak = new Keycloak({ clock, origin, accounts, switches, counters });
+  routes.push(...keycloak.routes());
+  routes.push(...billingRoutes({ clock, issuer, accounts, switches, retiredIds }));
+  routes.push(...constituencyRoutes(switches, seed));
+
+  const property = (id: number) => {
+    const found = accounts.flatMap(propertiesOf).find((one) => one.id === id);
+    if (!found) throw new Error(`the simulator has no property ${id}`);
+    return found;
+  };
+
+  return {
+    urls: { issuer, api: `${origin}/api/v1`, constituencies: `${origin}/v1` },
+    port: server.port,
+    switches,
+    counters,
+    requests: counters.log,
+    properties: (username) =>
+      accounts
+        .filter((account) => username === undefined || account.username === username)
+        .flatMap((account) =>
+          account.groups.flatMap((group) =>
+            group.properties.map(({ id, services }) => ({
+              id,
+              username: account.username,
+              groupId: group.id,
+              groupType: group.type,
+              identifiers: services.flatMap(({ identifier }) => identifier ?? []),
+            })),
+          ),
+        ),
+    truth: (id) => truthAt(property(id), clock.now()),
+    changePassword(username, password) {
+      const account = accounts.find((one) => one.username === username);
+      if (!account) throw new Error('the simulator has no such account');
+      account.password = password;
+    },
+    endSessions: () => keycloak.sessions.endAll(),
+    renumberProperty(from, to) {
+      property(from).id = to;
+      retiredIds.add(from);
+    },
+    stop: () => server.stop(),
+  };
+}

@@ -1,0 +1,121 @@
+// The HTTP side: one server for all three services, which runs into the faults that were ordered.
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../foundation/clock.ts';
+import type { Counters } from './counters.ts';
+import { breaksOff, send } from './delivery.ts';
+import { type Exchange, type Reply, type Route, refused, valuesIn } from './exchange.ts';
+import type { Switches } from './switches.ts';
+
+export interface ServerOptions {
+  readonly clock: Clock;
+  readonly port: number;
+  readonly host: string;
+  readonly routes: readonly Route[];
+  readonly switches: Switches;
+  readonly counters: Counters;
+}
+
+const LONGEST_BODY_BYTES = 4 * 1024 * 1024;
+
+/** Rejects with the original error when the port is taken. */
+export async function listen(options: ServerOptions): Promise<{ port: number; stop(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    answer(request, response, options).catch((err: unknown) => {
+      // A client that left in the middle hears nothing; a mistake in here must not look like a broken network.
+      if (response.headersSent || response.destroyed) response.destroy();
+      else response.writeHead(500).end(`mistake in the simulator: ${String(err)}`);
+    });
+  });
+  // Node's own deadlines would end what a test wants to hang.
+  server.requestTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => resolve());
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ServerOptions,
+): Promise<void> {
+  const { clock, routes, switches, counters } = options;
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const exchange = await read(request, clock.now());
+  const found = find(routes, exchange);
+  const left = counters.enter(exchange, `${exchange.method} ${found?.template ?? exchange.path}`);
+  response.once('close', left);
+  const fault = switches.take(exchange);
+  if (fault?.kind === 'slow') await clock.sleep(fault.ms, gone.signal);
+  if (gone.signal.aborted) return;
+  if (fault?.kind === 'hang') return;
+  if (breaksOff(fault)) {
+    request.socket.destroy();
+    return;
+  }
+  const own =
+    fault?.kind === 'reply' ? { body: '', ...fault } : (found?.reply() ?? missing(routes, exchange));
+  await send(response, own, fault);
+}
+
+function find(routes: readonly Route[], exchange: Exchange) {
+  for (const { method, template, reply } of routes) {
+    const values = method === exchange.method ? valuesIn(template, exchange.path) : undefined;
+    if (values) return { template, reply: (): Reply => reply(exchange, values) };
+  }
+  return undefined;
+}
+
+function missing(routes: readonly Route[], { path }: Exchange): Reply {
+  const known = routes.filter(({ template }) => valuesIn(template, path)).map(({ method }) => method);
+  if (known.length === 0) return refused(404, 'No such path');
+  return { ...refused(405, 'Method not allowed'), headers: { allow: known.join(', ') } };
+}
+
+async function read(request: IncomingMessage, at: number): Promise<Exchange> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= LONGEST_BODY_BYTES) chunks.push(chunk);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  const url = new URL(request.url ?? '/', 'http://simulator.invalid');
+  const headers = Object.fromEntries(
+    Object.entries(request.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : value,
+    ]),
+  );
+  const body = parsed(text, headers['content-type']);
+  return {
+    method: request.method ?? 'GET',
+    path: url.pathname,
+    query: url.searchParams,
+    headers,
+    text,
+    body,
+    at,
+  };
+}
+
+function parsed(text: string, contentType = ''): unknown {
+  if (contentType.startsWith('application/x-www-form-urlencoded')) {
+    return Object.fromEntries(new URLSearchParams(text));
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

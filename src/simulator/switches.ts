@@ -1,0 +1,80 @@
+// Everything a test can turn on the running provider; the defaults are a provider on a good day.
+import type { FieldType } from './esFields.ts';
+import { type Fault, type FaultRule, FaultRules } from './faults.ts';
+
+export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
+export type ConstituencyShape = 'newer' | 'older' | 'third';
+
+export class Switches {
+  readonly #rules = new FaultRules();
+
+  readonly token = {
+    accessSeconds: 1800,
+    refreshSeconds: 2100,
+    /** Longest life of a session, however often it is refreshed. */
+    sessionMaxSeconds: 36_000,
+    /** Newer realms cut `refresh_expires_in` at the session's end, older ones surprise. */
+    sessionMaxAnnounced: false,
+    /** A refresh token serves once. */
+    rotation: true,
+    /** 401 up to Keycloak 26.5, 400 from 26.6. */
+    wrongPasswordStatus: 401 as 400 | 401,
+    /** After so many wrong passwords even the right one is wrong, for `lockSeconds`. */
+    lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
+    lockSeconds: 900,
+    passwordGrantAllowed: true,
+    clientId: 'self-care',
+    scopes: ['openid', 'service-energy', 'profile', 'email', 'offline_access'] as string[],
+    /** Epoch seconds; older tokens are stale. */
+    notBefore: 0,
+    /** By username. */
+    accountStates: new Map<string, AccountState>(),
+    /** Claims over (or, when undefined, out of) the access token's own. */
+    claims: {} as Record<string, unknown>,
+    /** Leaves `refresh_token` out of the answers. */
+    withoutRefreshToken: false,
+  };
+
+  readonly api = {
+    maxPageSize: 10,
+    /** Lists as bare arrays in place of `{objects, total_num}`. */
+    bareArrays: false,
+    /** Every page is the first page. */
+    ignoresPage: false,
+    /** The answer to a usage question about a property that was renumbered away. */
+    retiredStatus: 404,
+    mapping: {} as Record<string, FieldType>,
+    maxBuckets: 10_000,
+    /** Lets a question reach over the walls between households, as a careless provider would. */
+    mixesHouseholds: false,
+  };
+
+  readonly constituencies = {
+    shape: 'newer' as ConstituencyShape,
+    ignoresLimit: false,
+    /** Whatever `skip` says, the first page comes. */
+    repeatsFirstPage: false,
+    /** HTTP 422 for a `skip` at or above this. */
+    deepSkip: Number.POSITIVE_INFINITY,
+    /** Another order for each request. */
+    reshuffles: false,
+  };
+
+  /** The next `times` replies under a path prefix (`/api/v1/invoices`, `/auth/`, `/v1/`) go wrong this way. */
+  fault(
+    prefix: string,
+    fault: Fault,
+    options: Partial<Omit<FaultRule, 'prefix' | 'fault'>> = {},
+  ): { remove(): void } {
+    return this.#rules.add({ prefix, fault, times: Number.POSITIVE_INFINITY, ...options });
+  }
+
+  clearFaults(): void {
+    this.#rules.clear();
+  }
+
+  /** For the server: the fault this exchange runs into, which uses it up. */
+  take(...exchange: Parameters<FaultRules['take']>): Fault | undefined {
+    return this.#rules.take(...exchange);
+  }
+}

@@ -1,0 +1,62 @@
+// config.example.yaml is the schema's (`vitest -u` writes it anew), it loads, and so does all that is commented out.
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { exampleConfig } from '../../src/config/example.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { flat, keysOf } from '../../src/config/shape.ts';
+import { createScrubber } from '../../src/foundation/log.ts';
+
+const COMMITTED = new URL('../../config.example.yaml', import.meta.url);
+const base = {
+  env: { HEAT2MQTT_PASSWORD: 'secret' },
+  now: () => Date.UTC(2025, 5, 15),
+  scrubber: createScrubber(),
+};
+
+describe('config.example.yaml', () => {
+  it('is what the schema says', async () => {
+    await expect(exampleConfig()).toMatchFileSnapshot('../../config.example.yaml');
+  });
+
+  it('loads with a password, and changes no default', async () => {
+    const { config, origins } = await loadConfig({ ...base, path: COMMITTED.pathname });
+    expect([...origins].filter(([, origin]) => origin === 'file').map(([path]) => path)).toEqual([
+      'version',
+      'provider.issuer',
+      'provider.api_url',
+      'provider.client_id',
+      'accounts.0.username',
+      'mqtt.url',
+    ]);
+    expect(config.mqtt.url).toBe('mqtt://localhost:1883');
+  });
+
+  it('loads with everything uncommented that can be there at once', async () => {
+    const names = new Set(flat(keysOf()).map(({ path }) => path.at(-1)));
+    const uncommented = (await readFile(COMMITTED, 'utf8'))
+      .split('\n')
+      .map((line) => bare(line, names))
+      .filter((line) => !/^\s*#/.test(line) && !/^\s*(password|key_password|token):/.test(line))
+      .join('\n');
+    const { origins } = await loadConfig({
+      ...base,
+      env: {},
+      path: 'config.yaml',
+      readFile: async (path) => (path === 'config.yaml' ? uncommented : 'from a file'),
+    });
+    const secret = /(^|_)(password|token)$/;
+    const leaves = flat(keysOf()).filter(
+      ({ keys, path }) => keys.length === 0 && !secret.test(path.at(-1) ?? ''),
+    );
+    const expected = leaves.map(({ path }) => path.join('.').replace('<n>', '0'));
+    expect(expected.filter((path) => origins.get(path) !== 'file')).toEqual([]);
+  });
+});
+
+// `#   # house_no: 34` is `  house_no: 34` when its section is uncommented as well.
+function bare(line: string, names: ReadonlySet<string | undefined>): string {
+  const [, indent = '', first = '', second = '', name] =
+    /^(\s*)(# )?(\s*)(?:# )?([a-z_]+):(?: .*)?$/.exec(line) ?? [];
+  if (name === undefined || !names.has(name) || first === '') return line;
+  return indent + second + line.slice(line.search(/[a-z]/));
+}

@@ -1,0 +1,50 @@
+// Loads a configuration from text, with a clock that stands still and files from a table or the disk.
+import { readFile } from 'node:fs/promises';
+import { ConfigInvalid, type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
+import { createScrubber } from '../../src/foundation/log.ts';
+
+export const NOW = Date.UTC(2025, 5, 15, 12);
+
+export const PROVIDER = `provider:
+  issuer: https://id.example.org/auth/realms/energy
+  api_url: https://api.example.org/api/v1
+  client_id: self-care
+`;
+
+/** Loads as it is; add to it. */
+export const BASE = `${PROVIDER}accounts:
+  - username: me@example.org
+    password: hunter2-of-the-heat
+`;
+
+type More = Partial<Omit<LoadOptions, 'path' | 'readFile' | 'now'>>;
+
+export function load(
+  yaml: string | undefined,
+  env: Record<string, string> = {},
+  more: More = {},
+): Promise<Loaded> {
+  return loadConfig({
+    path: yaml === undefined ? undefined : 'config.yaml',
+    env,
+    now: () => NOW,
+    scrubber: createScrubber(),
+    readFile: async (path) => (path === 'config.yaml' ? (yaml ?? '') : readFile(path)),
+    ...more,
+  });
+}
+
+/** The refusal; fails when there is none. */
+export async function refusal(
+  yaml: string | undefined,
+  env: Record<string, string> = {},
+  more: More = {},
+): Promise<ConfigInvalid> {
+  try {
+    await load(yaml, env, more);
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return error;
+    throw error;
+  }
+  throw new Error('the configuration was accepted');
+}

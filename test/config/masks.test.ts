@@ -1,0 +1,73 @@
+// No secret in anything that is printed: faults, the effective configuration, or the configuration itself.
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { showConfig } from '../../src/config/show.ts';
+import { load, PROVIDER, refusal } from './loading.ts';
+
+const CANARY = /canary|Y2FuYXJ5/i;
+
+const WHOLE = `${PROVIDER}accounts:
+  - { id: a, username: canary-name@example.org, password: Canary-1 }
+  - { id: b, username: canaryname, password: Canary-2 }
+mqtt: { url: 'mqtt://u:Canary-3@broker', key_password: Canary-4 }
+home_assistant: { url: 'ws://ha:8123' }
+`;
+
+describe('a configuration with canaries', () => {
+  it('is silent about secrets however it is printed', async () => {
+    const loaded = await load(WHOLE, { HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'Canary-5' });
+    const { config } = loaded;
+    const withoutNames = { ...config, accounts: config.accounts.map(({ password }) => ({ password })) };
+    expect(JSON.stringify(withoutNames)).not.toMatch(CANARY);
+    expect(inspect(withoutNames, { depth: 20, showHidden: true })).not.toMatch(CANARY);
+    expect(JSON.stringify(config)).toContain('"password":"[secret]"');
+    expect(`${config.mqtt.password}`).toBe('[secret]');
+    expect([...loaded.origins].join()).not.toMatch(CANARY);
+  });
+
+  it('is shown with origins, masked', async () => {
+    const shown = showConfig(
+      await load(WHOLE, { HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'Canary-5', HEAT2MQTT_HTTP: 'false' }),
+    );
+    expect(shown).not.toMatch(CANARY);
+    expect(shown).toContain('# From config.yaml, environment and defaults.');
+    expect(shown).toContain(
+      '    username: c…@example.org # file\n    password: "[secret] (inline)" # file\n',
+    );
+    expect(shown).toContain('  url: mqtt://broker # file\n');
+    expect(shown).toContain('  token: "[secret] (environment HEAT2MQTT_HOME_ASSISTANT_TOKEN)" # environment');
+    expect(shown).toContain('http: false # environment HEAT2MQTT_HTTP\n');
+    expect(shown).toContain('  scopes: [ openid, service-energy ] # default\n');
+    expect(shown).toMatch(/^ {2}- id: a # file\n {4}username/m);
+  });
+});
+
+describe('faults', () => {
+  it.each([
+    ['a secret of the wrong type', `accounts: [{ username: u, password: [Canary] }]`],
+    ['a secret below another key', `accounts: [{ username: u, password: { canary: canary } }]`],
+    ['a secret as a number', `accounts: [{ username: [canary], password: 12345 }]`],
+    ['a secret without its key', 'accounts: [canary]'],
+    ['a secret as the whole file', 'canary'],
+    ['a secret under a misspelt key', 'accounts: [{ username: u, pasword: canary }]'],
+    ['a secret in the place of a file', 'accounts: [{ username: u, password_file: canary }]'],
+    [
+      'a secret that is also somewhere else',
+      'accounts: [{ username: u, password: Canary-7 }]\nlog: { level: Canary-7 }',
+    ],
+    ['an address with a raw /', "mqtt: { url: 'mqtt://canary:canary/canary@broker' }"],
+    ['an address with a raw #', "mqtt: { url: 'mqtt://canary:1#canary@broker' }"],
+    ['an address with a raw @', "mqtt: { url: 'http://canary:canary@canary@broker' }"],
+    ['an address without its scheme', "mqtt: { url: 'canary:canary@broker' }"],
+    ['an address over two lines', '"mqtt": { "url": "mqtt://canary:ca\\nnary@broker" }'],
+    ['an address with a token', "home_assistant: { token: x, url: 'http://ha?token=canary' }"],
+    ['the issuer', "provider: { issuer: 'http://canary:canary@id.example.org/r' }"],
+    ['an e-mail address in the wrong key', 'accounts: [{ id: canary@example.org }]'],
+    ['two secrets', 'mqtt: { password: canary, password_file: canary }'],
+  ])('%s', async (_, yaml) => {
+    const error = await refusal(yaml);
+    for (const text of [error.message, error.hint, JSON.stringify(error), inspect(error, { depth: 9 })]) {
+      expect(text).not.toMatch(CANARY);
+    }
+  });
+});

@@ -1,0 +1,283 @@
+// Every secret from every source, with odd characters, and files that change under our hands.
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/schema.ts';
+import { type Secret, SecretUnreadable } from '../../src/config/secrets.ts';
+import { EXIT } from '../../src/foundation/failure.ts';
+import { createScrubber } from '../../src/foundation/log.ts';
+import { load, PROVIDER, refusal } from './loading.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'heat2mqtt-secrets-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function file(name: string, content: string | Uint8Array): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, content);
+  return path;
+}
+
+interface Place {
+  readonly name: string;
+  readonly section: (more: string) => string;
+  readonly key: string;
+  readonly variable: string;
+  readonly credential: string;
+  readonly pick: (config: Config) => Secret | undefined;
+}
+
+const ACCOUNT_ONLY = `${PROVIDER}accounts: [{ username: u, password: 'account' }]\n`;
+const PLACES: Place[] = [
+  {
+    name: 'account password',
+    section: (more) => `${PROVIDER}accounts:\n  - username: u\n${more === '' ? '' : `    ${more}\n`}`,
+    key: 'password',
+    variable: 'HEAT2MQTT_PASSWORD',
+    credential: 'password',
+    pick: (config) => config.accounts[0]?.password,
+  },
+  {
+    name: 'MQTT password',
+    section: (more) => `${ACCOUNT_ONLY}mqtt:\n  username: u\n${more === '' ? '' : `  ${more}\n`}`,
+    key: 'password',
+    variable: 'HEAT2MQTT_MQTT_PASSWORD',
+    credential: 'mqtt_password',
+    pick: (config) => config.mqtt.password,
+  },
+  {
+    name: 'key password',
+    section: (more) => `${ACCOUNT_ONLY}mqtt:\n  username: u\n${more === '' ? '' : `  ${more}\n`}`,
+    key: 'key_password',
+    variable: 'HEAT2MQTT_MQTT_KEY_PASSWORD',
+    credential: 'mqtt_key_password',
+    pick: (config) => config.mqtt.key_password,
+  },
+  {
+    name: 'Home Assistant token',
+    section: (more) =>
+      `${ACCOUNT_ONLY}home_assistant:\n  url: ws://ha:8123\n${more === '' ? '' : `  ${more}\n`}`,
+    key: 'token',
+    variable: 'HEAT2MQTT_HOME_ASSISTANT_TOKEN',
+    credential: 'home_assistant_token',
+    pick: (config) => config.home_assistant?.token,
+  },
+];
+
+const ODD = [
+  `p ä"$'#:%`,
+  `\${HOME}`,
+  '$(id)',
+  'null',
+  '!secret x',
+  ' blank around ',
+  'tab\there',
+  '0123',
+  '🔥\\n',
+  '{{ x }}',
+];
+const single = (value: string) => `'${value.replaceAll("'", "''")}'`;
+
+describe.each(PLACES)('$name', ({ section, key, variable, credential, pick }) => {
+  it.each(ODD)('%j arrives unchanged from all five sources', async (value) => {
+    const scrubber = createScrubber();
+    const path = await file(credential, `${value}\n`);
+    const sources: [string, string, Record<string, string>, string][] = [
+      ['inline', section(`${key}: ${single(value)}`), {}, 'inline'],
+      ['file', section(`${key}_file: ${path}`), {}, `file ${path}`],
+      ['environment', section(''), { [variable]: value }, `environment ${variable}`],
+      ['environment file', section(''), { [`${variable}_FILE`]: path }, `file ${path}`],
+      ['credential', section(''), { CREDENTIALS_DIRECTORY: directory }, `file ${path}`],
+    ];
+    for (const [source, yaml, env, origin] of sources) {
+      const secret = pick((await load(yaml, env, { scrubber })).config);
+      expect([source, await secret?.read(), secret?.origin]).toEqual([source, value, origin]);
+    }
+    expect(scrubber.scrub(`x ${value} y`)).toBe('x [secret] y');
+  });
+
+  it('given by two variables is a fault', async () => {
+    const path = await file('x', 'x');
+    const refused = await refusal(section(''), {
+      [variable]: 'canary',
+      [`${variable}_FILE`]: path,
+    });
+    expect(refused.message).toContain(`both ${variable} and ${variable}_FILE`);
+    expect(refused.faults).toHaveLength(1);
+  });
+
+  it('the environment replaces the pair of the file', async () => {
+    const path = await file('x', 'from the file');
+    const fromText = await load(section(`${key}_file: /nowhere`), { [variable]: 'env' });
+    expect(await pick(fromText.config)?.read()).toBe('env');
+    const fromFile = await load(section(`${key}: inline`), { [`${variable}_FILE`]: path });
+    expect(await pick(fromFile.config)?.read()).toBe('from the file');
+    const both = await load(section(`${key}: inline`), { CREDENTIALS_DIRECTORY: directory });
+    expect(await pick(both.config)?.read()).toBe('inline');
+  });
+
+  it('a changed file counts at once; a vanished one is told as such, and comes back', async () => {
+    const path = await file('x', 'before');
+    const secret = pick((await load(section(`${key}_file: ${path}`))).config);
+    await writeFile(path, 'after\n');
+    expect(await secret?.read()).toBe('after');
+    await rm(path);
+    const gone = await secret?.read().catch((error: unknown) => error);
+    expect(gone).toBeInstanceOf(SecretUnreadable);
+    expect(gone).toMatchObject({ code: 'secret_unreadable', retry: 'later', exitCode: EXIT.config });
+    expect(String(gone)).toContain(`${path} cannot be read: no such file`);
+    await writeFile(path, '\n');
+    await expect(secret?.read()).rejects.toThrow('it is empty');
+    await writeFile(path, 'back');
+    expect(await secret?.read()).toBe('back');
+  });
+
+  it('a file that cannot be read is a fault at its key, without naming what may be the secret', async () => {
+    for (const [path, says] of [
+      ['/nowhere/canary', 'no such file'],
+      [directory, 'a directory'],
+      [await file('empty', '\r\n'), 'it is empty'],
+      [await file('latin1', Uint8Array.of(0x70, 0xe4)), 'not UTF-8 text'],
+    ] as const) {
+      const { faults, message } = await refusal(section(`${key}_file: ${path}`));
+      expect(faults).toHaveLength(1);
+      expect(faults[0]).toMatchObject({ path: expect.stringMatching(`${key}_file$`), found: says });
+      expect(message).not.toContain('canary');
+    }
+  });
+});
+
+describe('newlines', () => {
+  it.each([
+    ['a\n', 'a'],
+    ['a\r\n', 'a'],
+    ['a\n\n', 'a\n'],
+    ['\na', '\na'],
+    ['a ', 'a '],
+    ['a\r', 'a\r'],
+    ['\ufeffa', '\ufeffa'],
+  ])('%j is %j', async (content, value) => {
+    const path = await file('x', content);
+    const { config } = await load(undefined, {
+      HEAT2MQTT_PROVIDER_ISSUER: 'https://id.example.org/r',
+      HEAT2MQTT_PROVIDER_API_URL: 'https://api.example.org',
+      HEAT2MQTT_PROVIDER_CLIENT_ID: 'x',
+      HEAT2MQTT_USERNAME: 'u',
+      HEAT2MQTT_PASSWORD_FILE: path,
+    });
+    expect(await config.accounts[0]?.password.read()).toBe(value);
+  });
+});
+
+describe('YAML', () => {
+  it.each([
+    ['0123', '0123'],
+    ['1e3', '1e3'],
+    ['true', 'true'],
+    [`p ä"$'#:%`, `p ä"$'#:%`],
+    ['p#x', 'p#x'],
+    [`\${HOME}`, `\${HOME}`],
+  ])('an unquoted %s is taken as written', async (written, value) => {
+    const { config } = await load(`${PROVIDER}accounts:\n  - username: 00420\n    password: ${written}\n`);
+    expect(await config.accounts[0]?.password.read()).toBe(value);
+    expect(config.accounts[0]?.username).toBe('00420');
+  });
+
+  it.each([
+    '*canary',
+    '&canary',
+    '&canary x',
+    '!canary',
+    '!canary x',
+    '@canary',
+    '{canary',
+    '"\\canary"',
+    '"canary',
+    'canary: x',
+  ])('an unquoted %s is refused with a place and without the text', async (written) => {
+    const { message, faults } = await refusal(
+      `${PROVIDER}accounts:\n  - username: u\n    password: ${written}\n`,
+    );
+    expect(faults).toHaveLength(1);
+    expect(message).toMatch(/^config.yaml, line [678], column \d+: found .*single quotes/);
+    expect(message).not.toContain('canary');
+  });
+});
+
+describe('credentials directory', () => {
+  const TWO = `${PROVIDER}accounts: [{ id: my-flat, username: a }, { id: house, username: b }]\n`;
+  const passwords = ({ accounts }: Config) => Promise.all(accounts.map(({ password }) => password.read()));
+
+  it('names are read generously', async () => {
+    await file('heat2mqtt.MY-FLAT.password', 'one');
+    await file('accounts_1_password', 'two');
+    const { config, origins } = await load(TWO, { CREDENTIALS_DIRECTORY: directory });
+    expect(await passwords(config)).toEqual(['one', 'two']);
+    expect(origins.get('accounts.0.password')).toBe('credentials directory');
+  });
+
+  it('with several accounts, "password" belongs to none', async () => {
+    await file('password', 'x');
+    const { faults } = await refusal(TWO, { CREDENTIALS_DIRECTORY: directory });
+    expect(faults.map(({ path }) => path)).toEqual(['accounts.0.password', 'accounts.1.password']);
+  });
+
+  it('two files for one secret are a fault', async () => {
+    await file('house_password', 'x');
+    await file('house.password', 'y');
+    await file('my_flat_password', 'z');
+    const { faults } = await refusal(TWO, { CREDENTIALS_DIRECTORY: directory });
+    expect(faults).toMatchObject(
+      [{ path: 'accounts.1.password', found: /two files/ }].map(({ path }) => ({ path })),
+    );
+  });
+
+  it("an account called mqtt does not take the broker's password", async () => {
+    await file('mqtt_password', 'x');
+    const yaml = `${PROVIDER}accounts: [{ id: mqtt, username: a }]\n`;
+    expect((await refusal(yaml, { CREDENTIALS_DIRECTORY: directory })).message).toContain(
+      'accounts.0.password: found nothing',
+    );
+  });
+
+  it('a directory that is not there, or empty, only matters when something is missing', async () => {
+    await mkdir(join(directory, 'empty'));
+    await load(ACCOUNT_ONLY, { CREDENTIALS_DIRECTORY: join(directory, 'nowhere') });
+    await load(ACCOUNT_ONLY, { CREDENTIALS_DIRECTORY: join(directory, 'empty') });
+  });
+});
+
+describe('credentials in mqtt.url', () => {
+  const URL_WITH = 'mqtt://br%40ker:p%25%2F%3A@[::1]:1883/x';
+
+  it('move into name and password, from the file and from the environment', async () => {
+    for (const [yaml, env] of [
+      [`${ACCOUNT_ONLY}mqtt: { url: '${URL_WITH}' }\n`, {}],
+      [ACCOUNT_ONLY, { HEAT2MQTT_MQTT_URL: URL_WITH }],
+      [`${ACCOUNT_ONLY}mqtt: { password_file: /nowhere, username: x }\n`, { HEAT2MQTT_MQTT_URL: URL_WITH }],
+    ] as const) {
+      const scrubber = createScrubber();
+      const { config } = await load(yaml, env, { scrubber });
+      expect(config.mqtt).toMatchObject({ url: 'mqtt://[::1]:1883/x', username: 'br@ker' });
+      expect(await config.mqtt.password?.read()).toBe('p%/:');
+      expect(scrubber.scrub('p%/: p%25%2F%3A')).toBe('[secret] [secret]');
+    }
+  });
+
+  it('an address of the environment takes those in the address of the file away', async () => {
+    const { config } = await load(`${ACCOUNT_ONLY}mqtt: { url: '${URL_WITH}' }\n`, {
+      HEAT2MQTT_MQTT_URL: 'mqtt://other',
+    });
+    expect(config.mqtt.username).toBeUndefined();
+    expect(config.mqtt.password).toBeUndefined();
+  });
+
+  it('and a second password in the environment are a fault', async () => {
+    const env = { HEAT2MQTT_MQTT_URL: URL_WITH, HEAT2MQTT_MQTT_PASSWORD_FILE: '/nowhere' };
+    const { faults } = await refusal(ACCOUNT_ONLY, env);
+    expect(faults.map(({ path }) => path)).toEqual(['mqtt.password']);
+  });
+});

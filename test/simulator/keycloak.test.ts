@@ -1,0 +1,167 @@
+// The token endpoint row by row: each situation has its own error and words.
+import { createPublicKey, createVerify, type JsonWebKey } from 'node:crypto';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { type HandClock, handClock } from './handClock.ts';
+import { ask, claimsOf, login, look, refresh, type Seen, visit } from './visitor.ts';
+
+let clock: HandClock;
+let provider: Simulator;
+
+beforeEach(async () => {
+  clock = handClock('2026-03-10T12:00:00Z');
+  provider = await startSimulator({ clock });
+});
+afterEach(() => provider.stop());
+
+const said = ({ status, body }: Seen) => [status, look(body, 'error'), look(body, 'error_description')];
+
+test('discovery leads to the token endpoint and to the keys that sign', async () => {
+  const { body } = await visit(`${provider.urls.issuer}/.well-known/openid-configuration`);
+  expect(look(body, 'issuer')).toBe(provider.urls.issuer);
+  expect(look(body, 'token_endpoint')).toBe(`${provider.urls.issuer}/protocol/openid-connect/token`);
+  const keys = await visit(String(look(body, 'jwks_uri')));
+  const key = createPublicKey({ key: look(keys.body, 'keys.0') as JsonWebKey, format: 'jwk' });
+  const [header, payload, signature = ''] = String(look((await login(provider)).body, 'access_token')).split(
+    '.',
+  );
+  const check = createVerify('RSA-SHA256').update(`${header}.${payload}`);
+  expect(check.verify(key, signature, 'base64url')).toBe(true);
+});
+
+test('a login brings both tokens, their lives and the claims of the customer', async () => {
+  const seen = await login(provider);
+  expect(seen.status).toBe(200);
+  expect(seen.body).toMatchObject({ expires_in: 1800, refresh_expires_in: 2100, token_type: 'Bearer' });
+  const claims = claimsOf(seen);
+  expect(claims.customer_code).toMatch(/^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-a[\da-f]{3}-[\da-f]{12}$/);
+  expect(claims).toMatchObject({ iat: clock.now() / 1000, exp: clock.now() / 1000 + 1800, typ: 'Bearer' });
+  expect(claims.sub).not.toBe(claims.customer_code);
+  expect(claimsOf(seen, 'refresh_token').exp).toBe(clock.now() / 1000 + 2100);
+  expect(claimsOf(seen, 'id_token').aud).toBe('self-care');
+  expect(provider.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(JSON.stringify(provider.requests)).not.toContain('"demo"');
+});
+
+test('wrong user and wrong password sound alike, with the status of either version', async () => {
+  const words = ['invalid_grant', 'Invalid user credentials'];
+  expect(said(await login(provider, { password: 'no' }))).toEqual([401, ...words]);
+  expect(said(await login(provider, { username: 'nobody@example.org' }))).toEqual([401, ...words]);
+  provider.switches.token.wrongPasswordStatus = 400;
+  expect(said(await login(provider, { password: 'no' }))).toEqual([400, ...words]);
+  expect(provider.counters.passwordGrants).toEqual({ asked: 3, ok: 0 });
+});
+
+test('a locked account refuses the right password in the same words, until the lock ends', async () => {
+  provider.switches.token.lockAfterWrongPasswords = 2;
+  await login(provider, { password: 'no' });
+  await login(provider, { password: 'no' });
+  expect(said(await login(provider))).toEqual([401, 'invalid_grant', 'Invalid user credentials']);
+  clock.advance(900_000);
+  expect((await login(provider)).status).toBe(200);
+});
+
+test('client, scope, grant and account states', async () => {
+  const { token } = provider.switches;
+  expect(said(await login(provider, { client_id: 'other' })).slice(0, 2)).toEqual([401, 'invalid_client']);
+  expect(said(await login(provider, { scope: 'openid heat' })).slice(0, 2)).toEqual([400, 'invalid_scope']);
+  expect(said(await login(provider, { grant_type: 'magic' })).slice(0, 2)).toEqual([
+    400,
+    'unsupported_grant_type',
+  ]);
+  token.passwordGrantAllowed = false;
+  const notAllowed = 'Client not allowed for direct access grants';
+  expect(said(await login(provider))).toEqual([400, 'unauthorized_client', notAllowed]);
+  token.passwordGrantAllowed = true;
+  token.accountStates.set('me@example.org', 'disabled');
+  expect(said(await login(provider))).toEqual([400, 'invalid_grant', 'Account disabled']);
+  token.accountStates.set('me@example.org', 'not_fully_set_up');
+  expect(said(await login(provider))).toEqual([400, 'invalid_grant', 'Account is not fully set up']);
+});
+
+test('refreshing keeps a session alive beyond the life of any of its tokens', async () => {
+  let seen = await login(provider);
+  for (let i = 0; i < 5; i++) {
+    clock.advance(1_700_000);
+    seen = await refresh(provider, seen);
+    expect(seen.status).toBe(200);
+  }
+  expect((await ask(provider, seen, '/site')).status).toBe(200);
+  expect(provider.counters.refreshGrants).toEqual({ asked: 5, ok: 5, maxInFlight: 1 });
+});
+
+test('a refresh token past its life', async () => {
+  const seen = await login(provider);
+  clock.advance(2_100_000);
+  expect(said(await refresh(provider, seen))).toEqual([400, 'invalid_grant', 'Token is not active']);
+});
+
+test('rotation: the second use of a token kills the session, the good token included', async () => {
+  const first = await login(provider);
+  clock.advance(60_000);
+  const second = await refresh(provider, first);
+  expect(second.status).toBe(200);
+  const reused = 'Maximum allowed refresh token reuse exceeded';
+  expect(said(await refresh(provider, first))).toEqual([400, 'invalid_grant', reused]);
+  const orphaned = "Session doesn't have required client";
+  expect(said(await refresh(provider, second))).toEqual([400, 'invalid_grant', orphaned]);
+  expect((await login(provider)).status).toBe(200);
+});
+
+test('rotation: a token older than the one used last is stale; without rotation all serve', async () => {
+  const first = await login(provider);
+  clock.advance(60_000);
+  const second = await refresh(provider, first);
+  clock.advance(60_000);
+  const third = await refresh(provider, second);
+  expect(said(await refresh(provider, first))).toEqual([400, 'invalid_grant', 'Stale token']);
+  provider.switches.token.rotation = false;
+  expect((await refresh(provider, first)).status).toBe(200);
+  expect((await refresh(provider, third)).status).toBe(200);
+});
+
+test('ended sessions, their longest life, not-before and a user disabled meanwhile', async () => {
+  const seen = await login(provider);
+  provider.switches.token.accountStates.set('me@example.org', 'disabled');
+  expect(said(await refresh(provider, seen))).toEqual([400, 'invalid_grant', 'User disabled']);
+  provider.switches.token.accountStates.clear();
+  provider.switches.token.notBefore = clock.now() / 1000 + 1;
+  expect(said(await refresh(provider, seen))).toEqual([400, 'invalid_grant', 'Stale token']);
+  provider.switches.token.notBefore = 0;
+  provider.switches.token.sessionMaxSeconds = 1000;
+  clock.advance(1_000_000);
+  expect(said(await refresh(provider, seen))).toEqual([400, 'invalid_grant', 'Session not active']);
+  const again = await login(provider);
+  provider.endSessions();
+  expect(said(await refresh(provider, again))).toEqual([400, 'invalid_grant', 'Session not active']);
+});
+
+test('the end of the session may be announced in the lifetimes', async () => {
+  Object.assign(provider.switches.token, { sessionMaxSeconds: 600, sessionMaxAnnounced: true });
+  expect((await login(provider)).body).toMatchObject({ expires_in: 600, refresh_expires_in: 600 });
+});
+
+test('two refreshes at a time are counted as two in flight', async () => {
+  const seen = await login(provider);
+  provider.switches.fault('/auth/', { kind: 'slow', ms: 1000 });
+  const both = Promise.all([refresh(provider, seen), refresh(provider, seen)]);
+  while (provider.counters.refreshGrants.asked < 2) await new Promise((resolve) => setImmediate(resolve));
+  clock.advance(1000);
+  expect((await both).map(({ status }) => status).sort()).toEqual([200, 400]);
+  expect(provider.counters.refreshGrants.maxInFlight).toBe(2);
+});
+
+test.each([
+  ['htmlUnavailable', 503, 'text/html'],
+  ['captivePage', 200, 'text/html'],
+  ['serverError', 500, 'application/json'],
+  ['empty', 200, 'application/json'],
+] as const)('no OAuth at all: %s', async (name, status, type) => {
+  provider.switches.fault('/auth/realms/energy/protocol', FAULTS[name], { times: 1 });
+  const seen = await login(provider);
+  expect(seen.status).toBe(status);
+  expect(seen.headers.get('content-type')).toContain(type);
+  expect(look(seen.body, 'error')).toBeUndefined();
+  expect((await login(provider)).status).toBe(200);
+});

@@ -3,6 +3,7 @@
 import { runCommandLine } from './cli/commands.ts';
 import { EXIT, Failure } from './foundation/failure.ts';
 
+const LINGER_MS = 250;
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
@@ -30,6 +31,9 @@ try {
   process.stderr.write(known ? words(err) : `heat2mqtt: unexpected fault: ${shape(err)}\n`);
   process.exitCode = known ? err.exitCode : EXIT.unexpected;
 }
+
+// A request that hangs must not hold the process: what had to be done is done.
+setTimeout(() => process.exit(), LINGER_MS).unref();
 
 function words(failure: Failure): string {
   // The faults of a configuration speak for themselves, a line each.

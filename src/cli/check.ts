@@ -1,12 +1,14 @@
 // heat2mqtt check: tries everything that run needs, one line each; the exit code tells the worst.
-import { access, constants, mkdir } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import type { Account } from '../config/schema.ts';
 import { brokerAddress, protocolVersions } from '../daemon/broker.ts';
+import { openPublicList } from '../daemon/publicList.ts';
+import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { connectOnce } from '../mqtt/connection.ts';
-import { StateUnwritable } from '../store/stateDirectory.ts';
+import { makePrivateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
 import { borrowUpstream } from './borrow.ts';
 import type { Command } from './commands.ts';
 import type { Io } from './io.ts';
@@ -79,7 +81,7 @@ function offline({ config }: Settings): [string, Probe][] {
   ]);
   const state: Probe = async () => {
     try {
-      await mkdir(config.state_dir, { recursive: true, mode: 0o700 });
+      await makePrivateDirectory(config.state_dir);
       await access(config.state_dir, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch (err) {
       throw new StateUnwritable(config.state_dir, err);
@@ -95,7 +97,18 @@ function live(settings: Settings, io: Io): [string, Probe][] {
     `provider for ${account.id}`,
     () => askProvider(settings, account, io),
   ]);
-  return [...ofAccounts, ...(config.mqtt.embedded === false ? [broker(settings)] : [])];
+  const list = constituencies(settings);
+  return [...ofAccounts, ...list, ...(config.mqtt.embedded === false ? [broker(settings)] : [])];
+}
+
+function constituencies({ config: { constituencies: section } }: Settings): [string, Probe][] {
+  if (!section) return [];
+  const probe: Probe = async () => {
+    const publicList = openPublicList(section, systemClock);
+    const list = await publicList.fetch(publicList.question({}));
+    return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
+  };
+  return [['constituencies', probe]];
 }
 
 const LOOK_BACK_DAYS = 14;

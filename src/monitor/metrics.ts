@@ -25,7 +25,8 @@ export interface MetricsSource {
 
 /** Built anew for each scrape, so that prom-client is only loaded where somebody scrapes. */
 export async function renderMetrics(source: MetricsSource): Promise<{ contentType: string; text: string }> {
-  const { Counter, Gauge, Registry } = await import('prom-client');
+  const { default: prometheus } = await import('prom-client');
+  const { Counter, Gauge, Registry } = prometheus;
   const registry = new Registry();
   const registers = [registry];
   const counter = (name: string, help: string, value: number) =>

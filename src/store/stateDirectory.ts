@@ -68,6 +68,20 @@ export function owned<T>(document: Document<Owned<T>>, owner: string): Document<
   };
 }
 
+/** Makes the directory and those above it, 0700. Rejects with the system's error. */
+export async function makePrivateDirectory(path: string): Promise<void> {
+  // Node's own recursive mkdir never returns below some places, such as /proc.
+  const make = () =>
+    mkdir(path, { mode: PRIVATE_DIRECTORY }).catch((err: NodeJS.ErrnoException) => {
+      if (err.code !== 'EEXIST') throw err;
+    });
+  await make().catch(async (err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT' || dirname(path) === path) throw err;
+    await makePrivateDirectory(dirname(path));
+    await make();
+  });
+}
+
 export interface Owned<T> {
   readonly owner: string;
   readonly value: T;
@@ -102,7 +116,7 @@ function document<T>(file: string, codec: Codec<T>, log: Log): Document<T> {
     write: (value) =>
       inTurn(async () => {
         try {
-          await mkdir(dirname(file), { recursive: true, mode: PRIVATE_DIRECTORY });
+          await makePrivateDirectory(dirname(file));
           const text = `${JSON.stringify(codec.encode(value))}\n`;
           await writeFileAtomic(file, text, { mode: PRIVATE_FILE });
           await syncDirectory(dirname(file));

@@ -18,7 +18,7 @@ export function readIdentity(
 ): Identity {
   const payload = decodePayload(accessToken);
   const customerCode = payload[claims.customer_code];
-  if (typeof customerCode !== 'string' && typeof customerCode !== 'number') {
+  if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number')) {
     throw new ClaimMissing(
       `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}.`,
       {
@@ -28,7 +28,7 @@ export function readIdentity(
     );
   }
   const sites = payload[claims.site_code];
-  const siteCodes = Array.isArray(sites) ? sites : sites === undefined ? [] : [sites];
+  const siteCodes = Array.isArray(sites) ? sites : sites == null ? [] : [sites];
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
 

@@ -1,6 +1,6 @@
 // Keeps the session from lapsing: refreshes between 80 % and 95 % of the access token's life, on a timer.
 import type { Clock } from '../foundation/clock.ts';
-import { safeWords } from '../foundation/failure.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Session } from './session.ts';
 import { type HeldTokens, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
@@ -32,6 +32,7 @@ export function startKeepAlive(session: Session, clock: Clock, log: Log, random:
     let planned: HeldTokens | null = null;
     let share = EARLIEST_SHARE;
     let failures = 0;
+    let notBefore = 0;
     while (!stopping) {
       const held = await session.held();
       if (held === null || !refreshIsWorthTrying(held, clock)) {
@@ -42,8 +43,9 @@ export function startKeepAlive(session: Session, clock: Clock, log: Log, random:
         planned = held;
         share = EARLIEST_SHARE + random() * (LATEST_SHARE - EARLIEST_SHARE);
         failures = 0;
+        notBefore = 0;
       }
-      const wait = msUntilShare(held, share, clock);
+      const wait = Math.max(msUntilShare(held, share, clock), notBefore - clock.monotonic());
       if (wait > 0) {
         await sleep(wait);
         continue;
@@ -53,7 +55,9 @@ export function startKeepAlive(session: Session, clock: Clock, log: Log, random:
       } catch (err) {
         failures += 1;
         log.warn(safeWords(err), 'refresh ahead of expiry failed');
-        await sleep(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 4));
+        const pause = FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 4);
+        const askedFor = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
+        notBefore = clock.monotonic() + Math.max(pause, askedFor);
       }
     }
   }

@@ -47,7 +47,9 @@ export function openLogin(issuer: Issuer, credentials: Credentials, budget: Logi
       if (inForce !== null) throw new LoginHeld(inForce);
       try {
         const grant = await issuer.login(username, password);
-        await budget.accepted();
+        await budget
+          .accepted()
+          .catch((fault) => log.error({ err: fault }, 'login budget could not be cleared'));
         return grant;
       } catch (err) {
         if (!(err instanceof LoginRefused)) throw err;

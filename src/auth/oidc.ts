@@ -97,7 +97,8 @@ function toGrant(reply: Reply): Grant {
   return {
     accessToken: reply.access_token,
     refreshToken: reply.refresh_token ?? null,
-    expiresInSeconds: reply.expires_in ?? UNSTATED_LIFE_SECONDS,
+    // 0 as well: a token that is always due would be refreshed without a pause.
+    expiresInSeconds: reply.expires_in || UNSTATED_LIFE_SECONDS,
     // Keycloak writes 0 for a refresh token without an end of its own.
     refreshExpiresInSeconds: refreshLife > 0 ? refreshLife : null,
   };
@@ -140,6 +141,7 @@ function whatHappened(err: unknown, response: Response | null): string {
   if (name === 'TimeoutError' || name === 'AbortError') return 'did not answer in time';
   if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
     return 'calls itself by another address than provider.issuer';
+  if (name === 'SyntaxError') return 'answered with something else than JSON';
   return `could not be reached (${code ?? name})`;
 }
 

@@ -58,27 +58,28 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
     parts.onChange();
   }
 
-  function hold(next: token.HeldTokens): void {
-    parts.scrub(next.set.accessToken);
-    if (next.set.refreshToken !== null) parts.scrub(next.set.refreshToken);
-    held = next;
+  function scrub({ accessToken, refreshToken }: token.TokenSet): void {
+    parts.scrub(accessToken);
+    if (refreshToken !== null) parts.scrub(refreshToken);
   }
 
   async function load(): Promise<token.HeldTokens | null> {
     if (held !== undefined) return held;
     const stored = await tokens.read();
     if (held === undefined) {
-      held = null;
-      if (stored !== null) hold(token.holdStored(stored, clock));
+      if (stored !== null) scrub(stored);
+      held = stored && token.holdStored(stored, clock);
     }
     return held;
   }
 
   async function keep(grant: token.Grant, previous: token.TokenSet | null): Promise<string> {
     const set = token.toTokenSet(grant, clock.now(), previous);
-    hold(token.holdNew(set, clock));
+    const next = token.holdNew(set, clock);
+    scrub(set);
     // On disk before its first use: a crash in between must not lose the only good pair.
     await tokens.write(set).catch((err) => log.error({ err }, 'tokens could not be saved'));
+    held = next;
     enter('ok');
     return set.accessToken;
   }
@@ -98,7 +99,7 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
       }
       log[err.reused ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
       held = null;
-      await tokens.remove();
+      await tokens.remove().catch((fault) => log.error({ err: fault }, 'ended session could not be removed'));
       enter('ok');
       return null;
     }

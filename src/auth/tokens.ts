@@ -27,10 +27,12 @@ export interface HeldTokens {
 /** Below this share of its life left, or this time, an access token is not used for a new request. */
 const MARGIN_SHARE = 0.05;
 const LONGEST_MARGIN_MS = 60_000;
+const LONGEST_LIFE_SECONDS = 366 * 86_400;
 
 /** A refresh that follows a reply without a new refresh token goes on with the old one. */
 export function toTokenSet(grant: Grant, now: number, previous: TokenSet | null): TokenSet {
-  const inSeconds = (seconds: number) => now + seconds * 1000;
+  // Whole milliseconds: a fraction would make the stored document unreadable.
+  const inSeconds = (seconds: number) => now + Math.round(Math.min(seconds, LONGEST_LIFE_SECONDS) * 1000);
   const rotated = grant.refreshToken !== null;
   const refreshExpiresAt =
     grant.refreshExpiresInSeconds === null ? null : inSeconds(grant.refreshExpiresInSeconds);

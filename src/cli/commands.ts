@@ -75,6 +75,25 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./usage.ts')).usage,
   },
   {
+    name: 'constituencies',
+    summary: 'print the public list of constituencies; needs no account and no broker',
+    options: {
+      ...CONFIG,
+      chamber: { type: 'string', value: 'dail|seanad', help: 'the chamber; default: both, or as configured' },
+      'house-no': { type: 'string', value: 'N', help: 'the number of the house' },
+      'chamber-id': {
+        type: 'string',
+        multiple: true,
+        value: 'URI',
+        help: 'a house as /ie/oireachtas/house/dail/33',
+      },
+      skip: { type: 'string', value: 'N', help: 'leave out the first N' },
+      limit: { type: 'string', value: 'N', help: 'at most N; default: all' },
+      format: FORMAT,
+    },
+    load: async () => (await import('./constituencies.ts')).constituencies,
+  },
+  {
     name: 'healthcheck',
     summary: 'ask the running daemon; exit 0 healthy, 1 not',
     options: CONFIG,

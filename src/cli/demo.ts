@@ -109,6 +109,7 @@ Everything below is simulated; nothing leaves this machine. Ctrl-C ends it.
   broker       ${brokerUrl}
   watch        mosquitto_sub -h 127.0.0.1 -p ${port} -v -t '#'
   poll now     mosquitto_pub -h 127.0.0.1 -p ${port} -t heat2mqtt/bridge/request/refresh -n
+  list         mosquitto_pub -h 127.0.0.1 -p ${port} -t heat2mqtt/bridge/request/constituencies -n
   health       http://127.0.0.1:${httpPort}/healthz  /readyz  /metrics
   provider     ${urls.api} (issuer ${urls.issuer})
 

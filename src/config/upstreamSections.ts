@@ -93,11 +93,11 @@ export const constituenciesSection = z
       allowed: 'an https:// or http:// address without user name or password in it',
     }),
     chamber: key(z.enum(['dail', 'seanad', '']).default('dail'), {
-      description: 'The chamber that is asked for when a request names none; empty for both.',
+      description: 'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
       example: 'dail',
     }),
     house_no: key(wholeNumber(1, 9999).optional(), {
-      description: 'The number of the house that is asked for when a request names none.',
+      description: 'The number of the house that is asked for then. Without it, all houses of the chamber.',
       example: 34,
     }),
   })

@@ -39,6 +39,8 @@ export interface AccountParts {
   readonly openMeter: (property: Property, name: string) => Promise<Meter>;
   /** Gives out names of series: `false` when another property has it. */
   readonly claimName: (name: string, propertyCustomerId: string) => boolean;
+  /** The names of a property that is gone are free again: its meter may have moved to another property. */
+  readonly releaseNames: (propertyCustomerId: string) => void;
   /** Called when the properties have become known, or others. */
   readonly onMeters: () => void;
   readonly clock: Clock;
@@ -70,6 +72,10 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
 
   async function openMeters(context: EntityContext): Promise<Meter[]> {
     const opened: Meter[] = [];
+    const present = new Set(context.properties.map(({ propertyCustomerId }) => propertyCustomerId));
+    for (const { property } of meters ?? []) {
+      if (!present.has(property.propertyCustomerId)) parts.releaseNames(property.propertyCustomerId);
+    }
     for (const property of context.properties) {
       const known = meters?.find((meter) => isSame(meter.property, property));
       const name = nameOf(property);
@@ -132,6 +138,8 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
       const again = await pollMeters(await discover(signal), signal);
       events = [...events, ...again.events];
       faults = again.faults;
+      // It helped: the next refusal is a new one.
+      if (faults.length === 0) rediscoveredAt = null;
     }
     return { account: parts.id, events, fault: faults[0] ?? null };
   }

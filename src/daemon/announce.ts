@@ -14,6 +14,7 @@ import {
 import { accountMessage, meterMessages } from '../publication/states.ts';
 import { type Topics, unsay } from '../publication/topics.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
+import type { Constituencies } from './constituencies.ts';
 import { openStanding } from './standing.ts';
 import type { Truth } from './truth.ts';
 
@@ -30,6 +31,7 @@ export interface AnnouncerParts {
   readonly config: Config;
   readonly topics: Topics;
   readonly truth: Truth;
+  readonly constituencies: Constituencies | null;
   readonly state: StateDirectory;
   readonly log: Log;
 }
@@ -37,7 +39,7 @@ export interface AnnouncerParts {
 const CURRENCY = 'EUR';
 
 export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
-  const { config, topics, truth } = parts;
+  const { config, topics, truth, constituencies } = parts;
   const prefix = config.mqtt.discovery_prefix;
   const baseTopic = config.mqtt.base_topic;
   const standing = await openStanding(parts.state, parts.log);
@@ -46,7 +48,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
 
   function documents(): DiscoveryDocument[] {
     if (prefix === false) return [];
-    const place = { prefix, baseTopic, topics };
+    const place = { prefix, baseTopic, topics, constituencies: constituencies !== null };
     return [
       bridgeDocument(place),
       ...truth.accounts().map(({ account }) => accountDocument(place, account, CURRENCY)),
@@ -61,6 +63,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
       healthMessage(topics, bridge.health, bridge.zone),
       ...truth.accounts().map((view) => accountMessage(topics, view)),
       ...bridge.meters.flatMap((view) => meterMessages(topics, view)),
+      ...(constituencies?.messages() ?? []),
     ];
   }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { type Answer, type Handler, RequestMalformed } from '../mqtt/requests.ts';
 import type { AccountRuntime } from './account.ts';
+import type { Constituencies } from './constituencies.ts';
 import type { Poller } from './poll.ts';
 import type { Truth } from './truth.ts';
 
@@ -11,6 +12,8 @@ export interface AnswersParts {
   readonly accounts: readonly AccountRuntime[];
   readonly poller: Poller;
   readonly truth: Truth;
+  /** `null` when the configuration has none. */
+  readonly constituencies: Constituencies | null;
   readonly zone: Zone;
   readonly clock: Clock;
   /** Publishes bridge/health and whatever else has changed. */
@@ -20,7 +23,11 @@ export interface AnswersParts {
 const COOL_DOWN_MS = 5 * 60_000;
 
 export function openAnswers(parts: AnswersParts): Readonly<Record<string, Handler>> {
-  return { refresh: refreshHandler(parts), health: healthHandler(parts) };
+  return {
+    refresh: refreshHandler(parts),
+    health: healthHandler(parts),
+    constituencies: constituenciesHandler(parts),
+  };
 }
 
 function refreshHandler({ accounts, poller, zone, clock }: AnswersParts): Handler {
@@ -65,6 +72,13 @@ const healthHandler =
     publishNews();
     const { failuresInARow, reasons } = truth.health();
     return { status: 'ok', data: { failures_in_a_row: failuresInARow, reasons } };
+  };
+
+const constituenciesHandler =
+  ({ constituencies }: AnswersParts): Handler =>
+  async (parameters) => {
+    if (constituencies !== null) return constituencies.answer(parameters);
+    throw new RequestMalformed('No constituencies are configured: the section constituencies is missing.');
   };
 
 function takeNoParameters(parameters: Readonly<Record<string, unknown>>): void {

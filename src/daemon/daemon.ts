@@ -15,11 +15,13 @@ import { openAnnouncer } from './announce.ts';
 import { openAnswers } from './answers.ts';
 import { birthOf } from './birth.ts';
 import { brokerAddress, protocolVersions, startEmbedded } from './broker.ts';
+import { openConstituencies } from './constituencies.ts';
 import { openEvents } from './events.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { openHousehold } from './household.ts';
 import { openInstallation } from './installation.ts';
 import { openPoller } from './poll.ts';
+import { openRecollection, type Recollection } from './recollection.ts';
 import { isFresh, type StartTicker, startSchedule } from './schedule.ts';
 import { shutDown } from './shutdown.ts';
 import { openTally, tallyPoll } from './tally.ts';
@@ -59,6 +61,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const ownReasons: Reason[] = [];
   const keepAlives = new Map<string, KeepAlive>();
   let isWired = false;
+  let recollection: Recollection | null = null;
   let newsIsPlanned = false;
 
   const accounts = await openHousehold({
@@ -66,6 +69,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     state,
     zone,
     tally,
+    onOpened: async (meter) => recollection?.settle(meter),
     onChange(account) {
       keepAlives.get(account)?.wake();
       publishNews();
@@ -102,8 +106,17 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     troubles: () => poller.troubles,
     nextPollAt: schedule.nextPollAt,
   });
+  recollection = openRecollection({
+    accounts,
+    topics,
+    // A poll under way may have passed the meter already.
+    onReopened: () => void poller.poll('all').then((done) => (truth.isWhole() ? done : poller.poll('all'))),
+    log,
+  });
   const events = openEvents({ accounts, truth, topics, zone, clock });
-  const announcer = await openAnnouncer({ config, topics, truth, state, log });
+  const onDemand = { config, topics, zone, state, clock, log, publishNow: sayNews };
+  const constituencies = await openConstituencies(onDemand);
+  const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, log });
 
   const birth = birthOf(mqtt.discovery_prefix, {
     clock,
@@ -112,7 +125,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   });
   const answer = openRequests({
     baseTopic: mqtt.base_topic,
-    handlers: openAnswers({ accounts, poller, truth, zone, clock, publishNews }),
+    handlers: openAnswers({ accounts, poller, truth, constituencies, zone, clock, publishNews }),
     publish: (messages) => link.publish(messages),
     log,
   });
@@ -122,6 +135,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     will: stateMessage(topics, 'offline'),
     subscriptions: [topics.requests, ...birth.subscriptions],
     onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
+    recollection,
     announcement: announcer.everything,
     onDelivered: announcer.delivered,
     clock,
@@ -136,8 +150,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     newsIsPlanned = true;
     setImmediate(() => {
       newsIsPlanned = false;
-      link.publish([...announcer.news(), ...events.ofLateness()]);
+      sayNews();
     });
+  }
+  function sayNews(): void {
+    link.publish([...announcer.news(), ...events.ofLateness()]);
   }
 
   const heartbeat = startHeartbeat({ accounts, poller, clock, log, publishNews });
@@ -155,7 +172,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   else void poller.poll('all');
 
   async function rest(): Promise<void> {
-    await Promise.all([...keepAlives.values()].map((alive) => alive.stop()));
+    await Promise.all([constituencies, ...keepAlives.values()].map((alive) => alive?.stop()));
     await Promise.all(accounts.map(({ journal }) => journal.save()));
   }
   const offline = stateMessage(topics, 'offline');

@@ -4,9 +4,9 @@ import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
-import { type AccountRuntime, openAccount } from './account.ts';
+import { type AccountParts, type AccountRuntime, openAccount } from './account.ts';
 import { openJournal } from './journal.ts';
-import { openMeter } from './meter.ts';
+import { type Meter, openMeter } from './meter.ts';
 import { type Tally, tallyRequest } from './tally.ts';
 import { openUpstream } from './upstream.ts';
 
@@ -18,6 +18,8 @@ export interface HouseholdParts {
   readonly log: Log;
   readonly scrubber: Scrubber;
   readonly tally: Tally;
+  /** Called with each meter that is opened, before anything is done with it. */
+  readonly onOpened: (meter: Meter) => Promise<void>;
   /** Called when an account's session or its meters may have changed. */
   readonly onChange: (account: string) => void;
 }
@@ -29,14 +31,18 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
     owners.set(name, owner);
     return owner === propertyCustomerId;
   };
+  const releaseNames = (propertyCustomerId: string) => {
+    for (const [name, owner] of owners) if (owner === propertyCustomerId) owners.delete(name);
+  };
+  const names = { claimName, releaseNames };
   const opened: AccountRuntime[] = [];
-  for (const account of parts.config.accounts) opened.push(await openOne(account, claimName, parts));
+  for (const account of parts.config.accounts) opened.push(await openOne(account, names, parts));
   return opened;
 }
 
 async function openOne(
   account: Account,
-  claimName: (name: string, propertyCustomerId: string) => boolean,
+  names: Pick<AccountParts, 'claimName' | 'releaseNames'>,
   { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
 ): Promise<AccountRuntime> {
   const { id } = account;
@@ -67,19 +73,22 @@ async function openOne(
     id,
     upstream,
     journal,
-    openMeter: (property, name) =>
-      openMeter({
+    async openMeter(property, name) {
+      const cut = { usage: config.usage, zone };
+      const meter = await openMeter({
         account: id,
         property,
         name,
-        usage: config.usage,
-        zone,
+        ...cut,
         state,
         clock,
         log,
         onProgress: onChange,
-      }),
-    claimName,
+      });
+      await parts.onOpened(meter);
+      return meter;
+    },
+    ...names,
     onMeters: onChange,
     clock,
     log,

@@ -1,6 +1,6 @@
 // One property while the daemon runs: its ledger in memory and on disk, and how a poll takes new readings in.
 import type { Config } from '../config/schema.ts';
-import { type Change, type Ledger, markRead, merge, openLedger, questions } from '../domain/ledger.ts';
+import { type Change, type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { totals } from '../domain/totals.ts';
@@ -8,8 +8,8 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import type { ProviderClient } from '../provider/client.ts';
 import type { MeterView } from '../publication/views.ts';
-import { ledgerCodec } from '../store/documents.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
+import { type LedgerKeeper, openLedgerKeeper } from './ledgerKeeper.ts';
 
 export interface MeterParts {
   readonly account: string;
@@ -25,93 +25,69 @@ export interface MeterParts {
   readonly onProgress: () => void;
 }
 
-export interface Meter {
+export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'storeFault' | 'remember'> {
   readonly name: string;
   readonly property: Property;
-  readonly ledger: Ledger;
   /** Reads what the provider has; resolves to the changes worth an event. Rejects with the provider's failures. */
   poll(client: ProviderClient, signal: AbortSignal): Promise<readonly Change[]>;
   /** `null` until the history is complete. */
   view(): MeterView | null;
-  /** Set when the ledger could not be written: it goes on from memory. */
-  readonly storeFault: unknown;
 }
 
 const HOUR_MS = 3_600_000;
 const CURRENCY = 'EUR';
 
 export async function openMeter(parts: MeterParts): Promise<Meter> {
-  const { property, usage, zone, clock, log } = parts;
+  const { property, usage, zone, state, clock } = parts;
+  const log = parts.log.child({ meter: parts.name });
   const file = `accounts/${parts.account}/ledger-${encodeURIComponent(property.propertyCustomerId)}`;
-  const document = parts.state.document(file, ledgerCodec);
-  const cut = { timezone: zone.name, readingCloses: usage.reading_closes };
-  let ledger = await load();
-  let updatedAt = newestReceipt(ledger);
-  let storeFault: unknown = null;
+  const keeper = await openLedgerKeeper({ file, usage, zone, state, clock, log });
+  let updatedAt = newestReceipt(keeper.ledger);
 
-  async function load(): Promise<Ledger> {
-    const stored = await document.read();
-    if (stored === null) return openLedger(usage.history_since ?? defaultOrigin(zone.dayAt(clock.now())));
-    const { origin } = stored.ledger;
-    if (usage.history_since !== undefined && usage.history_since !== origin) {
-      log.warn(
-        { origin, meter: parts.name },
-        'usage.history_since is not followed: the origin of the totals is frozen at the first start',
-      );
+  async function poll(client: ProviderClient, signal: AbortSignal): Promise<readonly Change[]> {
+    const { origin } = keeper.ledger;
+    const today = zone.dayAt(clock.now());
+    const events: Change[] = [];
+    for (const span of questions(keeper.ledger, today, usage.reread_days)) {
+      const buckets = await client.usage({
+        propertyCustomerId: property.propertyCustomerId,
+        span,
+        interval: 'day',
+        zone,
+        readingCloses: usage.reading_closes,
+        signal,
+      });
+      // What the broker remembers has opened the ledger anew meanwhile.
+      if (keeper.ledger.origin !== origin) return poll(client, signal);
+      const firstTime = !keeper.ledger.complete;
+      const { ledger, changes, heldBack } = merge(keeper.ledger, buckets, clock.now(), span);
+      await keeper.keep(markRead(ledger, span, today));
+      updatedAt = clock.now();
+      if (heldBack.length > 0) log.warn({ days: heldBack }, 'implausible readings held back');
+      if (firstTime) {
+        log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length }, 'history read');
+        parts.onProgress();
+      } else events.push(...changes);
     }
-    if (stored.timezone === cut.timezone && stored.readingCloses === cut.readingCloses) return stored.ledger;
-    log.warn({ meter: parts.name }, 'days are cut differently now: the history is read again');
-    return { ...openLedger(origin), opening: stored.ledger.opening };
-  }
-
-  async function save(): Promise<void> {
-    storeFault = null;
-    await document.write({ ...cut, ledger }).catch((err) => {
-      storeFault = err;
-      log.error({ err, meter: parts.name }, 'ledger could not be saved');
-    });
+    return events;
   }
 
   return {
     name: parts.name,
     property,
     get ledger() {
-      return ledger;
+      return keeper.ledger;
+    },
+    get isNew() {
+      return keeper.isNew;
     },
     get storeFault() {
-      return storeFault;
+      return keeper.storeFault;
     },
-    async poll(client, signal) {
-      const today = zone.dayAt(clock.now());
-      const events: Change[] = [];
-      for (const span of questions(ledger, today, usage.reread_days)) {
-        const buckets = await client.usage({
-          propertyCustomerId: property.propertyCustomerId,
-          span,
-          interval: 'day',
-          zone,
-          readingCloses: usage.reading_closes,
-          signal,
-        });
-        const firstTime = !ledger.complete;
-        const merged = merge(ledger, buckets, clock.now());
-        ledger = markRead(merged.ledger, span, today);
-        updatedAt = clock.now();
-        await save();
-        if (merged.heldBack.length > 0) {
-          log.warn({ meter: parts.name, days: merged.heldBack }, 'implausible readings held back');
-        }
-        if (firstTime) {
-          log.info(
-            { meter: parts.name, from: span.from, to: addDays(span.to, -1), days: buckets.length },
-            'history read',
-          );
-          parts.onProgress();
-        } else events.push(...merged.changes);
-      }
-      return events;
-    },
+    remember: keeper.remember,
+    poll,
     view() {
+      const { ledger } = keeper;
       if (!ledger.complete) return null;
       const now = clock.now();
       const sums = totals(ledger, zone.dayAt(now));
@@ -143,8 +119,6 @@ export function historyProgress(
     daysTotal: daysBetween(ledger.origin, addDays(today, 1)),
   };
 }
-
-const defaultOrigin = (today: Day): Day => `${Number(today.slice(0, 4)) - 2}-01-01`;
 
 function newestReceipt(ledger: Ledger): number | null {
   let newest: number | null = null;

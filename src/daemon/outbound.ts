@@ -16,7 +16,7 @@ export class ReplyTooLarge extends Failure {
   constructor() {
     super(`The reply is larger than ${LARGEST_REPLY_BYTES / 1024 / 1024} MiB and was refused.`, {
       retry: 'later',
-      hint: 'Check provider.api_url: this does not look like the provider.',
+      hint: 'Check the address in the configuration: this does not look like what should answer there.',
     });
   }
 }

@@ -52,6 +52,8 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     .update(JSON.stringify([context, account.username]))
     .digest('base64url');
   const folder = `accounts/${account.id}`;
+  // An e-mail address is nobody's business; a plain name might be a common word of the log.
+  if (account.username.includes('@')) parts.scrubber.register(account.username);
 
   const issuer = openIssuer({
     issuer: provider.issuer,
@@ -84,7 +86,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     onLogin: parts.onLogin,
     onRefresh: parts.onRefresh,
     onChange: parts.onChange,
-    scrub: parts.scrubber.register,
+    scrub: parts.scrubber.registerToken,
   });
   const ask = openRequest({
     baseUrl: provider.api_url,
@@ -99,7 +101,11 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     budget,
     client: openClient(ask),
     context: owned(state.document(`${folder}/context`, contextCodec), owner),
-    identity: async () => readIdentity(await session.accessToken(), provider.claims),
+    async identity() {
+      const identity = readIdentity(await session.accessToken(), provider.claims);
+      parts.scrubber.register(identity.customerCode);
+      return identity;
+    },
   };
 }
 

@@ -70,7 +70,7 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number): DaySp
     return chunks({ from: ledger.origin, to }, LONGEST_QUESTION_DAYS);
   const window = sweepIsDue(ledger, today) ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;
   const lastRead = ledger.readTo < to ? ledger.readTo : to;
-  const oldestHeld = [...ledger.held.keys()].sort()[0] ?? to;
+  const oldestHeld = daysAwaitingProof(ledger).sort()[0] ?? to;
   const wanted = [addDays(lastRead, -window), oldestHeld].sort()[0] ?? lastRead;
   const from = wanted > ledger.origin ? wanted : ledger.origin;
   return chunks({ from, to }, LONGEST_QUESTION_DAYS);
@@ -79,24 +79,37 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number): DaySp
 export const sweepIsDue = (ledger: Ledger, today: Day): boolean =>
   ledger.sweptOn === null || Math.abs(daysBetween(ledger.sweptOn, today)) >= SWEEP_EVERY_DAYS;
 
+// A negative day stays held whatever is asked; it must not stretch every question back to itself for ever.
+const daysAwaitingProof = ({ held }: Ledger): Day[] =>
+  [...held].filter(([, amounts]) => !isNegative(amounts)).map(([day]) => day);
+
 /** Notes that the span has been asked for; `today` ends the history once the span reaches it. */
 export function markRead(ledger: Ledger, span: DaySpan, today: Day): Ledger {
   const readTo = span.to > ledger.readTo ? span.to : ledger.readTo;
   const complete = ledger.complete || span.to > today;
-  const swept = complete && (!ledger.complete || daysBetween(span.from, span.to) >= SWEEP_DAYS);
+  const isLong = span.from <= ledger.origin || daysBetween(span.from, span.to) >= SWEEP_DAYS;
+  const swept = complete && (!ledger.complete || isLong);
   return { ...ledger, readTo, complete, sweptOn: swept ? today : ledger.sweptOn };
 }
 
 /**
  * Takes in the buckets of one reply. The newest word on a day replaces the older one; absence never erases:
- * a `null` amount leaves the known one. Days before the origin are not counted.
+ * a `null` amount leaves the known one. Days before the origin are not counted. A held day was never read: one
+ * within the span `asked` for that the reply no longer gives is forgotten.
  */
-export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: number): Merge {
+export function merge(
+  ledger: Ledger,
+  buckets: readonly Bucket[],
+  receivedAt: number,
+  asked?: DaySpan,
+): Merge {
   const days = new Map(ledger.days);
-  const held = new Map(ledger.held);
+  const given = new Set(buckets.map(({ day }) => day));
+  const isWithdrawn = (day: Day) => asked && day >= asked.from && day < asked.to && !given.has(day);
+  const held = new Map([...ledger.held].filter(([day]) => !isWithdrawn(day)));
   const changes: Change[] = [];
   const heldBack: Day[] = [];
-  const inOrder = [...buckets].sort((a, b) => (a.day < b.day ? -1 : 1));
+  const inOrder = [...buckets].sort((a, b) => daysBetween(b.day, a.day));
   const largest = largestDay(ledger);
   for (const bucket of inOrder) {
     const { day } = bucket;
@@ -110,7 +123,7 @@ export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: nu
       held.delete(day);
       continue;
     }
-    if (isNegative(bucket) || (!isPlausible(bucket, largest) && !isSame(held.get(day), bucket))) {
+    if (isNegative(bucket) || (!isPlausible(bucket, largest) && !isSame(ledger.held.get(day), bucket))) {
       held.set(day, { energy: bucket.energy, cost: bucket.cost });
       heldBack.push(day);
       continue;

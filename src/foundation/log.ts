@@ -6,6 +6,8 @@ export type Log = Logger;
 /** Replaces registered secrets, their common encodings and anything shaped like a JWT in a text. */
 export interface Scrubber {
   register(secret: string): void;
+  /** A token: it has successors for as long as the daemon runs, so only the newest are remembered. */
+  registerToken(token: string): void;
   scrub(text: string): string;
 }
 
@@ -13,16 +15,25 @@ const JWT_SHAPE = /eyJ[\w-]{8,}\.[\w-]{8,}(\.[\w-]*)?/g;
 const MASK = '[secret]';
 // Shorter values would blank out ordinary words of the log.
 const SHORTEST_SECRET = 4;
+const NEWEST_TOKENS = 40;
 
 export function createScrubber(): Scrubber {
-  const known = new Set<string>();
+  const secrets = new Set<string>();
+  const tokens = new Set<string>();
   let longestFirst: string[] = [];
+
+  function remember(secret: string, among: Set<string>): void {
+    if (secret.length < SHORTEST_SECRET || among.has(secret)) return;
+    among.add(secret);
+    const [oldest] = tokens;
+    if (tokens.size > NEWEST_TOKENS && oldest !== undefined) tokens.delete(oldest);
+    const forms = new Set([...secrets, ...tokens].flatMap(writtenForms));
+    longestFirst = [...forms].sort((a, b) => b.length - a.length);
+  }
+
   return {
-    register(secret) {
-      if (secret.length < SHORTEST_SECRET || known.has(secret)) return;
-      for (const form of writtenForms(secret)) known.add(form);
-      longestFirst = [...known].sort((a, b) => b.length - a.length);
-    },
+    register: (secret) => remember(secret, secrets),
+    registerToken: (token) => remember(token, tokens),
     scrub(text) {
       let clean = text.replace(JWT_SHAPE, MASK);
       for (const form of longestFirst) {
@@ -39,12 +50,20 @@ function writtenForms(secret: string): string[] {
     secret,
     encodeURIComponent(secret),
     new URLSearchParams({ '': secret }).toString().slice(1),
+    asUserInfo(secret),
     bytes.toString('base64'),
     bytes.toString('base64').replace(/=+$/, ''),
     bytes.toString('base64url'),
     JSON.stringify(secret).slice(1, -1),
     JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1),
   ];
+}
+
+/** As a URL writes it between the colon and the `@`, which is less encoded than anywhere else. */
+function asUserInfo(secret: string): string {
+  const url = new URL('mqtt://host');
+  url.password = secret;
+  return url.password;
 }
 
 export interface LogOptions {

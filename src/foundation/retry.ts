@@ -23,6 +23,11 @@ export function backOffMs(thrown: unknown, failures: number, random: () => numbe
 export function retryAfterMs(response: Response | null, now: number): number | null {
   const header = response?.headers.get('retry-after')?.trim();
   if (!header) return null;
-  const wait = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  const wait = SECONDS.test(header) ? Number(header) * 1000 : dateIn(header) - now;
   return Number.isFinite(wait) ? Math.min(Math.max(0, wait), LONGEST_RETRY_AFTER_MS) : null;
 }
+
+const SECONDS = /^\d+$/;
+
+// Node reads "back in 2030" as a date.
+const dateIn = (header: string): number => (/\d\d:\d\d:\d\d/.test(header) ? Date.parse(header) : Number.NaN);

@@ -23,6 +23,15 @@ export interface MetricsSource {
   readonly now: number;
 }
 
+// A counter that only appears with its first count hides that first one from Prometheus.
+const COMMON_FAILURES = [
+  'provider_unreachable',
+  'provider_refused',
+  'unexpected_reply',
+  'issuer_unreachable',
+  'bad_credentials_or_locked',
+];
+
 /** Built anew for each scrape, so that prom-client is only loaded where somebody scrapes. */
 export async function renderMetrics(source: MetricsSource): Promise<{ contentType: string; text: string }> {
   const { default: prometheus } = await import('prom-client');
@@ -50,6 +59,7 @@ export async function renderMetrics(source: MetricsSource): Promise<{ contentTyp
     labelNames: ['code'],
     registers,
   });
+  for (const code of COMMON_FAILURES) failures.inc({ code }, 0);
   for (const [code, count] of Object.entries(source.pollFailures)) failures.inc({ code }, count);
   counter('provider_requests', 'Requests to the provider and its issuer.', source.requests);
   counter('provider_request_seconds', 'Time spent waiting for them.', source.requestSeconds);

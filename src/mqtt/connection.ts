@@ -26,9 +26,10 @@ export interface Connection {
   /** Resolves with the broker's acknowledgement; rejects when none comes in time or the connection ends. */
   publish(message: Message): Promise<void>;
   subscribe(filters: readonly string[]): Promise<void>;
+  unsubscribe(filter: string): Promise<void>;
   /** Resolves when the connection is gone, with a word on why. */
   readonly ended: Promise<string>;
-  /** Closes politely within the deadline, then by force. */
+  /** Closes politely within the deadline (0: not at all), then by force. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -137,8 +138,16 @@ function toConnection(
       within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
         client.subscribe([...filters], { qos: 1 }, (err) => settle(err)),
       ),
+    unsubscribe: (filter) =>
+      within(ACKNOWLEDGE_TIMEOUT_MS, (settle) => client.unsubscribe(filter, (err) => settle(err ?? null))),
     async close(deadlineMs) {
-      await within(deadlineMs, (settle) => client.end(false, {}, () => settle(null))).catch(() => undefined);
+      if (deadlineMs > 0) {
+        await within(deadlineMs, (settle) => client.end(false, {}, () => settle(null))).catch(
+          () => undefined,
+        );
+      }
+      // Deaf to a second order while it waits for acknowledgements: without its socket it ends all the same.
+      client.stream.destroy();
       client.end(true);
     },
   };

@@ -6,10 +6,10 @@ import {
   type BrokerAddress,
   BrokerUnreachable,
   type Connection,
-  connectOnce,
   type ProtocolVersion,
 } from './connection.ts';
 import type { Incoming, Message } from './message.ts';
+import { openConnection, type Recollection } from './opening.ts';
 import { createOutbox } from './outbox.ts';
 
 export interface LinkParts {
@@ -19,6 +19,8 @@ export interface LinkParts {
   readonly will: Message;
   readonly subscriptions: readonly string[];
   readonly onMessage: (incoming: Incoming) => void;
+  /** What the broker remembers is read before anything is published, while it is wanted. */
+  readonly recollection?: Recollection;
   /** The live truth, asked for on each connect; it goes out first, in this order. */
   readonly announcement: () => readonly Message[];
   /** The broker has acknowledged the message. */
@@ -89,17 +91,6 @@ export function startLink(parts: LinkParts): Link {
     pump();
   }
 
-  async function attempt(version: ProtocolVersion): Promise<Connection> {
-    const opened = await connectOnce(await parts.address(), version, parts.will, parts.onMessage, clock);
-    try {
-      await opened.subscribe(parts.subscriptions);
-      return opened;
-    } catch (err) {
-      await opened.close(0);
-      throw err;
-    }
-  }
-
   async function live(opened: Connection): Promise<string> {
     fault = null;
     lastConnectedAt = clock.now();
@@ -120,7 +111,7 @@ export function startLink(parts: LinkParts): Link {
     while (!stopping.signal.aborted) {
       const version = parts.versions[at % parts.versions.length] ?? 4;
       try {
-        const opened = await attempt(version);
+        const opened = await openConnection(version, parts, stopping.signal);
         const since = clock.monotonic();
         const why = await live(opened);
         if (stopping.signal.aborted) break;

@@ -6,8 +6,10 @@ import type { Incoming, Message } from './message.ts';
 
 /** What a handler found. `skipped`: understood, but not done now. */
 export interface Answer {
-  readonly status: 'ok' | 'skipped';
+  readonly status: 'ok' | 'skipped' | 'error';
   readonly data?: Readonly<Record<string, unknown>>;
+  /** With `error`: the safe words of a fault that still leaves something to tell. */
+  readonly error?: ReturnType<typeof safeWords>;
 }
 
 export type Handler = (parameters: Readonly<Record<string, unknown>>) => Promise<Answer>;
@@ -80,9 +82,10 @@ function parse(payload: Buffer): Record<string, unknown> {
       `The request has ${payload.length} bytes; at most ${LARGEST_REQUEST_BYTES} are allowed.`,
     );
   }
-  const text = payload.toString('utf8').trim();
-  if (text === '') return {};
   try {
+    // A text that is no UTF-8 must not come through with replacement characters in it.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(payload).trim();
+    if (text === '') return {};
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
     throw new RequestMalformed('The request is not a JSON object; allowed is an empty payload or an object.');

@@ -25,7 +25,11 @@ export interface RequestParts {
   readonly clock: Clock;
   /** Absent where no credentials are wanted. */
   readonly key?: AccessKey;
+  /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
+  readonly setting?: string;
 }
+
+const PROVIDER_SETTING = 'provider.api_url';
 
 /** Resolves to the parsed JSON of a 2xx answer. */
 export type Ask = (exchange: Exchange) => Promise<unknown>;
@@ -42,10 +46,11 @@ export class ProviderRefused extends Failure {
   readonly exitCode = EXIT.provider;
   readonly status: number;
 
-  constructor(what: string, status: number) {
+  constructor(what: string, status: number, setting = PROVIDER_SETTING) {
+    const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
     super(`The provider refused the ${what} with HTTP ${status}.`, {
       retry: 'later',
-      hint: 'If this lasts, check provider.api_url and whether the account may still see its property.',
+      hint: `If this lasts, check ${setting}${access}.`,
     });
     this.status = status;
   }
@@ -84,7 +89,7 @@ export function openRequest(parts: RequestParts): Ask {
       if (err instanceof Failure) throw err;
       throw new ProviderUnreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
         retry: 'soon',
-        hint: 'If this lasts, check the network and provider.api_url.',
+        hint: `If this lasts, check the network and ${parts.setting ?? PROVIDER_SETTING}.`,
         cause: err,
       });
     } finally {
@@ -101,18 +106,20 @@ export function openRequest(parts: RequestParts): Ask {
       if (response.ok) return parseJson(exchange.what, response);
       // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
       if (response.status === 401 && token !== null) rejected.push(token);
-      else throw refusal(exchange.what, response, parts.clock.now());
+      else throw refusal(exchange.what, response, parts);
     }
   };
 }
 
-function refusal(what: string, response: Response, now: number): Failure {
+function refusal(what: string, response: Response, { clock, setting }: RequestParts): Failure {
   const { status } = response;
-  if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status);
-  const askedFor = retryAfterMs(response, now);
+  if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status, setting);
+  const askedFor = retryAfterMs(response, clock.now());
   return new ProviderUnreachable(`The provider answered the ${what} with HTTP ${status}.`, {
     retry: status === 429 ? 'later' : 'soon',
-    hint: 'The provider has trouble; the bridge tries again by itself.',
+    hint: setting
+      ? 'The service has trouble: ask again later.'
+      : 'The provider has trouble; the bridge tries again by itself.',
     ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
   });
 }

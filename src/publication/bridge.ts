@@ -39,6 +39,8 @@ export function infoMessage(topics: Topics, baseTopic: string, view: BridgeView)
 
 // Home Assistant refuses states of more than 255 characters.
 const LONGEST_STATE = 250;
+// By code points: half a surrogate pair is no JSON to Home Assistant, which would lose the whole message.
+const shortened = (text: string): string => [...text].slice(0, LONGEST_STATE).join('');
 
 export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone): Message {
   const instant = (at: number | null) => (at === null ? null : zone.iso(at));
@@ -70,7 +72,7 @@ export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone):
       failures_in_a_row: record.failuresInARow,
       requests_today: record.requestsToday,
       logins_today: record.loginsToday,
-      last_error: record.reasons[0]?.message.slice(0, LONGEST_STATE) ?? null,
+      last_error: record.reasons[0] ? shortened(record.reasons[0].message) : null,
     },
     { retain: true },
   );

@@ -1,10 +1,14 @@
-// The table of the bridge's own device, whose entities read `bridge/health` by template.
+// The table of the bridge's own device, whose entities read the bridge's topics by template.
 
-/** What the bridge's own device shows, read from `bridge/health` by template. */
+/** What the bridge's own device shows or takes. */
 export interface BridgeRow {
   readonly key: string;
   readonly name: string;
   readonly help: string;
+  /** The topic that its templates read; default: health. */
+  readonly reads?: 'constituenciesSummary';
+  /** For a button: the request that it makes. */
+  readonly asks?: 'refresh' | 'constituencies';
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -19,8 +23,9 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
       platform: 'binary_sensor',
       device_class: 'problem',
       value_template: "{{ 'OFF' if value_json.state == 'ok' else 'ON' }}",
+      // Home Assistant drops an attribute of the name `state`.
       json_attributes_template:
-        "{{ {'state': value_json.state, 'reasons': value_json.reasons, 'auth': value_json.auth} | tojson }}",
+        "{{ {'verdict': value_json.state, 'reasons': value_json.reasons, 'auth': value_json.auth} | tojson }}",
     },
   },
   {
@@ -41,12 +46,50 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
     help: 'What is wrong now, in one sentence; unknown while nothing is.',
     body: { ...diagnostic, platform: 'sensor', icon: 'mdi:alert-circle-outline' },
   },
+  {
+    key: 'poll_now',
+    name: 'Poll now',
+    help: 'Asks the provider at once, at most every five minutes.',
+    asks: 'refresh',
+    // Valid JSON, so that the button says the same as a Node-RED flow would.
+    body: { platform: 'button', payload_press: '{}', icon: 'mdi:refresh' },
+  },
 ];
 
-export const POLL_NOW: BridgeRow = {
-  key: 'poll_now',
-  name: 'Poll now',
-  help: 'Asks the provider at once, at most every five minutes.',
-  // Valid JSON, so that the button says the same as a Node-RED flow would.
-  body: { platform: 'button', payload_press: '{}', icon: 'mdi:refresh' },
-};
+/** There when the configuration has constituencies. */
+export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
+  {
+    key: 'constituencies',
+    name: 'Constituencies',
+    help: 'How many constituencies the configured list has; unknown until it was asked for. Names are attributes.',
+    reads: 'constituenciesSummary',
+    body: {
+      platform: 'sensor',
+      icon: 'mdi:map-marker-multiple-outline',
+      // Makes it a number for Home Assistant, which then takes "None" for unknown.
+      suggested_display_precision: 0,
+      value_template: '{{ value_json.count }}',
+      json_attributes_template:
+        "{{ {'names': value_json.names, 'fetched_at': value_json.fetched_at, 'stale': value_json.stale, 'topic': value_json.topic} | tojson }}",
+    },
+  },
+  {
+    key: 'constituencies_fetched_at',
+    name: 'Constituencies fetched',
+    help: 'When the configured list was last fetched.',
+    reads: 'constituenciesSummary',
+    body: {
+      ...diagnostic,
+      platform: 'sensor',
+      device_class: 'timestamp',
+      value_template: '{{ value_json.fetched_at }}',
+    },
+  },
+  {
+    key: 'refresh_constituencies',
+    name: 'Refresh constituencies',
+    help: 'Fetches the configured list of constituencies.',
+    asks: 'constituencies',
+    body: { platform: 'button', payload_press: '{}', icon: 'mdi:map-search-outline' },
+  },
+];

@@ -3,7 +3,7 @@ import { topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
-import { BRIDGE_ROWS, type BridgeRow, POLL_NOW } from './bridgeEntities.ts';
+import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './bridgeEntities.ts';
 import type { EntityRow } from './entityRow.ts';
 import { METER_ROWS } from './meterEntities.ts';
 import type { Topics } from './topics.ts';
@@ -13,6 +13,8 @@ export interface DiscoveryPlace {
   readonly prefix: string;
   readonly baseTopic: string;
   readonly topics: Topics;
+  /** Whether the configuration has constituencies. */
+  readonly constituencies?: boolean;
 }
 
 type Body = Readonly<Record<string, unknown>>;
@@ -63,25 +65,21 @@ export function bridgeDocument(place: DiscoveryPlace): DiscoveryDocument {
     model: 'Bridge',
     sw_version: about.version,
   };
-  const health = place.topics.health;
-  const own = (row: BridgeRow, more: Body): [string, Body] => [
-    row.key,
+  const { health, request } = place.topics;
+  const rows = [...BRIDGE_ROWS, ...(place.constituencies ? CONSTITUENCY_ROWS : [])];
+  const components = rows.map(({ key, name, reads, asks, body }) => [
+    key,
     {
-      name: row.name,
-      unique_id: `${id}_${row.key}`,
-      default_entity_id: entityId(String(row.body.platform), `${place.baseTopic}_${row.key}`),
-      ...more,
-      ...row.body,
+      name,
+      unique_id: `${id}_${key}`,
+      default_entity_id: entityId(String(body.platform), `${place.baseTopic}_${key}`),
+      ...(asks ? { command_topic: request(asks) } : { value_template: `{{ value_json.${key} }}` }),
+      ...(reads ? { state_topic: place.topics[reads] } : {}),
+      ...(body.json_attributes_template ? { json_attributes_topic: place.topics[reads ?? 'health'] } : {}),
+      ...body,
     },
-  ];
-  const rows = BRIDGE_ROWS.map((row) =>
-    own(row, {
-      value_template: `{{ value_json.${row.key} }}`,
-      ...(row.body.json_attributes_template ? { json_attributes_topic: health } : {}),
-    }),
-  );
-  const button = own(POLL_NOW, { command_topic: place.topics.request('refresh') });
-  return document(place, id, device, health, Object.fromEntries([...rows, button]));
+  ]);
+  return document(place, id, device, health, Object.fromEntries(components));
 }
 
 /**

@@ -1,6 +1,6 @@
 // One row of the tables of entities: a key, what it means, and how Home Assistant shows it.
 
-export type Value = string | number | boolean | null | readonly string[];
+export type Value = string | number | boolean | null | readonly string[] | Readonly<Record<string, number>>;
 
 /** One key of a state object. `unit` may name `{currency}`. */
 export interface EntityRow<View> {

@@ -13,20 +13,25 @@ const energy: Shape = { platform: 'sensor', deviceClass: 'energy', unit: 'kWh', 
 const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
 
 /** A pair of rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
-function pair(span: 'day' | 'week' | 'month' | 'year' | 'lastMonth', suffix: string, words: string): Row[] {
+function pair(
+  span: 'day' | 'week' | 'month' | 'year' | 'lastMonth',
+  suffix: string,
+  words: string,
+  when = words,
+): Row[] {
   return [
     {
       ...energy,
       key: `energy_${suffix}`,
       name: `Energy ${words}`,
-      help: `Heat used ${words}.`,
+      help: `Heat used ${when}.`,
       read: ({ totals }) => units(totals[span].energy),
     },
     {
       ...money,
       key: `cost_${suffix}`,
       name: `Cost ${words}`,
-      help: `The provider's cost of the heat used ${words}, standing charge included.`,
+      help: `The provider's cost of the heat used ${when}, standing charge included.`,
       read: ({ totals }) => units(totals[span].cost),
     },
   ];
@@ -65,7 +70,7 @@ export const METER_ROWS: readonly Row[] = [
     deviceClass: 'date',
     read: ({ totals }) => totals.newestDay,
   },
-  ...pair('day', 'day', 'latest day'),
+  ...pair('day', 'day', 'latest day', 'on the latest day'),
   ...pair('week', 'week', 'this week'),
   ...pair('month', 'month', 'this month'),
   ...pair('year', 'year', 'this year'),
@@ -112,6 +117,16 @@ export const METER_ROWS: readonly Row[] = [
     help: 'First day of the totals. Never moves.',
     platform: 'attribute',
     read: ({ ledger }) => ledger.origin,
+  },
+  {
+    key: 'opening_balance',
+    name: 'Opening balance',
+    help: 'Part of the totals that stands for days the provider has forgotten; null when there are none.',
+    platform: 'attribute',
+    read: ({ ledger: { opening } }) =>
+      opening.energy === 0 && opening.cost === 0
+        ? null
+        : { energy_kwh: toUnits(opening.energy), cost_eur: toUnits(opening.cost) },
   },
   {
     key: 'meter_identifiers',

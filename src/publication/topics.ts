@@ -50,6 +50,40 @@ export interface PayloadByTopic {
     [detail: string]: unknown;
   };
   'account/+/state': Record<string, unknown>;
+  /** The configured list in short; `names` only while Home Assistant can take them as an attribute. */
+  'bridge/constituencies': {
+    count: number | null;
+    topic: string;
+    fetched_at: string | null;
+    stale: boolean | null;
+    names: readonly string[] | null;
+  };
+  /** `count` and `constituencies` are `null` when the reply had an unknown shape: it is in `raw` then. */
+  'constituencies/+/+': {
+    fetched_at: string;
+    stale: boolean;
+    query: {
+      chamber: string | null;
+      house_no: number | null;
+      chamber_id: readonly string[];
+      skip: number | null;
+      limit: number | null;
+    };
+    count: number | null;
+    /** By the service's own word, before `skip` and `limit`. */
+    total: number | null;
+    complete: boolean;
+    constituencies: readonly ConstituencyRecord[] | null;
+    raw?: unknown;
+  };
+}
+
+export interface ConstituencyRecord {
+  uri: string;
+  name: string;
+  code: string | null;
+  type: string | null;
+  house: { chamber: string | null; house_no: number | null; name: string | null; uri: string | null };
 }
 
 export interface UsageBucket {
@@ -78,6 +112,8 @@ export function topicsBelow(base: string) {
     meterUsage: (meter: string, interval: string) => `${base}/meter/${meter}/usage/${interval}`,
     meterEvent: (meter: string) => `${base}/meter/${meter}/event`,
     accountState: (account: string) => `${base}/account/${account}/state`,
+    constituenciesSummary: `${base}/bridge/constituencies`,
+    constituencies: (place: string) => `${base}/constituencies/${place}`,
   };
 }
 

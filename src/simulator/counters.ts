@@ -23,9 +23,11 @@ export class Counters {
   readonly log: SeenRequest[] = [];
   passwordGrants = { asked: 0, ok: 0 };
   refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
+  /** Requests under way. */
+  inFlight = 0;
   /** Requests to the public list that carried credentials, which none should. */
   credentialsToConstituencies = 0;
-  readonly #inFlight = new Map<string, number>();
+  readonly #inFlightByName = new Map<string, number>();
 
   /** Counts a request in; the returned function counts it out. */
   enter(exchange: Exchange, route: string): () => void {
@@ -48,9 +50,11 @@ export class Counters {
     if (grant === 'password') this.passwordGrants.asked += 1;
     if (grant === 'refresh_token') this.refreshGrants.asked += 1;
     const names = [route, ...(grant ? [`grant ${grant}`] : [])];
+    this.inFlight += 1;
     for (const name of names) this.#shift(name, 1);
     this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;
     return () => {
+      this.inFlight -= 1;
       for (const name of names) this.#shift(name, -1);
     };
   }
@@ -61,8 +65,8 @@ export class Counters {
   }
 
   #shift(name: string, by: number): void {
-    const now = (this.#inFlight.get(name) ?? 0) + by;
-    this.#inFlight.set(name, now);
+    const now = (this.#inFlightByName.get(name) ?? 0) + by;
+    this.#inFlightByName.set(name, now);
     this.maxInFlight[name] = Math.max(this.maxInFlight[name] ?? 0, now);
   }
 }

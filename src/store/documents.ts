@@ -1,15 +1,13 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import { z } from 'zod';
-import type { Ledger } from '../domain/ledger.ts';
 import type { Codec } from './stateDirectory.ts';
 
 const VERSION = 1;
-const instant = z.number().int();
-const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
-const micro = z.number().int();
+export const instant = z.number().int();
+export const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
 
 /** Wraps a schema as a document of version 1: `{ version: 1, ...fields }`. */
-function versioned<T extends object>(schema: z.ZodType<T>): Codec<T> {
+export function versioned<T extends object>(schema: z.ZodType<T>): Codec<T> {
   const withVersion = z.looseObject({ version: z.literal(VERSION) });
   return {
     decode: (json) => schema.parse(withVersion.parse(json)),
@@ -82,50 +80,28 @@ export const journalCodec = versioned(
   }),
 );
 
-/** How the days of a ledger were cut: other cuts need the history anew. */
-export interface LedgerDocument {
-  readonly timezone: string;
-  readonly readingCloses: 'same_day' | 'previous_day';
-  readonly ledger: Ledger;
-}
+const words = z.string().nullable();
+const count = z.number().int().nullable();
+const house = z.object({ chamber: words, houseNo: count, name: words, uri: words });
+const constituency = z.object({ uri: z.string(), name: z.string(), code: words, type: words, house });
 
-const amounts = { energy: micro.nullable(), cost: micro.nullable() };
-const ledgerSchema = z.object({
-  timezone: z.string(),
-  readingCloses: z.enum(['same_day', 'previous_day']),
-  origin: day,
-  opening: z.object({ energy: micro, cost: micro }),
-  readTo: day,
-  complete: z.boolean(),
-  sweptOn: day.nullable(),
-  held: z.array(z.tuple([day, amounts.energy, amounts.cost])),
-  days: z.array(z.tuple([day, amounts.energy, amounts.cost, z.number().int(), instant])),
-});
-
-export const ledgerCodec: Codec<LedgerDocument> = (() => {
-  const flat = versioned(ledgerSchema);
-  return {
-    decode(json) {
-      const { timezone, readingCloses, days, held, ...rest } = flat.decode(json);
-      const ledger: Ledger = {
-        ...rest,
-        held: new Map(held.map(([date, energy, cost]) => [date, { energy, cost }])),
-        days: new Map(
-          days.map(([date, energy, cost, revision, receivedAt]) => [
-            date,
-            { energy, cost, revision, receivedAt },
-          ]),
-        ),
-      };
-      return { timezone, readingCloses, ledger };
-    },
-    encode: ({ timezone, readingCloses, ledger: { days, held, ...rest } }) =>
-      flat.encode({
-        timezone,
-        readingCloses,
-        ...rest,
-        held: [...held].map(([date, { energy, cost }]) => [date, energy, cost]),
-        days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
-      }),
-  };
-})();
+/** A list of constituencies as it was last published; the owner is the service's address. */
+export const constituenciesCodec = ownedBy(
+  z.object({
+    question: z.object({
+      chamber: z.enum(['dail', 'seanad']).nullable(),
+      houseNo: count,
+      chamberIds: z.array(z.string()),
+      skip: count,
+      limit: count,
+    }),
+    list: z.object({
+      constituencies: z.array(constituency).nullable(),
+      total: count,
+      complete: z.boolean(),
+      raw: z.record(z.string(), z.unknown()).nullable(),
+    }),
+    fetchedAt: instant,
+    stale: z.boolean(),
+  }),
+);

@@ -10,6 +10,7 @@ export interface Document<T> {
   read(): Promise<T | null>;
   /** Resolves once the document is on the disk. Rejects with StateUnwritable. */
   write(value: T): Promise<void>;
+  /** Rejects with StateUnwritable. */
   remove(): Promise<void>;
 }
 
@@ -88,44 +89,46 @@ export interface Owned<T> {
 }
 
 function document<T>(file: string, codec: Codec<T>, log: Log): Document<T> {
-  // Writes of one document keep their order, so that the newest value is the one that stays.
+  // One step at a time: the newest value is the one that stays, and a damaged file is set aside before it is replaced.
   let last: Promise<unknown> = Promise.resolve();
-  const inTurn = (step: () => Promise<void>): Promise<void> => {
+  const inTurn = <R>(step: () => Promise<R>): Promise<R> => {
     const turn = last.then(step);
     last = turn.catch(() => undefined);
     return turn;
   };
+  const written = (step: () => Promise<void>): Promise<void> =>
+    inTurn(step).catch((err) => {
+      throw new StateUnwritable(file, err);
+    });
   return {
-    async read() {
-      const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
-        if (err.code !== 'ENOENT') log.error({ file, reason: err.code }, 'state document cannot be read');
-        return null;
-      });
-      if (text === null) return null;
-      try {
-        return codec.decode(JSON.parse(text));
-      } catch (err) {
-        await setAside(file);
-        log.error(
-          { file, reason: (err as Error).name },
-          'state document is damaged: set aside as .damaged, starting without it',
-        );
-        return null;
-      }
-    },
+    read: () => inTurn(read),
     write: (value) =>
-      inTurn(async () => {
-        try {
-          await makePrivateDirectory(dirname(file));
-          const text = `${JSON.stringify(codec.encode(value))}\n`;
-          await writeFileAtomic(file, text, { mode: PRIVATE_FILE });
-          await syncDirectory(dirname(file));
-        } catch (err) {
-          throw new StateUnwritable(file, err);
-        }
+      written(async () => {
+        await makePrivateDirectory(dirname(file));
+        const text = `${JSON.stringify(codec.encode(value))}\n`;
+        await writeFileAtomic(file, text, { mode: PRIVATE_FILE });
+        await syncDirectory(dirname(file));
       }),
-    remove: () => inTurn(() => rm(file, { force: true })),
+    remove: () => written(() => rm(file, { force: true })),
   };
+
+  async function read(): Promise<T | null> {
+    const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
+      if (err.code !== 'ENOENT') log.error({ file, reason: err.code }, 'state document cannot be read');
+      return null;
+    });
+    if (text === null) return null;
+    try {
+      return codec.decode(JSON.parse(text));
+    } catch (err) {
+      await setAside(file);
+      log.error(
+        { file, reason: (err as Error).name },
+        'state document is damaged: set aside as .damaged, starting without it',
+      );
+      return null;
+    }
+  }
 }
 
 // The rename itself is only durable once the directory is synced: after a power cut the old pair of tokens would be back.

@@ -1,0 +1,46 @@
+// Reads back once, at the first connection, what the broker remembers of meters whose ledger is lost or new.
+import type { Log } from '../foundation/log.ts';
+import type { Incoming } from '../mqtt/message.ts';
+import type { Recollection as Retained } from '../mqtt/opening.ts';
+import type { Topics } from '../publication/topics.ts';
+import { readRemembered } from '../store/remembered.ts';
+import type { AccountRuntime } from './account.ts';
+import type { Meter } from './meter.ts';
+
+export interface Recollection extends Retained {
+  /** For meters found later: they get what was taken. */
+  settle(meter: Meter): Promise<void>;
+}
+
+export interface RecollectionParts {
+  readonly accounts: readonly AccountRuntime[];
+  readonly topics: Topics;
+  /** A ledger has been opened anew from an earlier origin: its history has to be read again. */
+  readonly onReopened: () => void;
+  readonly log: Log;
+}
+
+export function openRecollection({ accounts, topics, onReopened, log }: RecollectionParts): Recollection {
+  let taken: ReadonlyMap<string, Incoming> | null = null;
+  const meters = () => accounts.flatMap((account) => account.meters ?? []);
+
+  async function settle(meter: Meter): Promise<void> {
+    if (taken === null || !meter.isNew) return;
+    const retained = taken.get(topics.meterState(meter.name));
+    const remembered = retained ? readRemembered(retained.payload) : null;
+    if (retained && remembered === null) log.warn({ meter: meter.name }, 'retained state is not one of ours');
+    await meter.remember(remembered);
+  }
+
+  return {
+    filter: topics.meterState('+'),
+    isWanted: () =>
+      taken === null && accounts.some((account) => account.meters?.some(({ isNew }) => isNew) ?? true),
+    async take(retained) {
+      taken = new Map(retained.map((incoming) => [incoming.topic, incoming]));
+      for (const meter of meters()) await settle(meter);
+      if (meters().some(({ ledger }) => !ledger.complete)) onReopened();
+    },
+    settle,
+  };
+}

@@ -1,0 +1,91 @@
+// The lists of constituencies: where each goes, what it says, and the summary that Home Assistant shows.
+import { createHash } from 'node:crypto';
+import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../domain/constituency.ts';
+import type { Zone } from '../domain/period.ts';
+import type { Message } from '../mqtt/message.ts';
+import { type ConstituencyRecord, say, type Topics } from './topics.ts';
+
+export interface ConstituenciesView {
+  readonly question: ConstituencyQuestion;
+  readonly list: ConstituencyList;
+  /** Epoch milliseconds. */
+  readonly fetchedAt: number;
+  /** A later fetch has failed. */
+  readonly stale: boolean;
+}
+
+/** The end of the topic: `dail/34`, `seanad/all`, or `query/` and 8 digits for questions that no house names. */
+export function placeOf(question: ConstituencyQuestion): string {
+  const { chamber, houseNo, chamberIds, skip, limit } = question;
+  if (chamberIds.length === 0 && skip === null && limit === null) {
+    return `${chamber ?? 'all'}/${houseNo ?? 'all'}`;
+  }
+  const canonical = JSON.stringify([chamber, houseNo, chamberIds, skip, limit]);
+  return `query/${createHash('sha256').update(canonical).digest('hex').slice(0, 8)}`;
+}
+
+export function listMessage(topics: Topics, zone: Zone, view: ConstituenciesView): Message {
+  const { question, list } = view;
+  return say(
+    'constituencies/+/+',
+    topics.constituencies(placeOf(question)),
+    {
+      fetched_at: zone.iso(view.fetchedAt),
+      stale: view.stale,
+      query: {
+        chamber: question.chamber,
+        house_no: question.houseNo,
+        chamber_id: question.chamberIds,
+        skip: question.skip,
+        limit: question.limit,
+      },
+      count: countOf(list),
+      total: list.total,
+      complete: list.complete,
+      constituencies: list.constituencies?.map(toRecord) ?? null,
+      ...(list.raw === null ? {} : { raw: list.raw }),
+    },
+    { retain: true },
+  );
+}
+
+/** What Home Assistant shows of the configured list, there even before the first request. */
+export function summaryMessage(
+  topics: Topics,
+  zone: Zone,
+  place: string,
+  view: ConstituenciesView | null,
+): Message {
+  const rest = {
+    topic: topics.constituencies(place),
+    fetched_at: view === null ? null : zone.iso(view.fetchedAt),
+    stale: view?.stale ?? null,
+  };
+  const names = [...new Set(view?.list.constituencies?.map(({ name }) => name))];
+  return say(
+    'bridge/constituencies',
+    topics.constituenciesSummary,
+    {
+      count: view === null ? null : countOf(view.list),
+      ...rest,
+      names: view?.list.constituencies && fits({ ...rest, names }) ? names : null,
+    },
+    { retain: true },
+  );
+}
+
+/** `null` for a reply of unknown shape: its rows cannot be counted. */
+export const countOf = (list: ConstituencyList): number | null => list.constituencies?.length ?? null;
+
+// Home Assistant's recorder drops attributes above 16384 bytes; it adds a few of its own.
+const LARGEST_ATTRIBUTES_BYTES = 15_000;
+const fits = (attributes: object): boolean =>
+  new TextEncoder().encode(JSON.stringify(attributes)).length <= LARGEST_ATTRIBUTES_BYTES;
+
+export const toRecord = ({ house, ...row }: Constituency): ConstituencyRecord => ({
+  uri: row.uri,
+  name: row.name,
+  code: row.code,
+  type: row.type,
+  house: { chamber: house.chamber, house_no: house.houseNo, name: house.name, uri: house.uri },
+});

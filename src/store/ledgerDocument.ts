@@ -1,0 +1,74 @@
+// A ledger as it is kept on disk: its days as short rows, and how they were cut.
+import { z } from 'zod';
+import type { Ledger } from '../domain/ledger.ts';
+import type { Remembered } from '../domain/recovery.ts';
+import { day, instant, versioned } from './documents.ts';
+import type { Codec } from './stateDirectory.ts';
+
+const micro = z.number().int();
+
+/** How the days of a ledger were cut: other cuts need the history anew. */
+export interface LedgerDocument {
+  readonly timezone: string;
+  readonly readingCloses: 'same_day' | 'previous_day';
+  readonly ledger: Ledger;
+  /** What the broker remembered, until the history has been read again. */
+  readonly remembered: Remembered | null;
+  /** The broker has not been asked yet what it remembers. */
+  readonly isNew: boolean;
+}
+
+const amounts = { energy: micro.nullable(), cost: micro.nullable() };
+const ledgerSchema = z.object({
+  timezone: z.string(),
+  readingCloses: z.enum(['same_day', 'previous_day']),
+  origin: day,
+  opening: z.object({ energy: micro, cost: micro }),
+  readTo: day,
+  complete: z.boolean(),
+  sweptOn: day.nullable(),
+  held: z.array(z.tuple([day, amounts.energy, amounts.cost])),
+  isNew: z.boolean().default(false),
+  remembered: z
+    .object({
+      origin: day,
+      energy: micro,
+      cost: micro,
+      opening: z.object({ energy: micro, cost: micro }),
+      newestDay: day,
+      missingDays: z.number().int(),
+    })
+    .nullable()
+    .default(null),
+  days: z.array(z.tuple([day, amounts.energy, amounts.cost, z.number().int(), instant])),
+});
+
+export const ledgerCodec: Codec<LedgerDocument> = (() => {
+  const flat = versioned(ledgerSchema);
+  return {
+    decode(json) {
+      const { timezone, readingCloses, remembered, isNew, days, held, ...rest } = flat.decode(json);
+      const ledger: Ledger = {
+        ...rest,
+        held: new Map(held.map(([date, energy, cost]) => [date, { energy, cost }])),
+        days: new Map(
+          days.map(([date, energy, cost, revision, receivedAt]) => [
+            date,
+            { energy, cost, revision, receivedAt },
+          ]),
+        ),
+      };
+      return { timezone, readingCloses, ledger, remembered, isNew };
+    },
+    encode: ({ timezone, readingCloses, remembered, isNew, ledger: { days, held, ...rest } }) =>
+      flat.encode({
+        timezone,
+        readingCloses,
+        remembered,
+        isNew,
+        ...rest,
+        held: [...held].map(([date, { energy, cost }]) => [date, energy, cost]),
+        days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
+      }),
+  };
+})();

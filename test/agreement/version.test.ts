@@ -1,0 +1,50 @@
+// One version everywhere: package.json, its lock, about, discovery, the user agent, and what --version prints.
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { about } from '../../src/foundation/about.ts';
+import { infoMessage } from '../../src/publication/bridge.ts';
+import { topicsBelow } from '../../src/publication/topics.ts';
+import { bodyOf, bridgeView, discoveryOf, placeBelow } from '../support/inventedHome.ts';
+
+const read = async (path: string): Promise<Record<string, unknown>> =>
+  JSON.parse(await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'));
+const { version, name, homepage } = await read('package.json');
+
+test('is a version, and what the program knows of itself', () => {
+  expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+  expect(about).toMatchObject({ name, version, url: homepage });
+  expect(about.userAgent).toBe(`${name}/${version} (+${homepage})`);
+});
+
+test('is in the lock file', async () => {
+  const lock = await read('package-lock.json');
+  expect(lock).toMatchObject({ version, name, packages: { '': { version, name } } });
+});
+
+test('is the origin of every discovery document, and the software of the bridge', () => {
+  const documents = discoveryOf(placeBelow('heat2mqtt')).map(bodyOf);
+  expect(documents).toHaveLength(3);
+  for (const { origin } of documents)
+    expect(origin).toEqual({ name, sw_version: version, support_url: homepage });
+  expect(documents[0]).toMatchObject({ device: { sw_version: version } });
+});
+
+test('is in bridge/info', () => {
+  const info = bodyOf(infoMessage(topicsBelow('heat2mqtt'), 'heat2mqtt', bridgeView()));
+  expect(info.version).toBe(version);
+});
+
+test('is all that --version prints', async () => {
+  const printed: string[] = [];
+  const io = {
+    out: (text: string) => void printed.push(text),
+    err: (text: string) => void printed.push(`error: ${text}`),
+    env: {},
+    isTerminal: false,
+    columns: 80,
+    interrupted: new AbortController().signal,
+  };
+  expect(await runCommandLine(['--version'], io)).toBe(0);
+  expect(printed).toEqual([`${version}\n`]);
+});

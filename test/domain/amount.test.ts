@@ -1,0 +1,77 @@
+// Amounts: exact sums, one rounding at the edge, and the difference between nothing and zero.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { sumKnown, toMicro, toUnits } from '../../src/domain/amount.ts';
+import { RUNS } from './runs.ts';
+
+test.each([
+  [0, 0],
+  [1, 1_000_000],
+  [0.1 + 0.2, 300_000],
+  [1.005, 1_005_000],
+  [0.0000004, 0],
+  [0.0000006, 1],
+  [-0.372, -372_000],
+  [4.35 * 100, 435_000_000],
+  [999_999_999.999999, 999_999_999_999_999],
+])('%d units are %d millionths', (units, micro) => {
+  expect(toMicro(units)).toBe(micro);
+});
+
+test.each([
+  [0, 0],
+  [499, 0],
+  [500, 0.001],
+  [-499, 0],
+  [-500, -0.001],
+  [1_005_500, 1.006],
+  [-1_005_500, -1.006],
+  [1_005_499, 1.005],
+  [123_456_789_500, 123456.79],
+])('%d millionths leave the house as %d', (micro, units) => {
+  expect(toUnits(micro)).toBe(units);
+});
+
+test('zero has no sign, in whichever direction it was rounded', () => {
+  expect(Object.is(toMicro(-0.0000001), 0)).toBe(true);
+  expect(Object.is(toUnits(-1), 0)).toBe(true);
+});
+
+test('ten thousand tenths are a thousand: nothing drifts', () => {
+  const tenth = toMicro(0.1);
+  const sum = sumKnown(Array.from({ length: 10_000 }, () => tenth));
+  expect(sum).toBe(1_000_000_000);
+  expect(toUnits(sum ?? 0)).toBe(1000);
+});
+
+describe('sumKnown', () => {
+  test('nothing known is null, not zero', () => {
+    expect(sumKnown([])).toBeNull();
+    expect(sumKnown([null, null])).toBeNull();
+  });
+
+  test('a known zero is zero, and gaps are passed over', () => {
+    expect(sumKnown([null, 0])).toBe(0);
+    expect(sumKnown([5, null, -2])).toBe(3);
+  });
+});
+
+test('what the provider gives with up to three decimals comes out as it came in', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: -1e12, max: 1e12 }), (milli) => {
+      const units = milli / 1000;
+      expect(toUnits(toMicro(units))).toBe(units === 0 ? 0 : units);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('rounding is never off by more than half a thousandth, and mirrors about zero', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1e14 }), (micro) => {
+      expect(Math.abs(Math.round(toUnits(micro) * 1000) * 1000 - micro)).toBeLessThanOrEqual(500);
+      expect(toUnits(-micro) + toUnits(micro)).toBe(0);
+    }),
+    { numRuns: RUNS },
+  );
+});

@@ -1,0 +1,37 @@
+// The verdict on the bridge: what waiting cures is degraded, what needs a person or will not end is failing.
+import { expect, test } from 'vitest';
+import { type AuthState, type HealthRecord, verdict } from '../../src/domain/health.ts';
+
+const auth = (state: AuthState) => ({
+  home: { state, nextAttemptAt: null, accessExpiresAt: null, refreshExpiresAt: null },
+});
+const calm: HealthRecord = {
+  auth: auth('ok'),
+  reasons: [],
+  progress: [],
+  lastPollAt: null,
+  lastSuccessAt: null,
+  nextPollAt: null,
+  failuresInARow: 0,
+  requestsToday: 0,
+  loginsToday: 0,
+};
+const reasons = [{ code: 'data_late', message: 'Late.' }];
+
+test.each<[string, Partial<HealthRecord>, string]>([
+  ['all is well', {}, 'ok'],
+  ['before the first poll', { auth: {} }, 'ok'],
+  ['there is a reason', { reasons }, 'degraded'],
+  ['one poll failed', { failuresInARow: 1 }, 'degraded'],
+  ['two failed', { failuresInARow: 2, reasons }, 'degraded'],
+  ['three failed', { failuresInARow: 3 }, 'failing'],
+  ['a refresh is under way', { auth: auth('refreshing') }, 'ok'],
+  ['the login waits', { auth: auth('backoff'), reasons }, 'degraded'],
+  ['the provider is down', { auth: auth('provider_down'), reasons }, 'degraded'],
+  ['the password is wrong', { auth: auth('bad_credentials_or_locked') }, 'failing'],
+  ['the account wants its user', { auth: auth('needs_user_action') }, 'failing'],
+  ['the method is switched off', { auth: auth('method_disabled') }, 'failing'],
+  ['one account of two is stuck', { auth: { ...auth('ok'), b: auth('needs_user_action').home } }, 'failing'],
+])('%s', (_story, happened, expected) => {
+  expect(verdict({ ...calm, ...happened })).toBe(expected);
+});

@@ -1,0 +1,186 @@
+// Whatever a provider does: totals are the sum of its newest words, corrections move them exactly, order is nothing.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { LONGEST_QUESTION_DAYS, merge, openLedger, questions } from '../../src/domain/ledger.ts';
+import { addDays, daysBetween } from '../../src/domain/period.ts';
+import type { Bucket } from '../../src/domain/reading.ts';
+import { stretches, totals } from '../../src/domain/totals.ts';
+import {
+  anyTurns,
+  believableTurns,
+  birth,
+  type Life,
+  live,
+  plausible,
+  REREAD_DAYS,
+  restarted,
+  shuffled,
+  type Turn,
+} from './providerModel.ts';
+import { RUNS } from './runs.ts';
+
+type Kind = 'energy' | 'cost';
+const KINDS: readonly Kind[] = ['energy', 'cost'];
+
+function sum(amounts: Iterable<number | null>): number | null {
+  const known = [...amounts].filter((amount) => amount !== null);
+  return known.length === 0 ? null : known.reduce((all, amount) => all + amount, 0);
+}
+
+const QUIET: Turn = { daysPass: 0, deeds: [], answers: null, shuffle: 0, repeats: 0, restart: false };
+
+/** Lives all turns and looks at every step. */
+function lives(turns: readonly Turn[], look: (life: Life, turn: Turn, before: Life) => void): Life {
+  let life = birth();
+  for (const [at, turn] of turns.entries()) {
+    const before = life;
+    life = live(life, turn, at + 1);
+    look(life, turn, before);
+  }
+  return life;
+}
+
+test('the totals are the sum of the newest word given for each day, through restarts and failures', () => {
+  fc.assert(
+    fc.property(believableTurns, (turns) => {
+      lives(turns, ({ ledger, newestWord, today }) => {
+        for (const kind of KINDS) {
+          expect(totals(ledger, today).total[kind]).toBe(
+            sum([...newestWord.values()].map((word) => word[kind])),
+          );
+        }
+        expect(ledger.held.size).toBe(0);
+      });
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('what the provider says within the trailing window is known after the poll', () => {
+  fc.assert(
+    fc.property(believableTurns, (turns) => {
+      lives(turns, ({ ledger, truth, today }, { answers }, before) => {
+        if (answers !== null) return;
+        const from = addDays(before.ledger.readTo < today ? before.ledger.readTo : today, -REREAD_DAYS + 1);
+        for (const [day, { energy, cost }] of truth) {
+          if (day < from || day < ledger.origin || day > today) continue;
+          if (energy !== null) expect(ledger.days.get(day)?.energy).toBe(energy);
+          if (cost !== null) expect(ledger.days.get(day)?.cost).toBe(cost);
+        }
+      });
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('unbelievable words are counted after two quiet polls at the latest, negative ones never', () => {
+  fc.assert(
+    fc.property(anyTurns, (turns) => {
+      const busy = lives(turns, ({ ledger }) => {
+        for (const { energy, cost } of ledger.days.values()) {
+          expect(Math.min(energy ?? 0, cost ?? 0)).toBeGreaterThanOrEqual(0);
+        }
+      });
+      const quiet = live(live(busy, QUIET, 100), QUIET, 101);
+      for (const [day, held] of quiet.ledger.held) {
+        expect([day, Math.min(held.energy ?? 0, held.cost ?? 0) < 0]).toEqual([day, true]);
+      }
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('a poll of a complete ledger is one question, tiling from the window to tomorrow without a hole', () => {
+  fc.assert(
+    fc.property(anyTurns, (turns) => {
+      lives(turns, ({ today }, _turn, before) => {
+        const asked = questions(before.ledger, today, REREAD_DAYS);
+        let reached = asked[0]?.from;
+        for (const span of asked) {
+          expect(span.from).toBe(reached);
+          expect(daysBetween(span.from, span.to)).toBeLessThanOrEqual(LONGEST_QUESTION_DAYS);
+          reached = span.to;
+        }
+        expect(reached).toBe(addDays(today, 1));
+        const isOrdinary = before.ledger.complete && before.ledger.held.size === 0;
+        if (isOrdinary && daysBetween(before.today, today) < 7) {
+          if (before.asked.length > 0 && before.ledger.readTo > before.today) expect(asked).toHaveLength(1);
+        }
+      });
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+const someDays = fc
+  .uniqueArray(fc.tuple(fc.nat({ max: 900 }), plausible, plausible), {
+    selector: ([at]) => at,
+    maxLength: 60,
+  })
+  .map((rows) =>
+    rows.map(([at, energy, cost]): Bucket => ({ day: addDays('2024-01-01', at), energy, cost })),
+  );
+const opened = (reply: readonly Bucket[]) => merge(openLedger('2024-01-01'), reply, 1).ledger;
+
+test('a correction moves the total by exactly the correction', () => {
+  fc.assert(
+    fc.property(someDays, someDays, (first, second) => {
+      const before = opened(first);
+      const { ledger, changes } = merge(before, second, 2);
+      for (const kind of KINDS) {
+        const moved = changes.map(({ before: old, after }) => (after[kind] ?? 0) - (old?.[kind] ?? 0));
+        const [was, is] = [before, ledger].map((one) => totals(one, '2026-01-01').total[kind] ?? 0);
+        expect((is ?? 0) - (was ?? 0)).toBe(sum(moved) ?? 0);
+      }
+      for (const { kind, day } of changes) expect(kind).toBe(before.days.has(day) ? 'corrected' : 'new_day');
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('the order of arrival does not matter, nor how the days are cut into replies, nor repeating them', () => {
+  fc.assert(
+    fc.property(someDays, fc.nat(), fc.integer({ min: 1, max: 20 }), (days, seed, size) => {
+      const mixed = shuffled([...days, ...days.slice(0, 5)], seed);
+      let ledger = openLedger('2024-01-01');
+      for (let at = 0; at < mixed.length; at += size) {
+        ledger = merge(ledger, mixed.slice(at, at + size), 1).ledger;
+      }
+      const inOrder = (one: typeof ledger) => [...one.days].sort(([a], [b]) => a.localeCompare(b));
+      expect(inOrder(ledger)).toEqual(inOrder(opened(days)));
+      expect(totals(ledger, '2026-01-01')).toEqual(totals(opened(days), '2026-01-01'));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('days, weeks and months each add up to the total, and the running sums to their days', () => {
+  fc.assert(
+    fc.property(someDays, fc.nat({ max: 900 }), (days, at) => {
+      const ledger = opened(days);
+      const today = addDays('2024-01-01', at);
+      const sums = totals(ledger, today);
+      for (const kind of KINDS) {
+        for (const interval of ['day', 'week', 'month'] as const) {
+          const parts = stretches(ledger, interval, 2000).map((stretch) => stretch[kind]);
+          expect(sum(parts)).toBe(sums.total[kind]);
+        }
+        const of = (prefix: string) =>
+          sum(days.filter(({ day }) => day.startsWith(prefix)).map((bucket) => bucket[kind]));
+        expect(sums.month[kind]).toBe(of(today.slice(0, 7)));
+        expect(sums.year[kind]).toBe(of(today.slice(0, 4)));
+      }
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('a ledger survives the disk, held days and all', () => {
+  fc.assert(
+    fc.property(anyTurns, (turns) => {
+      const { ledger } = lives(turns, () => undefined);
+      expect(restarted(ledger)).toEqual(ledger);
+    }),
+    { numRuns: RUNS },
+  );
+});

@@ -1,0 +1,114 @@
+// Calendar arithmetic on days written as text: leap years, borders of years, and spans cut into pieces.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  addDays,
+  addMonths,
+  chunks,
+  daysBetween,
+  monthStart,
+  weekStart,
+  yearStart,
+} from '../../src/domain/period.ts';
+import { RUNS } from './runs.ts';
+
+const anyDay = fc.integer({ min: 0, max: 40_000 }).map((count) => addDays('1990-01-01', count));
+
+test.each([
+  ['2024-02-28', 1, '2024-02-29'],
+  ['2025-02-28', 1, '2025-03-01'],
+  ['2024-12-31', 1, '2025-01-01'],
+  ['2025-01-01', -1, '2024-12-31'],
+  ['2024-03-01', -366, '2023-03-01'],
+  ['2025-03-30', 1, '2025-03-31'],
+])('%s and %d days is %s', (day, days, expected) => {
+  expect(addDays(day, days)).toBe(expected);
+  expect(daysBetween(day, expected)).toBe(days);
+});
+
+test.each([
+  ['2026-03-02', '2026-03-02'],
+  ['2026-03-08', '2026-03-02'],
+  ['2026-03-09', '2026-03-09'],
+  ['2025-01-01', '2024-12-30'],
+  ['2023-01-01', '2022-12-26'],
+  ['2024-02-29', '2024-02-26'],
+])('the week of %s begins on Monday %s', (day, monday) => {
+  expect(weekStart(day)).toBe(monday);
+});
+
+test('months and years begin on their first day', () => {
+  expect(monthStart('2024-02-29')).toBe('2024-02-01');
+  expect(yearStart('2024-12-31')).toBe('2024-01-01');
+});
+
+test.each([
+  ['2025-01-31', 1, '2025-02-01'],
+  ['2025-12-15', 1, '2026-01-01'],
+  ['2025-01-15', -1, '2024-12-01'],
+  ['2025-06-30', 0, '2025-06-01'],
+  ['2025-06-30', -30, '2022-12-01'],
+  ['2025-11-30', 14, '2027-01-01'],
+  ['2025-12-31', -12, '2024-12-01'],
+])('the month of %s and %d more begins %s', (day, months, expected) => {
+  expect(addMonths(day, months)).toBe(expected);
+});
+
+describe('chunks', () => {
+  test('an empty or turned span has none', () => {
+    expect(chunks({ from: '2025-01-02', to: '2025-01-02' }, 10)).toEqual([]);
+    expect(chunks({ from: '2025-01-02', to: '2025-01-01' }, 10)).toEqual([]);
+  });
+
+  test('oldest first, the last one shorter', () => {
+    expect(chunks({ from: '2024-12-30', to: '2025-01-04' }, 2)).toEqual([
+      { from: '2024-12-30', to: '2025-01-01' },
+      { from: '2025-01-01', to: '2025-01-03' },
+      { from: '2025-01-03', to: '2025-01-04' },
+    ]);
+  });
+
+  test('a span that fits stays whole, also where a leap year makes it fit exactly', () => {
+    const leapYear = { from: '2024-01-01', to: '2025-01-01' };
+    expect(chunks(leapYear, 366)).toEqual([leapYear]);
+    expect(chunks(leapYear, 365)).toHaveLength(2);
+  });
+
+  test('they tile the span: no day twice, none left out, none too long', () => {
+    fc.assert(
+      fc.property(
+        anyDay,
+        fc.integer({ min: 0, max: 2000 }),
+        fc.integer({ min: 1, max: 400 }),
+        (from, length, most) => {
+          const to = addDays(from, length);
+          const pieces = chunks({ from, to }, most);
+          expect(pieces.length).toBe(Math.ceil(length / most));
+          let reached = from;
+          for (const piece of pieces) {
+            expect(piece.from).toBe(reached);
+            expect(daysBetween(piece.from, piece.to)).toBeGreaterThan(0);
+            expect(daysBetween(piece.from, piece.to)).toBeLessThanOrEqual(most);
+            reached = piece.to;
+          }
+          expect(reached).toBe(to);
+        },
+      ),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+test('weeks and months of any day contain it', () => {
+  fc.assert(
+    fc.property(anyDay, (day) => {
+      expect(new Date(`${weekStart(day)}T00:00:00Z`).getUTCDay()).toBe(1);
+      expect(daysBetween(weekStart(day), day)).toBeGreaterThanOrEqual(0);
+      expect(daysBetween(weekStart(day), day)).toBeLessThan(7);
+      expect(addMonths(day, 0)).toBe(monthStart(day));
+      expect(addMonths(day, 1) > day).toBe(true);
+      expect(addMonths(addMonths(day, 17), -17)).toBe(monthStart(day));
+    }),
+    { numRuns: RUNS },
+  );
+});

@@ -1,0 +1,150 @@
+// What a poll asks for: history in pieces, then one trailing window, wider once a week; and what an answer settles.
+import { describe, expect, test } from 'vitest';
+import { type Ledger, markRead, merge, openLedger, questions, sweepIsDue } from '../../src/domain/ledger.ts';
+import { addDays, daysBetween } from '../../src/domain/period.ts';
+import { buckets, type Line, ledgerOf } from './ledgers.ts';
+
+const REREAD_DAYS = 14;
+const ask = (ledger: Ledger, today: string) => questions(ledger, today, REREAD_DAYS);
+
+describe('the first history', () => {
+  test('comes in pieces of at most 366 days, oldest first, today included', () => {
+    expect(ask(openLedger('2023-01-01'), '2025-03-10')).toEqual([
+      { from: '2023-01-01', to: '2024-01-02' },
+      { from: '2024-01-02', to: '2025-01-02' },
+      { from: '2025-01-02', to: '2025-03-11' },
+    ]);
+  });
+
+  test('that begins today is one day', () => {
+    expect(ask(openLedger('2025-03-10'), '2025-03-10')).toEqual([{ from: '2025-03-10', to: '2025-03-11' }]);
+  });
+
+  test('is complete, and swept, once the question that includes today is answered', () => {
+    let ledger = openLedger('2023-01-01');
+    const spans = ask(ledger, '2025-03-10');
+    const complete: boolean[] = [];
+    for (const span of spans) {
+      ledger = markRead(ledger, span, '2025-03-10');
+      complete.push(ledger.complete);
+    }
+    expect(complete).toEqual([false, false, true]);
+    expect(ledger).toMatchObject({ readTo: '2025-03-11', sweptOn: '2025-03-10', origin: '2023-01-01' });
+  });
+
+  test('goes on where it was broken off, and reads the newest of what it has again', () => {
+    const origin = openLedger('2023-01-01');
+    const [first] = ask(origin, '2025-03-10');
+    if (!first) throw new Error('no question');
+    const broken = markRead(origin, first, '2025-03-10');
+    expect(broken).toMatchObject({ complete: false, sweptOn: null, readTo: '2024-01-02' });
+    const rest = ask(broken, '2025-03-12');
+    expect(rest).toEqual([
+      { from: '2023-10-04', to: '2024-10-04' },
+      { from: '2024-10-04', to: '2025-03-13' },
+    ]);
+    const done = rest.reduce((ledger, span) => markRead(ledger, span, '2025-03-12'), broken);
+    expect(done).toMatchObject({ complete: true, sweptOn: '2025-03-12' });
+  });
+
+  test('is not complete when midnight passes between its questions', () => {
+    const ledger = markRead(openLedger('2025-03-01'), { from: '2025-03-01', to: '2025-03-11' }, '2025-03-11');
+    expect(ledger.complete).toBe(false);
+    expect(ask(ledger, '2025-03-11')).toEqual([{ from: '2025-03-01', to: '2025-03-12' }]);
+  });
+});
+
+describe('afterwards', () => {
+  const ledger = ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' });
+
+  test.each([
+    ['the same day', '2025-03-10', '2025-02-25'],
+    ['the next day', '2025-03-11', '2025-02-25'],
+    ['six days later', '2025-03-16', '2025-02-25'],
+    ['a week later, the long window', '2025-03-17', '2024-12-11'],
+    ['a week earlier: the clock was put right', '2025-03-03', '2024-12-04'],
+    ['two days earlier', '2025-03-08', '2025-02-23'],
+  ])('%s', (_when, today, from) => {
+    expect(ask(ledger, today)).toEqual([{ from, to: addDays(today, 1) }]);
+  });
+
+  test('after months without the daemon the whole gap is asked for, and the long window before it', () => {
+    expect(ask(ledger, '2025-09-01')).toEqual([{ from: '2024-12-11', to: '2025-09-02' }]);
+  });
+
+  test('after years, in pieces', () => {
+    const spans = ask(ledger, '2027-09-01');
+    expect(spans.map(({ from, to }) => daysBetween(from, to))).toEqual([366, 366, 263]);
+    expect(spans[0]?.from).toBe('2024-12-11');
+    expect(spans.at(-1)?.to).toBe('2027-09-02');
+  });
+
+  test('a clock far behind asks for nothing before the origin, and forgets nothing', () => {
+    expect(ask(ledger, '2022-06-01')).toEqual([]);
+    expect(ask(ledger, '2023-01-05')).toEqual([{ from: '2023-01-01', to: '2023-01-06' }]);
+    const marked = markRead(ledger, { from: '2023-01-01', to: '2023-01-06' }, '2023-01-05');
+    expect(marked).toMatchObject({ readTo: '2025-03-11', complete: true });
+  });
+
+  test('a window longer than the long one stays', () => {
+    expect(questions(ledger, '2025-03-20', 200)[0]?.from).toBe('2024-08-23');
+  });
+
+  test('never before the origin', () => {
+    const young = ledgerOf([], { origin: '2025-03-05', today: '2025-03-10' });
+    expect(ask(young, '2025-03-11')).toEqual([{ from: '2025-03-05', to: '2025-03-12' }]);
+  });
+});
+
+describe('the long window', () => {
+  test('is swept once a week, with one question a day', () => {
+    let ledger = ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' });
+    const long: string[] = [];
+    for (let today = '2025-03-11'; today <= '2025-04-14'; today = addDays(today, 1)) {
+      const spans = ask(ledger, today);
+      expect(spans).toHaveLength(1);
+      for (const span of spans) {
+        if (daysBetween(span.from, span.to) >= 90) long.push(today);
+        ledger = markRead(ledger, span, today);
+      }
+    }
+    expect(long).toEqual(['2025-03-17', '2025-03-24', '2025-03-31', '2025-04-07', '2025-04-14']);
+  });
+
+  test('counts as swept when it reaches the origin, however young that is', () => {
+    let ledger = ledgerOf([], { origin: '2025-02-10', today: '2025-03-10' });
+    const lengths: number[] = [];
+    for (let today = '2025-03-16'; today <= '2025-03-19'; today = addDays(today, 1)) {
+      const [span] = ask(ledger, today);
+      if (!span) throw new Error('no question');
+      lengths.push(daysBetween(span.from, span.to));
+      ledger = markRead(ledger, span, today);
+    }
+    // 14 days back from where the last question ended, but once to the origin.
+    expect(lengths).toEqual([20, 36, 15, 15]);
+  });
+
+  test('is not swept by an ordinary question', () => {
+    const ledger = ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' });
+    const marked = markRead(ledger, { from: '2025-03-04', to: '2025-03-19' }, '2025-03-18');
+    expect(marked.sweptOn).toBe('2025-03-10');
+    expect(sweepIsDue(marked, '2025-03-18')).toBe(true);
+  });
+});
+
+describe('days held back', () => {
+  const held = (line: Line) =>
+    merge(ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' }), buckets(line), 2).ledger;
+
+  test('absurd ones are asked for again, however old', () => {
+    expect(ask(held(['2024-11-05', 5000, 1]), '2025-03-11')).toEqual([
+      { from: '2024-11-05', to: '2025-03-12' },
+    ]);
+  });
+
+  test('negative ones, which never count, do not widen the window for ever', () => {
+    expect(ask(held(['2023-02-05', -5, 1]), '2025-03-11')).toEqual([
+      { from: '2025-02-25', to: '2025-03-12' },
+    ]);
+  });
+});

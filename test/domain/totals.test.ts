@@ -1,0 +1,148 @@
+// Sums by local week, month and year, and the stretches of the usage topics, against small ledgers added by hand.
+import { describe, expect, test } from 'vitest';
+import { openLedger } from '../../src/domain/ledger.ts';
+import { stretches, totals } from '../../src/domain/totals.ts';
+import { amounts, type Line, ledgerOf, row } from './ledgers.ts';
+
+const NOTHING = amounts(null, null);
+
+test('nothing known is null everywhere, never 0', () => {
+  expect(totals(openLedger('2025-01-01'), '2025-06-30')).toEqual({
+    total: NOTHING,
+    newestDay: null,
+    day: NOTHING,
+    week: NOTHING,
+    month: NOTHING,
+    year: NOTHING,
+    lastMonth: NOTHING,
+    missingDays: 0,
+  });
+});
+
+test('each sum takes the days of its span, on a Sunday at the end of a month', () => {
+  // 2025-06-01 was a Sunday too.
+  const ledger = ledgerOf([
+    ['2025-05-01', 1, 0.1],
+    ['2025-05-31', 2, 0.2],
+    ['2025-06-01', 4, 0.4],
+    ['2025-06-22', 8, 0.8],
+    ['2025-06-23', 16, 1.6],
+    ['2025-06-29', 32, 3.2],
+  ]);
+  expect(totals(ledger, '2025-06-29')).toMatchObject({
+    total: amounts(63, 6.3),
+    newestDay: '2025-06-29',
+    day: amounts(32, 3.2),
+    week: amounts(48, 4.8),
+    month: amounts(60, 6),
+    year: amounts(63, 6.3),
+    lastMonth: amounts(3, 0.3),
+  });
+});
+
+test.each<[string, string, Line[], object]>([
+  [
+    'a new week, month and year have nothing yet',
+    '2024-01-01',
+    row('2023-12-01', 31, 1, 0.5),
+    { week: NOTHING, month: NOTHING, year: NOTHING, lastMonth: amounts(31, 15.5), day: amounts(1, 0.5) },
+  ],
+  [
+    'a week goes over the border of the year',
+    '2025-01-02',
+    row('2024-12-28', 6, 1, 0.5),
+    { week: amounts(4, 2), month: amounts(2, 1), year: amounts(2, 1), lastMonth: amounts(4, 2) },
+  ],
+  [
+    'last month before a January is December',
+    '2025-01-31',
+    row('2024-11-30', 3, 1, 0.5),
+    { lastMonth: amounts(2, 1), month: NOTHING },
+  ],
+  [
+    'February of a leap year is whole',
+    '2024-03-31',
+    row('2024-01-31', 31, 1, 0.5),
+    { lastMonth: amounts(29, 14.5), month: amounts(1, 0.5) },
+  ],
+])('%s', (_name, today, lines, expected) => {
+  expect(totals(ledgerOf(lines, { origin: '2023-01-01', today }), today)).toMatchObject(expected);
+});
+
+test('energy and cost are summed each for itself, null staying null', () => {
+  const ledger = ledgerOf([
+    ['2025-06-28', null, 1],
+    ['2025-06-27', 3, null],
+  ]);
+  const sums = totals(ledger, '2025-06-28');
+  expect(sums.total).toEqual(amounts(3, 1));
+  // The newest day is the newest with energy.
+  expect(sums).toMatchObject({ newestDay: '2025-06-27', day: amounts(3, null) });
+  expect(totals(ledgerOf([['2025-06-28', null, 1]]), '2025-06-28')).toMatchObject({
+    total: amounts(null, 1),
+    newestDay: null,
+    day: NOTHING,
+  });
+});
+
+test('the opening balance is in the total and nowhere else', () => {
+  const opening = { energy: 100_000_000, cost: 20_000_000 };
+  expect(totals({ ...ledgerOf([['2025-06-28', 5, 1]]), opening }, '2025-06-28')).toMatchObject({
+    total: amounts(105, 21),
+    year: amounts(5, 1),
+  });
+  expect(totals({ ...openLedger('2025-01-01'), opening }, '2025-06-28').total).toEqual(amounts(100, 20));
+});
+
+test.each<[string, Line[], number]>([
+  ['none', row('2025-01-01', 5, 1, 1), 0],
+  ['before the first reading', row('2025-01-04', 2, 1, 1), 3],
+  ['between readings', [...row('2025-01-01', 2, 1, 1), ...row('2025-01-05', 1, 3, 1)], 2],
+  ['a day with money but no energy', [...row('2025-01-01', 1, null, 1), ...row('2025-01-02', 1, 1, 1)], 1],
+  ['a day of zero is not missing', [...row('2025-01-01', 1, 0, 1), ...row('2025-01-02', 1, 1, 1)], 0],
+])('missing days: %s', (_name, lines, missing) => {
+  expect(totals(ledgerOf(lines), '2025-06-30').missingDays).toBe(missing);
+});
+
+describe('stretches', () => {
+  test('days, oldest first, without the missing ones', () => {
+    const ledger = ledgerOf([
+      ['2025-06-03', null, 3],
+      ['2025-06-01', 1, null],
+    ]);
+    expect(stretches(ledger, 'day', 62)).toEqual([
+      { start: '2025-06-01', end: '2025-06-02', ...amounts(1, null), revision: 0, receivedAt: 1 },
+      { start: '2025-06-03', end: '2025-06-04', ...amounts(null, 3), revision: 0, receivedAt: 1 },
+    ]);
+  });
+
+  test('weeks from Monday to Monday, over the border of a year', () => {
+    const weeks = stretches(ledgerOf(row('2024-12-29', 9, 1, 0.5), { origin: '2024-01-01' }), 'week', 26);
+    expect(weeks.map(({ start, end, energy }) => [start, end, energy])).toEqual([
+      ['2024-12-23', '2024-12-30', 1_000_000],
+      ['2024-12-30', '2025-01-06', 7_000_000],
+      ['2025-01-06', '2025-01-13', 1_000_000],
+    ]);
+  });
+
+  test('months, December included', () => {
+    const months = stretches(ledgerOf(row('2024-11-30', 33, 1, 0.5), { origin: '2024-01-01' }), 'month', 36);
+    expect(months.map(({ start, end, cost }) => [start, end, cost])).toEqual([
+      ['2024-11-01', '2024-12-01', 500_000],
+      ['2024-12-01', '2025-01-01', 15_500_000],
+      ['2025-01-01', '2025-02-01', 500_000],
+    ]);
+  });
+
+  test('the newest of them, when there are too many', () => {
+    const days = stretches(ledgerOf(row('2025-01-01', 100, 1, 1)), 'day', 62);
+    expect(days).toHaveLength(62);
+    expect([days[0]?.start, days.at(-1)?.start]).toEqual(['2025-02-08', '2025-04-10']);
+  });
+
+  test('a stretch is as new as the newest of its days', () => {
+    const ledger = ledgerOf(row('2025-06-02', 3, 1, 1));
+    const days = new Map(ledger.days).set('2025-06-03', { ...amounts(1, 1), revision: 2, receivedAt: 77 });
+    expect(stretches({ ...ledger, days }, 'week', 26)).toMatchObject([{ revision: 2, receivedAt: 77 }]);
+  });
+});

@@ -1,0 +1,177 @@
+// What the bridge says of itself: info, health with its reasons, and events that nobody may retain.
+import { describe, expect, test } from 'vitest';
+import type { HealthRecord } from '../../src/domain/health.ts';
+import type { Change } from '../../src/domain/ledger.ts';
+import { about } from '../../src/foundation/about.ts';
+import {
+  bridgeEventMessage,
+  changeMessage,
+  healthMessage,
+  infoMessage,
+  lateMessage,
+  stateMessage,
+} from '../../src/publication/bridge.ts';
+import { topicsBelow } from '../../src/publication/topics.ts';
+import { amounts } from '../domain/ledgers.ts';
+import { bodyOf, bridgeView, DUBLIN, NOW, WELL } from '../support/inventedHome.ts';
+
+const topics = topicsBelow('heat/home');
+const AT = '2025-06-30T13:00:00+01:00';
+const health = (more: Partial<HealthRecord> = {}) =>
+  bodyOf(healthMessage(topics, { ...WELL, ...more }, DUBLIN));
+
+test('the state is plain text, retained', () => {
+  expect(stateMessage(topics, 'offline')).toEqual({
+    topic: 'heat/home/bridge/state',
+    payload: 'offline',
+    retain: true,
+  });
+});
+
+test('info tells version, schedule, zone, and each meter with its topic', () => {
+  const message = infoMessage(topics, 'heat/home', bridgeView());
+  expect(message).toMatchObject({ topic: 'heat/home/bridge/info', retain: true });
+  expect(bodyOf(message)).toEqual({
+    schema: 1,
+    version: about.version,
+    started_at: '2025-06-30T12:00:00+01:00',
+    schedule: '23 */4 * * *',
+    timezone: 'Europe/Dublin',
+    base_topic: 'heat/home',
+    meters: [
+      {
+        meter: '70418235',
+        account: 'home',
+        identifiers: ['70418235', '70418236'],
+        topic: 'heat/home/meter/70418235/state',
+      },
+    ],
+    links: { documentation: about.url, issues: `${about.url}/issues` },
+  });
+});
+
+describe('health', () => {
+  test('of a bridge that is well', () => {
+    expect(healthMessage(topics, WELL, DUBLIN)).toMatchObject({
+      topic: 'heat/home/bridge/health',
+      retain: true,
+    });
+    expect(health()).toEqual({
+      schema: 1,
+      state: 'ok',
+      reasons: [],
+      auth: {
+        home: {
+          state: 'ok',
+          next_attempt_at: null,
+          access_expires_at: '2025-06-30T13:05:00+01:00',
+          refresh_expires_at: '2025-06-30T13:30:00+01:00',
+        },
+      },
+      progress: [],
+      last_poll_at: '2025-06-30T12:59:00+01:00',
+      last_success_at: '2025-06-30T12:59:00+01:00',
+      next_poll_at: '2025-06-30T14:00:00+01:00',
+      failures_in_a_row: 0,
+      requests_today: 3,
+      logins_today: 1,
+      last_error: null,
+    });
+  });
+
+  test('before anything happened is null, not 1970', () => {
+    const young = health({ auth: {}, lastPollAt: null, lastSuccessAt: null, nextPollAt: null });
+    expect(young).toMatchObject({ auth: {}, last_poll_at: null, last_success_at: null, next_poll_at: null });
+  });
+
+  test('in trouble gives its reasons whole, and the first one as the last error', () => {
+    const reasons = [
+      {
+        code: 'provider_unreachable',
+        message: 'The provider does not answer.',
+        hint: 'Wait.',
+        account: 'home',
+      },
+      { code: 'data_late', message: 'The newest reading is old.', meter: '70418235' },
+    ];
+    expect(health({ reasons, failuresInARow: 3 })).toMatchObject({
+      state: 'failing',
+      reasons,
+      last_error: 'The provider does not answer.',
+      failures_in_a_row: 3,
+    });
+  });
+
+  test('while the history is read tells how far it has come', () => {
+    const progress = [{ account: 'home', meter: '70418235', daysRead: 366, daysTotal: 900 }];
+    expect(health({ progress }).progress).toEqual([
+      { account: 'home', meter: '70418235', days_read: 366, days_total: 900 },
+    ]);
+  });
+
+  test('cuts the last error to what Home Assistant takes, and never through a character', () => {
+    const message = `${'x'.repeat(249)}🔥🔥🔥`;
+    const { last_error: short, reasons } = health({ reasons: [{ code: 'a', message }] });
+    expect(short).toBe(`${'x'.repeat(249)}🔥`);
+    expect(reasons).toEqual([{ code: 'a', message }]);
+  });
+});
+
+describe('events', () => {
+  const change: Change = { kind: 'new_day', day: '2025-06-29', before: null, after: amounts(5.25, null) };
+
+  test('of a new day', () => {
+    const message = changeMessage(topics, '70418235', change, AT);
+    expect(message).toMatchObject({ topic: 'heat/home/meter/70418235/event', retain: false });
+    expect(bodyOf(message)).toEqual({
+      schema: 1,
+      event_type: 'new_day',
+      at: AT,
+      day: '2025-06-29',
+      energy_kwh: 5.25,
+      cost_eur: null,
+    });
+  });
+
+  test('of a correction, with what was known before', () => {
+    const corrected: Change = {
+      ...change,
+      kind: 'corrected',
+      before: amounts(6, 1.43),
+      after: amounts(0, 1.43),
+    };
+    expect(bodyOf(changeMessage(topics, '70418235', corrected, AT))).toMatchObject({
+      event_type: 'corrected',
+      energy_kwh: 0,
+      cost_eur: 1.43,
+      old_energy_kwh: 6,
+      old_cost_eur: 1.43,
+    });
+  });
+
+  test('of lateness', () => {
+    const message = lateMessage(topics, '70418235', '2025-06-27T00:00:00+01:00', AT);
+    expect(message.retain).toBe(false);
+    expect(bodyOf(message)).toEqual({
+      schema: 1,
+      event_type: 'late',
+      at: AT,
+      day: null,
+      reading_at: '2025-06-27T00:00:00+01:00',
+    });
+  });
+
+  test('of the bridge', () => {
+    const event = { type: 'poll_failed', code: 'provider_refused', message: 'No.', account: 'home' } as const;
+    const message = bridgeEventMessage(topics, event, DUBLIN.iso(NOW));
+    expect(message).toMatchObject({ topic: 'heat/home/bridge/event', retain: false });
+    expect(bodyOf(message)).toEqual({
+      schema: 1,
+      event_type: 'poll_failed',
+      at: AT,
+      code: 'provider_refused',
+      message: 'No.',
+      account: 'home',
+    });
+  });
+});

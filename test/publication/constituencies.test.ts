@@ -1,0 +1,127 @@
+// The lists of constituencies on MQTT: their topics, their payload, and what Home Assistant is told.
+import { describe, expect, test } from 'vitest';
+import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
+import { zone } from '../../src/domain/period.ts';
+import { listMessage, placeOf, summaryMessage } from '../../src/publication/constituencies.ts';
+import { bridgeDocument } from '../../src/publication/discovery.ts';
+import { topicsBelow } from '../../src/publication/topics.ts';
+
+const topics = topicsBelow('heat2mqtt');
+const dublin = zone('Europe/Dublin');
+const ALL: ConstituencyQuestion = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
+const DAIL: ConstituencyQuestion = { ...ALL, chamber: 'dail', houseNo: 34 };
+const FETCHED_AT = Date.parse('2026-07-01T10:00:00Z');
+
+const row = (name: string): Constituency => ({
+  uri: `https://x/${name}`,
+  name,
+  code: 'Code',
+  type: 'constituency',
+  house: { chamber: 'dail', houseNo: 34, name: '34ú Dáil', uri: 'https://x/34' },
+});
+const listOf = (names: readonly string[]): ConstituencyList => {
+  return { constituencies: names.map(row), total: names.length, complete: true, raw: null };
+};
+const view = (list: ConstituencyList, question = DAIL) => {
+  return { question, list, fetchedAt: FETCHED_AT, stale: false };
+};
+
+test('a house has a place of its own, everything else eight digits of its question', () => {
+  expect(placeOf(DAIL)).toBe('dail/34');
+  expect(placeOf({ ...ALL, chamber: 'seanad' })).toBe('seanad/all');
+  expect(placeOf({ ...ALL, houseNo: 3 })).toBe('all/3');
+  expect(placeOf(ALL)).toBe('all/all');
+  const queries = [{ skip: 0 }, { limit: 5 }, { limit: 6 }, { chamberIds: ['/ie/a/house/dail/3'] }];
+  const places = queries.map((more) => placeOf({ ...DAIL, ...more }));
+  expect(new Set(places).size).toBe(queries.length);
+  for (const place of places) expect(place).toMatch(/^query\/[0-9a-f]{8}$/);
+  expect(placeOf({ ...DAIL, limit: 5 })).toBe(places[1]);
+});
+
+test('the payload is what the contract says, fadas and all', () => {
+  const message = listMessage(topics, dublin, view(listOf(['Dún Laoghaire'])));
+  expect(message).toMatchObject({ topic: 'heat2mqtt/constituencies/dail/34', retain: true });
+  expect(message.payload).toContain('Dún Laoghaire');
+  expect(JSON.parse(message.payload)).toEqual({
+    schema: 1,
+    fetched_at: '2026-07-01T11:00:00+01:00',
+    stale: false,
+    query: { chamber: 'dail', house_no: 34, chamber_id: [], skip: null, limit: null },
+    count: 1,
+    total: 1,
+    complete: true,
+    constituencies: [
+      {
+        uri: 'https://x/Dún Laoghaire',
+        name: 'Dún Laoghaire',
+        code: 'Code',
+        type: 'constituency',
+        house: { chamber: 'dail', house_no: 34, name: '34ú Dáil', uri: 'https://x/34' },
+      },
+    ],
+  });
+});
+
+test('an unknown shape: raw as it came, and nothing counted', () => {
+  const raw = { strange: [1, { name: 'Áit' }] };
+  const list = { constituencies: null, total: null, complete: true, raw };
+  const { payload } = listMessage(topics, dublin, view(list));
+  expect(JSON.parse(payload)).toMatchObject({ count: null, constituencies: null, raw });
+  const summary = summaryMessage(topics, dublin, 'dail/34', view(list));
+  expect(JSON.parse(summary.payload)).toMatchObject({ count: null, names: null, stale: false });
+});
+
+describe('the summary for Home Assistant', () => {
+  const summaryOf = (names: readonly string[] | null) => {
+    const shown = names === null ? null : view(listOf(names));
+    return JSON.parse(summaryMessage(topics, dublin, 'dail/34', shown).payload);
+  };
+
+  test('is there before the first request, knowing nothing', () => {
+    expect(summaryOf(null)).toEqual({
+      schema: 1,
+      count: null,
+      topic: 'heat2mqtt/constituencies/dail/34',
+      fetched_at: null,
+      stale: null,
+      names: null,
+    });
+  });
+
+  test('has every name once', () => {
+    expect(summaryOf(['Éadán', 'Éadán', 'Zion'])).toMatchObject({ count: 3, names: ['Éadán', 'Zion'] });
+  });
+
+  test('leaves the names out when attributes would grow over 16 KiB', () => {
+    const many = (count: number) => Array.from({ length: count }, (_, n) => `Dáilcheantar ${n}`);
+    expect(summaryOf(many(600)).names).toHaveLength(600);
+    expect(summaryOf(many(1_300))).toMatchObject({ count: 1_300, names: null });
+    for (let count = 600; count < 1_000; count += 1) {
+      const { names, schema: _, count: __, ...rest } = summaryOf(many(count));
+      expect(Buffer.byteLength(JSON.stringify({ names, ...rest }))).toBeLessThan(16_000);
+    }
+  });
+});
+
+test('discovery has two sensors and a button, only when constituencies are configured', () => {
+  const place = { prefix: 'homeassistant', baseTopic: 'heat2mqtt', topics };
+  const keys = ({ components }: ReturnType<typeof bridgeDocument>) => Object.keys(components);
+  const without = bridgeDocument(place);
+  const withThem = bridgeDocument({ ...place, constituencies: true });
+  expect(keys(withThem).filter((key) => !keys(without).includes(key))).toEqual([
+    'constituencies',
+    'constituencies_fetched_at',
+    'refresh_constituencies',
+  ]);
+  expect(withThem.components.constituencies).toMatchObject({
+    platform: 'sensor',
+    state_topic: 'heat2mqtt/bridge/constituencies',
+    json_attributes_topic: 'heat2mqtt/bridge/constituencies',
+    value_template: '{{ value_json.count }}',
+  });
+  expect(withThem.components.refresh_constituencies).toMatchObject({
+    platform: 'button',
+    command_topic: 'heat2mqtt/bridge/request/constituencies',
+    payload_press: '{}',
+  });
+});

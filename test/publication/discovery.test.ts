@@ -1,0 +1,129 @@
+// Discovery against Home Assistant's rules, for plain and odd base topics, and how components and devices go.
+import { describe, expect, test } from 'vitest';
+import {
+  accountDocument,
+  announce,
+  bridgeDocument,
+  meterDocument,
+  platformsOf,
+} from '../../src/publication/discovery.ts';
+import { houseComplaints } from '../support/homeAssistantRules.ts';
+import { bodyOf, discoveryOf, EMPTY, FULL, placeBelow } from '../support/inventedHome.ts';
+
+describe.each([
+  ['heat2mqtt', 'heat2mqtt'],
+  ['heat/home', 'heat_home'],
+  ['Wärme', 'W_rme'],
+  ['my heat', 'my_heat'],
+  ['热力', '_'],
+])('below %s', (base, safe) => {
+  const place = placeBelow(base);
+  const messages = discoveryOf(place);
+
+  test('Home Assistant has nothing to complain of', () => {
+    expect(houseComplaints(messages)).toEqual([]);
+  });
+
+  test('topics and identifiers are reduced, state topics are not', () => {
+    expect(messages.map(({ topic }) => topic)).toEqual([
+      `homeassistant/device/${safe}_bridge/config`,
+      `homeassistant/device/${safe}_account_home/config`,
+      `homeassistant/device/${safe}_meter_70418235/config`,
+    ]);
+    const meter = bodyOf(messages[2]);
+    expect(meter).toMatchObject({
+      device: { identifiers: [`${safe}_meter_70418235`], via_device: `${safe}_bridge` },
+      state_topic: `${base}/meter/70418235/state`,
+      availability_topic: `${base}/bridge/state`,
+      qos: 1,
+    });
+  });
+
+  test('everything is retained, and nothing is a mere step', () => {
+    expect(messages.filter(({ retain, step }) => !retain || step)).toEqual([]);
+  });
+});
+
+test('another prefix, even one of two levels', () => {
+  expect(houseComplaints(discoveryOf(placeBelow('heat2mqtt', 'ha/discovery')), 'ha/discovery')).toEqual([]);
+});
+
+test('a meter without identifiers has no serial number, and is otherwise the same', () => {
+  const nameless = { ...EMPTY, meter: '512001', identifiers: [] };
+  const messages = discoveryOf(placeBelow('heat2mqtt'), nameless);
+  expect(houseComplaints(messages)).toEqual([]);
+  expect(bodyOf(messages[2]).device).not.toHaveProperty('serial_number');
+});
+
+test('meters and accounts hang on the bridge by its identifier', () => {
+  const [bridge, account, meter] = discoveryOf(placeBelow('heat2mqtt')).map(bodyOf);
+  expect(bridge?.device).toMatchObject({ identifiers: ['heat2mqtt_bridge'], name: 'heat2mqtt' });
+  expect(bridge?.device).not.toHaveProperty('via_device');
+  for (const one of [account, meter]) expect(one?.device).toMatchObject({ via_device: 'heat2mqtt_bridge' });
+});
+
+test('only the pair for the Energy dashboard has a state class', () => {
+  const { components } = meterDocument(placeBelow('heat2mqtt'), FULL);
+  const totals = Object.entries(components).filter(([, { state_class }]) => state_class !== undefined);
+  expect(totals.map(([key, { state_class }]) => [key, state_class])).toEqual([
+    ['energy_total', 'total'],
+    ['cost_total', 'total'],
+  ]);
+});
+
+test('money is in the currency of the meter', () => {
+  const { components } = meterDocument(placeBelow('heat2mqtt'), { ...FULL, currency: 'GBP' });
+  const units = new Set(Object.values(components).map((body) => body.unit_of_measurement));
+  expect(units).toEqual(new Set(['kWh', 'GBP', undefined]));
+});
+
+test('without constituencies in the configuration the bridge shows none', () => {
+  const { components } = bridgeDocument({ ...placeBelow('heat2mqtt'), constituencies: false });
+  expect(Object.keys(components).filter((key) => key.includes('constituenc'))).toEqual([]);
+  expect(components.health).toBeDefined();
+});
+
+describe('announce', () => {
+  const place = placeBelow('heat2mqtt');
+  const doc = accountDocument(place, 'home', 'EUR');
+  const platforms = platformsOf(doc);
+
+  test('what is there already is said once', () => {
+    expect(announce(doc, platforms)).toEqual(announce(doc));
+    expect(announce(doc)).toHaveLength(1);
+  });
+
+  test('a component that is gone is first reduced to its platform, then left out', () => {
+    const [first, second, ...rest] = announce(doc, {
+      ...platforms,
+      old_amount: 'sensor',
+      old_flag: 'binary_sensor',
+    });
+    expect(rest).toEqual([]);
+    expect(first).toMatchObject({ topic: doc.topic, retain: true, step: true });
+    expect(bodyOf(first)).toEqual({
+      ...bodyOf(second),
+      components: {
+        ...doc.components,
+        old_amount: { platform: 'sensor' },
+        old_flag: { platform: 'binary_sensor' },
+      },
+    });
+    expect(second).toEqual(announce(doc)[0]);
+    expect(houseComplaints([first, second].flatMap((one) => one ?? []).slice(0, 1))).toEqual([]);
+  });
+
+  test('a component of another platform is first taken away under its old one', () => {
+    const [first, second] = announce(doc, { ...platforms, auth_state: 'binary_sensor' });
+    expect(bodyOf(first).components).toMatchObject({ auth_state: { platform: 'binary_sensor' } });
+    expect(Object.keys((bodyOf(first).components as typeof doc.components).auth_state ?? {})).toEqual([
+      'platform',
+    ]);
+    expect(bodyOf(second).components).toEqual(doc.components);
+  });
+
+  test('platforms are what the components say', () => {
+    expect(platforms).toMatchObject({ auth_state: 'sensor', logins_today: 'sensor' });
+    expect(Object.keys(platforms)).toEqual(Object.keys(doc.components));
+  });
+});

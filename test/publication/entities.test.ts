@@ -1,0 +1,107 @@
+// Tables, states and discovery say the same: every template finds its keys where it looks for them.
+import { describe, expect, test } from 'vitest';
+import type { Message } from '../../src/mqtt/message.ts';
+import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
+import { METER_ROWS } from '../../src/publication/meterEntities.ts';
+import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { bodyOf, discoveryOf, EMPTY, FULL, placeBelow, statesOf } from '../support/inventedHome.ts';
+
+const place = placeBelow('heat2mqtt');
+const tables = [
+  ['meter', METER_ROWS],
+  ['account', ACCOUNT_ROWS],
+] as const;
+
+/** Each template of a document with the topic that it reads. */
+function templatesOf(document: Fields): { where: string; topic: string; template: string }[] {
+  const components = isFields(document.components) ? document.components : {};
+  return Object.entries(components).flatMap(([key, body]) => {
+    if (!isFields(body)) return [];
+    const pairs = [
+      [body.value_template, body.state_topic ?? document.state_topic],
+      [body.json_attributes_template, body.json_attributes_topic],
+    ];
+    return pairs.flatMap(([template, topic]) =>
+      template === undefined ? [] : [{ where: key, topic: String(topic), template: String(template) }],
+    );
+  });
+}
+
+const keysIn = (template: string): string[] =>
+  [...template.matchAll(/value_json\.(\w+)/g)].map(([, key]) => String(key));
+
+describe.each([
+  ['full', FULL],
+  ['without a single reading', EMPTY],
+])('a meter %s', (_name, meter) => {
+  const states = new Map(
+    statesOf(place.topics, 'heat2mqtt', meter).map((message) => [message.topic, message]),
+  );
+  const templates = discoveryOf(place, meter).flatMap((message: Message) => templatesOf(bodyOf(message)));
+
+  test('every key of a template is in the payload of the topic that it reads', () => {
+    const lost = templates.flatMap(({ where, topic, template }) => {
+      const payload = bodyOf(states.get(topic));
+      return keysIn(template)
+        .filter((key) => !Object.hasOwn(payload ?? {}, key))
+        .map((key) => `${where}: ${key} of ${topic}`);
+    });
+    expect(lost).toEqual([]);
+  });
+
+  test('every template reads something', () => {
+    expect(templates.length).toBeGreaterThan(20);
+    expect(templates.filter(({ template }) => keysIn(template).length === 0)).toEqual([]);
+  });
+});
+
+test('an entity is told the words that its component understands', () => {
+  const [bridge, account, meter] = discoveryOf(place).map(bodyOf);
+  const components = [bridge, account, meter].flatMap((one) =>
+    isFields(one?.components) ? Object.entries(one.components) : [],
+  );
+  const lateness = components.find(([key]) => key === 'data_late')?.[1];
+  // Home Assistant's templates print JSON's true as True.
+  expect(lateness).toMatchObject({ payload_on: 'True', payload_off: 'False' });
+  const auth = components.find(([key]) => key === 'auth_state')?.[1];
+  expect(isFields(auth) && auth.options).toContain('ok');
+});
+
+test('what the contract promises of a meter is in its state', () => {
+  const state = bodyOf(statesOf(place.topics, 'heat2mqtt').find(({ topic }) => topic.endsWith('5/state')));
+  const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month'].flatMap((span) => [
+    `energy_${span}`,
+    `cost_${span}`,
+  ]);
+  const rest = [
+    'day',
+    'reading_at',
+    'unit_rate',
+    'standing_charge',
+    'cost_day_consumption',
+    'cost_day_standing',
+  ];
+  const diagnostic = ['data_late', 'missing_days', 'origin', 'meter_identifiers', 'updated_at'];
+  const promised = ['schema', ...pairs, ...rest, 'cost_month_forecast', 'meter_reading', ...diagnostic];
+  expect(promised.filter((key) => !Object.hasOwn(state, key))).toEqual([]);
+});
+
+test('what the contract promises of an account is in its state', () => {
+  const state = bodyOf(statesOf(place.topics, 'heat2mqtt').find(({ topic }) => topic.endsWith('home/state')));
+  const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued'];
+  const promised = ['schema', 'auth_state', 'balance_due', ...invoice, 'requests_today', 'logins_today'];
+  expect(promised.filter((key) => !Object.hasOwn(state, key))).toEqual([]);
+});
+
+describe.each(tables)('the table of the %s', (_name, rows) => {
+  test('has each key and each name once', () => {
+    for (const values of [rows.map(({ key }) => key), rows.map(({ name }) => name)]) {
+      expect(new Set(values).size).toBe(values.length);
+    }
+  });
+
+  test('has keys in snake case and help in whole sentences', () => {
+    expect(rows.filter(({ key }) => !/^[a-z]+(_[a-z]+)*$/.test(key))).toEqual([]);
+    expect(rows.filter(({ help }) => !/^[A-Z].*\.$/.test(help))).toEqual([]);
+  });
+});

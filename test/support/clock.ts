@@ -1,0 +1,68 @@
+// A clock moved by hand: sleepers wake in the order of their times; the wall clock may jump, or the machine sleep.
+import type { Clock } from '../../src/foundation/clock.ts';
+
+export interface HandClock extends Clock {
+  /** Both clocks move on at once; whoever is due wakes, the earliest first. */
+  advance(ms: number): void;
+  /** Both clocks move on from one sleeper's time to the next; `settle` lets the woken finish in between. */
+  pass(ms: number, settle: () => Promise<unknown>): Promise<void>;
+  /** The wall clock alone steps, forwards or back: NTP, or a machine that was suspended in between. */
+  jump(ms: number): void;
+  /** How many are asleep: a timer that nobody clears is a leak. */
+  readonly sleepers: number;
+}
+
+interface Sleeper {
+  readonly until: number;
+  readonly wake: () => void;
+}
+
+export function handClock(start: string): HandClock {
+  const begin = Date.parse(start);
+  let monotonic = 0;
+  let jumped = 0;
+  const sleepers = new Set<Sleeper>();
+  const due = (until: number): Sleeper[] =>
+    [...sleepers].filter((one) => one.until <= until).sort((a, b) => a.until - b.until);
+
+  function advance(ms: number): void {
+    monotonic += ms;
+    for (const sleeper of due(monotonic)) sleeper.wake();
+  }
+
+  return {
+    now: () => begin + monotonic + jumped,
+    monotonic: () => monotonic,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        const sleeper = {
+          until: monotonic + ms,
+          wake: () => {
+            sleepers.delete(sleeper);
+            signal?.removeEventListener('abort', sleeper.wake);
+            resolve();
+          },
+        };
+        sleepers.add(sleeper);
+        if (signal?.aborted) sleeper.wake();
+        signal?.addEventListener('abort', sleeper.wake, { once: true });
+      }),
+    advance,
+    async pass(ms, settle) {
+      const end = monotonic + ms;
+      await settle();
+      for (let next = due(end)[0]; next; next = due(end)[0]) {
+        advance(Math.max(0, next.until - monotonic));
+        await settle();
+      }
+      advance(end - monotonic);
+      await settle();
+    },
+    jump(ms) {
+      jumped += ms;
+    },
+    get sleepers() {
+      return sleepers.size;
+    },
+  };
+}

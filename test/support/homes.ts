@@ -1,0 +1,65 @@
+// Invented people and homes for the stories: quiet meters, so that only what a story orders goes wrong.
+
+import type { AccountOptions, PropertyOptions } from '../../src/simulator/accounts.ts';
+import type { ExplicitEvent, HouseholdOptions } from '../../src/simulator/household.ts';
+import type { Simulator } from '../../src/simulator/provider.ts';
+
+/** A household whose every day is booked in time, once, and for good. */
+export const quiet = (more: HouseholdOptions = {}): HouseholdOptions => ({
+  since: '2025-01-01',
+  late: 0,
+  missing: 0,
+  corrected: 0,
+  withoutStandingCharge: 0,
+  idle: 0,
+  ...more,
+});
+
+export const METER = '70418235';
+export const PROPERTY = 512_001;
+
+export const home = (
+  identifier: string | null = METER,
+  household = quiet(),
+  id = PROPERTY,
+): PropertyOptions => ({
+  id,
+  services: [{ identifier, household }],
+});
+
+export function person(name: string, properties: readonly PropertyOptions[]): AccountOptions {
+  return {
+    username: `${name}@example.org`,
+    password: `p ä"$\\'#:% of ${name}`,
+    customerCode: `code-of-${name}`,
+    groups: [{ properties }],
+  };
+}
+
+export const ME = person('me', [home()]);
+
+/** A reading at half past midnight UTC, told at once unless `bookedAt` says otherwise. */
+export const reading = (
+  day: string,
+  kwh: number,
+  eur: number,
+  more: Partial<ExplicitEvent> = {},
+): ExplicitEvent => ({
+  at: Date.parse(`${day}T00:30:00Z`),
+  kwh,
+  eur,
+  ...more,
+});
+
+export const USAGE = 'POST /api/v1/reports/usage';
+export const STATE = `heat2mqtt/meter/${METER}/state`;
+export const EVENT = `heat2mqtt/meter/${METER}/event`;
+export const HEALTH = 'heat2mqtt/bridge/health';
+
+/** What the provider has booked by now, summed without float noise. */
+export function booked({ truth }: Simulator, property = PROPERTY): { kwh: number; eur: number } {
+  const days = [...truth(property).values()];
+  const sum = (pick: (day: { kwh: number; eur: number }) => number) =>
+    days.reduce((total, day) => total + Math.round(pick(day) * 1e6), 0) / 1e6;
+  return { kwh: sum(({ kwh }) => kwh), eur: sum(({ eur }) => eur) };
+}

@@ -1,0 +1,219 @@
+// The whole daemon in this process, between a simulated provider and a real broker, under a clock moved by hand.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
+import { isCronExpression, type StartTicker } from '../../src/daemon/schedule.ts';
+import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
+import type { AccountOptions } from '../../src/simulator/accounts.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { type HandClock, handClock } from './clock.ts';
+import { ME } from './homes.ts';
+import { type Probe, startProbe } from './probe.ts';
+import { untilAtRest } from './rest.ts';
+import { openStack, type Stack } from './stack.ts';
+import { waitFor } from './waitFor.ts';
+
+type Section = Readonly<Record<string, unknown>>;
+
+export interface HouseOptions {
+  /** Wall clock at the start. */
+  readonly at?: string;
+  /** Who lives at the provider, and in the configuration; default: ME. */
+  readonly accounts?: readonly AccountOptions[];
+}
+
+export interface House {
+  readonly clock: HandClock;
+  readonly simulator: Simulator;
+  readonly stateDir: string;
+  /** The lines of the log, parsed. */
+  readonly log: readonly Section[];
+  readonly stack: Stack;
+  /** Starts the daemon; `config` is laid over the usual one, section by section. */
+  start(config?: Readonly<Record<string, unknown>>): Promise<Daemon>;
+  /** Stops it, and tells how many milliseconds of the clock that took at most. */
+  stop(daemon: Daemon): Promise<number>;
+  /** A subscriber to everything. */
+  listen(): Promise<Probe>;
+  stopBroker(): Promise<void>;
+  /** On the same port, remembering nothing. */
+  startBroker(): Promise<void>;
+  /** Lets time pass, step by step; whatever a step sets going comes to rest before the next. */
+  pass(ms: number, stepMs?: number): Promise<void>;
+  /** Everything under way in this process has come to rest. */
+  rest(): Promise<void>;
+  /** The schedule fires. */
+  tick(): void;
+  /** Waits until so many polls of an account have ended, well or badly, since the house was opened. */
+  polled(times: number): Promise<void>;
+}
+
+export const HOUR_MS = 3_600_000;
+const STEP_MS = 4 * HOUR_MS;
+const OPENING_STEP_MS = 20;
+const LONGEST_OPENING_MS = 1_000;
+
+export async function openHouse({
+  at = '2025-03-10T12:00:00Z',
+  accounts = [ME],
+}: HouseOptions = {}): Promise<House> {
+  const stack = openStack();
+  const clock = handClock(at);
+  const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-story-'));
+  stack.defer(() => rm(stateDir, { recursive: true, force: true, maxRetries: 5 }));
+  const simulator = stack.use(await startSimulator({ clock, accounts }));
+  let broker: EmbeddedBroker = await startBroker();
+  let brokerIsUp = true;
+  stack.defer(() => broker.stop());
+
+  const lines: string[] = [];
+  const probes: Probe[] = [];
+  stack.defer(() =>
+    expectNoSecret(accounts, [...lines, ...probes.flatMap(({ heard }) => heard.map((h) => h.payload))]),
+  );
+  const tickers = new Set<() => void>();
+  const startTicker: StartTicker = (_expression, _timezone, onTick) => {
+    tickers.add(onTick);
+    return {
+      next: () => Math.floor(clock.now() / STEP_MS + 1) * STEP_MS,
+      step: () => STEP_MS,
+      stop: () => void tickers.delete(onTick),
+    };
+  };
+
+  async function start(over: Readonly<Record<string, unknown>> = {}): Promise<Daemon> {
+    const scrubber = createScrubber();
+    const text = JSON.stringify(laidOver(usualConfig(), over));
+    const { config } = await loadConfig({
+      path: 'story',
+      readFile: async (path) => (path === 'story' ? text : (await import('node:fs/promises')).readFile(path)),
+      env: {},
+      now: clock.now,
+      scrubber,
+      validateCron: isCronExpression,
+    });
+    const log = createLog({ level: 'debug', scrubber, write: (line) => void lines.push(line) });
+    const before = connections();
+    const daemon = await startDaemon({ config, clock, log, scrubber, random: () => 0.5, startTicker });
+    stack.defer(() => stop(daemon));
+    if (brokerIsUp && daemon.brokerUrl === broker.url) await goOnUntilConnected(before);
+    return daemon;
+  }
+
+  const rest = () => untilAtRest(() => simulator.counters.inFlight);
+
+  const connections = () => lines.filter((line) => line.includes('connected to the broker')).length;
+  /** Reading back what the broker remembers takes its time on the clock. */
+  async function goOnUntilConnected(before: number): Promise<void> {
+    for (let passed = 0; passed < LONGEST_OPENING_MS && connections() === before; passed += OPENING_STEP_MS) {
+      await rest();
+      if (connections() === before) clock.advance(OPENING_STEP_MS);
+    }
+    await rest();
+  }
+
+  function usualConfig(): Record<string, Section | readonly Section[] | string> {
+    const { issuer, api } = simulator.urls;
+    return {
+      provider: { issuer, api_url: api, client_id: 'self-care' },
+      accounts: accounts.map(({ username, password }, at) => ({
+        id: at === 0 ? 'home' : `home${at + 1}`,
+        username,
+        password,
+      })),
+      usage: { history_since: '2025-01-01', jitter_seconds: 0 },
+      mqtt: { url: broker.url },
+      http: { listen: '127.0.0.1:0' },
+      state_dir: stateDir,
+    };
+  }
+
+  const stopped = new WeakSet<Daemon>();
+  async function stop(daemon: Daemon): Promise<number> {
+    if (stopped.has(daemon)) return 0;
+    stopped.add(daemon);
+    const began = clock.now();
+    let isOver = false;
+    const over = daemon.stop().finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      await rest();
+      if (!isOver) clock.advance(50);
+    }
+    await over;
+    return clock.now() - began;
+  }
+
+  return {
+    clock,
+    simulator,
+    stateDir,
+    stack,
+    get log() {
+      return lines.map((line): Section => JSON.parse(line));
+    },
+    start,
+    stop,
+    async listen() {
+      const probe = stack.use(await startProbe(broker.url));
+      probes.push(probe);
+      return probe;
+    },
+    async stopBroker() {
+      brokerIsUp = false;
+      await broker.stop();
+    },
+    async startBroker() {
+      broker = await startBroker({ port: broker.port });
+      brokerIsUp = true;
+    },
+    async pass(ms, stepMs = 1_000) {
+      for (let left = ms; left > 0; left -= stepMs) {
+        clock.advance(Math.min(left, stepMs));
+        await rest();
+      }
+    },
+    rest,
+    tick() {
+      for (const onTick of tickers) onTick();
+      clock.advance(0);
+    },
+    async polled(times) {
+      const ended = () => lines.filter((line) => /"msg":"poll(ed| failed)/.test(line)).length;
+      await waitFor(`the end of poll ${times}`, () => ended() >= times, { diagnose: () => lines.slice(-5) });
+      await rest();
+    },
+  };
+}
+
+function laidOver(
+  usual: Record<string, unknown>,
+  over: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const isSection = (value: unknown): value is Section =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const merged = { ...usual };
+  for (const [key, value] of Object.entries(over)) {
+    const known = merged[key];
+    merged[key] = isSection(known) && isSection(value) ? { ...known, ...value } : value;
+  }
+  return merged;
+}
+
+/** Neither topics nor log may tell who somebody is, or how to pose as them. */
+function expectNoSecret(accounts: readonly AccountOptions[], texts: readonly string[]): void {
+  const secrets = accounts.flatMap(({ username, password, customerCode }) => [
+    username,
+    password,
+    customerCode ?? '',
+  ]);
+  for (const secret of secrets.filter((one) => one !== '')) {
+    expect(texts.filter((text) => text.includes(secret))).toEqual([]);
+  }
+  expect(texts.filter((text) => /eyJ[\w-]{8,}/.test(text))).toEqual([]);
+}

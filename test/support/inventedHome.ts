@@ -1,0 +1,101 @@
+// An invented household as the publication sees it: one meter, one account, a bridge that is well.
+import type { HealthRecord } from '../../src/domain/health.ts';
+import type { Ledger } from '../../src/domain/ledger.ts';
+import { addDays, type Day, zone } from '../../src/domain/period.ts';
+import { totals } from '../../src/domain/totals.ts';
+import type { Message } from '../../src/mqtt/message.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridge.ts';
+import { summaryMessage } from '../../src/publication/constituencies.ts';
+import {
+  accountDocument,
+  announce,
+  bridgeDocument,
+  type DiscoveryPlace,
+  meterDocument,
+} from '../../src/publication/discovery.ts';
+import { accountMessage, meterMessages } from '../../src/publication/states.ts';
+import { type Topics, topicsBelow } from '../../src/publication/topics.ts';
+import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
+import { ledgerOf, row } from '../domain/ledgers.ts';
+
+export const DUBLIN = zone('Europe/Dublin');
+export const NOW = Date.parse('2025-06-30T12:00:00Z');
+const TODAY = '2025-06-30';
+
+export const placeBelow = (baseTopic: string, prefix = 'homeassistant'): DiscoveryPlace => ({
+  prefix,
+  baseTopic,
+  topics: topicsBelow(baseTopic),
+  constituencies: true,
+});
+
+/** The view of a meter with this ledger, as the daemon would show it on the day. */
+export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUBLIN } = {}): MeterView {
+  const sums = totals(ledger, today);
+  const readingAt = sums.newestDay === null ? null : timezone.startOf(addDays(sums.newestDay, 1));
+  return {
+    meter: '70418235',
+    account: 'home',
+    identifiers: ['70418235', '70418236'],
+    ledger,
+    totals: sums,
+    zone: timezone,
+    currency: 'EUR',
+    readingAt,
+    late: readingAt === null ? null : false,
+    updatedAt: NOW,
+  };
+}
+
+export const FULL = meterView(ledgerOf(row('2025-01-01', 180, 5.25, 1.337)));
+export const EMPTY = meterView(ledgerOf([]));
+
+export const ACCOUNT: AccountView = {
+  account: 'home',
+  auth: {
+    state: 'ok',
+    nextAttemptAt: null,
+    accessExpiresAt: NOW + 300_000,
+    refreshExpiresAt: NOW + 1_800_000,
+  },
+  requestsToday: 3,
+  loginsToday: 1,
+};
+
+export const WELL: HealthRecord = {
+  auth: { home: ACCOUNT.auth },
+  reasons: [],
+  progress: [],
+  lastPollAt: NOW - 60_000,
+  lastSuccessAt: NOW - 60_000,
+  nextPollAt: NOW + 3_600_000,
+  failuresInARow: 0,
+  requestsToday: 3,
+  loginsToday: 1,
+};
+
+export const bridgeView = (meters: readonly MeterView[] = [FULL]): BridgeView => ({
+  startedAt: NOW - 3_600_000,
+  schedule: '23 */4 * * *',
+  zone: DUBLIN,
+  health: WELL,
+  meters,
+});
+
+export const discoveryOf = (place: DiscoveryPlace, meter: MeterView = FULL): Message[] =>
+  [bridgeDocument(place), accountDocument(place, 'home', 'EUR'), meterDocument(place, meter)].flatMap((doc) =>
+    announce(doc),
+  );
+
+/** Everything retained but discovery. */
+export const statesOf = (topics: Topics, base: string, meter: MeterView = FULL): Message[] => [
+  stateMessage(topics, 'online'),
+  infoMessage(topics, base, bridgeView([meter])),
+  healthMessage(topics, WELL, DUBLIN),
+  accountMessage(topics, ACCOUNT),
+  ...meterMessages(topics, meter),
+  summaryMessage(topics, DUBLIN, 'dail/34', null),
+];
+
+export const bodyOf = (message: Message | undefined): Record<string, unknown> =>
+  JSON.parse(message?.payload ?? 'null');

@@ -1,0 +1,36 @@
+// A house that asks for constituencies only: no account, no provider, a broker and the public list.
+import { openHouse } from './house.ts';
+import type { Probe } from './probe.ts';
+
+export const LIST = 'heat2mqtt/constituencies/dail/34';
+export const REQUEST = 'heat2mqtt/bridge/request/constituencies';
+export const RESPONSE = 'heat2mqtt/bridge/response/constituencies';
+export const SUMMARY = 'heat2mqtt/bridge/constituencies';
+export const FETCH = 'GET /v1/constituencies';
+
+export async function openListHouse() {
+  const house = await openHouse({ accounts: [] });
+  const probe = await house.listen();
+  const config = {
+    provider: undefined,
+    constituencies: { base_url: house.simulator.urls.constituencies, chamber: 'dail', house_no: 34 },
+  };
+  const start = () => house.start(config);
+  const daemon = await start();
+  await probe.until(SUMMARY, () => true);
+  const { counters, switches } = house.simulator;
+  return { house, daemon, start, probe, switches, fetches: () => counters.requests[FETCH] ?? 0, counters };
+}
+
+let transactions = 0;
+
+/** Asks, and waits for the answer to this very request. */
+export async function asking(
+  probe: Probe,
+  parameters: Readonly<Record<string, unknown>> = {},
+): Promise<Record<string, unknown>> {
+  transactions += 1;
+  const transaction = `tx-${transactions}`;
+  await probe.publish(REQUEST, JSON.stringify({ ...parameters, transaction }));
+  return probe.until(RESPONSE, (answer) => answer.transaction === transaction);
+}

@@ -1,0 +1,33 @@
+// Waiting for something to become true, with words for what was seen when it does not.
+
+export interface Waiting {
+  readonly timeoutMs?: number;
+  /** What there is instead, for the message of the failure. */
+  readonly diagnose?: () => unknown;
+}
+
+const POLL_MS = 5;
+const USUAL_TIMEOUT_MS = 10_000;
+
+/** Resolves to the first value of the probe that is neither false nor null nor undefined. */
+export async function waitFor<T>(
+  description: string,
+  probe: () => T | Promise<T>,
+  { timeoutMs = USUAL_TIMEOUT_MS, diagnose }: Waiting = {},
+): Promise<Exclude<T, false | null | undefined>> {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const seen = await probe();
+    if (seen !== false && seen !== null && seen !== undefined) {
+      return seen as Exclude<T, false | null | undefined>;
+    }
+    if (performance.now() > end) {
+      const instead = diagnose ? `; there is: ${JSON.stringify(diagnose(), null, 1)}` : '';
+      throw new Error(`waited ${timeoutMs} ms in vain for ${description}${instead}`);
+    }
+    await turn(POLL_MS);
+  }
+}
+
+/** Lets sockets and promises have their turn. */
+export const turn = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,65 @@
+// A wire between a client and a broker that a test can cut, and a door that is slammed in everyone's face.
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+export interface Wire {
+  readonly url: string;
+  /** Connections that came so far. */
+  readonly attempts: number;
+  /** All connections break now. */
+  cut(): void;
+  /** While muted, nothing that the broker says arrives. */
+  mute(muted: boolean): void;
+  stop(): Promise<void>;
+}
+
+/** To the broker at `port`; without one every connection is closed as soon as it comes. */
+export async function openWire(port?: number, onData?: (socket: Socket) => void): Promise<Wire> {
+  const sockets = new Set<Socket>();
+  let attempts = 0;
+  let muted = false;
+  const server: Server = createServer((client) => {
+    attempts += 1;
+    keep(client);
+    if (onData) {
+      client.on('data', () => onData(client));
+      return;
+    }
+    if (port === undefined) {
+      client.destroy();
+      return;
+    }
+    const broker = connect(port, '127.0.0.1');
+    keep(broker);
+    client.pipe(broker);
+    broker.on('data', (bytes) => {
+      if (!muted) client.write(bytes);
+    });
+    client.on('close', () => broker.destroy());
+    broker.on('close', () => client.destroy());
+  });
+  function keep(socket: Socket): void {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+  }
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const address = server.address();
+  return {
+    url: `mqtt://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    get attempts() {
+      return attempts;
+    },
+    cut,
+    mute(isMuted) {
+      muted = isMuted;
+    },
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cut();
+      }),
+  };
+}

@@ -77,7 +77,7 @@ export function refreshIsWorthTrying(held: HeldTokens, clock: Clock): boolean {
   return refreshExpiresAt === null || smallestAgeMs(held, clock) < refreshExpiresAt - obtainedAt;
 }
 
-/** Milliseconds until the given share (0 to 1) of the access token's life is over; 0 when it already is. */
+/** Whole milliseconds until the given share (0 to 1) of the access token's life is over; 0 when it already is. */
 export function msUntilShare(held: HeldTokens, share: number, clock: Clock): number {
-  return Math.max(0, accessLifeMs(held.set) * share - largestAgeMs(held, clock));
+  return Math.max(0, Math.ceil(accessLifeMs(held.set) * share - largestAgeMs(held, clock)));
 }

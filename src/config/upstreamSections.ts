@@ -93,7 +93,8 @@ export const constituenciesSection = z
       allowed: 'an https:// or http:// address without user name or password in it',
     }),
     chamber: key(z.enum(['dail', 'seanad', '']).default('dail'), {
-      description: 'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
+      description:
+        'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
       example: 'dail',
     }),
     house_no: key(wholeNumber(1, 9999).optional(), {

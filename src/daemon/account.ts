@@ -1,5 +1,6 @@
 // One account while the daemon runs: its properties, found once and kept, and one poll over all of them.
 import type { Change } from '../domain/ledger.ts';
+import type { DaySpan } from '../domain/period.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
@@ -29,7 +30,8 @@ export interface AccountRuntime {
   readonly journal: Journal;
   /** `null` until the properties are known. */
   readonly meters: readonly Meter[] | null;
-  poll(signal: AbortSignal): Promise<AccountOutcome>;
+  /** `span`: those days again, instead of what is due. */
+  poll(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome>;
 }
 
 export interface AccountParts {
@@ -105,12 +107,13 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
   async function pollMeters(
     all: readonly Meter[],
     signal: AbortSignal,
+    span?: DaySpan,
   ): Promise<{ events: MeterEvent[]; faults: unknown[] }> {
     const events: MeterEvent[] = [];
     const faults: unknown[] = [];
     for (const meter of all) {
       try {
-        const changes = await meter.poll(upstream.client, signal);
+        const changes = await meter.poll(upstream.client, signal, span);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -129,13 +132,13 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     return true;
   }
 
-  async function attempt(signal: AbortSignal): Promise<AccountOutcome> {
+  async function attempt(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
     if (clock.now() < CLOCK_IS_SET_AFTER) throw new ClockNotSet();
     const cached = meters;
-    let { events, faults } = await pollMeters(cached ?? (await discover(signal)), signal);
+    let { events, faults } = await pollMeters(cached ?? (await discover(signal)), signal, span);
     if (cached !== null && mayRediscover(faults)) {
       log.info('the provider refuses a known property: discovering again');
-      const again = await pollMeters(await discover(signal), signal);
+      const again = await pollMeters(await discover(signal), signal, span);
       events = [...events, ...again.events];
       faults = again.faults;
       // It helped: the next refusal is a new one.
@@ -151,8 +154,12 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     get meters() {
       return meters;
     },
-    async poll(signal) {
-      const outcome = await attempt(signal).catch((fault) => ({ account: parts.id, events: [], fault }));
+    async poll(signal, span) {
+      const outcome = await attempt(signal, span).catch((fault) => ({
+        account: parts.id,
+        events: [],
+        fault,
+      }));
       journal.notePoll(outcome.fault === null);
       await journal.save();
       return outcome;

@@ -48,7 +48,8 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
 
   function documents(): DiscoveryDocument[] {
     if (prefix === false) return [];
-    const place = { prefix, baseTopic, topics, constituencies: constituencies !== null };
+    const has = { accounts: config.accounts.length > 0, constituencies: constituencies !== null };
+    const place = { prefix, baseTopic, topics, ...has };
     return [
       bridgeDocument(place),
       ...truth.accounts().map(({ account }) => accountDocument(place, account, CURRENCY)),

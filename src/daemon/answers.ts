@@ -1,11 +1,13 @@
 // What the daemon does when asked over MQTT.
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure, safeWords } from '../foundation/failure.ts';
 import { type Answer, type Handler, RequestMalformed } from '../mqtt/requests.ts';
 import type { AccountRuntime } from './account.ts';
+import { backfillHandler } from './backfill.ts';
 import type { Constituencies } from './constituencies.ts';
+import { type CoolDown, openCoolDown } from './coolDown.ts';
 import type { Poller } from './poll.ts';
+import { answerOf } from './pollAnswer.ts';
 import type { Truth } from './truth.ts';
 
 export interface AnswersParts {
@@ -20,50 +22,31 @@ export interface AnswersParts {
   readonly publishNews: () => void;
 }
 
-const COOL_DOWN_MS = 5 * 60_000;
-
 export function openAnswers(parts: AnswersParts): Readonly<Record<string, Handler>> {
+  const { accounts, poller, zone, clock } = parts;
+  const onDemand = { health: healthHandler(parts), constituencies: constituenciesHandler(parts) };
+  if (accounts.length === 0) return { refresh: nothingToPoll, backfill: nothingToPoll, ...onDemand };
+  const coolDown = openCoolDown(poller, zone, clock);
   return {
-    refresh: refreshHandler(parts),
-    health: healthHandler(parts),
-    constituencies: constituenciesHandler(parts),
+    refresh: refreshHandler(parts, coolDown),
+    backfill: backfillHandler({ poller, coolDown, zone, clock }),
+    ...onDemand,
   };
 }
 
-function refreshHandler({ accounts, poller, zone, clock }: AnswersParts): Handler {
-  let lastAt: number | null = null;
+const nothingToPoll: Handler = async () => {
+  throw new RequestMalformed('No account is configured: there is nothing to poll.');
+};
 
-  return async (parameters): Promise<Answer> => {
+const refreshHandler =
+  ({ accounts, poller }: AnswersParts, coolDown: CoolDown): Handler =>
+  async (parameters): Promise<Answer> => {
     takeNoParameters(parameters);
-    if (accounts.length === 0)
-      throw new RequestMalformed('No account is configured: there is nothing to poll.');
-    const skipped = (why: string, nextAt: number): Answer => ({
-      status: 'skipped',
-      data: { reason: why, next_at: zone.iso(nextAt) },
-    });
-    const now = clock.monotonic();
-    if (lastAt !== null && now - lastAt < COOL_DOWN_MS) {
-      return skipped('cool_down', clock.now() + COOL_DOWN_MS - (now - lastAt));
-    }
-    const patientUntil = poller.patientUntil();
-    if (patientUntil !== null) return skipped('retry_after', patientUntil);
-    lastAt = now;
+    const held = coolDown.hold();
+    if (held !== null) return held;
     for (const { upstream } of accounts) await upstream.budget.ask();
-    const outcome = await poller.poll('all');
-    const faults = outcome.accounts.filter(({ fault }) => fault !== null);
-    if (faults[0] && faults.length === outcome.accounts.length) throw asFailure(faults[0].fault);
-    return {
-      status: 'ok',
-      data: {
-        accounts: outcome.accounts.map(({ account, events, fault }) => ({
-          account,
-          changes: events.length,
-          ...(fault === null ? {} : { error: safeWords(fault) }),
-        })),
-      },
-    };
+    return answerOf(await poller.poll('all'));
   };
-}
 
 const healthHandler =
   ({ truth, publishNews }: AnswersParts): Handler =>
@@ -87,6 +70,3 @@ function takeNoParameters(parameters: Readonly<Record<string, unknown>>): void {
   const shown = unknown.slice(0, 40);
   throw new RequestMalformed(`Unknown parameter "${shown}"; allowed: transaction.`);
 }
-
-const asFailure = (fault: unknown): unknown =>
-  fault instanceof Failure || fault instanceof Error ? fault : new Error('poll failed');

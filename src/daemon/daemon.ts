@@ -125,6 +125,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   });
   const answer = openRequests({
     baseTopic: mqtt.base_topic,
+    guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
     handlers: openAnswers({ accounts, poller, truth, constituencies, zone, clock, publishNews }),
     publish: (messages) => link.publish(messages),
     log,
@@ -168,8 +169,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       keepAlives.set(id, startKeepAlive(upstream.session, clock, log.child({ account: id }), random));
     }
   }
-  if (isFresh(accounts, schedule.step(), clock.now())) log.info('the last poll is fresh: none at start');
-  else void poller.poll('all');
+  if (!isFresh(accounts, schedule.step(), clock.now())) void poller.poll('all');
+  else if (accounts.length > 0) log.info('the last poll is fresh: none at start');
 
   async function rest(): Promise<void> {
     await Promise.all([constituencies, ...keepAlives.values()].map((alive) => alive?.stop()));

@@ -1,7 +1,7 @@
 // One property while the daemon runs: its ledger in memory and on disk, and how a poll takes new readings in.
 import type { Config } from '../config/schema.ts';
 import { type Change, type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
-import { addDays, type Day, daysBetween, type Zone } from '../domain/period.ts';
+import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { totals } from '../domain/totals.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -29,7 +29,7 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'storeFau
   readonly name: string;
   readonly property: Property;
   /** Reads what the provider has; resolves to the changes worth an event. Rejects with the provider's failures. */
-  poll(client: ProviderClient, signal: AbortSignal): Promise<readonly Change[]>;
+  poll(client: ProviderClient, signal: AbortSignal, span?: DaySpan): Promise<readonly Change[]>;
   /** `null` until the history is complete. */
   view(): MeterView | null;
 }
@@ -44,11 +44,15 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
   const keeper = await openLedgerKeeper({ file, usage, zone, state, clock, log });
   let updatedAt = newestReceipt(keeper.ledger);
 
-  async function poll(client: ProviderClient, signal: AbortSignal): Promise<readonly Change[]> {
+  async function poll(
+    client: ProviderClient,
+    signal: AbortSignal,
+    again?: DaySpan,
+  ): Promise<readonly Change[]> {
     const { origin } = keeper.ledger;
     const today = zone.dayAt(clock.now());
     const events: Change[] = [];
-    for (const span of questions(keeper.ledger, today, usage.reread_days)) {
+    for (const span of questions(keeper.ledger, today, usage.reread_days, again)) {
       const buckets = await client.usage({
         propertyCustomerId: property.propertyCustomerId,
         span,
@@ -58,7 +62,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         signal,
       });
       // What the broker remembers has opened the ledger anew meanwhile.
-      if (keeper.ledger.origin !== origin) return poll(client, signal);
+      if (keeper.ledger.origin !== origin) return poll(client, signal, again);
       const firstTime = !keeper.ledger.complete;
       const { ledger, changes, heldBack } = merge(keeper.ledger, buckets, clock.now(), span);
       await keeper.keep(markRead(ledger, span, today));

@@ -1,4 +1,5 @@
 // One poll: every account is asked once, a few at a time. Scheduled and requested polls are this function.
+import type { DaySpan } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
@@ -26,6 +27,8 @@ export interface Trouble {
 export interface Poller {
   /** Whoever comes while a poll is under way gets the outcome of that one. Never rejects. */
   poll(whom: Whom): Promise<PollOutcome>;
+  /** Reads a span of days again, after the poll that may be under way. Never rejects. */
+  backfill(span: DaySpan): Promise<PollOutcome>;
   readonly troubles: readonly Trouble[];
   /** Whether some account's retry is due. */
   retryIsDue(): boolean;
@@ -90,7 +93,7 @@ export function openPoller(parts: PollerParts): Poller {
     return next === null ? null : Math.max(0, next - clock.now());
   }
 
-  async function pollNow(whom: Whom): Promise<PollOutcome> {
+  async function pollNow(whom: Whom, span?: DaySpan): Promise<PollOutcome> {
     const before = [...troubles.values()];
     const wanted = accounts.filter(({ id }) => whom === 'all' || isDue(id));
     const patient = wanted.filter(({ id }) => isPatient(id)).map(({ id }) => id);
@@ -98,7 +101,7 @@ export function openPoller(parts: PollerParts): Poller {
     const outcomes: AccountOutcome[] = [];
     const worker = async () => {
       for (let next = queue.shift(); next && !stopping.signal.aborted; next = queue.shift()) {
-        const outcome = await next.poll(stopping.signal);
+        const outcome = await next.poll(stopping.signal, span);
         if (stopping.signal.aborted) return;
         note(outcome);
         outcomes.push(outcome);
@@ -110,12 +113,18 @@ export function openPoller(parts: PollerParts): Poller {
     return outcome;
   }
 
+  function fly(whom: Whom, span?: DaySpan): Promise<PollOutcome> {
+    flight = pollNow(whom, span).finally(() => {
+      flight = null;
+    });
+    return flight;
+  }
+
   return {
-    poll(whom) {
-      flight ??= pollNow(whom).finally(() => {
-        flight = null;
-      });
-      return flight;
+    poll: (whom) => flight ?? fly(whom),
+    async backfill(span) {
+      while (flight !== null) await flight;
+      return fly('all', span);
     },
     get troubles() {
       return [...troubles.values()];

@@ -63,9 +63,16 @@ export function openLedger(origin: Day): Ledger {
   };
 }
 
-/** The questions of the next poll, oldest first: what is left of the history, afterwards one trailing window. */
-export function questions(ledger: Ledger, today: Day, rereadDays: number): DaySpan[] {
+/**
+ * The questions of the next poll, oldest first: what is left of the history, afterwards one trailing window, or the
+ * days that somebody wants to have read `again`.
+ */
+export function questions(ledger: Ledger, today: Day, rereadDays: number, again?: DaySpan): DaySpan[] {
   const to = addDays(today, 1);
+  if (again && ledger.complete) {
+    const from = again.from > ledger.origin ? again.from : ledger.origin;
+    return chunks({ from, to: again.to < to ? again.to : to }, LONGEST_QUESTION_DAYS);
+  }
   if (!ledger.complete && ledger.readTo === ledger.origin)
     return chunks({ from: ledger.origin, to }, LONGEST_QUESTION_DAYS);
   const window = sweepIsDue(ledger, today) ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;

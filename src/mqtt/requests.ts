@@ -26,6 +26,8 @@ export class RequestMalformed extends Failure {
 
 export interface RequestParts {
   readonly baseTopic: string;
+  /** Where answers may not go although a request names it: whoever asks must not speak in our name there. */
+  readonly guarded: readonly string[];
   readonly handlers: Readonly<Record<string, Handler>>;
   readonly publish: (messages: readonly Message[]) => void;
   readonly log: Log;
@@ -35,7 +37,7 @@ const LARGEST_REQUEST_BYTES = 8_192;
 const transaction = z.union([z.string().max(256), z.number()]);
 
 /** Answers every request but retained ones; resolves when the answer is on its way. */
-export function openRequests({ baseTopic, handlers, publish, log }: RequestParts) {
+export function openRequests({ baseTopic, guarded, handlers, publish, log }: RequestParts) {
   const prefix = `${baseTopic}/bridge/request/`;
 
   return async (incoming: Incoming): Promise<void> => {
@@ -64,7 +66,7 @@ export function openRequests({ baseTopic, handlers, publish, log }: RequestParts
     if (known.success) reply.transaction = known.data;
     const payload = JSON.stringify({ schema: 1, ...reply });
     const answers: Message[] = [{ topic: `${baseTopic}/bridge/response/${what}`, payload, retain: false }];
-    if (incoming.responseTopic !== undefined && isAllowedResponseTopic(incoming.responseTopic, baseTopic)) {
+    if (incoming.responseTopic !== undefined && isAllowed(incoming.responseTopic, baseTopic, guarded)) {
       answers.push({
         topic: incoming.responseTopic,
         payload,
@@ -92,8 +94,8 @@ function parse(payload: Buffer): Record<string, unknown> {
   }
 }
 
-/** Whoever asks may not use our answer to overwrite or imitate our own topics. */
-function isAllowedResponseTopic(topic: string, baseTopic: string): boolean {
-  const isName = topic !== '' && !/[+#\0]/.test(topic) && !topic.startsWith('$');
-  return isName && (!topic.startsWith(`${baseTopic}/`) || topic.startsWith(`${baseTopic}/bridge/response/`));
+function isAllowed(topic: string, baseTopic: string, guarded: readonly string[]): boolean {
+  if (topic === '' || /[+#\0]/.test(topic) || topic.startsWith('$')) return false;
+  if (topic.startsWith(`${baseTopic}/bridge/response/`)) return true;
+  return ![baseTopic, ...guarded].some((prefix) => topic === prefix || topic.startsWith(`${prefix}/`));
 }

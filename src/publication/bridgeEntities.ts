@@ -9,6 +9,8 @@ export interface BridgeRow {
   readonly reads?: 'constituenciesSummary';
   /** For a button: the request that it makes. */
   readonly asks?: 'refresh' | 'constituencies';
+  /** About polling: of no use without an account. */
+  readonly polls?: true;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -32,12 +34,14 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
     key: 'last_success_at',
     name: 'Last successful poll',
     help: 'When the provider was last read without a fault.',
+    polls: true,
     body: { ...diagnostic, platform: 'sensor', device_class: 'timestamp' },
   },
   {
     key: 'next_poll_at',
     name: 'Next poll',
     help: 'When the provider is asked next.',
+    polls: true,
     body: { ...diagnostic, platform: 'sensor', device_class: 'timestamp' },
   },
   {
@@ -52,6 +56,7 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
     help: 'Asks the provider at once, at most every five minutes.',
     asks: 'refresh',
     // Valid JSON, so that the button says the same as a Node-RED flow would.
+    polls: true,
     body: { platform: 'button', payload_press: '{}', icon: 'mdi:refresh' },
   },
 ];

@@ -13,7 +13,8 @@ export interface DiscoveryPlace {
   readonly prefix: string;
   readonly baseTopic: string;
   readonly topics: Topics;
-  /** Whether the configuration has constituencies. */
+  /** Whether the configuration has accounts (default: yes), and constituencies (default: no). */
+  readonly accounts?: boolean;
   readonly constituencies?: boolean;
 }
 
@@ -66,7 +67,8 @@ export function bridgeDocument(place: DiscoveryPlace): DiscoveryDocument {
     sw_version: about.version,
   };
   const { health, request } = place.topics;
-  const rows = [...BRIDGE_ROWS, ...(place.constituencies ? CONSTITUENCY_ROWS : [])];
+  const own = BRIDGE_ROWS.filter(({ polls }) => place.accounts !== false || !polls);
+  const rows = [...own, ...(place.constituencies ? CONSTITUENCY_ROWS : [])];
   const components = rows.map(({ key, name, reads, asks, body }) => [
     key,
     {

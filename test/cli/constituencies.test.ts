@@ -1,0 +1,119 @@
+// heat2mqtt constituencies, typed where there is neither configuration nor account nor broker.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { handClock } from '../support/clock.ts';
+
+let simulator: Simulator;
+
+beforeEach(async () => {
+  simulator = await startSimulator({ clock: handClock('2026-03-10T12:00:00Z') });
+});
+afterEach(() => simulator.stop());
+
+async function type(...words: readonly string[]) {
+  let out = '';
+  let err = '';
+  const exitCode = await runCommandLine(['constituencies', ...words], {
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+    env: { HEAT2MQTT_CONSTITUENCIES_BASE_URL: simulator.urls.constituencies },
+    isTerminal: false,
+    columns: 100,
+    interrupted: new AbortController().signal,
+  });
+  return { out, err, exitCode };
+}
+
+const HOUSE = ['--chamber', 'dail', '--house-no', '34'] as const;
+
+test('JSON: the records as on MQTT', async () => {
+  const { out, err, exitCode } = await type(...HOUSE, '--format', 'json');
+  const rows = JSON.parse(out);
+  expect([rows.length, err, exitCode]).toEqual([43, '', 0]);
+  expect(rows[0]).toEqual({
+    uri: expect.stringMatching(/^https:\/\/data\.oireachtas\.ie\/ie\/oireachtas\/house\/dail\/34\//),
+    name: expect.any(String),
+    code: expect.any(String),
+    type: 'constituency',
+    house: { chamber: 'dail', house_no: 34, name: '34th Dáil', uri: expect.stringMatching(/dail\/34$/) },
+  });
+});
+
+test('CSV and table', async () => {
+  const csv = (await type(...HOUSE, '--format', 'csv')).out.trimEnd().split('\r\n');
+  expect(csv).toHaveLength(44);
+  expect(csv[0]).toBe('uri,name,code,type,chamber,house_no,house_name,house_uri');
+  expect(new Set(csv.map((line) => line.split(',').length))).toEqual(new Set([8]));
+  const table = (await type(...HOUSE, '--format', 'table')).out.trimEnd().split('\n');
+  expect(table[0]).toMatch(/^Name +Type +House +Code$/);
+  expect(table.at(-1)).toBe('43 in all');
+  expect(table.join()).toMatch(/[áéíóúÁÉÍÓÚ]/);
+});
+
+test('several houses, a page of them, and the configured question without any option', async () => {
+  const ids = [
+    '--chamber-id',
+    '/ie/oireachtas/house/dail/33',
+    '--chamber-id',
+    '/ie/oireachtas/house/seanad/27',
+  ];
+  const { out } = await type(...ids, '--skip', '1', '--limit', '20');
+  expect(JSON.parse(out)).toHaveLength(20);
+  expect(simulator.requests.at(-1)?.query).toEqual({ chamber_id: ids[3], skip: '1', limit: '20' });
+  expect(JSON.parse((await type()).out).length).toBeGreaterThan(900);
+});
+
+test.each([
+  [['--chamber', 'commons'], '--chamber: found "commons"'],
+  [['--house-no', '0'], '--house-no: found 0'],
+  [['--house-no', '3.5'], '--house-no: found "3.5"'],
+  [['--chamber-id', 'dail/3'], '--chamber-id: found ["dail/3"]'],
+  [['--limit', 'many'], '--limit: found "many"'],
+])('refused before anything is asked: %s', async (words, message) => {
+  await expect(type(...words)).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining(message),
+  });
+  expect(simulator.requests).toHaveLength(0);
+});
+
+test('a service in trouble is told with advice and its exit code', async () => {
+  simulator.switches.fault('/v1/', { kind: 'reset' });
+  await expect(type()).rejects.toMatchObject({
+    exitCode: 5,
+    code: 'provider_unreachable',
+    hint: expect.stringContaining('constituencies.base_url'),
+  });
+});
+
+test('a shape that nobody knows: JSON as it came; no table can be made of it', async () => {
+  simulator.switches.constituencies.shape = 'third';
+  const { out, err, exitCode } = await type('--format', 'json');
+  expect([Object.keys(JSON.parse(out)), exitCode]).toEqual([['constituencies'], 0]);
+  expect(err).toContain('shape');
+  expect((await type('--format', 'table')).exitCode).toBe(5);
+});
+
+test('a list with gaps is printed with a warning', async () => {
+  simulator.switches.constituencies.repeatsFirstPage = true;
+  simulator.switches.fault('/v1/', {
+    kind: 'change',
+    change: (body) => ({ ...Object(body), results: Object(body).results.slice(0, 5) }),
+  });
+  const { out, err } = await type(...HOUSE);
+  expect(JSON.parse(out)).toHaveLength(5);
+  expect(err).toContain('5 of 43');
+});
+
+test('a name cannot command the terminal', async () => {
+  simulator.switches.fault('/v1/', {
+    kind: 'change',
+    change: (body) => JSON.parse(JSON.stringify(body).replaceAll('"showAs":"', '"showAs":"\\u001b[2J')),
+  });
+  expect((await type(...HOUSE, '--format', 'table')).out).not.toContain('\u001b');
+});

@@ -1,0 +1,71 @@
+// A backfill request: what it accepts, and that it reads the span again and nothing else.
+import { expect, test } from 'vitest';
+import type { AccountRuntime } from '../../src/daemon/account.ts';
+import { backfillHandler } from '../../src/daemon/backfill.ts';
+import { openCoolDown } from '../../src/daemon/coolDown.ts';
+import { openPoller } from '../../src/daemon/poll.ts';
+import { zone as zoneOf } from '../../src/domain/period.ts';
+import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import { handClock } from '../support/clock.ts';
+
+function open() {
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const zone = zoneOf('Europe/Dublin');
+  const log = createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
+  const spans: unknown[] = [];
+  const account = {
+    id: 'home',
+    async poll(_signal: AbortSignal, span: unknown) {
+      spans.push(span);
+      return { account: 'home', events: [], fault: null };
+    },
+  } as unknown as AccountRuntime;
+  const parts = { accounts: [account], concurrency: 1, clock, log, random: () => 0.5 };
+  const poller = openPoller({ ...parts, onOutcome: () => undefined });
+  const coolDown = openCoolDown(poller, zone, clock);
+  return { handle: backfillHandler({ poller, coolDown, zone, clock }), poller, clock, spans };
+}
+
+test.each([
+  [{}, 'from: found nothing'],
+  [{ from: 5 }, 'from: found 5'],
+  [{ from: 'yesterday' }, 'from: found "yesterday"'],
+  [{ from: '2026-02-30' }, 'from: found "2026-02-30"'],
+  [{ from: '2026-03-11' }, 'not after 2026-03-10'],
+  [{ from: '2026-03-05', to: '2026-03-04' }, 'not after 2026-03-04'],
+  [{ from: '2026-03-05', since: 1 }, 'Unknown parameter "since"; allowed: from, to, transaction.'],
+])('%j is refused, and nobody is asked', async (parameters, words) => {
+  const { handle, spans } = open();
+  await expect(handle(parameters)).rejects.toThrow(words);
+  expect(spans).toEqual([]);
+});
+
+test('the span is read again, its last day included; today by default', async () => {
+  const { handle, spans, clock } = open();
+  const answer = await handle({ from: '2026-03-01', to: '2026-03-04' });
+  expect(answer).toMatchObject({ status: 'ok', data: { from: '2026-03-01', to: '2026-03-04' } });
+  clock.advance(5 * 60_000);
+  await handle({ from: '2026-03-09' });
+  expect(spans).toEqual([
+    { from: '2026-03-01', to: '2026-03-05' },
+    { from: '2026-03-09', to: '2026-03-11' },
+  ]);
+});
+
+test('a second one within five minutes is skipped, and told when it may come', async () => {
+  const { handle, spans } = open();
+  await handle({ from: '2026-03-01' });
+  expect(await handle({ from: '2026-03-01' })).toEqual({
+    status: 'skipped',
+    data: { reason: 'cool_down', next_at: '2026-03-10T12:05:00+00:00' },
+  });
+  expect(spans).toHaveLength(1);
+});
+
+test('it waits for the poll that is under way instead of getting its outcome', async () => {
+  const { handle, spans, poller } = open();
+  const scheduled = poller.poll('all');
+  await handle({ from: '2026-03-01' });
+  await scheduled;
+  expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }]);
+});

@@ -10,7 +10,7 @@ import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { connectOnce } from '../mqtt/connection.ts';
 import { makePrivateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
 import { borrowUpstream } from './borrow.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import type { Io } from './io.ts';
 import { loadSettings, type Settings } from './settings.ts';
 

@@ -1,17 +1,9 @@
 // The table of commands; help and parsing derive from it, and each command is loaded only when it is typed.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { type Command, WrongUsage } from './command.ts';
 import type { Io } from './io.ts';
-
-/** Values of the options that were given, and the words behind the command. */
-export interface Arguments {
-  readonly options: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
-  readonly words: readonly string[];
-}
-
-/** Resolves to the exit code. */
-export type Command = (given: Arguments, io: Io) => Promise<number>;
 
 interface Option {
   readonly type: 'string' | 'boolean';
@@ -27,16 +19,6 @@ interface CommandRow {
   readonly summary: string;
   readonly options: Readonly<Record<string, Option>>;
   readonly load: () => Promise<Command>;
-}
-
-/** The command line cannot be understood. */
-export class WrongUsage extends Failure {
-  readonly code = 'wrong_usage';
-  readonly exitCode = EXIT.usage;
-
-  constructor(message: string) {
-    super(message, { retry: 'never', hint: `\`${about.name} --help\` lists commands and options.` });
-  }
 }
 
 const CONFIG: Record<string, Option> = {

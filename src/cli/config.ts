@@ -1,6 +1,6 @@
 // heat2mqtt config example|schema|show.
 import { EXIT } from '../foundation/failure.ts';
-import { type Command, WrongUsage } from './commands.ts';
+import { type Command, WrongUsage } from './command.ts';
 
 export const config: Command = async (given, io) => {
   const [word, ...rest] = given.words;

@@ -3,7 +3,7 @@ import { openPublicList } from '../daemon/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Arguments, Command } from './commands.ts';
+import type { Arguments, Command } from './command.ts';
 import type { Io } from './io.ts';
 import { type Format, formatFrom, printCsv, printTable } from './printing.ts';
 import { loadSettings } from './settings.ts';

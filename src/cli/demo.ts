@@ -11,7 +11,7 @@ import { createScrubber } from '../foundation/log.ts';
 import { connectOnce } from '../mqtt/connection.ts';
 import { demoAccounts } from '../simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../simulator/provider.ts';
-import { type Command, WrongUsage } from './commands.ts';
+import { type Command, WrongUsage } from './command.ts';
 import type { Io } from './io.ts';
 import { openLog } from './settings.ts';
 

@@ -1,7 +1,7 @@
 // heat2mqtt healthcheck: asks the running daemon over HTTP.
 import { splitHostAndPort } from '../config/fields.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { loadSettings } from './settings.ts';
 
 const PATIENCE_MS = 4_000;

@@ -1,5 +1,5 @@
 // Rows on a terminal or for other programs: table, JSON or CSV.
-import { WrongUsage } from './commands.ts';
+import { WrongUsage } from './command.ts';
 import type { Io } from './io.ts';
 
 export type Format = 'table' | 'json' | 'csv';

@@ -5,7 +5,7 @@ import { about } from '../foundation/about.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { loadSettings, openLog } from './settings.ts';
 
 export const run: Command = async (given, io) => {

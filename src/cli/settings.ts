@@ -4,7 +4,7 @@ import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/schedule.ts';
 import { createLog, createScrubber, type Log, type Scrubber } from '../foundation/log.ts';
-import type { Arguments } from './commands.ts';
+import type { Arguments } from './command.ts';
 import type { Io } from './io.ts';
 
 export interface Settings extends Loaded {

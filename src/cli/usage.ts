@@ -6,7 +6,7 @@ import { type Bucket, seriesName } from '../domain/reading.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Interval } from '../provider/usageReport.ts';
 import { borrowUpstream } from './borrow.ts';
-import { type Command, WrongUsage } from './commands.ts';
+import { type Command, WrongUsage } from './command.ts';
 import type { Io } from './io.ts';
 import { type Format, formatFrom, printCsv, printTable } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';

@@ -15,6 +15,7 @@ import { accountMessage, meterMessages } from '../publication/states.ts';
 import { type Topics, unsay } from '../publication/topics.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import type { Constituencies } from './constituencies.ts';
+import { CURRENCY } from './meter.ts';
 import { openStanding } from './standing.ts';
 import type { Truth } from './truth.ts';
 
@@ -35,8 +36,6 @@ export interface AnnouncerParts {
   readonly state: StateDirectory;
   readonly log: Log;
 }
-
-const CURRENCY = 'EUR';
 
 export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   const { config, topics, truth, constituencies } = parts;

@@ -1,4 +1,5 @@
 // What is worth an event: new and corrected days, data grown late, polls that fail or recover, a login that is needed.
+import { needsAPerson } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { safeWords } from '../foundation/failure.ts';
@@ -23,8 +24,6 @@ export interface Events {
   ofLateness(): Message[];
 }
 
-const STUCK = new Set(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled']);
-
 export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts): Events {
   const lateBefore = new Map<string, boolean>();
 
@@ -44,7 +43,7 @@ export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts
         }
         const { code, message } = safeWords(fault);
         const session = accounts.find(({ id }) => id === account)?.upstream.session.status();
-        const type = session && STUCK.has(session.state) ? 'auth_needed' : 'poll_failed';
+        const type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
         return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
       });
     },

@@ -1,4 +1,5 @@
 // The daemon's pulse: retries that are due, secrets that have changed, and states that change with the time of day.
+import { needsAPerson } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import type { AccountRuntime } from './account.ts';
@@ -21,8 +22,6 @@ export interface Heartbeat {
 const BEAT_MS = 5_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
 const NEWS_EVERY_MS = 5 * 60_000;
-const STUCK = new Set(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled']);
-
 export function startHeartbeat({ accounts, poller, clock, log, publishNews }: HeartbeatParts): Heartbeat {
   const stopping = new AbortController();
   let lastBeatAt = clock.now();
@@ -32,7 +31,7 @@ export function startHeartbeat({ accounts, poller, clock, log, publishNews }: He
   async function someSecretChanged(): Promise<boolean> {
     for (const { upstream } of accounts) {
       const { state, nextAttemptAt } = upstream.session.status();
-      if (!STUCK.has(state) || (nextAttemptAt !== null && nextAttemptAt <= clock.now())) continue;
+      if (!needsAPerson(state) || (nextAttemptAt !== null && nextAttemptAt <= clock.now())) continue;
       if ((await upstream.login.heldBy()) === null) return true;
     }
     return false;

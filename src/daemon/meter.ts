@@ -35,7 +35,8 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'storeFau
 }
 
 const HOUR_MS = 3_600_000;
-const CURRENCY = 'EUR';
+/** The currency of the provider's amounts. */
+export const CURRENCY = 'EUR';
 
 export async function openMeter(parts: MeterParts): Promise<Meter> {
   const { property, usage, zone, state, clock } = parts;

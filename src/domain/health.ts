@@ -55,9 +55,12 @@ const NEEDS_A_PERSON: ReadonlySet<AuthState> = new Set([
   'method_disabled',
 ]);
 
+/** Waiting alone will not bring this account back. */
+export const needsAPerson = (state: AuthState): boolean => NEEDS_A_PERSON.has(state);
+
 /** `failing` means that waiting will not help, or has not helped for a while; `degraded` that it may. */
 export function verdict(record: HealthRecord): Verdict {
-  const stuck = Object.values(record.auth).some(({ state }) => NEEDS_A_PERSON.has(state));
+  const stuck = Object.values(record.auth).some(({ state }) => needsAPerson(state));
   if (stuck || record.failuresInARow >= FAILURES_UNTIL_FAILING) return 'failing';
   return record.reasons.length > 0 || record.failuresInARow > 0 ? 'degraded' : 'ok';
 }

@@ -99,12 +99,17 @@ export function usageQuery({
 const exactly = (id: string): string => (/^\w+$/.test(id) ? id : JSON.stringify(id));
 
 const sum = z.object({ value: z.number().min(-LARGEST_UNITS).max(LARGEST_UNITS).nullable() });
+// Within the calendar that JavaScript and our day texts can write.
+const LAST_INSTANT = Date.UTC(9999, 11, 31);
 const interval = z.object({
-  key: z.number(),
+  key: z.number().min(0).max(LAST_INSTANT),
   doc_count: z.number(),
   documents: z.object({ doc_count: z.number(), amount: sum, quantity: sum }),
 });
 const reply = z.object({
+  // A search that gave up half-way has sums of half the readings, which would look like corrections.
+  timed_out: z.literal(false).nullish(),
+  _shards: z.object({ failed: z.literal(0).nullish() }).nullish(),
   aggregations: z.object({
     resources: z.object({
       buckets: z.array(

@@ -136,7 +136,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     will: stateMessage(topics, 'offline'),
     subscriptions: [topics.requests, ...birth.subscriptions],
     onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
-    recollection,
+    // A broker of our own has nothing to remember yet.
+    ...(embedded ? {} : { recollection }),
     announcement: announcer.everything,
     onDelivered: announcer.delivered,
     clock,

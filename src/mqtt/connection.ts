@@ -56,7 +56,8 @@ export function connectOnce(
   clock: Clock,
 ): Promise<Connection> {
   const { url, clientId, username, password, tls } = address;
-  const client = open(url, {
+  const client = open({
+    ...placeOf(url),
     clientId,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
@@ -94,6 +95,20 @@ export function connectOnce(
       reject(refusal(fault, version));
     });
   });
+}
+
+const PORTS = { mqtt: 1883, mqtts: 8883, ws: 80, wss: 443 } as const;
+
+// Given a text, mqtt.js takes it apart with a parser that newer Nodes warn of.
+function placeOf(url: string): Pick<IClientOptions, 'protocol' | 'host' | 'port' | 'path'> {
+  const { protocol, hostname, port, pathname, search } = new URL(url);
+  const scheme = protocol.slice(0, -1) as keyof typeof PORTS;
+  return {
+    protocol: scheme,
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? PORTS[scheme] : Number(port),
+    ...(scheme.startsWith('ws') ? { path: pathname + search } : {}),
+  };
 }
 
 function toConnection(

@@ -66,7 +66,9 @@ export async function discover(
     signal,
   });
   const properties = new Map<string, Property>();
-  for (const { id } of groups) {
+  // Asked for, but a server may not listen.
+  const payment = groups.filter(({ type }) => type == null || type.toLowerCase() === 'payment');
+  for (const { id } of payment) {
     const customers = await readList(ask, {
       what: 'list of properties',
       path: '/customers',
@@ -84,10 +86,10 @@ export async function discover(
     throw new UnexpectedReply(
       'discovery of the heat meters',
       `a property with a service of type ${HEAT_SERVICE_TYPE}`,
-      `none in ${groups.length} payment group(s)`,
+      `none in ${payment.length} payment group(s)`,
     );
   }
-  const profiles = groups.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);
+  const profiles = payment.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);
   return {
     personCustomerId: customer.id,
     siteCodes: identity.siteCodes,

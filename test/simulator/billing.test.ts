@@ -1,7 +1,7 @@
 // The monetization API: whose token it is, the way to the meters, paging, the usage report and the extras.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { type HandClock, handClock } from './handClock.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
 import { ask, claimsOf, login, look, type Seen, visit } from './visitor.ts';
 
 let clock: HandClock;

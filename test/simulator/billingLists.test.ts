@@ -1,7 +1,7 @@
 // Lists in pages and the extras: single readings, invoices and the balance.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { handClock } from './handClock.ts';
+import { handClock } from '../support/clock.ts';
 import { ask, claimsOf, login, look, type Seen } from './visitor.ts';
 
 let provider: Simulator;

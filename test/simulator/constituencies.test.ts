@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { inventedHouses } from '../../src/simulator/constituencyRows.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { handClock } from './handClock.ts';
+import { handClock } from '../support/clock.ts';
 import { look, visit } from './visitor.ts';
 
 let provider: Simulator;

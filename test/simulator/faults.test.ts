@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { inBuckets, inSums } from '../../src/simulator/spoiling.ts';
-import { type HandClock, handClock } from './handClock.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
 import { ask, claimsOf, login, look, refresh, type Seen } from './visitor.ts';
 
 let clock: HandClock;

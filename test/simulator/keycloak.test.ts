@@ -3,7 +3,7 @@ import { createPublicKey, createVerify, type JsonWebKey } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { type HandClock, handClock } from './handClock.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
 import { ask, claimsOf, login, look, refresh, type Seen, visit } from './visitor.ts';
 
 let clock: HandClock;

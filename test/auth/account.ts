@@ -1,0 +1,131 @@
+// One account in front of the simulated issuer: everything of the auth room, wired as the daemon does it.
+import { onTestFinished } from 'vitest';
+import { type KeepAlive, startKeepAlive } from '../../src/auth/keepAlive.ts';
+import { type Login, openLogin } from '../../src/auth/login.ts';
+import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { type Issuer, type IssuerOptions, openIssuer } from '../../src/auth/oidc.ts';
+import { openSession, type Session } from '../../src/auth/session.ts';
+import type { TokenSet } from '../../src/auth/tokens.ts';
+import { openOutbound } from '../../src/daemon/outbound.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
+import { type LogLines, logLines } from '../support/logLines.ts';
+import { type MemoryVault, memoryVault } from '../support/vault.ts';
+// Loaded beforehand, so that no test waits for it where it counts turns.
+import 'openid-client';
+
+export const TOKEN_PATH = '/auth/realms/energy/protocol';
+export const DISCOVERY_PATH = '/auth/realms/energy/.well-known';
+const QUIET_TURNS = 6;
+
+export interface Running {
+  readonly session: Session;
+  readonly login: Login;
+  readonly budget: LoginBudget;
+  keepAlive(random?: () => number): KeepAlive;
+}
+
+export interface Account extends LogLines {
+  readonly clock: HandClock;
+  readonly simulator: Simulator;
+  readonly tokens: MemoryVault<TokenSet>;
+  readonly budgetVault: MemoryVault<LoginBudgetRecord>;
+  /** As the user has written it down. */
+  password: string;
+  readonly events: string[];
+  issuer(changes?: Partial<IssuerOptions>): Issuer;
+  /** A process starts: nothing is left of the one before but the vaults. */
+  start(changes?: Partial<IssuerOptions>): Running;
+  /** Until nothing is on the wire and everybody has had a turn. */
+  settle(): Promise<void>;
+  pass(ms: number): Promise<void>;
+  /** Requests that the token endpoint has seen so far. */
+  asked(): { logins: number; refreshes: number };
+}
+
+export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account> {
+  const clock = handClock(at);
+  const simulator = await startSimulator({ clock });
+  onTestFinished(() => simulator.stop());
+  const told = logLines();
+  let onTheWire = 0;
+  const outbound = openOutbound(clock, { onRequest: () => undefined });
+  const counted: typeof fetch = async (input, init) => {
+    onTheWire += 1;
+    return outbound(input, init).finally(() => {
+      onTheWire -= 1;
+    });
+  };
+
+  const account: Account = {
+    ...told,
+    clock,
+    simulator,
+    tokens: memoryVault<TokenSet>(),
+    budgetVault: memoryVault<LoginBudgetRecord>(),
+    password: 'demo',
+    events: [],
+    issuer: (changes = {}) =>
+      openIssuer({
+        issuer: simulator.urls.issuer,
+        clientId: 'self-care',
+        scopes: ['openid', 'service-energy'],
+        timeoutSeconds: 5,
+        allowInsecure: true,
+        fetch: counted,
+        clock,
+        ...changes,
+      }),
+    start(changes) {
+      const { log, events, scrubber } = account;
+      const issuer = account.issuer(changes);
+      const budget = openLoginBudget(account.budgetVault, clock);
+      const readPassword = async () => account.password;
+      const credentials = { username: 'me@example.org', readPassword, context: 'as configured' };
+      const login = openLogin(issuer, credentials, budget, log);
+      const session = openSession({
+        issuer,
+        login,
+        tokens: account.tokens,
+        clock,
+        log,
+        onLogin: () => void events.push('login'),
+        onRefresh: () => void events.push('refresh'),
+        onChange: () => void events.push(session.status().state),
+        scrub: scrubber.registerToken,
+      });
+      return {
+        session,
+        login,
+        budget,
+        keepAlive(random = () => 0.5) {
+          const alive = startKeepAlive(session, clock, log, random);
+          onTestFinished(() => alive.stop());
+          return alive;
+        },
+      };
+    },
+    async settle() {
+      for (let quiet = 0; quiet < QUIET_TURNS; ) {
+        await new Promise((resolve) => setImmediate(resolve));
+        quiet = onTheWire === 0 ? quiet + 1 : 0;
+      }
+    },
+    pass: (ms) => clock.pass(ms, account.settle),
+    asked: () => ({
+      logins: simulator.counters.passwordGrants.asked,
+      refreshes: simulator.counters.refreshGrants.asked,
+    }),
+  };
+  return account;
+}
+
+/** What a promise was rejected with; fails when it was not. */
+export async function refusalOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    (value) => {
+      throw new Error(`nothing was refused: ${JSON.stringify(value)}`);
+    },
+    (err: unknown) => err,
+  );
+}

@@ -1,0 +1,55 @@
+// Whose token it is: claims read by their configured names, and never repeated.
+import { expect, test } from 'vitest';
+import { ClaimMissing, readIdentity } from '../../src/auth/claims.ts';
+
+const NAMES = { customer_code: 'customer_code', site_code: 'sites' };
+const encoded = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url');
+const jwt = (claims: unknown) => `${encoded({ alg: 'RS256' })}.${encoded(claims)}.c2lnbmVk`;
+
+test.each([
+  [{ customer_code: 'c-17', sites: ['/north', '/south'] }, 'c-17', ['/north', '/south']],
+  [{ customer_code: 'c-17', sites: '/north' }, 'c-17', ['/north']],
+  [{ customer_code: 'c-17', sites: [] }, 'c-17', []],
+  [{ customer_code: 'c-17', sites: null }, 'c-17', []],
+  [{ customer_code: 'c-17' }, 'c-17', []],
+  [{ customer_code: 4711, sites: [1, 2] }, '4711', ['1', '2']],
+  [{ customer_code: 'Zoë ☃', sub: 'someone-else' }, 'Zoë ☃', []],
+])('%o', (claims, customerCode, siteCodes) => {
+  expect(readIdentity(jwt(claims), NAMES)).toEqual({ customerCode, siteCodes });
+});
+
+test('under other names', () => {
+  const claims = { customer_code: 'not this one', cust: 'c-17', place: '/north' };
+  expect(readIdentity(jwt(claims), { customer_code: 'cust', site_code: 'place' })).toEqual({
+    customerCode: 'c-17',
+    siteCodes: ['/north'],
+  });
+});
+
+test.each([
+  ['missing', { sub: 'private-subject', sites: ['/private-site'] }],
+  ['empty', { customer_code: '', sub: 'private-subject' }],
+  ['null', { customer_code: null, sub: 'private-subject' }],
+  ['an object', { customer_code: { id: 'private-subject' } }],
+  ['a flag', { customer_code: true, sub: 'private-subject' }],
+])('a claim that is %s is named together with those that are there, without any value', (_, claims) => {
+  const read = () => readIdentity(jwt(claims), NAMES);
+  expect(read).toThrow(ClaimMissing);
+  expect(read).toThrow(Object.keys(claims).join(', '));
+  expect(read).toThrow('"customer_code"');
+  expect(read).not.toThrow(/private/);
+});
+
+test.each([
+  ['opaque', 'b3BhcXVl-token'],
+  ['empty', ''],
+  ['three dots', '...'],
+  ['with a payload that is no JSON', 'eyJhbGciOiJSUzI1NiJ9.bm90IGpzb24.x'],
+  ['with a payload that is text', `${encoded({})}.${encoded('private')}.x`],
+  ['with a payload that is null', `${encoded({})}.${encoded(null)}.x`],
+])('a token that is %s is told apart, and not quoted', (_, token) => {
+  const read = () => readIdentity(token, NAMES);
+  expect(read).toThrow(ClaimMissing);
+  expect(read).toThrow('not a JWT');
+  expect(read).not.toThrow(/b3BhcXVl|bm90|not json|private/);
+});

@@ -1,0 +1,108 @@
+// One login over the wire: what counts against the budget, what does not, and a secret that changes meanwhile.
+import { beforeEach, expect, test } from 'vitest';
+import { LoginHeld } from '../../src/auth/login.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
+
+const HOUR = 3_600_000;
+let account: Account;
+beforeEach(async () => {
+  account = await openAccount();
+});
+
+test('a refused login is told once and then held back without asking the issuer', async () => {
+  account.password = 'wrong';
+  const { login } = account.start();
+  expect(await refusalOf(login.attempt())).toMatchObject({ code: 'bad_credentials_or_locked', exitCode: 4 });
+  for (let count = 0; count < 5; count += 1) {
+    const held = await refusalOf(login.attempt());
+    expect(held).toBeInstanceOf(LoginHeld);
+    expect(held).toMatchObject({ code: 'bad_credentials_or_locked', retry: 'never' });
+    expect(held).toHaveProperty('budget.nextAttemptAt', account.clock.now() + HOUR / 4);
+  }
+  expect(account.asked().logins).toBe(1);
+  expect(account.messages('error')).toEqual(['login refused']);
+});
+
+test('a week of tries every half hour, restarts in between: four requests, at 0, ½, 1½ and 7½ hours', async () => {
+  account.password = 'wrong';
+  const begin = account.clock.now();
+  for (let restart = 0; restart < 14; restart += 1) {
+    const { login } = account.start();
+    for (let count = 0; count < 24; count += 1) {
+      await refusalOf(login.attempt());
+      account.clock.advance(HOUR / 2);
+    }
+  }
+  const tries = account.simulator.requests.filter(({ method }) => method === 'POST');
+  expect(tries.map(({ at }) => (at - begin) / HOUR)).toEqual([0, 0.5, 1.5, 7.5]);
+});
+
+test('a corrected password is tried at once, with no restart, and clears the record', async () => {
+  account.password = 'wrong';
+  const { login } = account.start();
+  await refusalOf(login.attempt());
+  expect(await login.heldBy()).toMatchObject({ refusals: 1 });
+  account.password = 'demo';
+  expect(await login.heldBy()).toBeNull();
+  expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
+  expect(account.budgetVault.kept).toBeNull();
+});
+
+test('going back to the refused password within the wait is held again', async () => {
+  account.password = 'wrong';
+  const { login } = account.start();
+  await refusalOf(login.attempt());
+  account.password = 'also wrong';
+  await refusalOf(login.attempt());
+  expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginHeld);
+  expect(account.asked().logins).toBe(2);
+});
+
+test('an outage costs nothing of the budget', async () => {
+  const { login } = account.start();
+  for (const fault of [FAULTS.htmlUnavailable, FAULTS.captivePage, FAULTS.empty, FAULTS.serverError]) {
+    account.simulator.switches.fault(TOKEN_PATH, fault, { times: 2 });
+    for (let count = 0; count < 2; count += 1) {
+      expect(await refusalOf(login.attempt())).toMatchObject({ code: 'issuer_unreachable' });
+    }
+  }
+  expect(account.budgetVault.kept).toBeNull();
+  await expect(login.attempt()).resolves.toBeDefined();
+});
+
+test('a locked account opens again by waiting alone', async () => {
+  account.simulator.switches.token.lockAfterWrongPasswords = 1;
+  account.password = 'wrong';
+  const { login } = account.start();
+  await refusalOf(login.attempt());
+  account.password = 'demo';
+  await refusalOf(login.attempt());
+  account.clock.advance(HOUR / 4);
+  await expect(login.attempt()).resolves.toBeDefined();
+  expect(account.asked().logins).toBe(3);
+});
+
+test('a budget that cannot be cleared does not cost the tokens that were granted', async () => {
+  account.password = 'wrong';
+  const { login } = account.start();
+  await refusalOf(login.attempt());
+  account.password = 'demo';
+  account.budgetVault.isFull = true;
+  expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
+  expect(account.messages('error')).toContain('login budget could not be cleared');
+});
+
+test('a budget that cannot be written holds back all the same, and the refusal is told', async () => {
+  account.password = 'wrong';
+  account.budgetVault.isFull = true;
+  const { login } = account.start();
+  expect(await refusalOf(login.attempt())).toMatchObject({ state: 'bad_credentials_or_locked' });
+  expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginHeld);
+});
+
+test('the password is in no line of the log', async () => {
+  account.password = 'wrong password 17';
+  await refusalOf(account.start().login.attempt());
+  expect(account.lines.join('')).not.toContain('wrong password 17');
+});

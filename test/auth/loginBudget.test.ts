@@ -1,0 +1,168 @@
+// How often a refused login may be tried again: waits, restarts, a changed secret, clocks that jump.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
+import { type MemoryVault, memoryVault } from '../support/vault.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const MINE = 'me / my password';
+const bad = new LoginRefused(REFUSALS.badCredentials);
+const final = new LoginRefused(REFUSALS.notSetUp);
+
+let clock: HandClock;
+let vault: MemoryVault<LoginBudgetRecord>;
+let budget: LoginBudget;
+const restart = () => {
+  budget = openLoginBudget(vault, clock);
+};
+const isFree = async (credentials = MINE) => (await budget.inForce(credentials)) === null;
+
+beforeEach(() => {
+  clock = handClock('2026-03-10T12:00:00Z');
+  vault = memoryVault();
+  restart();
+});
+
+/** Refuses so many times, each as soon as it may be tried. */
+async function refuse(times: number): Promise<void> {
+  for (let count = 0; count < times; count += 1) {
+    const { nextAttemptAt } = vault.kept ?? {};
+    if (nextAttemptAt) clock.advance(Math.max(0, nextAttemptAt - clock.now()));
+    await budget.refused(bad, MINE);
+  }
+}
+
+describe('after a refusal', () => {
+  test('nothing is in force before', async () => {
+    expect(await isFree()).toBe(true);
+  });
+
+  test.each([
+    ['a quarter of an hour', 1, 15 * MINUTE],
+    ['an hour', 2, HOUR],
+    ['six hours', 3, 6 * HOUR],
+  ])('%s', async (_, refusals, wait) => {
+    await refuse(refusals);
+    expect(await budget.inForce(MINE)).toMatchObject({
+      refusals,
+      nextAttemptAt: clock.now() + wait,
+      state: 'bad_credentials_or_locked',
+      code: 'bad_credentials_or_locked',
+    });
+    clock.advance(wait - 1);
+    expect(await isFree()).toBe(false);
+    clock.advance(1);
+    expect(await isFree()).toBe(true);
+  });
+
+  test('after the fourth it has stopped for good', async () => {
+    await refuse(4);
+    expect(await budget.inForce(MINE)).toMatchObject({ refusals: 4, nextAttemptAt: null });
+    clock.advance(1000 * HOUR);
+    expect(await isFree()).toBe(false);
+  });
+
+  test('one that waiting cannot help stops at once', async () => {
+    await budget.refused(final, MINE);
+    clock.advance(1000 * HOUR);
+    expect(await budget.inForce(MINE)).toMatchObject({
+      nextAttemptAt: null,
+      state: 'needs_user_action',
+      code: 'account_not_set_up',
+    });
+  });
+
+  test('an accepted login forgets all of them', async () => {
+    await refuse(3);
+    await budget.accepted();
+    expect(vault.kept).toBeNull();
+    expect(await isFree()).toBe(true);
+    await refuse(1);
+    expect(vault.kept).toMatchObject({ refusals: 1 });
+  });
+
+  test('an accepted login without a refusal before writes nothing', async () => {
+    await budget.accepted();
+    expect(vault.steps).toEqual(['read']);
+  });
+});
+
+describe('a restart', () => {
+  test.each([1, 2, 3, 4])('after refusal %i buys no try', async (refusals) => {
+    await refuse(refusals);
+    const before = await budget.inForce(MINE);
+    restart();
+    expect(await budget.inForce(MINE)).toEqual(before);
+    expect(await isFree()).toBe(false);
+  });
+
+  test('goes on counting', async () => {
+    for (let refusals = 1; refusals <= 4; refusals += 1) {
+      await refuse(1);
+      restart();
+      expect(vault.kept?.refusals).toBe(refusals);
+    }
+    expect(vault.kept?.nextAttemptAt).toBeNull();
+  });
+});
+
+describe('another secret', () => {
+  test('frees the budget at once, the refused one does not', async () => {
+    await refuse(4);
+    for (const again of [() => undefined, restart]) {
+      again();
+      expect(await isFree('me / my new password')).toBe(true);
+      expect(await isFree()).toBe(false);
+    }
+  });
+
+  test('that is refused as well starts its own count', async () => {
+    await refuse(3);
+    await budget.refused(bad, 'me / my new password');
+    expect(vault.kept).toMatchObject({ refusals: 1, nextAttemptAt: clock.now() + 15 * MINUTE });
+    expect(await isFree('me / my new password')).toBe(false);
+  });
+
+  test('is noticed without keeping either of them', async () => {
+    await refuse(1);
+    const kept = JSON.stringify(vault.kept);
+    expect(kept).not.toContain('password');
+    await budget.accepted();
+    await refuse(1);
+    expect(vault.kept?.secretMark).not.toBe(JSON.parse(kept).secretMark);
+  });
+});
+
+describe('a clock that jumps', () => {
+  test('ahead ends a wait early, but brings the stop nearer', async () => {
+    await refuse(1);
+    clock.jump(HOUR);
+    expect(await isFree()).toBe(true);
+    await budget.refused(bad, MINE);
+    expect(vault.kept?.refusals).toBe(2);
+  });
+
+  test('back does not stretch the wait beyond the longest', async () => {
+    await refuse(1);
+    clock.jump(-365 * 24 * HOUR);
+    expect(await isFree()).toBe(true);
+    await budget.refused(bad, MINE);
+    expect(await isFree()).toBe(false);
+  });
+
+  test('never ends a stop', async () => {
+    await refuse(4);
+    for (const hours of [1e5, -2e5, 1e5]) {
+      clock.jump(hours * HOUR);
+      expect(await isFree()).toBe(false);
+    }
+  });
+});
+
+test('a disk that cannot be written: told, and kept in mind all the same', async () => {
+  vault.isFull = true;
+  await expect(budget.refused(bad, MINE)).rejects.toThrow('ENOSPC');
+  expect(await isFree()).toBe(false);
+});

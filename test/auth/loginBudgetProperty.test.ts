@@ -1,0 +1,112 @@
+// Whatever happens in whatever order, the issuer never sees more refused logins than the budget allows.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openLogin } from '../../src/auth/login.ts';
+import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
+import { memoryVault } from '../support/vault.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const WAITS = [15 * MINUTE, HOUR, 6 * HOUR];
+const TRIES = WAITS.length + 1;
+
+type Step =
+  | { readonly kind: 'try' | 'restart' | 'ask' }
+  | { readonly kind: 'advance' | 'jump'; readonly ms: number }
+  | { readonly kind: 'outage'; readonly lasts: boolean }
+  | { readonly kind: 'refusal'; readonly final: boolean };
+
+const ms = (min: number) => fc.oneof(fc.integer({ min, max: 8 * HOUR }), fc.constantFrom(...WAITS));
+const step = (jumps: boolean): fc.Arbitrary<Step> =>
+  fc.oneof(
+    { weight: 6, arbitrary: fc.constant<Step>({ kind: 'try' }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: ms(0) }) },
+    { weight: 1, arbitrary: fc.constantFrom<Step>({ kind: 'restart' }, { kind: 'ask' }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('outage' as const), lasts: fc.boolean() }) },
+    ...(jumps
+      ? [
+          { weight: 2, arbitrary: fc.record({ kind: fc.constant('jump' as const), ms: ms(-80 * HOUR) }) },
+          { weight: 1, arbitrary: fc.record({ kind: fc.constant('refusal' as const), final: fc.boolean() }) },
+        ]
+      : []),
+  );
+
+interface Run {
+  /** Monotonic times at which the issuer refused. */
+  readonly refusedAt: readonly number[];
+  /** Monotonic times at which somebody asked. */
+  readonly askedAt: readonly number[];
+  readonly restarts: number;
+}
+
+async function run(steps: readonly Step[]): Promise<Run> {
+  const clock: HandClock = handClock('2026-03-10T12:00:00Z');
+  const vault = memoryVault<LoginBudgetRecord>();
+  const { log } = logLines();
+  const refusedAt: number[] = [];
+  const askedAt: number[] = [];
+  let restarts = 0;
+  let isDown = false;
+  let row: keyof typeof REFUSALS = 'badCredentials';
+  const issuer = {
+    async login(): Promise<never> {
+      if (isDown) throw new IssuerUnreachable('Away.', { retry: 'soon' });
+      refusedAt.push(clock.monotonic());
+      throw new LoginRefused(REFUSALS[row]);
+    },
+    refresh: () => Promise.reject(new TypeError('nobody should refresh here')),
+  };
+  let budget: LoginBudget = openLoginBudget(vault, clock);
+  const credentials = { username: 'me', readPassword: async () => 'wrong', context: '' };
+  let login = openLogin(issuer, credentials, budget, log);
+  for (const each of steps) {
+    if (each.kind === 'try') await login.attempt().catch(() => undefined);
+    else if (each.kind === 'advance') clock.advance(each.ms);
+    else if (each.kind === 'jump') clock.jump(each.ms);
+    else if (each.kind === 'outage') isDown = each.lasts;
+    else if (each.kind === 'refusal') row = each.final ? 'accountDisabled' : 'badCredentials';
+    else if (each.kind === 'ask') {
+      askedAt.push(clock.monotonic());
+      await budget.ask();
+    } else {
+      restarts += 1;
+      budget = openLoginBudget(vault, clock);
+      login = openLogin(issuer, credentials, budget, log);
+    }
+  }
+  return { refusedAt, askedAt, restarts };
+}
+
+// Each restart costs one slow hash.
+const RUNS = { numRuns: 25 };
+
+test('with clocks that jump: four, and one for each time somebody asks', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step(true), { maxLength: 60 }), async (steps) => {
+      const { refusedAt, askedAt } = await run(steps);
+      expect(refusedAt.length).toBeLessThanOrEqual(TRIES + askedAt.length);
+    }),
+    RUNS,
+  );
+});
+
+test('with honest clocks: the waits are kept, and one asked for costs an hour', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step(false), { maxLength: 80 }), async (steps) => {
+      const { refusedAt, askedAt, restarts } = await run(steps);
+      for (const [index, wait] of WAITS.entries()) {
+        const [before = 0, after = Number.POSITIVE_INFINITY] = refusedAt.slice(index, index + 2);
+        expect(after - before).toBeGreaterThanOrEqual(wait);
+      }
+      const extra = refusedAt.slice(TRIES);
+      for (const at of extra) expect(askedAt.some((asked) => asked <= at)).toBe(true);
+      const hours = extra.length === 0 ? 0 : ((extra.at(-1) ?? 0) - (refusedAt[TRIES - 1] ?? 0)) / HOUR;
+      expect(extra.length).toBeLessThanOrEqual(hours + 1 + restarts);
+    }),
+    RUNS,
+  );
+});

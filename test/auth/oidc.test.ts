@@ -1,0 +1,147 @@
+// The issuer on the wire: what is asked, what is granted, and everything that is no OpenID Connect.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import { look } from '../simulator/visitor.ts';
+import { type Account, DISCOVERY_PATH, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
+
+let account: Account;
+beforeEach(async () => {
+  account = await openAccount();
+});
+
+const HTML = { 'content-type': 'text/html' };
+const html = (status: number): Fault => ({ kind: 'reply', status, body: '<h1>Sorry</h1>', headers: HTML });
+const changed = (over: Record<string, unknown>): Fault => ({
+  kind: 'change',
+  change: (body) => ({ ...Object(body), ...over }),
+});
+
+describe('a good day', () => {
+  test('asks once for the metadata, and then only for what is wanted', async () => {
+    const issuer = account.issuer();
+    const first = await issuer.login('me@example.org', 'demo');
+    expect(first).toMatchObject({ expiresInSeconds: 1800, refreshExpiresInSeconds: 2100 });
+    const second = await issuer.refresh(first.refreshToken ?? '');
+    expect(second.accessToken).not.toBe(first.accessToken);
+    const { requests } = account.simulator;
+    expect(requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
+    expect(requests[1]?.body).toEqual({
+      grant_type: 'password',
+      client_id: 'self-care',
+      username: 'me@example.org',
+      password: '***',
+      scope: 'openid service-energy',
+    });
+    expect(look(requests[2]?.body, 'grant_type')).toBe('refresh_token');
+    expect(requests[2]?.userAgent).toMatch(/^heat2mqtt\//);
+  });
+
+  // The library looks at the real clock; the issuer's is 1970, now, or 2099.
+  test.each(['1970-01-01T00:01:00Z', '2026-03-10T12:00:00Z', '2099-01-01T00:00:00Z'])(
+    'the times in the id_token are nobody’s business: %s',
+    async (at) => {
+      const elsewhere = (await openAccount(at)).issuer();
+      await expect(elsewhere.login('me@example.org', 'demo')).resolves.toBeDefined();
+    },
+  );
+
+  test.each([
+    [{ expires_in: undefined }, { expiresInSeconds: 60 }],
+    [{ expires_in: 0 }, { expiresInSeconds: 60 }],
+    [{ expires_in: '1800' }, { expiresInSeconds: 1800 }],
+    [{ refresh_expires_in: 0 }, { refreshExpiresInSeconds: null }],
+    [{ refresh_expires_in: undefined }, { refreshExpiresInSeconds: null }],
+    [{ refresh_expires_in: 'soon' }, { refreshExpiresInSeconds: null }],
+    [{ refresh_token: undefined }, { refreshToken: null }],
+    [{ id_token: undefined, scope: undefined, session_state: undefined }, { expiresInSeconds: 1800 }],
+  ])('a reply with %o', async (over, expected) => {
+    account.simulator.switches.fault(TOKEN_PATH, changed(over));
+    expect(await account.issuer().login('me@example.org', 'demo')).toMatchObject(expected);
+  });
+});
+
+const NO_OAUTH: readonly (readonly [string, Fault, RegExp])[] = [
+  ['HTML 503', FAULTS.htmlUnavailable, /HTTP 503 \(text\/html\)/],
+  ['HTML 400', html(400), /HTTP 400/],
+  ['HTML 401', html(401), /HTTP 401/],
+  ['HTML 403', html(403), /HTTP 403/],
+  ['JSON 500', FAULTS.serverError, /HTTP 500/],
+  ['JSON 404', FAULTS.notFound, /HTTP 404/],
+  ['an empty body', FAULTS.empty, /else than JSON/],
+  ['an empty body with 401', { kind: 'reply', status: 401 }, /HTTP 401/],
+  ['a captive page', FAULTS.captivePage, /HTTP 200 \(text\/html\)/],
+  ['JSON null', { kind: 'reply', status: 200, body: 'null' }, /./],
+  ['a list', { kind: 'reply', status: 200, body: [] }, /./],
+  ['another object', { kind: 'reply', status: 200, body: { ok: true } }, /./],
+  ['half a reply', { kind: 'truncated' }, /JSON/],
+  ['a reply that breaks off', { kind: 'reset_mid_body' }, /could not be reached/],
+  ['a reset', { kind: 'reset' }, /could not be reached/],
+  ['a lost reply', { kind: 'reply_lost' }, /could not be reached/],
+  ['a hang', { kind: 'hang' }, /did not answer in time/],
+  ['too many requests', tooMany(120), /HTTP 429/],
+];
+
+describe.each([
+  ['token endpoint', TOKEN_PATH],
+  ['metadata', DISCOVERY_PATH],
+])('trouble at the %s', (_, path) => {
+  test.each(NO_OAUTH)('%s', async (_name, fault, words) => {
+    const { refreshToken } = await account.issuer().login('me@example.org', 'demo');
+    const issuer = account.issuer({ timeoutSeconds: fault.kind === 'hang' ? 0.05 : 5 });
+    const rule = account.simulator.switches.fault(path, fault);
+    for (const asking of [() => issuer.login('me@example.org', 'demo'), () => issuer.refresh('any')]) {
+      const err = await refusalOf(asking());
+      expect(err).toBeInstanceOf(IssuerUnreachable);
+      expect(String(err)).toMatch(words);
+      expect(err).toHaveProperty('retry', expect.stringMatching(/^(soon|later)$/));
+      expect(String(err)).not.toMatch(/demo|eyJ|me@example/);
+    }
+    rule.remove();
+    await expect(issuer.refresh(refreshToken ?? '')).resolves.toMatchObject({ expiresInSeconds: 1800 });
+  });
+});
+
+test('Retry-After is passed on', async () => {
+  account.simulator.switches.fault(TOKEN_PATH, tooMany(120), { times: 1 });
+  account.simulator.switches.fault(TOKEN_PATH, tooMany('Tue, 10 Mar 2026 12:05:00 GMT', 503), { times: 1 });
+  const issuer = account.issuer();
+  for (const retryAfterMs of [120_000, 300_000]) {
+    expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toMatchObject({
+      retryAfterMs,
+      retry: 'later',
+    });
+  }
+});
+
+test('a flood is refused', async () => {
+  const issuer = account.issuer();
+  for (const kind of ['oversized', 'gzip_bomb'] as const) {
+    account.simulator.switches.fault(TOKEN_PATH, { kind }, { times: 1 });
+    const err = await refusalOf(issuer.login('me@example.org', 'demo'));
+    expect(err).toMatchObject({ name: expect.stringMatching(/IssuerUnreachable|ReplyTooLarge/) });
+    expect(err).not.toHaveProperty('state');
+  }
+});
+
+test('an issuer that calls itself by another name is not trusted, and the reason is told', async () => {
+  account.simulator.switches.fault(DISCOVERY_PATH, changed({ issuer: 'https://elsewhere.example.org' }));
+  const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
+  expect(err).toBeInstanceOf(IssuerUnreachable);
+  expect(String(err)).toContain('another address than provider.issuer');
+  expect(account.asked().logins).toBe(0);
+});
+
+test('nobody at home: refused connections are a network matter', async () => {
+  const issuer = account.issuer();
+  await account.simulator.stop();
+  const err = await refusalOf(issuer.login('me@example.org', 'demo'));
+  expect(err).toBeInstanceOf(IssuerUnreachable);
+  expect(err).toMatchObject({ retry: 'soon', message: expect.stringContaining('ECONNREFUSED') });
+});
+
+test('plain http is refused unless allowed', async () => {
+  const err = await refusalOf(account.issuer({ allowInsecure: false }).login('me@example.org', 'demo'));
+  expect(err).toBeInstanceOf(IssuerUnreachable);
+  expect(account.simulator.requests).toEqual([]);
+});

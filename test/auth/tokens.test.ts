@@ -1,0 +1,199 @@
+// The arithmetic of a token's life, against clocks that jump, stand still or were wrong before.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  accessIsUsable,
+  accessLifeMs,
+  type Grant,
+  holdNew,
+  holdStored,
+  msUntilShare,
+  refreshIsWorthTrying,
+  toTokenSet,
+} from '../../src/auth/tokens.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
+
+const START = '2026-03-10T12:00:00Z';
+const HOUR = 3_600_000;
+const grant = (over: Partial<Grant> = {}): Grant => ({
+  accessToken: 'access',
+  refreshToken: 'refresh',
+  expiresInSeconds: 1800,
+  refreshExpiresInSeconds: 2100,
+  ...over,
+});
+const setAt = (clock: HandClock, over: Partial<Grant> = {}) => toTokenSet(grant(over), clock.now(), null);
+
+describe('a new set', () => {
+  const previous = toTokenSet(grant({ refreshToken: 'older', refreshExpiresInSeconds: 500 }), 0, null);
+
+  test('knows absolute times', () => {
+    expect(toTokenSet(grant(), 1_000_000, previous)).toEqual({
+      accessToken: 'access',
+      refreshToken: 'refresh',
+      obtainedAt: 1_000_000,
+      accessExpiresAt: 2_800_000,
+      refreshExpiresAt: 3_100_000,
+    });
+  });
+
+  test.each([
+    ['goes on with the old refresh token and its end', { refreshExpiresInSeconds: null }, 'older', 500_000],
+    ['or with its new end', { refreshExpiresInSeconds: 700 }, 'older', 701_000],
+  ])('without a refresh token %s', (_, over, refreshToken, refreshExpiresAt) => {
+    const set = toTokenSet(grant({ refreshToken: null, ...over }), 1000, previous);
+    expect(set).toMatchObject({ refreshToken, refreshExpiresAt });
+  });
+
+  test('a new refresh token does not inherit the old one’s end', () => {
+    const set = toTokenSet(grant({ refreshExpiresInSeconds: null }), 1000, previous);
+    expect(set).toMatchObject({ refreshToken: 'refresh', refreshExpiresAt: null });
+  });
+
+  test('without any there is none', () => {
+    const set = toTokenSet(grant({ refreshToken: null, refreshExpiresInSeconds: null }), 0, null);
+    expect(set).toMatchObject({ refreshToken: null, refreshExpiresAt: null });
+  });
+
+  test('times are whole and within reason, whatever the issuer says', () => {
+    const seconds = fc.double({ min: 0, max: 1e300, noNaN: true });
+    fc.assert(
+      fc.property(seconds, seconds, (expiresInSeconds, refreshExpiresInSeconds) => {
+        const set = toTokenSet(grant({ expiresInSeconds, refreshExpiresInSeconds }), Date.parse(START), null);
+        expect(Number.isSafeInteger(set.accessExpiresAt)).toBe(true);
+        expect(Number.isSafeInteger(set.refreshExpiresAt)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('the access token', () => {
+  test.each([
+    [1800, 1740],
+    [300, 285],
+    [6, 5.7],
+  ])('of %d s is used for the first %d s', (expiresInSeconds, usableSeconds) => {
+    const clock = handClock(START);
+    const held = holdNew(setAt(clock, { expiresInSeconds }), clock);
+    clock.advance(usableSeconds * 1000 - 1);
+    expect(accessIsUsable(held, clock)).toBe(true);
+    clock.advance(1);
+    expect(accessIsUsable(held, clock)).toBe(false);
+  });
+
+  test('after a suspension, or a wall clock that stepped ahead, it counts as old', () => {
+    const clock = handClock(START);
+    const held = holdNew(setAt(clock), clock);
+    clock.jump(HOUR);
+    expect(accessIsUsable(held, clock)).toBe(false);
+    expect(msUntilShare(held, 0.8, clock)).toBe(0);
+  });
+
+  test('a wall clock that stepped back does not make it younger', () => {
+    const clock = handClock(START);
+    const held = holdNew(setAt(clock), clock);
+    clock.advance(1_739_999);
+    clock.jump(-HOUR);
+    expect(accessIsUsable(held, clock)).toBe(true);
+    clock.advance(1);
+    expect(accessIsUsable(held, clock)).toBe(false);
+  });
+
+  test('is due after the share of its life', () => {
+    const clock = handClock(START);
+    const held = holdNew(setAt(clock), clock);
+    expect(msUntilShare(held, 0.8, clock)).toBe(1_440_000);
+    clock.advance(1_439_000);
+    expect(msUntilShare(held, 0.8, clock)).toBe(1000);
+    clock.advance(5000);
+    expect(msUntilShare(held, 0.8, clock)).toBe(0);
+  });
+});
+
+describe('a refresh', () => {
+  test('is worth trying until the refresh token’s end', () => {
+    const clock = handClock(START);
+    const held = holdNew(setAt(clock), clock);
+    clock.advance(2_099_999);
+    expect(refreshIsWorthTrying(held, clock)).toBe(true);
+    clock.advance(1);
+    expect(refreshIsWorthTrying(held, clock)).toBe(false);
+  });
+
+  test('is worth trying while one of the clocks says so', () => {
+    const clock = handClock(START);
+    const held = holdNew(setAt(clock), clock);
+    clock.jump(24 * HOUR);
+    expect(refreshIsWorthTrying(held, clock)).toBe(true);
+    clock.jump(-48 * HOUR);
+    clock.advance(24 * HOUR);
+    expect(refreshIsWorthTrying(held, clock)).toBe(true);
+  });
+
+  test('is always worth trying without a known end, never without a token', () => {
+    const clock = handClock(START);
+    const endless = holdNew(setAt(clock, { refreshExpiresInSeconds: null }), clock);
+    const none = holdNew(setAt(clock, { refreshToken: null }), clock);
+    clock.advance(9000 * HOUR);
+    expect([refreshIsWorthTrying(endless, clock), refreshIsWorthTrying(none, clock)]).toEqual([true, false]);
+  });
+});
+
+describe('tokens from the disk', () => {
+  test.each([
+    [0, true, true],
+    [1_739_999, true, true],
+    [1_740_000, false, true],
+    [2_100_000, false, false],
+  ])('%d ms old: usable %s, refreshable %s', (age, usable, refreshable) => {
+    const clock = handClock(START);
+    const held = holdStored({ ...setAt(clock), ...shifted(clock, -age) }, clock);
+    expect([accessIsUsable(held, clock), refreshIsWorthTrying(held, clock)]).toEqual([usable, refreshable]);
+  });
+
+  test('obtained in the future: spent, but a refresh is tried', () => {
+    const clock = handClock('1970-01-01T00:01:00Z');
+    const then = handClock(START);
+    const held = holdStored(setAt(then), clock);
+    expect([accessIsUsable(held, clock), refreshIsWorthTrying(held, clock)]).toEqual([false, true]);
+    clock.jump(Date.parse(START));
+    expect(accessIsUsable(held, clock)).toBe(false);
+  });
+
+  function shifted(clock: HandClock, ms: number) {
+    const { obtainedAt, accessExpiresAt, refreshExpiresAt } = setAt(clock);
+    return {
+      obtainedAt: obtainedAt + ms,
+      accessExpiresAt: accessExpiresAt + ms,
+      refreshExpiresAt: (refreshExpiresAt ?? 0) + ms,
+    };
+  }
+});
+
+describe('whatever the clocks do', () => {
+  const move = fc.record({
+    advance: fc.integer({ min: 0, max: 2 * HOUR }),
+    jump: fc.oneof(fc.constant(0), fc.integer({ min: -100 * HOUR, max: 100 * HOUR })),
+  });
+
+  test('no token is used past its life, none is due before its time, and none is given up early', () => {
+    const lives = fc.integer({ min: 1, max: 5000 });
+    fc.assert(
+      fc.property(lives, fc.array(move, { maxLength: 20 }), fc.boolean(), (life, moves, restarted) => {
+        const clock = handClock(START);
+        const set = setAt(clock, { expiresInSeconds: life, refreshExpiresInSeconds: life + 300 });
+        const held = restarted ? holdStored(set, clock) : holdNew(set, clock);
+        for (const { advance, jump } of moves) {
+          clock.advance(advance);
+          clock.jump(jump);
+          const age = clock.monotonic();
+          if (age >= accessLifeMs(set)) expect(accessIsUsable(held, clock)).toBe(false);
+          if (age < (life + 300) * 1000) expect(refreshIsWorthTrying(held, clock)).toBe(true);
+          const wait = msUntilShare(held, 0.8, clock);
+          expect(wait).toBeGreaterThanOrEqual(0);
+          expect(wait).toBeLessThanOrEqual(Math.max(0, Math.ceil(accessLifeMs(set) * 0.8 - age)));
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,91 @@
+// The system clock's interruptible sleep, and deadlines on any clock.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { deadline, systemClock } from '../../src/foundation/clock.ts';
+import { handClock } from '../support/clock.ts';
+
+const LONGEST_NODE_TIMER_MS = 2 ** 31 - 1;
+
+/** Did it resolve, once all that is due has had its turn? */
+async function isOver(sleeping: Promise<void>): Promise<boolean> {
+  let over = false;
+  void sleeping.then(() => {
+    over = true;
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  return over;
+}
+
+describe('the system clock', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test('tells the time of day in epoch milliseconds, and a monotonic time that does not go back', () => {
+    expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000);
+    const first = systemClock.monotonic();
+    expect(systemClock.monotonic()).toBeGreaterThanOrEqual(first);
+  });
+
+  test('sleeps as long as asked', async () => {
+    const sleeping = systemClock.sleep(60_000);
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(await isOver(sleeping)).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await isOver(sleeping)).toBe(true);
+  });
+
+  test('wakes at once when the signal aborts, leaving neither timer nor listener', async () => {
+    const stop = new AbortController();
+    const removed = vi.spyOn(stop.signal, 'removeEventListener');
+    const sleeping = systemClock.sleep(60_000, stop.signal);
+    stop.abort();
+    expect(await isOver(sleeping)).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(removed).toHaveBeenCalledOnce();
+  });
+
+  test('does not fall asleep when the signal has aborted before', async () => {
+    expect(await isOver(systemClock.sleep(60_000, AbortSignal.abort()))).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test.each([0, -1])('%i milliseconds are over at once', async (ms) => {
+    expect(await isOver(systemClock.sleep(ms))).toBe(true);
+  });
+
+  test('sleeps longer than a timer of Node can', async () => {
+    const sleeping = systemClock.sleep(LONGEST_NODE_TIMER_MS + 60_000);
+    await vi.advanceTimersByTimeAsync(LONGEST_NODE_TIMER_MS);
+    expect(await isOver(sleeping)).toBe(false);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await isOver(sleeping)).toBe(true);
+  });
+});
+
+describe('a deadline', () => {
+  test('aborts with a TimeoutError when its time is over, not before', async () => {
+    const clock = handClock('2026-03-10T12:00:00Z');
+    const limit = deadline(clock, 30_000);
+    await clock.pass(29_999, async () => undefined);
+    expect(limit.signal.aborted).toBe(false);
+    await clock.pass(1, async () => undefined);
+    expect(limit.signal.aborted).toBe(true);
+    expect(limit.signal.reason).toMatchObject({ name: 'TimeoutError' });
+  });
+
+  test('never aborts once cleared, and leaves nobody asleep', async () => {
+    const clock = handClock('2026-03-10T12:00:00Z');
+    const limit = deadline(clock, 30_000);
+    limit.clear();
+    expect(clock.sleepers).toBe(0);
+    await clock.pass(60_000, async () => undefined);
+    expect(limit.signal.aborted).toBe(false);
+  });
+
+  test('does not care about a wall clock that jumps', async () => {
+    const clock = handClock('1970-01-01T00:00:10Z');
+    const limit = deadline(clock, 30_000);
+    clock.jump(Date.parse('2026-03-10T12:00:00Z'));
+    await clock.pass(29_999, async () => undefined);
+    expect(limit.signal.aborted).toBe(false);
+  });
+});

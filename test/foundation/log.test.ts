@@ -1,0 +1,144 @@
+// No secret in any line: the scrubber with canaries in every form in which they come by, and the log behind it.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createLog, createScrubber } from '../../src/foundation/log.ts';
+
+const SECRET = 'cänary "17"\\\n&+= %41/?#@:;$\'';
+const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLWNhbmFyeQ';
+
+function base64(text: string): string {
+  return Buffer.from(text, 'utf8').toString('base64');
+}
+
+const FORMS: readonly (readonly [string, (secret: string) => string])[] = [
+  ['plain', (secret) => secret],
+  ['URL-encoded', encodeURIComponent],
+  ['as a form field', (secret) => new URLSearchParams({ password: secret }).toString()],
+  [
+    'as the password of a URL',
+    (secret) => {
+      const url = new URL('mqtt://me@broker.example');
+      url.password = secret;
+      return url.href;
+    },
+  ],
+  ['base64', base64],
+  ['base64 without padding', (secret) => base64(secret).replace(/=+$/, '')],
+  ['base64url', (secret) => Buffer.from(secret, 'utf8').toString('base64url')],
+  ['in JSON', (secret) => JSON.stringify({ password: secret })],
+  ['in JSON in JSON', (secret) => JSON.stringify({ body: JSON.stringify({ password: secret }) })],
+];
+
+describe('the scrubber', () => {
+  test.each(FORMS)('%s', (_, write) => {
+    const scrubber = createScrubber();
+    scrubber.register(SECRET);
+    const clean = scrubber.scrub(`before ${write(SECRET)} between ${write(SECRET)} after`);
+    expect(clean).toMatch(/^before .*\[secret\].* between .*\[secret\].* after$/);
+    expect(clean).not.toContain(write(SECRET));
+    expect(clean).not.toMatch(/nary|bsOkbmF/);
+  });
+
+  test('any secret in any form, alone or among others', () => {
+    const secret = fc.string({ unit: 'grapheme', minLength: 4 }).filter((one) => !'[secret]'.includes(one));
+    fc.assert(
+      fc.property(fc.array(secret, { minLength: 1, maxLength: 4 }), (secrets) => {
+        const scrubber = createScrubber();
+        for (const one of secrets) scrubber.register(one);
+        for (const [form, write] of FORMS) {
+          for (const one of secrets) expect(scrubber.scrub(write(one)), form).toContain('[secret]');
+        }
+      }),
+    );
+  });
+
+  test('a secret that holds another leaves nothing of itself behind', () => {
+    const scrubber = createScrubber();
+    scrubber.register('hunter');
+    scrubber.register('hunter2-and-more');
+    expect(scrubber.scrub('hunter2-and-more, hunter')).toBe('[secret], [secret]');
+  });
+
+  test.each([
+    ['as it is', TOKEN],
+    ['without its signature', TOKEN.split('.').slice(0, 2).join('.')],
+    ['with an empty signature', `${TOKEN.split('.').slice(0, 2).join('.')}.`],
+    ['in a header', `Bearer ${TOKEN}`],
+    ['in a URL', `https://id.example.org/?token=${TOKEN}&x=1`],
+  ])('a JWT that nobody registered: %s', (_, text) => {
+    const clean = createScrubber().scrub(text);
+    expect(clean).toContain('[secret]');
+    expect(clean).not.toMatch(/eyJ|c2lnbmF0/);
+  });
+
+  test('what is no secret stays as it is', () => {
+    const scrubber = createScrubber();
+    scrubber.register('');
+    scrubber.register('abc');
+    scrubber.register(SECRET);
+    const line = '{"level":"info","abc":1,"msg":"energy 12.5 kWh at https://id.example.org/a%20b"}';
+    expect(scrubber.scrub(line)).toBe(line);
+  });
+
+  test('tokens of years do not pile up; the newest are known, and secrets never forgotten', () => {
+    const scrubber = createScrubber();
+    scrubber.register(SECRET);
+    const tokens = Array.from({ length: 500 }, (_, index) => `opaque-token-number-${index}-of-many`);
+    for (const token of tokens) scrubber.registerToken(token);
+    expect(tokens.slice(-10).map(scrubber.scrub)).toEqual(Array(10).fill('[secret]'));
+    expect(scrubber.scrub(tokens[0] ?? '')).toBe(tokens[0]);
+    expect(scrubber.scrub(SECRET)).toBe('[secret]');
+  });
+});
+
+describe('the log', () => {
+  function openLog(level = 'trace') {
+    const lines: string[] = [];
+    const scrubber = createScrubber();
+    scrubber.register(SECRET);
+    return { lines, scrubber, log: createLog({ level, scrubber, write: (line) => void lines.push(line) }) };
+  }
+
+  const inError = () => new Error(`refused ${SECRET}`, { cause: new Error(`because of ${SECRET}`) });
+
+  test.each([
+    ['in the message', SECRET, {}],
+    ['in a field', 'told', { field: SECRET }],
+    ['deep in an object', 'told', { a: { b: [{ c: `x${SECRET}y` }] } }],
+    ['as a key', 'told', { [SECRET]: 1 }],
+    ['in an error and its cause', 'told', { err: inError() }],
+    ['in an error with fields', 'told', { err: Object.assign(inError(), { request: { body: SECRET } }) }],
+    ['in a URL', 'told', { url: `mqtt://me:${encodeURIComponent(SECRET)}@broker.example` }],
+    ['a JWT', TOKEN, { header: `Bearer ${TOKEN}` }],
+  ])('a secret %s', (_, message, fields) => {
+    const { lines, log } = openLog();
+    log.info(fields, message);
+    log.child({ room: SECRET }).debug(fields, message);
+    expect(lines).toHaveLength(2);
+    for (const line of lines) {
+      expect(line).toContain('[secret]');
+      for (const [, write] of FORMS) expect(line).not.toContain(write(SECRET));
+      expect(line).not.toMatch(/eyJ|cänary/);
+      expect(JSON.parse(line)).toMatchObject({ level: expect.stringMatching(/^(info|debug)$/) });
+    }
+  });
+
+  test('a secret that is learned later is hidden from then on, children of the log included', () => {
+    const { lines, scrubber, log } = openLog();
+    const child = log.child({ room: 'auth' });
+    scrubber.registerToken('an-opaque-token');
+    child.info({ token: 'an-opaque-token' }, 'told');
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ room: 'auth', token: '[secret]', msg: 'told' });
+  });
+
+  test('one line of JSON each: level by name, time as ISO, error with its name; nothing below the level', () => {
+    const { lines, log } = openLog('info');
+    log.debug('quiet');
+    log.error({ err: new TypeError('oops') }, 'loud');
+    expect(lines).toHaveLength(1);
+    const line = JSON.parse(lines[0] ?? '');
+    expect(line).toMatchObject({ level: 'error', msg: 'loud', err: { type: 'TypeError', message: 'oops' } });
+    expect(new Date(line.time).toISOString()).toBe(line.time);
+    expect(line).not.toHaveProperty('pid');
+  });
+});

@@ -1,0 +1,173 @@
+// Reading the public list: both shapes and a third, and pages that end whatever the service does.
+import { expect, test } from 'vitest';
+import { readConstituencies } from '../../src/provider/constituencyList.ts';
+import { type Ask, ProviderRefused, ProviderUnreachable } from '../../src/provider/request.ts';
+
+const ALL = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
+const HOUSE = { houseNo: '34', houseCode: 'dail', showAs: '34th Dáil', uri: 'https://x/house/dail/34' };
+const record = (n: number) => ({ uri: `https://x/${n}`, showAs: `Áit ${n}`, representCode: `Ait-${n}` });
+const newer = (rows: readonly number[], resultCount: unknown = rows.length) => ({
+  head: { counts: { resultCount } },
+  results: rows.map((n) => ({ constituencyOrPanel: record(n), house: HOUSE })),
+});
+const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n);
+
+interface Page {
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** A service in a few words; remembers what it was asked. */
+function service(answer: (page: Page, number: number) => unknown) {
+  const asked: URLSearchParams[] = [];
+  const ask: Ask = async ({ query = new URLSearchParams() }) => {
+    asked.push(query);
+    return answer({ skip: Number(query.get('skip') ?? 0), limit: Number(query.get('limit')) }, asked.length);
+  };
+  return { ask, asked };
+}
+
+const refuse = (status = 422): never => {
+  throw new ProviderRefused('list of constituencies', status);
+};
+
+test('the newer shape: only the uri and the name are needed', async () => {
+  const { ask } = service(() => ({
+    head: { counts: { resultCount: '2' }, lang: 'en' },
+    results: [
+      { constituencyOrPanel: { uri: 'u2', showAs: 'B', representType: 7 }, house: null, extra: 1 },
+      { constituencyOrPanel: { ...record(1), representType: 'panel' }, house: HOUSE },
+    ],
+  }));
+  const nobody = { chamber: null, houseNo: null, name: null, uri: null };
+  expect(await readConstituencies(ask, ALL)).toEqual({
+    constituencies: [
+      {
+        uri: 'https://x/1',
+        name: 'Áit 1',
+        code: 'Ait-1',
+        type: 'panel',
+        house: { chamber: 'dail', houseNo: 34, name: '34th Dáil', uri: 'https://x/house/dail/34' },
+      },
+      { uri: 'u2', name: 'B', code: null, type: null, house: nobody },
+    ],
+    total: 2,
+    complete: true,
+    raw: null,
+  });
+});
+
+test('the older shape has one house for all', async () => {
+  const rows = [2, 1].map((n) => ({ constituencyOrPanel: record(n) }));
+  const results = { house: { house: HOUSE, constituenciesOrPanels: rows } };
+  const { ask } = service(() => ({ head: { counts: { resultCount: 2 } }, results }));
+  const { constituencies } = await readConstituencies(ask, ALL);
+  expect(constituencies?.map(({ name, house }) => [name, house.chamber, house.houseNo])).toEqual([
+    ['Áit 1', 'dail', 34],
+    ['Áit 2', 'dail', 34],
+  ]);
+});
+
+test.each([
+  ['another key', { constituencies: [{ title: 'Áit' }], 7: 'x' }],
+  ['a row without uri', { results: [{ constituencyOrPanel: { showAs: 'Áit' }, house: HOUSE }] }],
+  ['results of another kind', { results: 'none' }],
+])('an unknown shape is passed on as it came: %s', async (_, body) => {
+  const { ask, asked } = service(() => body);
+  const list = await readConstituencies(ask, ALL);
+  expect(list).toEqual({ constituencies: null, total: null, complete: true, raw: body });
+  expect(asked).toHaveLength(1);
+});
+
+test.each([
+  ['no object', [1, 2]],
+  ['null', null],
+  ['text', 'hello'],
+  ['a huge unknown object', { blob: 'x'.repeat(300_000) }],
+  ['a count but no rows', newer([], 43)],
+])('what is no list at all is refused: %s', async (_, body) => {
+  const { ask } = service(() => body);
+  await expect(readConstituencies(ask, ALL)).rejects.toMatchObject({ code: 'unexpected_reply' });
+});
+
+test('every parameter is sent as documented, chamber_id repeated', async () => {
+  const { ask, asked } = service(() => newer([]));
+  const chamberIds = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'];
+  await readConstituencies(ask, { chamber: 'dail', houseNo: 34, chamberIds, skip: 5, limit: 7 });
+  expect([...(asked[0] ?? [])]).toEqual([
+    ['chamber_id', chamberIds[0]],
+    ['chamber_id', chamberIds[1]],
+    ['chamber', 'dail'],
+    ['house_no', '34'],
+    ['skip', '5'],
+    ['limit', '7'],
+  ]);
+});
+
+const THIRTEEN_HUNDRED = numbers(0, 1_300);
+
+test.each<[string, (page: Page, number: number) => unknown, number, boolean, number]>([
+  [
+    'honours the limit',
+    ({ skip, limit }) => newer(THIRTEEN_HUNDRED.slice(skip, skip + limit), 1300),
+    1300,
+    true,
+    1,
+  ],
+  ['ignores the limit', () => newer(THIRTEEN_HUNDRED), 1300, true, 1],
+  ['gives fifty at most', ({ skip }) => newer(THIRTEEN_HUNDRED.slice(skip, skip + 50), 1300), 1300, true, 26],
+  [
+    'refuses large limits',
+    ({ skip, limit }) => (limit > 50 ? refuse() : newer(THIRTEEN_HUNDRED.slice(skip, skip + limit), 1300)),
+    1300,
+    true,
+    27,
+  ],
+  ['gives one at a time', ({ skip }) => newer([skip], 1300), 100, false, 100],
+  ['repeats the first page for ever', () => newer(numbers(0, 50), 1300), 50, false, 2],
+  [
+    'refuses a deep skip',
+    ({ skip }) => (skip >= 100 ? refuse() : newer(numbers(skip, skip + 50), 1300)),
+    100,
+    false,
+    3,
+  ],
+  ['gives more than it says', () => newer(numbers(0, 43), 8), 43, true, 1],
+  ['does not say how many', ({ skip }) => newer(numbers(0, 120).slice(skip, skip + 50), null), 120, true, 4],
+  ['ends with an empty page too early', (_, number) => newer(number === 1 ? [1, 2] : [], 1300), 2, false, 2],
+  ['gives rows twice', () => newer([1, 1, 2, 2], 4), 2, false, 1],
+])('a service that %s', async (_, answer, count, complete, requests) => {
+  const { ask, asked } = service(answer);
+  const list = await readConstituencies(ask, ALL);
+  expect([list.constituencies?.length, list.complete, asked.length]).toEqual([count, complete, requests]);
+  expect(new Set(list.constituencies?.map(({ uri }) => uri)).size).toBe(count);
+});
+
+test.each<[string, number, number, (page: Page) => unknown, number, number]>([
+  ['honoured', 0, 25, ({ skip, limit }) => newer(numbers(0, 43).slice(skip, skip + limit), 43), 25, 1],
+  ['ignored', 0, 25, () => newer(numbers(0, 43), 43), 25, 1],
+  ['in smaller pages', 10, 25, ({ skip }) => newer(numbers(skip, skip + 10), 43), 25, 3],
+  ['beyond the end', 40, 25, ({ skip }) => newer(numbers(skip, 43), 43), 3, 1],
+  ['behind the end', 50, 25, () => newer([], 43), 0, 1],
+])('a limit that was asked for: %s', async (_, skip, limit, answer, count, requests) => {
+  const { ask, asked } = service(answer);
+  const list = await readConstituencies(ask, { ...ALL, skip, limit });
+  expect([list.constituencies?.length, list.complete, asked.length]).toEqual([count, true, requests]);
+});
+
+test('a refused question stays refused, and a fault in the middle loses no old list', async () => {
+  await expect(readConstituencies(service(() => refuse(404)).ask, ALL)).rejects.toMatchObject({
+    status: 404,
+  });
+  const limited = { ...ALL, limit: 10 };
+  const once = service(() => refuse());
+  await expect(readConstituencies(once.ask, limited)).rejects.toThrow(ProviderRefused);
+  expect(once.asked).toHaveLength(1);
+  const breaks = service(({ skip }) => {
+    if (skip > 0) throw new ProviderUnreachable('gone', { retry: 'soon' });
+    return newer([1], 10);
+  });
+  await expect(readConstituencies(breaks.ask, ALL)).rejects.toThrow(ProviderUnreachable);
+  const turns = service(({ skip }) => (skip > 0 ? { strange: true } : newer([1], 10)));
+  await expect(readConstituencies(turns.ask, ALL)).rejects.toMatchObject({ code: 'unexpected_reply' });
+});

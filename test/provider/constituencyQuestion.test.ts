@@ -1,0 +1,67 @@
+// Questions to the public list: what may be asked, and the parameter that each refusal names.
+import { describe, expect, test } from 'vitest';
+import { QuestionMalformed, readQuestion } from '../../src/provider/constituencyQuestion.ts';
+
+const USUAL = { chamber: 'dail', houseNo: 34 } as const;
+const NOTHING = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
+
+describe('what is asked', () => {
+  test.each([
+    ['nothing: the configured question', {}, { ...USUAL }],
+    ['a page of the configured question', { skip: 2, limit: 3 }, { ...USUAL, skip: 2, limit: 3 }],
+    ['a chamber: all its houses', { chamber: 'seanad' }, { chamber: 'seanad' }],
+    ['both chambers', { chamber: '' }, {}],
+    ['a house of both chambers', { house_no: 3 }, { houseNo: 3 }],
+    ['an empty list chooses nothing', { chamber_id: [] }, { ...USUAL }],
+  ])('%s', (_, given, found) => {
+    expect(readQuestion(given, USUAL)).toEqual({ ...NOTHING, ...found });
+  });
+
+  test('house URIs: one or many, with or without a host, in any order, twice or once', () => {
+    const both = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'];
+    const absolute = `https://data.oireachtas.ie${both[1]}`;
+    expect(readQuestion({ chamber_id: both[0] }, USUAL)).toEqual({ ...NOTHING, chamberIds: [both[0]] });
+    expect(readQuestion({ chamber_id: [absolute, both[0], both[1]] }, USUAL).chamberIds).toEqual(both);
+  });
+});
+
+describe('what is refused', () => {
+  const URI = '/ie/oireachtas/house/dail/33';
+  test.each([
+    ['chamber', ['commons', 'Dail', 5, null, ['dail']]],
+    ['house_no', [0, -1, 0.5, '34', 10_000, 1e300, null, true]],
+    ['skip', [-1, 'x', 1.5, [], {}]],
+    ['limit', [-1, 0, 5_001, '10', Number.NaN]],
+    [
+      'chamber_id',
+      [
+        '',
+        5,
+        [1],
+        null,
+        'http://evil/house',
+        '/ie/oireachtas/house/commons/1',
+        `${URI}/`,
+        `${URI}?a=b`,
+        `${URI}\n`,
+        ` ${URI}`,
+        `ftp://host${URI}`,
+        `https://a/b${URI}`,
+        '/ie/oireachtas/house/dail/0',
+        '/ie/../house/dail/33',
+        Array.from({ length: 51 }, (_, n) => `/ie/oireachtas/house/dail/${n + 1}`),
+      ],
+    ],
+  ])('%s', (name, values) => {
+    for (const value of values as readonly unknown[]) {
+      const ask = () => readQuestion({ [name]: value }, USUAL);
+      expect(ask, JSON.stringify(value)).toThrow(QuestionMalformed);
+      expect(ask).toThrow(new RegExp(`^${name}: found .*; allowed: .+\\.$`, 's'));
+    }
+  });
+
+  test('long junk is not echoed, and a caller may have its own name for the parameter', () => {
+    const ask = () => readQuestion({ house_no: 'x'.repeat(5_000) }, USUAL, (name) => `--${name}`);
+    expect(ask).toThrow(/^--house_no: found "x{59}; allowed: a whole number from 1 to 9999\.$/);
+  });
+});

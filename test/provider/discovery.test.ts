@@ -1,0 +1,199 @@
+// From the customer code to every heat meter: several groups, properties and services, and none at all.
+import { describe, expect, test } from 'vitest';
+import { discover } from '../../src/provider/discovery.ts';
+import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { type GroupOptions, wideAccounts } from '../../src/simulator/accounts.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { refusalOf } from '../auth/account.ts';
+import { openProvider, type Provider } from './home.ts';
+
+const find = ({ ask, customerCode }: Provider) =>
+  discover(ask, { customerCode, siteCodes: ['/harbour-yard'] });
+const living = (groups: readonly GroupOptions[]) =>
+  openProvider({ accounts: [{ username: 'me@example.org', password: 'p', customerId: 77, groups }] });
+const heat = (identifier: string | null) => ({ identifier, serviceType: 'HEAT_METER_READ_SERVICE' });
+const water = { identifier: 'W-1', serviceType: 'WATER_METER_READ_SERVICE' };
+const properties = '/api/v1/customers';
+const onlyProperties = { when: ({ query }: { query: URLSearchParams }) => query.has('parent-group') };
+
+describe('the wide household', () => {
+  test('every payment group, every property with a heat meter, nothing of the neighbour’s', async () => {
+    const provider = await openProvider({ accounts: wideAccounts() });
+    const context = await find(provider);
+    const mine = provider.simulator.properties('me@example.org').filter((one) => one.groupType === 'payment');
+    const heated = mine.filter(({ identifiers }) => identifiers.length > 0);
+    expect(mine.length).toBe(3);
+    expect(context.properties.map((one) => one.propertyCustomerId)).toEqual(
+      heated.map(({ id }) => String(id)),
+    );
+    expect(context.properties.map((one) => one.meterIdentifiers)).toEqual([['70418235'], ['70418301']]);
+    expect(context.siteCodes).toEqual(['/harbour-yard']);
+    expect(context.personCustomerId).toMatch(/^\d+$/);
+    expect(context.billingProfileIds).toHaveLength(1);
+  });
+
+  test('the subscription is the one that carries the heat meter, not the first', async () => {
+    const provider = await openProvider({ accounts: wideAccounts() });
+    const [first] = (await find(provider)).properties;
+    // The simulator's other subscription has an id 50,000 above.
+    expect(Number(first?.subscriptionId)).toBeLessThan(450_000);
+    expect(Number(first?.balanceGroupId)).toBe(Number(first?.subscriptionId) + 1);
+  });
+
+  test('one question for the customer, one for the groups, one for each group; ids and names as they are', async () => {
+    const provider = await openProvider({ accounts: wideAccounts() });
+    const before = provider.simulator.requests.length;
+    const { personCustomerId } = await find(provider);
+    const asked = provider.simulator.requests.slice(before).map(({ path, query }) => [path, query.type]);
+    expect(asked).toEqual([
+      [`/api/v1/customers/${provider.customerCode}`, undefined],
+      [`/api/v1/customers/${personCustomerId}/groups`, 'payment'],
+      ['/api/v1/customers', undefined],
+      ['/api/v1/customers', undefined],
+    ]);
+  });
+});
+
+describe('other households', () => {
+  test('several heat meters in one property, one without a name, other services between', async () => {
+    const services = [heat('B-2'), water, heat(null), heat('A-10'), heat('B-2')];
+    const { properties } = await find(await living([{ properties: [{ id: 12, services }] }]));
+    expect(properties).toMatchObject([{ propertyCustomerId: '12', meterIdentifiers: ['A-10', 'B-2'] }]);
+  });
+
+  test('a heat meter without any name is one all the same', async () => {
+    const { properties } = await find(await living([{ properties: [{ id: 12, services: [heat(null)] }] }]));
+    expect(properties).toMatchObject([{ propertyCustomerId: '12', meterIdentifiers: [] }]);
+  });
+
+  test('more groups and properties than fit on a page', async () => {
+    const groups = Array.from({ length: 12 }, (_, group) => ({
+      properties: Array.from({ length: 12 }, (_one, index) => ({
+        services: [heat(`M-${String(group * 12 + index).padStart(3, '0')}`)],
+      })),
+    }));
+    const { properties } = await find(await living(groups));
+    const names = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
+    expect(names).toEqual(Array.from({ length: 144 }, (_, index) => `M-${String(index).padStart(3, '0')}`));
+  });
+
+  test('a property that stands in two groups is one', async () => {
+    const shared = { id: 12, services: [heat('A-1')] };
+    const { properties } = await find(await living([{ properties: [shared] }, { properties: [shared] }]));
+    expect(properties).toHaveLength(1);
+  });
+
+  test.each<[string, readonly GroupOptions[], string]>([
+    ['no group', [], '0 payment group(s)'],
+    [
+      'a group of another type only',
+      [{ type: 'hierarchy', properties: [{ services: [heat('A')] }] }],
+      '0 payment',
+    ],
+    ['no property', [{}, {}], '2 payment group(s)'],
+    ['no service', [{ properties: [{}] }], '1 payment group(s)'],
+    ['other services only', [{ properties: [{ services: [water] }] }], '1 payment group(s)'],
+  ])('%s: says what was looked for, and where', async (_, groups, words) => {
+    const err = await refusalOf(find(await living(groups)));
+    expect(err).toBeInstanceOf(UnexpectedReply);
+    expect(String(err)).toContain('a property with a service of type HEAT_METER_READ_SERVICE');
+    expect(String(err)).toContain(words);
+  });
+});
+
+describe('other shapes of the same', () => {
+  const row = (over: Record<string, unknown>) => ({ id: 12, status: 'active', ...over });
+  const service_type = { code: 'HEAT_METER_READ_SERVICE' };
+  const subscription = (id: number, over = {}) => ({
+    id,
+    status: 'active',
+    balance_group: { id: id + 1 },
+    ...over,
+  });
+
+  test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
+    ['ids as text', { id: 'p-12', services: [{ service_type }] }, { propertyCustomerId: 'p-12' }],
+    [
+      'the type as plain text',
+      { services: [{ service_type: service_type.code, identifier: 7 }] },
+      { meterIdentifiers: ['7'] },
+    ],
+    ['a serial number', { services: [{ service_type, serial_number: 'S1' }] }, { meterIdentifiers: ['S1'] }],
+    [
+      'services within the subscriptions',
+      {
+        subscriptions: [subscription(1), subscription(3, { services: [{ service_type, identifier: 'A' }] })],
+      },
+      { subscriptionId: '3', balanceGroupId: '4', meterIdentifiers: ['A'] },
+    ],
+    [
+      'no word on which subscription: the active one',
+      {
+        services: [{ service_type }],
+        subscriptions: [subscription(1, { status: 'CLOSED' }), subscription(3)],
+      },
+      { subscriptionId: '3', balanceGroupId: '4' },
+    ],
+    [
+      'no subscription',
+      { services: [{ service_type }], subscriptions: null },
+      { subscriptionId: null, balanceGroupId: null },
+    ],
+    [
+      'services of no type among them',
+      { services: [{}, { service_type: null }, { service_type, identifier: 'A' }] },
+      { meterIdentifiers: ['A'] },
+    ],
+  ])('%s', async (_, over, expected) => {
+    const provider = await living([{}]);
+    provider.simulator.switches.fault(
+      properties,
+      { kind: 'reply', status: 200, body: [row(over)] },
+      onlyProperties,
+    );
+    expect((await find(provider)).properties).toMatchObject([expected]);
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['the type missing everywhere', { services: [{ identifier: 'A' }] }, 'HEAT_METER_READ_SERVICE'],
+    ['services as text', { services: 'private' }, 'expected array at objects.0.services, found a string'],
+    [
+      'a type as a number',
+      { services: [{ service_type: 7 }] },
+      'objects.0.services.0.service_type, found a number',
+    ],
+    ['no id', { id: null }, 'objects.0.id, found null'],
+    ['an empty id', { id: '' }, 'objects.0.id'],
+  ])('%s is not understood, and told', async (_, over, words) => {
+    const provider = await living([{}]);
+    provider.simulator.switches.fault(
+      properties,
+      { kind: 'reply', status: 200, body: [row(over)] },
+      onlyProperties,
+    );
+    const err = await refusalOf(find(provider));
+    expect(err).toBeInstanceOf(UnexpectedReply);
+    expect(String(err)).toContain(words);
+    expect(String(err)).not.toContain('private');
+  });
+
+  test('a customer without an id, and one who is refused', async () => {
+    const provider = await living([{}]);
+    provider.simulator.switches.fault(
+      properties,
+      { kind: 'reply', status: 200, body: { code: 'x' } },
+      { times: 1 },
+    );
+    expect(String(await refusalOf(find(provider)))).toContain('reply to the customer was not understood');
+    provider.simulator.switches.fault(properties, FAULTS.forbidden);
+    expect(await refusalOf(find(provider))).toBeInstanceOf(ProviderRefused);
+  });
+
+  test('a code with strange letters stays one step of the path', async () => {
+    const accounts = [{ username: 'me@example.org', password: 'p', customerCode: 'a/b?c d#ü', groups: [] }];
+    const provider = await openProvider({ accounts });
+    await refusalOf(find(provider));
+    const customer = provider.simulator.requests.find(({ route }) => route.endsWith('/customers/:id'));
+    expect(customer?.path).toBe(`${properties}/${encodeURIComponent('a/b?c d#ü')}`);
+  });
+});

@@ -1,0 +1,65 @@
+// One property whose readings a test spells out, and what an honest report of them says, summed on its own.
+import { zone } from '../../src/domain/period.ts';
+import type { Bucket } from '../../src/domain/reading.ts';
+import { readUsage, type UsageQuestion } from '../../src/provider/usageReport.ts';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { openProvider, type Provider } from './home.ts';
+
+export const PROPERTY = 512_001;
+export const REPORT = '/api/v1/reports/usage';
+
+export interface Home extends Provider {
+  /** Read live: push to it and the provider knows more. */
+  readonly events: ExplicitEvent[];
+  report(question?: Partial<UsageQuestion> & { readonly timezone?: string }): Promise<Bucket[]>;
+}
+
+export async function openHome(events: ExplicitEvent[] = [], at = '2026-03-10T12:00:00Z'): Promise<Home> {
+  const services = [{ identifier: '70418235', household: { events } }];
+  const groups = [{ properties: [{ id: PROPERTY, services }] }];
+  const provider = await openProvider({
+    at,
+    accounts: [{ username: 'me@example.org', password: 'p', groups }],
+  });
+  return {
+    ...provider,
+    events,
+    report: ({ timezone = 'Europe/Dublin', ...question } = {}) =>
+      readUsage(provider.ask, {
+        propertyCustomerId: String(PROPERTY),
+        span: { from: '2026-02-01', to: '2026-03-11' },
+        interval: 'day',
+        zone: zone(timezone),
+        readingCloses: 'same_day',
+        ...question,
+      }),
+  };
+}
+
+/** `2026-03-01 12.5 kWh 1.5 EUR`, read half an hour after midnight UTC. */
+export const reading = (
+  day: string,
+  kwh: number | null,
+  eur: number | null,
+  more: Partial<ExplicitEvent> = {},
+): ExplicitEvent => ({ at: Date.parse(`${day}T00:30:00Z`), kwh, eur, ...more });
+
+/** Energy and cost of each local day in millionths, from the readings themselves. */
+export function expectedDays(events: readonly ExplicitEvent[], timezone: string, shiftDays = 0): Bucket[] {
+  const local = new Intl.DateTimeFormat('en-CA', {
+    timeZone: timezone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  });
+  const days = new Map<string, { energy: number | null; cost: number | null }>();
+  for (const { at, kwh, eur } of events) {
+    const written = local.format(at);
+    const day = new Date(Date.parse(written) + shiftDays * 86_400_000).toISOString().slice(0, 10);
+    const sum = days.get(day) ?? { energy: null, cost: null };
+    if (kwh !== null) sum.energy = (sum.energy ?? 0) + Math.round(kwh * 1e6);
+    if (eur !== null) sum.cost = (sum.cost ?? 0) + Math.round(eur * 1e6);
+    days.set(day, sum);
+  }
+  return [...days].map(([day, sums]) => ({ day, ...sums })).sort((a, b) => (a.day < b.day ? -1 : 1));
+}

@@ -1,0 +1,153 @@
+// Honest numbers: the report of a living household against what the simulator knows, in winter, summer and between.
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { addDays, zone } from '../../src/domain/period.ts';
+import { type Interval, readUsage, type UsageQuestion } from '../../src/provider/usageReport.ts';
+import { wideAccounts } from '../../src/simulator/accounts.ts';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { openProvider, type Provider } from './home.ts';
+import { expectedDays, openHome } from './readings.ts';
+
+const DUBLIN = zone('Europe/Dublin');
+const micro = (units: number) => Math.round(units * 1e6);
+
+describe('a household of two years', () => {
+  let provider: Provider;
+  let property: number;
+  beforeEach(async () => {
+    provider = await openProvider({ at: '2026-03-10T12:00:00Z', accounts: wideAccounts(5) });
+    property = provider.simulator.properties('me@example.org')[0]?.id ?? 0;
+  });
+
+  const ask = (question: Partial<UsageQuestion>) =>
+    readUsage(provider.ask, {
+      propertyCustomerId: String(property),
+      span: { from: '2025-01-01', to: '2026-01-01' },
+      interval: 'day',
+      zone: DUBLIN,
+      readingCloses: 'same_day',
+      ...question,
+    });
+  const truth = (from: string, to: string, shiftDays = 0) =>
+    [...provider.simulator.truth(property)]
+      .map(([date, { kwh, eur }]) => ({
+        day: addDays(date, shiftDays),
+        energy: micro(kwh),
+        cost: micro(eur),
+      }))
+      .filter(({ day }) => day >= from && day < to);
+
+  const SPANS = [
+    ['winter', '2025-01-05', '2025-02-10'],
+    ['summer', '2025-06-20', '2025-08-01'],
+    ['the clock going forward', '2025-03-24', '2025-04-06'],
+    ['the clock going back', '2025-10-20', '2025-11-02'],
+    ['the very day of 23 hours', '2025-03-30', '2025-03-31'],
+    ['the very day of 25 hours', '2025-10-26', '2025-10-27'],
+    ['a leap year', '2024-01-01', '2025-01-01'],
+    ['up to now', '2026-03-01', '2026-03-11'],
+  ] as const;
+
+  test.each(SPANS)('%s', async (_, from, to) => {
+    const expected = truth(from, to);
+    expect(expected.length).toBeGreaterThan(0);
+    expect(await ask({ span: { from, to } })).toEqual(expected);
+  });
+
+  test.each(SPANS)('%s, when a reading closes the day before', async (_, from, to) => {
+    const buckets = await ask({ span: { from, to }, readingCloses: 'previous_day' });
+    expect(buckets).toEqual(truth(from, to, -1));
+  });
+
+  test.each<[Interval, (day: string) => string]>([
+    ['week', (day) => addDays(day, -((new Date(day).getUTCDay() + 6) % 7))],
+    ['month', (day) => `${day.slice(0, 7)}-01`],
+    [
+      'quarter',
+      (day) =>
+        `${day.slice(0, 5)}${['01', '04', '07', '10'][Math.floor((Number(day.slice(5, 7)) - 1) / 3)]}-01`,
+    ],
+    ['year', (day) => `${day.slice(0, 4)}-01-01`],
+  ])('a %s is the sum of its days, and named after the first', async (interval, startOf) => {
+    const sums = new Map<string, { energy: number; cost: number }>();
+    for (const { day, energy, cost } of truth('2025-01-01', '2026-01-01')) {
+      const sum = sums.get(startOf(day)) ?? { energy: 0, cost: 0 };
+      sums.set(startOf(day), { energy: sum.energy + energy, cost: sum.cost + cost });
+    }
+    const expected = [...sums].map(([day, sum]) => ({ day, ...sum }));
+    expect(await ask({ interval })).toEqual(expected);
+  });
+
+  test('two heat meters in one property are one sum', async () => {
+    const services = [{ household: { seed: 3 } }, { household: { seed: 4, meanKwhPerDay: 30 } }];
+    const groups = [{ properties: [{ services }] }];
+    provider = await openProvider({ accounts: [{ username: 'me@example.org', password: 'p', groups }] });
+    property = provider.simulator.properties()[0]?.id ?? 0;
+    expect(await ask({})).toEqual(truth('2025-01-01', '2026-01-01'));
+  });
+
+  test('neither the water meter nor another property nor the neighbour adds anything', async () => {
+    const [first, second] = await Promise.all(
+      provider.simulator
+        .properties('me@example.org')
+        .filter(({ groupType, identifiers }) => groupType === 'payment' && identifiers.length > 0)
+        .map(({ id }) => ask({ propertyCustomerId: String(id) })),
+    );
+    expect(first).toEqual(truth('2025-01-01', '2026-01-01'));
+    expect(second?.length).toBeGreaterThan(300);
+    expect(second).not.toEqual(first);
+  });
+});
+
+describe('whatever is read whenever, in any time zone', () => {
+  const ZONES = [
+    'Europe/Dublin',
+    'UTC',
+    'America/St_Johns',
+    'America/Los_Angeles',
+    'Asia/Kathmandu',
+    'Pacific/Auckland',
+    'Pacific/Kiritimati',
+    // Their clocks change at midnight.
+    'America/Santiago',
+    'Asia/Beirut',
+  ] as const;
+  const decimal = (most: number) => fc.integer({ min: 0, max: most * 1000 }).map((milli) => milli / 1000);
+  const FIRST = Date.parse('2025-01-01T00:00:00Z');
+  const LAST = Date.parse('2025-12-30T00:00:00Z');
+  const event: fc.Arbitrary<ExplicitEvent> = fc.record({
+    at: fc.integer({ min: FIRST / 1000, max: LAST / 1000 }).map((seconds) => seconds * 1000),
+    kwh: fc.option(decimal(400)),
+    eur: fc.option(decimal(90)),
+  });
+  const told = ({ kwh, eur }: ExplicitEvent) => kwh !== null || eur !== null;
+
+  test('every day holds what was read on it', async () => {
+    const home = await openHome();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(event, { maxLength: 30 }),
+        fc.constantFrom(...ZONES),
+        fc.boolean(),
+        async (events, timezone, before) => {
+          home.events.splice(0, home.events.length, ...events.filter(told));
+          const buckets = await home.report({
+            timezone,
+            span: { from: '2024-12-30', to: '2025-12-31' },
+            readingCloses: before ? 'previous_day' : 'same_day',
+          });
+          expect(buckets).toEqual(expectedDays(home.events, timezone, before ? -1 : 0));
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  test.each(ZONES)('%s: a reading on each hour of a year falls into its day', async (timezone) => {
+    const hours = Array.from({ length: 365 * 8 }, (_, index) => FIRST + index * 3 * 3_600_000);
+    const home = await openHome(hours.map((at) => ({ at, kwh: 1, eur: 0.25 })));
+    const buckets = await home.report({ timezone, span: { from: '2025-01-02', to: '2025-12-30' } });
+    const all = expectedDays(home.events, timezone);
+    expect(buckets).toEqual(all.filter(({ day }) => day >= '2025-01-02' && day < '2025-12-30'));
+  });
+});

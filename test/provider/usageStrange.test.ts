@@ -1,0 +1,177 @@
+// Strange usage reports: what is understood all the same, and what is refused with a word on where and why.
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Bucket } from '../../src/domain/reading.ts';
+import { UnexpectedReply } from '../../src/provider/request.ts';
+import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
+import { inBuckets, inSums } from '../../src/simulator/spoiling.ts';
+import { refusalOf } from '../auth/account.ts';
+import { type Home, openHome, REPORT, reading } from './readings.ts';
+
+let home: Home;
+let honest: Bucket[];
+beforeEach(async () => {
+  home = await openHome([
+    reading('2026-03-01', 12.5, 1.55),
+    reading('2026-03-02', 3, 0.372),
+    reading('2026-03-03', 8.25, 1.7),
+  ]);
+  honest = await home.report();
+});
+
+type Row = Record<string, unknown>;
+/** Changes each row that has a time for its key: the histogram's, not the list of resources. */
+const inDays = (change: (row: Row) => unknown): Fault =>
+  inBuckets((rows) => (typeof rows[0]?.key === 'number' ? rows.map(change) : rows));
+const changed = (over: (body: Row) => Row): Fault => ({
+  kind: 'change',
+  change: (body) => over(Object(body)),
+});
+const shuffled = (rows: Row[]) => rows.toSorted((a, b) => (Number(a.key) % 7) - (Number(b.key) % 7) || 1);
+
+describe('understood', () => {
+  test.each<[string, Fault]>([
+    ['backwards', inBuckets((rows) => rows.toReversed())],
+    ['shuffled', inBuckets(shuffled)],
+    [
+      'with fields that nobody knows',
+      inBuckets((rows) => rows.map((row) => ({ ...row, news: { value: 'x' } }))),
+    ],
+    [
+      'with dates in words that lie',
+      inDays((row) => ({ ...row, key_as_string: '1999-12-31T23:00:00.000Z' })),
+    ],
+    ['without the empty days', inBuckets((rows) => rows.filter(({ doc_count }) => doc_count !== 0))],
+    ['without a word on shards and time', changed(({ aggregations }) => ({ aggregations }))],
+    ['with readings just before noon', inDays((row) => ({ ...row, key: Number(row.key) + 11 * 3_600_000 }))],
+  ])('%s: the same days', async (_, fault) => {
+    home.simulator.switches.fault(REPORT, fault);
+    expect(honest).toHaveLength(3);
+    expect(await home.report()).toEqual(honest);
+  });
+
+  test('days that nobody asked for are left out', async () => {
+    home.simulator.switches.fault(
+      REPORT,
+      inDays((row) => ({ ...row, key: Number(row.key) + 366 * 86_400_000 })),
+    );
+    expect(await home.report()).toEqual([]);
+  });
+
+  test('sums of empty days do not matter, whatever they are', async () => {
+    const spoiled = (row: Row) =>
+      row.doc_count === 0
+        ? { ...row, documents: { doc_count: 0, amount: { value: 17 }, quantity: { value: null } } }
+        : row;
+    home.simulator.switches.fault(REPORT, inDays(spoiled));
+    expect(await home.report()).toEqual(honest);
+  });
+
+  test('a sum of null is no reading, and never zero', async () => {
+    home.simulator.switches.fault(
+      REPORT,
+      inSums(() => null),
+    );
+    expect(await home.report()).toEqual([]);
+  });
+
+  test('a resource that is missing leaves the other', async () => {
+    home.simulator.switches.fault(
+      REPORT,
+      inBuckets((rows) => rows.filter(({ key }) => key !== 'Euro')),
+    );
+    expect(await home.report()).toEqual(honest.map((bucket) => ({ ...bucket, cost: null })));
+  });
+
+  test('negative amounts stay negative: the ledger judges them', async () => {
+    home.simulator.switches.fault(
+      REPORT,
+      inSums((value) => -Number(value)),
+    );
+    const turned = (amount: number | null) => (amount === null ? null : -amount);
+    const negative = honest.map(({ day, energy, cost }) => ({
+      day,
+      energy: turned(energy),
+      cost: turned(cost),
+    }));
+    expect(await home.report()).toEqual(negative);
+  });
+
+  test('noise of floating point is gone', async () => {
+    home.simulator.switches.fault(
+      REPORT,
+      inSums((value) => Number(value) + 4e-13),
+    );
+    expect(await home.report()).toEqual(honest);
+  });
+});
+
+describe('refused', () => {
+  const RESOURCES = 'aggregations.resources.buckets';
+  test.each<[string, Fault, RegExp]>([
+    ['text', inSums(() => 'private'), /expected number at aggregations\..*\.value, found a string/],
+    ['text that is a number', inSums(String), /found a string/],
+    ['a list for a number', inSums(() => [1]), /found a list of 1/],
+    ['nothing for a number', inSums(() => undefined), /found nothing/],
+    ['an astronomical number', inSums(() => 1e300), /value, found a number/],
+    ['an astronomical debt', inSums(() => -1e300), /value, found a number/],
+    ['NaN', { kind: 'reply', status: 200, body: '{"aggregations":{"resources":NaN}}' }, /expected JSON/],
+    ['a day twice', inBuckets((rows) => [...rows, ...rows]), /two for 2026-03-01/],
+    [
+      'another resource',
+      inBuckets((rows) => rows.map((row) => (row.key === 'Euro' ? { ...row, key: 'Water' } : row))),
+      /the resources "Euro" and "Heat - Meter Value" only/,
+    ],
+    [
+      'a resource without a name',
+      changed(() => ({ aggregations: { resources: { buckets: [{ key: 7 }] } } })),
+      /found a number/,
+    ],
+    ['a key in words', inDays((row) => ({ ...row, key: 'private' })), /key, found a string/],
+    ['a key beyond the calendar', inDays((row) => ({ ...row, key: 1e20 })), /key, found a number/],
+    ['a key before the beginning', inDays((row) => ({ ...row, key: -1e20 })), /key, found a number/],
+    ['counts in words', inDays((row) => ({ ...row, doc_count: 'private' })), /doc_count, found a string/],
+    [
+      'days as an object',
+      inBuckets((rows) => (typeof rows[0]?.key === 'number' ? { ...rows } : rows)),
+      /expected array/,
+    ],
+    [
+      'other names',
+      changed(({ aggregations, ...rest }) => ({ ...rest, aggs: aggregations })),
+      /expected object at aggregations, found nothing/,
+    ],
+    [
+      'no resources',
+      changed(() => ({ aggregations: {} })),
+      /expected object at aggregations\.resources, found nothing/,
+    ],
+    [
+      'resources as null',
+      changed(() => ({ aggregations: { resources: { buckets: null } } })),
+      new RegExp(`${RESOURCES}, found null`),
+    ],
+    [
+      'an error of the search',
+      { kind: 'reply', status: 200, body: { error: { reason: 'private' } } },
+      /found nothing/,
+    ],
+    ['a search that ran out of time', changed((body) => ({ ...body, timed_out: true })), /timed_out/],
+    [
+      'a search of which a part failed',
+      changed((body) => ({ ...body, _shards: { total: 5, failed: 1 } })),
+      /_shards\.failed/,
+    ],
+    ['a list', { kind: 'reply', status: 200, body: [] }, /expected object at the top, found a list of 0/],
+    ['a number', { kind: 'reply', status: 200, body: '17' }, /found a number/],
+    ['a captive page', FAULTS.captivePage, /expected JSON/],
+    ['half of it', { kind: 'truncated' }, /expected JSON/],
+  ])('%s', async (_, fault, words) => {
+    home.simulator.switches.fault(REPORT, fault, { times: 1 });
+    const err = await refusalOf(home.report());
+    expect(err).toBeInstanceOf(UnexpectedReply);
+    expect(String(err)).toContain('reply to the usage report was not understood');
+    expect(String(err)).toMatch(words);
+    expect(String(err)).not.toContain('private');
+    expect(await home.report()).toEqual(honest);
+  });
+});

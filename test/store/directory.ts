@@ -1,0 +1,35 @@
+// A state directory of its own for one test, and how its files look from outside.
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type Codec, openStateDirectory, type StateDirectory } from '../../src/store/stateDirectory.ts';
+import { type LogLines, logLines } from '../support/logLines.ts';
+
+export interface Place extends LogLines {
+  /** Does not exist yet. */
+  readonly path: string;
+  open(): Promise<StateDirectory>;
+  file(name: string): string;
+}
+
+export async function place(): Promise<Place> {
+  const parent = await mkdtemp(join(tmpdir(), 'heat2mqtt-store-'));
+  onTestFinished(() => rm(parent, { recursive: true, force: true }));
+  const path = join(parent, 'state');
+  const told = logLines();
+  return { ...told, path, open: () => openStateDirectory(path, told.log), file: (name) => join(path, name) };
+}
+
+/** Such as `600`. */
+export const modeOf = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
+
+/** Documents with one word in them. */
+export const wordCodec: Codec<string> = {
+  decode(json) {
+    const { version, word } = json as { version?: unknown; word?: unknown };
+    if (version !== 1 || typeof word !== 'string') throw new TypeError('no word');
+    return word;
+  },
+  encode: (word) => ({ version: 1, word }),
+};

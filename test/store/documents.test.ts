@@ -1,0 +1,82 @@
+// What is kept of an account comes back as it was, and what is not quite it is set aside.
+import { expect, test } from 'vitest';
+import {
+  contextCodec,
+  installationCodec,
+  journalCodec,
+  loginBudgetCodec,
+  tokensCodec,
+} from '../../src/store/documents.ts';
+import type { Codec } from '../../src/store/stateDirectory.ts';
+import { place } from './directory.ts';
+
+const TOKENS = {
+  owner: 'me',
+  value: {
+    accessToken: 'a',
+    refreshToken: null,
+    obtainedAt: 1_773_144_000_000,
+    accessExpiresAt: 1_773_145_800_000,
+    refreshExpiresAt: null,
+  },
+};
+const BUDGET = {
+  refusals: 4,
+  nextAttemptAt: null,
+  state: 'needs_user_action' as const,
+  code: 'account_disabled',
+  secretMark: 'salt.hash',
+};
+const CONTEXT = {
+  owner: 'me',
+  value: {
+    personCustomerId: '77',
+    siteCodes: ['/north'],
+    billingProfileIds: [],
+    properties: [
+      { propertyCustomerId: '12', subscriptionId: null, balanceGroupId: '5', meterIdentifiers: ['A', 'B'] },
+    ],
+  },
+};
+const JOURNAL = {
+  day: '2026-03-10',
+  requestsToday: 3,
+  loginsToday: 0,
+  lastPollAt: 1_773_144_000_000,
+  lastSuccessAt: null,
+};
+
+const KINDS: readonly (readonly [string, Codec<object>, object])[] = [
+  ['tokens', tokensCodec as Codec<object>, TOKENS],
+  ['login budget', loginBudgetCodec as Codec<object>, BUDGET],
+  ['context', contextCodec as Codec<object>, CONTEXT],
+  ['journal', journalCodec as Codec<object>, JOURNAL],
+  ['installation', installationCodec as Codec<object>, { clientId: 'c', jitterFraction: 0.25 }],
+];
+
+test.each(KINDS)(
+  '%s: written, read again by the next process, with its version',
+  async (name, codec, value) => {
+    const { open } = await place();
+    await (await open()).document(name, codec).write(value);
+    expect(await (await open()).document(name, codec).read()).toEqual(value);
+    expect(codec.encode(value)).toMatchObject({ version: 1 });
+  },
+);
+
+test.each(KINDS)('%s: of another version, or with a field missing, it is refused', (_, codec, value) => {
+  const written = codec.encode(value) as Record<string, unknown>;
+  expect(() => codec.decode({ ...written, version: 2 })).toThrow();
+  expect(() => codec.decode({ ...written, version: undefined })).toThrow();
+  for (const key of Object.keys(written)) {
+    expect(() => codec.decode({ ...written, [key]: undefined }), key).toThrow();
+  }
+  expect(codec.decode({ ...written, addedLater: true })).toEqual(value);
+});
+
+test('half a millisecond, or a time in words, is no instant', () => {
+  for (const obtainedAt of [0.5, '2026-03-10', null]) {
+    const spoiled = { version: 1, owner: 'me', value: { ...TOKENS.value, obtainedAt } };
+    expect(() => tokensCodec.decode(spoiled)).toThrow();
+  }
+});

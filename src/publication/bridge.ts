@@ -79,7 +79,7 @@ export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone):
 }
 
 export interface BridgeEvent {
-  readonly type: 'poll_failed' | 'auth_needed' | 'recovered' | 'held_back';
+  readonly type: 'poll_failed' | 'auth_needed' | 'recovered';
   readonly code: string;
   readonly message: string;
   readonly account?: string;

@@ -34,12 +34,12 @@ const NOTES: Readonly<Record<Relative, Note>> = {
   },
   'bridge/event': {
     retained: false,
-    says: '`event_type` (`poll_failed`, `auth_needed`, `recovered`, `held_back`), `at`, `code`, `message`, perhaps `account`.',
+    says: '`event_type` (`poll_failed`, `auth_needed`, `recovered`), `at`, `code`, `message`, perhaps `account`.',
   },
   'bridge/request/+': {
     names: ['what'],
     retained: false,
-    says: 'To be written by others: `refresh`, `constituencies`, `health`. Empty, or JSON with parameters and `transaction`. Retained requests are ignored.',
+    says: 'To be written by others: `refresh`, `backfill` (`from`, `to`), `constituencies`, `health`. Empty, or JSON with parameters and `transaction`. Retained requests are ignored.',
   },
   'bridge/response/+': {
     names: ['what'],

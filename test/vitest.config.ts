@@ -1,10 +1,16 @@
 import { defineConfig } from 'vitest/config';
 
+// Set by .ci/run, which adds up the results.
+const report = process.env.TEST_REPORT_DIRECTORY;
+
 export default defineConfig({
   test: {
+    reporters: report ? ['default', ['json', { outputFile: `${report}/unit.json` }]] : ['default'],
     dir: 'test',
     include: ['**/*.test.ts'],
-    exclude: ['e2e/**', '**/node_modules/**'],
+    exclude: ['e2e/**', 'slow/**', '**/node_modules/**'],
+    // Nothing is mocked, so files need not be kept apart: it takes half the time.
+    isolate: false,
     testTimeout: 20_000,
     hookTimeout: 20_000,
     env: { TZ: 'America/St_Johns' },

@@ -2,28 +2,29 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/schedule.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from './clock.ts';
 import { ME } from './homes.ts';
+import { expectNoSecret, laidOver, type Section } from './houseRules.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest } from './rest.ts';
 import { openStack, type Stack } from './stack.ts';
 import { waitFor } from './waitFor.ts';
-
-type Section = Readonly<Record<string, unknown>>;
 
 export interface HouseOptions {
   /** Wall clock at the start. */
   readonly at?: string;
   /** Who lives at the provider, and in the configuration; default: ME. */
   readonly accounts?: readonly AccountOptions[];
+  /** What the daemon's own clock shows, where it differs from the provider's. */
+  readonly daemonClock?: (clock: HandClock) => Clock;
 }
 
 export interface House {
@@ -32,6 +33,7 @@ export interface House {
   readonly stateDir: string;
   /** The lines of the log, parsed. */
   readonly log: readonly Section[];
+  forgetLog(): void;
   readonly stack: Stack;
   /** Starts the daemon; `config` is laid over the usual one, section by section. */
   start(config?: Readonly<Record<string, unknown>>): Promise<Daemon>;
@@ -60,6 +62,7 @@ const LONGEST_OPENING_MS = 1_000;
 export async function openHouse({
   at = '2025-03-10T12:00:00Z',
   accounts = [ME],
+  daemonClock = (clock) => clock,
 }: HouseOptions = {}): Promise<House> {
   const stack = openStack();
   const clock = handClock(at);
@@ -96,9 +99,17 @@ export async function openHouse({
       scrubber,
       validateCron: isCronExpression,
     });
-    const log = createLog({ level: 'debug', scrubber, write: (line) => void lines.push(line) });
+    const log = createLog({ level: 'trace', scrubber, write: (line) => void lines.push(line) });
     const before = connections();
-    const daemon = await startDaemon({ config, clock, log, scrubber, random: () => 0.5, startTicker });
+    const own = daemonClock(clock);
+    const daemon = await startDaemon({
+      config,
+      clock: own,
+      log,
+      scrubber,
+      random: () => 0.5,
+      startTicker,
+    });
     stack.defer(() => stop(daemon));
     if (brokerIsUp && daemon.brokerUrl === broker.url) await goOnUntilConnected(before);
     return daemon;
@@ -157,6 +168,7 @@ export async function openHouse({
     get log() {
       return lines.map((line): Section => JSON.parse(line));
     },
+    forgetLog: () => void lines.splice(0),
     start,
     stop,
     async listen() {
@@ -189,31 +201,4 @@ export async function openHouse({
       await rest();
     },
   };
-}
-
-function laidOver(
-  usual: Record<string, unknown>,
-  over: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const isSection = (value: unknown): value is Section =>
-    typeof value === 'object' && value !== null && !Array.isArray(value);
-  const merged = { ...usual };
-  for (const [key, value] of Object.entries(over)) {
-    const known = merged[key];
-    merged[key] = isSection(known) && isSection(value) ? { ...known, ...value } : value;
-  }
-  return merged;
-}
-
-/** Neither topics nor log may tell who somebody is, or how to pose as them. */
-function expectNoSecret(accounts: readonly AccountOptions[], texts: readonly string[]): void {
-  const secrets = accounts.flatMap(({ username, password, customerCode }) => [
-    username,
-    password,
-    customerCode ?? '',
-  ]);
-  for (const secret of secrets.filter((one) => one !== '')) {
-    expect(texts.filter((text) => text.includes(secret))).toEqual([]);
-  }
-  expect(texts.filter((text) => /eyJ[\w-]{8,}/.test(text))).toEqual([]);
 }

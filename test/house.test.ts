@@ -1,0 +1,191 @@
+// The house rules: who may import whom, one door for each package, no circles, small files, and time as an argument.
+import { describe, expect, test } from 'vitest';
+import { type Import, importsOf, type Source, sourcesBelow, withoutComments } from './support/sources.ts';
+
+const house = sourcesBelow('src');
+
+/** What a room may import beside itself: a room, one file of it, or its types only. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  foundation: ['../package.json'],
+  domain: [],
+  config: ['foundation'],
+  store: ['domain', 'foundation'],
+  auth: ['type domain/health.ts', 'foundation'],
+  provider: ['domain', 'foundation'],
+  mqtt: ['foundation'],
+  monitor: ['domain', 'foundation'],
+  simulator: ['type foundation/clock.ts'],
+  publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
+  daemon: ['auth', 'config', 'domain', 'foundation', 'monitor', 'mqtt', 'provider', 'publication', 'store'],
+  cli: ['config', 'daemon', 'domain', 'foundation', 'mqtt/connection.ts', 'type provider', 'store'],
+  'main.ts': ['cli/commands.ts', 'foundation/failure.ts'],
+};
+const DEMO = 'cli/demo.ts';
+
+/** Each package of others has one door. */
+const DOORS: Readonly<Record<string, RegExp>> = {
+  pino: /^foundation\/log\.ts$/,
+  'pino-pretty': /^cli\/settings\.ts$/,
+  'openid-client': /^auth\/oidc\.ts$/,
+  mqtt: /^mqtt\/connection\.ts$/,
+  aedes: /^mqtt\/embedded\.ts$/,
+  'node-cron': /^daemon\/schedule\.ts$/,
+  'prom-client': /^monitor\/metrics\.ts$/,
+  'write-file-atomic': /^store\/stateDirectory\.ts$/,
+  yaml: /^config\//,
+  zod: /^(config\/|store\/|provider\/|mqtt\/requests\.ts$)/,
+};
+
+const roomOf = (path: string): string => path.split('/')[0] ?? path;
+
+/** What is wrong, one line each; an empty list is a tidy house. */
+function complaints(sources: readonly Source[], complain: (source: Source) => readonly string[]): string[] {
+  return sources.flatMap((source) => complain(source).map((what) => `${source.path}: ${what}`));
+}
+
+function isAllowed(path: string, { file, typeOnly }: Import & { file: string }): boolean {
+  if (roomOf(file) === roomOf(path)) return true;
+  if (path === DEMO && roomOf(file) === 'simulator') return true;
+  return (MAY_IMPORT[roomOf(path)] ?? []).some((rule) => {
+    const [place = '', needsType] = rule.startsWith('type ') ? [rule.slice(5), true] : [rule, false];
+    return (file === place || roomOf(file) === place) && (typeOnly || !needsType);
+  });
+}
+
+function wrongRooms({ path, imports }: Source): string[] {
+  return imports.flatMap(({ file, ...rest }) =>
+    file === null || isAllowed(path, { file, ...rest }) ? [] : [`imports ${file}`],
+  );
+}
+
+function wrongDoors({ path, imports }: Source): string[] {
+  return imports
+    .filter(({ file, from }) => file === null && !from.startsWith('node:'))
+    .filter(({ from }) => !DOORS[from]?.test(path))
+    .map(({ from }) => `opens a door to ${from}`);
+}
+
+describe('imports', () => {
+  test('every room is known to the rule', () => {
+    expect([...new Set(house.map(({ path }) => roomOf(path)))].sort()).toEqual(
+      Object.keys(MAY_IMPORT).sort(),
+    );
+  });
+
+  test('a room imports only what it may', () => {
+    expect(complaints(house, wrongRooms)).toEqual([]);
+  });
+
+  test('a package is imported through its one door', () => {
+    expect(complaints(house, wrongDoors)).toEqual([]);
+  });
+
+  test('every import names a file that exists', () => {
+    const known = new Set(house.map(({ path }) => path));
+    const missing = ({ imports }: Source) =>
+      imports.flatMap(({ file }) =>
+        file?.endsWith('.json') || file === null || known.has(file) ? [] : [file],
+      );
+    expect(complaints(house, missing)).toEqual([]);
+  });
+
+  test('there is no circle', () => {
+    expect(circles()).toEqual([]);
+  });
+
+  test('the rule notices what it forbids', () => {
+    const intruder = (path: string, code: string): Source => {
+      return { path, text: code, code, lines: 1, imports: importsOf(path, code) };
+    };
+    expect(
+      wrongRooms(intruder('domain/x.ts', "import { about } from '../foundation/about.ts';")),
+    ).toHaveLength(1);
+    expect(wrongRooms(intruder('auth/x.ts', "import { verdict } from '../domain/health.ts';"))).toHaveLength(
+      1,
+    );
+    expect(wrongRooms(intruder('auth/x.ts', "import type { A } from '../domain/health.ts';"))).toHaveLength(
+      0,
+    );
+    expect(wrongRooms(intruder('cli/x.ts', "await import('../simulator/provider.ts')"))).toHaveLength(1);
+    expect(wrongRooms(intruder(DEMO, "import {\n  a,\n} from '../simulator/provider.ts';"))).toHaveLength(0);
+    expect(wrongDoors(intruder('mqtt/link.ts', "import { connect } from 'mqtt';"))).toHaveLength(1);
+    expect(wrongDoors(intruder('daemon/x.ts', "import 'left-pad';"))).toHaveLength(1);
+    expect(strangers(intruder('auth/x.ts', 'const now = Date.now();'))).toHaveLength(1);
+    expect(strangers(intruder('auth/x.ts', 'const text = options.fetch(url);'))).toHaveLength(0);
+    expect(withoutComments('a // process.env\nb')).toBe('a \nb');
+  });
+});
+
+/** Lazy imports break a circle: `commands` loads the command that knows its types. */
+function circles(): string[] {
+  const arrows = new Map(
+    house.map(({ path, imports }) => [path, imports.flatMap((one) => (one.lazy ? [] : (one.file ?? [])))]),
+  );
+  const found: string[] = [];
+  const done = new Set<string>();
+  const walk = (path: string, trail: readonly string[]) => {
+    if (trail.includes(path)) found.push([...trail.slice(trail.indexOf(path)), path].join(' -> '));
+    if (done.has(path) || trail.includes(path)) return;
+    for (const next of arrows.get(path) ?? []) walk(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of arrows.keys()) walk(path, []);
+  return found;
+}
+
+const STRANGERS: readonly (readonly [string, RegExp])[] = [
+  ['process', /(?<![.\w])process\./],
+  ['Date.now', /\bDate\.now\b/],
+  ['new Date()', /\bnew Date\(\)/],
+  ['performance.now', /\bperformance\.now\b/],
+  ['timers', /\bset(Timeout|Interval)\(/],
+  ['fetch', /(?<![.\w])fetch\(/],
+  ['Math.random', /\bMath\.random\b/],
+];
+const WORLDLY = /^(foundation\/|config\/|cli\/|daemon\/|main\.ts$|simulator\/server\.ts$)/;
+
+function strangers({ path, code }: Source): string[] {
+  if (WORLDLY.test(path)) return [];
+  return STRANGERS.filter(([, sign]) => sign.test(code)).map(
+    ([name]) => `touches ${name}; make it an argument`,
+  );
+}
+
+test('clock, timers, network and environment come in as arguments', () => {
+  expect(complaints(house, strangers)).toEqual([]);
+});
+
+describe('files', () => {
+  const LONGEST_LINES = 200;
+  const all = [...house, ...sourcesBelow('test')];
+
+  test('none is longer than 200 lines', () => {
+    const tooLong = ({ lines }: Source) => (lines > LONGEST_LINES ? [`${lines} lines`] : []);
+    expect(complaints(all, tooLong)).toEqual([]);
+  });
+
+  test('each begins with a sentence on what lives there', () => {
+    const headless = ({ text, path }: Source) => {
+      if (path.endsWith('vitest.config.ts')) return [];
+      const head = /^(?:#!.*\n)?((?:\/\/ .*\n)+)/.exec(text)?.[1]?.trim();
+      return head && /^\/\/ \S/.test(head) && /[.)…]$/.test(head) ? [] : ['no sentence at the top'];
+    };
+    expect(complaints(all, headless)).toEqual([]);
+  });
+
+  test('none is an index, exports by default, or passes on what lives elsewhere', () => {
+    const untidy = ({ path, code }: Source) => [
+      ...(/(^|\/)index\.ts$/.test(path) ? ['is an index'] : []),
+      ...(/^export default\b|\bas default\b/m.test(code) ? ['exports by default'] : []),
+      ...(/^export\s+(type\s+)?(\*|\{[^}]*\}\s+from\b)/m.test(code) ? ['re-exports'] : []),
+    ];
+    expect(complaints(house, untidy)).toEqual([]);
+  });
+
+  test('the foundation is a closed list', () => {
+    const stones = house.map(({ path }) => path).filter((path) => roomOf(path) === 'foundation');
+    expect(stones).toEqual(
+      ['about', 'clock', 'failure', 'log', 'retry'].map((name) => `foundation/${name}.ts`),
+    );
+  });
+});

@@ -1,0 +1,140 @@
+// The lasting link: falls back, comes back, says the live truth first, and never knocks in a busy loop.
+import { expect, test } from 'vitest';
+import { startBroker } from '../../src/mqtt/embedded.ts';
+import { openStack } from '../support/stack.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
+import { openWire } from '../support/wire.ts';
+import { connected, event, ONLINE, openLink, state } from './linked.ts';
+
+test('falls back from MQTT 5 to 3.1.1, and remembers', async () => {
+  const { wire, lines, pass, link } = await connected();
+  expect(lines.some((line) => line.includes('"mqtt":"3.1.1"'))).toBe(true);
+  expect(wire.attempts).toBe(2);
+  wire.cut();
+  await waitFor('the loss', () => !link.status().connected);
+  await pass(3_000);
+  await waitFor('the connection', () => link.status().connected);
+  expect(wire.attempts).toBe(3);
+});
+
+test('only MQTT 5 means only MQTT 5', async () => {
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
+  const { link, pass } = openLink(stack, broker.url, { versions: [5] });
+  await waitFor('a verdict', () => link.status().fault);
+  await pass(10_000);
+  expect(link.status()).toMatchObject({ connected: false, fault: { code: 'broker_speaks_no_mqtt5' } });
+});
+
+test('events are all delivered, states as well, in order', async () => {
+  const { link, probe, delivered } = await connected();
+  link.publish([event('1'), state('a'), event('2'), event('3')]);
+  await waitFor('the last one', () => probe.last('x/event')?.payload === '3');
+  expect(probe.heard.slice(1).map(({ topic, payload }) => `${topic}=${payload}`)).toEqual([
+    'x/event=1',
+    'x/value=a',
+    'x/event=2',
+    'x/event=3',
+  ]);
+  await waitFor('acknowledgements', () => delivered.length === 5);
+  expect(link.status()).toMatchObject({ waiting: 0, drained: true, published: 5 });
+});
+
+test('while the broker is away the newest state of each topic is kept, and follows the live truth', async () => {
+  let truth = 'online';
+  const { wire, link, probe, pass } = await connected({
+    announcement: () => [{ ...ONLINE, payload: truth }],
+  });
+  wire.cut();
+  await waitFor('the loss', () => !link.status().connected);
+  await waitFor('the will', () => probe.last('x/state')?.payload === 'offline');
+  probe.forget();
+  truth = 'online again';
+  link.publish([state('1'), state('2'), state('other', 'x/other'), state('3')]);
+  expect(link.status().waiting).toBe(2);
+  await pass(3_000);
+  await waitFor('the state', () => probe.last('x/value'));
+  expect(probe.heard.map(({ topic, payload }) => `${topic}=${payload}`)).toEqual([
+    'x/state=online again',
+    'x/other=other',
+    'x/value=3',
+  ]);
+});
+
+test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
+  const { wire, link, probe, pass, clock, delivered } = await connected();
+  wire.mute(true);
+  link.publish([state('1'), event('1')]);
+  await waitFor('their arrival', () => probe.last('x/event'));
+  clock.advance(19_000);
+  await turn(20);
+  expect(link.status().connected).toBe(true);
+  clock.advance(2_000);
+  await waitFor('the loss', () => !link.status().connected);
+  expect(link.status().waiting).toBe(2);
+  wire.mute(false);
+  await pass(3_000);
+  await waitFor('acknowledgements', () => link.status().waiting === 0);
+  expect(delivered.map(({ payload }) => payload)).toEqual(['online', 'online', '1', '1']);
+  expect(probe.on('x/value')).toHaveLength(2);
+});
+
+test('requests are heard again after a reconnect', async () => {
+  const { wire, link, probe, pass, heard } = await connected();
+  wire.cut();
+  await waitFor('the loss', () => !link.status().connected);
+  await pass(3_000);
+  await waitFor('the connection', () => link.status().connected);
+  await probe.publish('x/request/refresh', 'now');
+  await waitFor('the request', () => heard.length === 1);
+});
+
+test.each([
+  ['at once', undefined],
+  ['after the CONNACK', (socket: import('node:net').Socket) => void socket.end(Buffer.from([0x20, 2, 0, 0]))],
+])('a broker that cuts %s is asked with growing pauses', async (_, onData) => {
+  const stack = openStack();
+  const wire = stack.use(await openWire(undefined, onData));
+  const { link, pass } = openLink(stack, wire.url, { versions: [4] });
+  await pass(10_000, 100);
+  // After 1, 2, 4 and 8 seconds.
+  expect(wire.attempts).toBeGreaterThanOrEqual(3);
+  expect(wire.attempts).toBeLessThanOrEqual(5);
+  const before = wire.attempts;
+  await pass(300_000, 1_000);
+  expect(wire.attempts - before).toBeGreaterThanOrEqual(8);
+  expect(wire.attempts - before).toBeLessThanOrEqual(12);
+  expect(link.status().connected).toBe(false);
+});
+
+test('a refused password is tried anew with the one that is there then', async () => {
+  const stack = openStack();
+  const broker = stack.use(await startBroker({ username: 'bridge', password: 'right' }));
+  let password = 'wrong';
+  const { link, pass } = openLink(stack, broker.url, { password: () => password });
+  await waitFor('a verdict', () => link.status().fault);
+  expect(link.status().fault).toMatchObject({ code: 'broker_refused' });
+  password = 'right';
+  await pass(5_000);
+  await waitFor('the connection', () => link.status().connected);
+  expect(link.status().fault).toBeNull();
+});
+
+test('stop says its last words, and not a word after them', async () => {
+  const { link, probe, stop, pass } = await connected();
+  await stop();
+  link.publish([state('too late')]);
+  await pass(10_000);
+  await waitFor('the last words', () => probe.last('x/state')?.payload === 'offline');
+  expect(probe.on('x/state').map(({ payload }) => payload)).toEqual(['online', 'offline']);
+  expect(probe.on('x/value')).toEqual([]);
+});
+
+test('stop ends in time while there is no broker', async () => {
+  const stack = openStack();
+  const { link, clock, stop } = openLink(stack, 'mqtt://127.0.0.1:1');
+  await waitFor('a verdict', () => link.status().fault);
+  const began = clock.now();
+  await stop();
+  expect(clock.now() - began).toBeLessThanOrEqual(2_000);
+});

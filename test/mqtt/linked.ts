@@ -1,0 +1,70 @@
+// A link under test: a real broker behind a wire that can be cut, and a clock moved by hand.
+import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import type { BrokerAddress, ProtocolVersion } from '../../src/mqtt/connection.ts';
+import { startBroker } from '../../src/mqtt/embedded.ts';
+import { type LinkParts, startLink } from '../../src/mqtt/link.ts';
+import type { Incoming, Message } from '../../src/mqtt/message.ts';
+import { handClock } from '../support/clock.ts';
+import { startProbe } from '../support/probe.ts';
+import { openStack, type Stack } from '../support/stack.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
+import { openWire } from '../support/wire.ts';
+
+export const ONLINE: Message = { topic: 'x/state', payload: 'online', retain: true };
+export const OFFLINE: Message = { ...ONLINE, payload: 'offline' };
+export const state = (payload: string, topic = 'x/value'): Message => ({ topic, payload, retain: true });
+export const event = (payload: string): Message => ({ topic: 'x/event', payload, retain: false });
+
+/** A link to a broker of the test's, under a clock moved by hand. */
+export function openLink(
+  stack: Stack,
+  url: string,
+  { password, ...parts }: Partial<LinkParts> & { password?: () => string } = {},
+) {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const lines: string[] = [];
+  const delivered: Message[] = [];
+  const heard: Incoming[] = [];
+  const link = startLink({
+    address: async (): Promise<BrokerAddress> => ({
+      url,
+      clientId: 'link',
+      ...(password ? { username: 'bridge', password: password() } : {}),
+      tls: { rejectUnauthorized: true },
+    }),
+    versions: [5, 4] as ProtocolVersion[],
+    will: OFFLINE,
+    subscriptions: ['x/request/+'],
+    onMessage: (incoming) => void heard.push(incoming),
+    announcement: () => [ONLINE],
+    onDelivered: (message) => void delivered.push(message),
+    clock,
+    log: createLog({ level: 'debug', scrubber: createScrubber(), write: (line) => void lines.push(line) }),
+    random: () => 0.5,
+    ...parts,
+  });
+  const stop = async (): Promise<void> => {
+    const stopped = link.stop([OFFLINE], 2_000).then(() => true);
+    while (!(await Promise.race([stopped, turn(5)]))) clock.advance(100);
+  };
+  stack.defer(stop);
+  const pass = async (ms: number, stepMs = 500) => {
+    for (let left = ms; left > 0; left -= stepMs) {
+      clock.advance(stepMs);
+      await turn(2);
+    }
+  };
+  return { link, clock, lines, delivered, heard, stop, pass };
+}
+
+/** A link that has connected and said what it has to say. */
+export async function connected(more: Partial<LinkParts> = {}) {
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
+  const wire = stack.use(await openWire(broker.port));
+  const probe = stack.use(await startProbe(broker.url));
+  const opened = openLink(stack, wire.url, more);
+  await waitFor('the connection', () => opened.link.status().connected);
+  await waitFor('the announcement', () => probe.last('x/state'));
+  return { stack, broker, wire, probe, ...opened };
+}

@@ -1,0 +1,172 @@
+// Requests: what is answered, what is ignored, where the answers go, and what they may never say.
+import { expect, test } from 'vitest';
+import { Failure } from '../../src/foundation/failure.ts';
+import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import type { Incoming, Message } from '../../src/mqtt/message.ts';
+import { type Handler, openRequests, RequestMalformed } from '../../src/mqtt/requests.ts';
+
+class Tired extends Failure {
+  readonly code = 'tired';
+  readonly exitCode = 5;
+}
+
+function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 } })) {
+  const published: Message[] = [];
+  const lines: string[] = [];
+  const asked: unknown[] = [];
+  const answer = openRequests({
+    baseTopic: 'heat',
+    guarded: ['homeassistant'],
+    handlers: {
+      refresh: async (parameters, ...rest) => {
+        asked.push(parameters);
+        return handler(parameters, ...rest);
+      },
+    },
+    publish: (messages) => void published.push(...messages),
+    log: createLog({ level: 'debug', scrubber: createScrubber(), write: (line) => void lines.push(line) }),
+  });
+  const ask = async (payload: string | Buffer = '', more: Partial<Incoming> = {}) => {
+    published.splice(0);
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
+    const topic = 'heat/bridge/request/refresh';
+    await answer({
+      topic,
+      payload: bytes,
+      retained: false,
+      responseTopic: undefined,
+      correlationData: undefined,
+      ...more,
+    });
+    return published.map(({ payload: text }) => JSON.parse(text) as Record<string, unknown>);
+  };
+  return { ask, asked, published, lines };
+}
+
+test('an empty request is answered on the response topic, not retained', async () => {
+  const { ask, published } = open();
+  expect(await ask()).toEqual([{ schema: 1, status: 'ok', data: { found: 1 } }]);
+  expect(published).toMatchObject([{ topic: 'heat/bridge/response/refresh', retain: false }]);
+});
+
+test('parameters reach the handler, the transaction comes back', async () => {
+  const { ask, asked } = open();
+  expect(await ask('{"chamber":"dail","transaction":"t-1"}')).toMatchObject([{ transaction: 't-1' }]);
+  expect(await ask(' {"transaction": 17} ')).toMatchObject([{ transaction: 17 }]);
+  expect(asked).toEqual([{ chamber: 'dail' }, {}]);
+});
+
+test.each([
+  ['an object', '{"a":1}'],
+  ['a list', '[1]'],
+  ['null', 'null'],
+  ['a long text', JSON.stringify('x'.repeat(300))],
+])('a transaction that is %s is not echoed', async (_, transaction) => {
+  const [reply] = await open().ask(`{"transaction":${transaction}}`);
+  expect(reply).not.toHaveProperty('transaction');
+});
+
+test.each([
+  ['words', 'refresh please'],
+  ['half an object', '{"a":'],
+  ['a list', '[]'],
+  ['a number', '7'],
+  ['null', 'null'],
+])('%s is refused without reaching the handler', async (_, payload) => {
+  const { ask, asked } = open();
+  expect(await ask(payload)).toMatchObject([{ status: 'error', error: { code: 'request_malformed' } }]);
+  expect(asked).toEqual([]);
+});
+
+test('bytes that are no text are refused, and not quoted', async () => {
+  const { ask, published } = open();
+  expect(await ask(Buffer.from([0xff, 0xfe, 0x00, 0x80]))).toMatchObject([{ status: 'error' }]);
+  expect(published[0]?.payload).not.toContain('\ufffd');
+});
+
+test('8 KiB are read, a byte more is not', async () => {
+  const { ask, asked } = open();
+  const sized = (bytes: number) => JSON.stringify({ a: 'x'.repeat(bytes - '{"a":""}'.length) });
+  expect(await ask(sized(8_192))).toMatchObject([{ status: 'ok' }]);
+  expect(await ask(sized(8_193))).toMatchObject([{ status: 'error', error: { code: 'request_malformed' } }]);
+  expect(asked).toHaveLength(1);
+});
+
+test('a retained request is ignored, and said so', async () => {
+  const { ask, asked, lines } = open();
+  expect(await ask('', { retained: true })).toEqual([]);
+  expect(asked).toEqual([]);
+  expect(lines.join()).toContain('retained request ignored');
+});
+
+test.each(['unknown', 'constructor', '__proto__', 'toString', ''])(
+  'request/%s reaches nobody',
+  async (what) => {
+    const { ask, asked } = open();
+    expect(
+      (await ask('', { topic: `heat/bridge/request/${what}` })).filter(({ status }) => status !== 'error'),
+    ).toEqual([]);
+    expect(asked).toEqual([]);
+  },
+);
+
+test('other topics are none of its business', async () => {
+  const { ask, asked } = open();
+  expect(await ask('', { topic: 'heat/bridge/response/refresh' })).toEqual([]);
+  expect(await ask('', { topic: 'other/bridge/request/refresh' })).toEqual([]);
+  expect(asked).toEqual([]);
+});
+
+test('MQTT 5: the answer goes to the response topic too, with the correlation data', async () => {
+  const { ask, published } = open();
+  await ask('', { responseTopic: 'node-red/reply/7', correlationData: Buffer.from('c-7') });
+  expect(published.map(({ topic, retain }) => [topic, retain])).toEqual([
+    ['heat/bridge/response/refresh', false],
+    ['node-red/reply/7', false],
+  ]);
+  expect(published[0]?.payload).toBe(published[1]?.payload);
+  expect(published[1]?.correlationData?.toString()).toBe('c-7');
+});
+
+test.each([
+  ['our own state', 'heat/meter/1/state', false],
+  ['our own bridge', 'heat/bridge/state', false],
+  ['our own requests', 'heat/bridge/request/refresh', false],
+  ['a filter', 'a/+/b', false],
+  ['everything', '#', false],
+  ["the broker's topics", '$SYS/broker', false],
+  ['nothing', '', false],
+  ['our responses', 'heat/bridge/response/mine', true],
+  ['a neighbour that begins like us', 'heating/reply', true],
+])('a response topic of %s: %s is allowed: %s', async (_, responseTopic, isAllowed) => {
+  const { ask, published } = open();
+  await ask('', { responseTopic });
+  expect(published.map(({ topic }) => topic).includes(responseTopic)).toBe(isAllowed);
+});
+
+test('a failing handler answers in its own safe words', async () => {
+  const tired = open(() => Promise.reject(new Tired('It is late.', { retry: 'later', hint: 'Sleep.' })));
+  expect(await tired.ask('{"transaction":1}')).toEqual([
+    {
+      schema: 1,
+      status: 'error',
+      error: { code: 'tired', message: 'It is late.', hint: 'Sleep.' },
+      transaction: 1,
+    },
+  ]);
+  const wrong = open(() => Promise.reject(new RequestMalformed('limit: found -1; allowed: 0 and more.')));
+  expect(await wrong.ask()).toMatchObject([{ error: { code: 'request_malformed' } }]);
+});
+
+test('a handler that stumbles tells its stack to the log only', async () => {
+  const { ask, lines } = open(() => Promise.reject(new TypeError('secret of row 7')));
+  const [reply] = await ask();
+  expect(reply).toMatchObject({ status: 'error', error: { code: 'unexpected' } });
+  expect(JSON.stringify(reply)).not.toContain('row 7');
+  expect(lines.join()).toContain('request failed');
+});
+
+test('skipped is told with its reason', async () => {
+  const { ask } = open(async () => ({ status: 'skipped', data: { next_at: 'later' } }));
+  expect(await ask()).toEqual([{ schema: 1, status: 'skipped', data: { next_at: 'later' } }]);
+});

@@ -1,0 +1,151 @@
+// Constituencies on demand, as a home without any account sees them.
+import { expect, test } from 'vitest';
+import { asking, FETCH, LIST, openListHouse, REQUEST, RESPONSE, SUMMARY } from '../support/lists.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+function names(payload: Record<string, unknown> | undefined): string[] {
+  const rows = (payload?.constituencies ?? []) as { name: string }[];
+  return rows.map(({ name }) => name);
+}
+
+test('nothing is fetched by itself; a request fetches, publishes retained, and answers', async () => {
+  const { house, probe, fetches, counters } = await openListHouse();
+  await house.pass(3_600_000, 60_000);
+  expect(fetches()).toBe(0);
+  expect(probe.on(LIST)).toEqual([]);
+  expect(probe.json(SUMMARY)).toMatchObject({ count: null, names: null });
+
+  await probe.publish(REQUEST, '');
+  const answer = await probe.until(RESPONSE, () => true);
+  expect(answer).toMatchObject({
+    status: 'ok',
+    data: { topic: LIST, count: 43, fetched: true, changed: true, stale: false },
+  });
+  expect(probe.on(LIST)).toHaveLength(1);
+  const list = probe.json(LIST);
+  expect(list).toMatchObject({ schema: 1, stale: false, count: 43, total: 43, complete: true });
+  expect(names(list)).toEqual(names(list).toSorted(new Intl.Collator('ga').compare));
+  expect(names(list).join()).toMatch(/[áéíóúÁÉÍÓÚ]/);
+  expect(probe.json(SUMMARY)).toMatchObject({ count: 43, stale: false, fetched_at: list?.fetched_at });
+  // The list is there before the answer that names it.
+  const order = probe.heard.map(({ topic }) => topic).filter((topic) => topic === LIST || topic === RESPONSE);
+  expect(order).toEqual([LIST, RESPONSE]);
+  const later = await house.listen();
+  await later.until(LIST, () => true);
+  expect(later.last(LIST)?.retained).toBe(true);
+  expect(counters.credentialsToConstituencies).toBe(0);
+});
+
+test('each question has its topic, without fadas; both chambers are 1,300 rows', async () => {
+  const { probe } = await openListHouse();
+  expect(await asking(probe, { chamber: 'seanad', house_no: 27 })).toMatchObject({
+    data: { topic: 'heat2mqtt/constituencies/seanad/27', count: 11 },
+  });
+  const dail = await asking(probe, { chamber: 'dail' });
+  expect(dail).toMatchObject({ data: { topic: 'heat2mqtt/constituencies/dail/all' } });
+  const { count } = dail.data as { count: number };
+  expect(count).toBeGreaterThan(900);
+  const ids = ['/ie/oireachtas/house/dail/3', 'https://data.oireachtas.ie/ie/oireachtas/house/seanad/3'];
+  const query = await asking(probe, { chamber_id: ids, limit: 20 });
+  expect(query).toMatchObject({ status: 'ok', data: { count: 20 } });
+  const { topic } = query.data as { topic: string };
+  expect(topic).toMatch(/^heat2mqtt\/constituencies\/query\/[0-9a-f]{8}$/);
+  expect(probe.json(topic)).toMatchObject({ query: { chamber_id: [ids[0], ids[1]?.slice(26)], limit: 20 } });
+  expect(probe.heard.every(({ topic }) => /^[\x20-\x7e]+$/.test(topic))).toBe(true);
+});
+
+test('within a minute the same question is answered from what stands, unless forced; equal ones share a fetch', async () => {
+  const { house, probe, switches, fetches, counters } = await openListHouse();
+  await asking(probe);
+  expect(await asking(probe)).toMatchObject({ status: 'ok', data: { fetched: false, count: 43 } });
+  expect(fetches()).toBe(1);
+  expect(await asking(probe, { force: true })).toMatchObject({ data: { fetched: true, changed: false } });
+  expect(fetches()).toBe(2);
+  await house.pass(60_000, 10_000);
+  switches.fault('/v1/', { kind: 'slow', ms: 5_000 });
+  const answers = [
+    asking(probe),
+    asking(probe, { force: true }),
+    asking(probe, { chamber: 'dail', house_no: 34 }),
+  ];
+  await waitFor('the fetch', () => fetches() === 3);
+  await house.pass(6_000);
+  expect(await Promise.all(answers)).toMatchObject(Array(3).fill({ status: 'ok', data: { fetched: true } }));
+  expect([fetches(), counters.maxInFlight[FETCH]]).toEqual([3, 1]);
+});
+
+test('a flood of different questions ends at thirty fetches, the rest is told when', async () => {
+  const { probe, fetches } = await openListHouse();
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => asking(probe, { house_no: n + 1 })));
+  expect(fetches()).toBe(30);
+  const skipped = answers.filter(({ status }) => status === 'skipped');
+  expect(skipped).toHaveLength(10);
+  expect(skipped[0]).toMatchObject({
+    data: {
+      reason: 'rate_limit',
+      next_at: '2025-03-10T12:05:00+00:00',
+      topic: expect.any(String),
+      count: null,
+    },
+  });
+});
+
+test('the button of Home Assistant asks for the configured list', async () => {
+  const { probe } = await openListHouse();
+  expect(probe.json('homeassistant/device/heat2mqtt_bridge/config')).toMatchObject({
+    components: { refresh_constituencies: { command_topic: REQUEST, payload_press: '{}' } },
+  });
+  await probe.publish(REQUEST, '{}');
+  expect(await probe.until(RESPONSE, () => true)).toMatchObject({ status: 'ok', data: { topic: LIST } });
+});
+
+test.each([
+  ['wrong type', { limit: '10' }, 'limit'],
+  ['negative', { limit: -1 }, 'limit'],
+  ['no chamber of ours', { chamber: 'commons' }, 'chamber'],
+  ['fraction', { house_no: 0.5 }, 'house_no'],
+  ['no house URI', { chamber_id: ['http://evil/house'] }, 'chamber_id'],
+  ['force of another kind', { force: 'yes' }, 'force'],
+  ['unknown key', { chambre: 'dail' }, 'chambre'],
+])('refused without a fetch: %s', async (_, parameters, named) => {
+  const { probe, fetches } = await openListHouse();
+  const before = probe.heard.length;
+  expect(await asking(probe, parameters)).toMatchObject({
+    status: 'error',
+    error: { code: 'request_malformed', message: expect.stringContaining(named) },
+  });
+  expect(fetches()).toBe(0);
+  // The request, and the answer to it.
+  expect(probe.heard.slice(before).map(({ topic }) => topic)).toEqual([REQUEST, RESPONSE]);
+});
+
+test.each([
+  ['100 kB of junk', Buffer.alloc(100_000, 'x')],
+  ['a list', Buffer.from('[1]')],
+  ['half an object', Buffer.from('{"chamber":')],
+  ['no UTF-8', Buffer.from([0xff, 0xfe, 0xc3])],
+  [
+    'no UTF-8 within JSON',
+    Buffer.concat([Buffer.from('{"chamber":"'), Buffer.from([0xff]), Buffer.from('"}')]),
+  ],
+  ['a prototype', Buffer.from('{"__proto__":{"chamber":"seanad"},"constructor":1}')],
+])('junk is answered shortly, and does nothing: %s', async (_, payload) => {
+  const { probe, fetches } = await openListHouse();
+  await probe.publish(REQUEST, payload as unknown as string);
+  expect(await probe.until(RESPONSE, () => true)).toMatchObject({ error: { code: 'request_malformed' } });
+  expect(probe.last(RESPONSE)?.payload.length).toBeLessThan(400);
+  expect(fetches()).toBe(0);
+});
+
+test('a retained request is not answered', async () => {
+  const { house, daemon, start, probe, fetches } = await openListHouse();
+  await house.stop(daemon);
+  await probe.publish(REQUEST, '{}', { retain: true });
+  probe.forget();
+  await start();
+  await probe.until(SUMMARY, () => true);
+  await waitFor('a word in the log', () =>
+    house.log.some(({ msg }) => /^retained request/.test(String(msg))),
+  );
+  expect([fetches(), probe.on(RESPONSE)]).toEqual([0, []]);
+});

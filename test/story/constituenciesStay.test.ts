@@ -1,0 +1,182 @@
+// The last good list of constituencies stays: through faults, restarts, and a broker that forgets.
+import { expect, test } from 'vitest';
+import type { Fault } from '../../src/simulator/faults.ts';
+import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
+import { openHouse } from '../support/house.ts';
+import { asking, LIST, openListHouse, SUMMARY } from '../support/lists.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const BRIDGE = 'homeassistant/device/heat2mqtt_bridge/config';
+
+test.each<[string, Fault, string]>([
+  ['HTML', FAULTS.captivePage, 'unexpected_reply'],
+  ['500', FAULTS.serverError, 'provider_unreachable'],
+  ['404', FAULTS.notFound, 'provider_refused'],
+  ['a broken connection', { kind: 'reset_mid_body' }, 'provider_unreachable'],
+  ['half a reply', { kind: 'truncated' }, 'unexpected_reply'],
+  ['a huge reply', { kind: 'oversized' }, 'reply_too_large'],
+  ['an empty reply', FAULTS.empty, 'unexpected_reply'],
+])(
+  '%s: an error with a code; the list stays and says that it is stale, until the next good one',
+  async (_, fault, code) => {
+    const { house, probe, switches } = await openListHouse();
+    await asking(probe);
+    const good = probe.json(LIST);
+    const ordered = switches.fault('/v1/', fault);
+    await house.pass(1_000);
+    expect(await asking(probe, { force: true })).toMatchObject({
+      status: 'error',
+      error: { code, message: expect.any(String), hint: expect.any(String) },
+      data: { topic: LIST, count: 43, stale: true, fetched_at: good?.fetched_at, changed: false },
+    });
+    expect(probe.json(LIST)).toEqual({ ...good, stale: true });
+    expect(probe.json(SUMMARY)).toMatchObject({ count: 43, stale: true });
+    ordered.remove();
+    // A stale list is no answer: asked within the minute, it is fetched anew.
+    expect(await asking(probe)).toMatchObject({
+      status: 'ok',
+      data: { fetched: true, changed: false, stale: false },
+    });
+    expect(probe.json(LIST)).toMatchObject({ stale: false });
+  },
+);
+
+test('a service that hangs is given up after thirty seconds', async () => {
+  const { house, probe, switches, fetches } = await openListHouse();
+  switches.fault('/v1/', { kind: 'hang' }, { times: 1 });
+  const answer = asking(probe);
+  await waitFor('the request', () => fetches() === 1);
+  await house.pass(31_000);
+  expect(await answer).toMatchObject({
+    status: 'error',
+    error: { code: 'provider_unreachable', message: expect.stringContaining('time ran out') },
+    data: { topic: LIST, count: null },
+  });
+  expect(probe.on(LIST)).toEqual([]);
+});
+
+test('Retry-After is honoured, by force too', async () => {
+  const { house, probe, switches, fetches } = await openListHouse();
+  switches.fault('/v1/', tooMany(120), { times: 1 });
+  expect(await asking(probe)).toMatchObject({ status: 'error', error: { code: 'provider_unreachable' } });
+  expect(await asking(probe, { force: true })).toMatchObject({
+    status: 'skipped',
+    data: { reason: 'retry_after', next_at: '2025-03-10T12:02:00+00:00' },
+  });
+  await house.pass(120_000, 10_000);
+  expect(await asking(probe)).toMatchObject({ status: 'ok' });
+  expect(fetches()).toBe(2);
+});
+
+test('the older shape, and one that nobody knows', async () => {
+  const { house, probe, switches } = await openListHouse();
+  await asking(probe);
+  const newer = probe.json(LIST);
+  switches.constituencies.shape = 'older';
+  await asking(probe, { force: true });
+  expect(probe.json(LIST)).toEqual(newer);
+  switches.constituencies.shape = 'third';
+  expect(await asking(probe, { force: true })).toMatchObject({
+    status: 'ok',
+    data: { count: null, changed: true, warning: expect.stringContaining('shape') },
+  });
+  expect(probe.json(LIST)).toMatchObject({
+    count: null,
+    constituencies: null,
+    raw: { constituencies: expect.any(Array) },
+  });
+  expect(house.log.some(({ level, warning }) => level === 'warn' && warning !== undefined)).toBe(true);
+});
+
+test('a list with gaps is published with a warning, but never over a whole one', async () => {
+  const { probe, switches } = await openListHouse();
+  switches.constituencies.deepSkip = 1;
+  switches.fault('/v1/', { kind: 'change', change: halved });
+  expect(await asking(probe)).toMatchObject({
+    status: 'ok',
+    data: { count: 21, warning: expect.stringContaining('21 of 43') },
+  });
+  expect(probe.json(LIST)).toMatchObject({ count: 21, total: 43, complete: false });
+  switches.clearFaults();
+  expect(await asking(probe, { force: true })).toMatchObject({ data: { count: 43, changed: true } });
+  switches.fault('/v1/', { kind: 'change', change: halved });
+  expect(await asking(probe, { force: true })).toMatchObject({
+    status: 'error',
+    error: { code: 'incomplete_list' },
+    data: { count: 43, stale: true },
+  });
+  expect(probe.json(LIST)).toMatchObject({ count: 43, complete: true, stale: true });
+});
+
+function halved(body: unknown): unknown {
+  const { results, ...rest } = body as { results?: unknown[] };
+  return results ? { ...rest, results: results.slice(0, 21) } : body;
+}
+
+test('lists survive a restart and a broker that forgot, without a fetch', async () => {
+  const { house, daemon, start, probe, fetches } = await openListHouse();
+  await asking(probe);
+  const query = await asking(probe, { chamber: 'seanad', limit: 5 });
+  const { topic } = query.data as { topic: string };
+  await house.stop(daemon);
+  await house.stopBroker();
+  await house.startBroker();
+  await start();
+  const after = await house.listen();
+  await after.until(topic, () => true);
+  await after.until(LIST, ({ count }) => count === 43);
+  await after.until(SUMMARY, ({ count }) => count === 43);
+  expect(after.json(LIST)).toEqual(probe.json(LIST));
+  // The clock went on by the stop only: what stands is fresh enough.
+  expect(await asking(after)).toMatchObject({ status: 'ok', data: { fetched: false } });
+  expect(fetches()).toBe(2);
+
+  await house.stopBroker();
+  await house.startBroker();
+  await house.pass(40_000);
+  const again = await house.listen();
+  await again.until(LIST, ({ count }) => count === 43);
+  await again.until(topic, () => true);
+  expect(fetches()).toBe(2);
+});
+
+test('a fetch cut short by the end of the daemon leaves the list unmarked', async () => {
+  const { house, daemon, start, probe, switches, fetches } = await openListHouse();
+  await asking(probe);
+  switches.fault('/v1/', { kind: 'hang' });
+  const asked = asking(probe, { force: true }).catch(() => undefined);
+  await waitFor('the request', () => fetches() === 2);
+  expect(await house.stop(daemon)).toBeLessThan(8_000);
+  probe.forget();
+  await start();
+  expect(await probe.until(LIST, () => true)).toMatchObject({ stale: false, count: 43 });
+  await asked;
+});
+
+test('taken out of the configuration: lists, sensors and button are withdrawn, a request is refused', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  const base_url = house.simulator.urls.constituencies;
+  const daemon = await house.start({ constituencies: { base_url, house_no: 34 } });
+  await house.polled(1);
+  await asking(probe);
+  await house.stop(daemon);
+  probe.forget();
+  await house.start();
+  await waitFor('the withdrawal of the lists', () =>
+    [LIST, SUMMARY].every((topic) => probe.last(topic)?.payload === ''),
+  );
+  const documents = probe.on(BRIDGE).map(({ payload }) => payload);
+  expect(documents[0]).toContain('"refresh_constituencies":{"platform":"button"}');
+  expect(documents.at(-1)).not.toContain('constituencies');
+  expect(await asking(probe)).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
+});
+
+test('an account without constituencies shows none of it', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await house.start();
+  await house.polled(1);
+  await probe.until(BRIDGE, () => true);
+  expect(probe.heard.filter(({ topic, payload }) => /constituenc/.test(topic + payload))).toEqual([]);
+});

@@ -1,0 +1,160 @@
+// What Home Assistant makes of it: every document by its rules, every template with a key, ids that never change.
+import { expect, test } from 'vitest';
+import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+import type { Probe } from '../support/probe.ts';
+
+type Body = Readonly<Record<string, unknown>>;
+
+interface Device {
+  readonly topic: string;
+  readonly document: Body;
+  readonly components: readonly (readonly [string, Body])[];
+}
+
+const words = (text: string) => text.split(' ');
+const TOP = words('device components origin availability_topic state_topic command_topic qos');
+const DEVICE = words(
+  'identifiers name model model_id manufacturer serial_number hw_version sw_version via_device',
+);
+const COMMON = words(
+  'platform name unique_id default_entity_id icon entity_category json_attributes_topic json_attributes_template qos state_topic',
+);
+const OWN: Readonly<Record<string, readonly string[]>> = {
+  sensor: words(
+    'value_template device_class state_class unit_of_measurement suggested_display_precision options',
+  ),
+  binary_sensor: words('value_template device_class payload_on payload_off'),
+  button: words('command_topic payload_press device_class'),
+};
+const UNITS: Readonly<Record<string, readonly unknown[]>> = {
+  energy: ['kWh'],
+  monetary: ['EUR'],
+  date: [undefined],
+  timestamp: [undefined],
+  enum: [undefined],
+};
+const STATE_CLASSES: Readonly<Record<string, readonly unknown[]>> = {
+  energy: [undefined, 'total', 'total_increasing'],
+  monetary: [undefined, 'total'],
+};
+
+async function announced(base = 'heat2mqtt'): Promise<{ devices: Device[]; probe: Probe }> {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await house.start({ mqtt: { base_topic: base } });
+  await probe.until(`${base}/meter/${METER}/state`, () => true);
+  await house.polled(1);
+  await probe.until(`${base}/bridge/health`, ({ last_success_at }) => last_success_at !== null);
+  const topics = new Set(probe.heard.map(({ topic }) => topic).filter((topic) => topic.endsWith('/config')));
+  const devices = [...topics].map((topic) => {
+    const document = probe.json(topic) ?? {};
+    return { topic, document, components: Object.entries(document.components as Record<string, Body>) };
+  });
+  return { devices, probe };
+}
+
+const inside = (keys: readonly string[], allowed: readonly string[]) =>
+  keys.filter((key) => !allowed.includes(key));
+
+test('no document that Home Assistant would refuse, no key that it would strip', async () => {
+  const { devices } = await announced();
+  expect(devices).toHaveLength(3);
+  for (const { topic, document, components } of devices) {
+    expect(topic).toMatch(/^homeassistant\/device\/[\w-]+\/config$/);
+    expect(inside(Object.keys(document), TOP)).toEqual([]);
+    expect(inside(Object.keys(document.device as Body), DEVICE)).toEqual([]);
+    expect(inside(Object.keys(document.origin as Body), words('name sw_version support_url'))).toEqual([]);
+    for (const [key, body] of components) {
+      expect(key).toMatch(/^[a-z0-9_]+$/);
+      expect(inside(Object.keys(body), [...COMMON, ...(OWN[String(body.platform)] ?? [])])).toEqual([]);
+      expect(body.entity_category ?? 'diagnostic').toBe('diagnostic');
+    }
+  }
+});
+
+test('device classes, units and state classes fit together', async () => {
+  const { devices } = await announced();
+  const sensors = devices
+    .flatMap(({ components }) => components)
+    .filter(([, { platform }]) => platform === 'sensor');
+  expect(sensors.length).toBeGreaterThan(20);
+  for (const [key, body] of sensors) {
+    const deviceClass = String(body.device_class);
+    const allowed = UNITS[deviceClass] ?? [undefined];
+    expect([key, allowed.includes(body.unit_of_measurement)]).toEqual([key, true]);
+    expect([key, (STATE_CLASSES[deviceClass] ?? [undefined]).includes(body.state_class)]).toEqual([
+      key,
+      true,
+    ]);
+    expect([key, (body.options === undefined) === (deviceClass !== 'enum')]).toEqual([key, true]);
+  }
+  const accumulating = sensors.filter(([, { state_class }]) => state_class !== undefined).map(([key]) => key);
+  expect(accumulating).toEqual(['energy_total', 'cost_total']);
+});
+
+test('every template reads a key that its state payload has', async () => {
+  const { devices, probe } = await announced();
+  const missing = devices.flatMap(({ document, components }) =>
+    components.flatMap(([key, body]) => {
+      const state = probe.json(String(body.state_topic ?? document.state_topic));
+      const attributes = probe.json(String(body.json_attributes_topic));
+      const reads = (template: unknown) =>
+        [...String(template ?? '').matchAll(/value_json\.(\w+)/g)].map((m) => m[1]);
+      return [
+        ...reads(body.value_template).filter((name) => !(String(name) in (state ?? {}))),
+        ...reads(body.json_attributes_template).filter((name) => !(String(name) in (attributes ?? {}))),
+      ].map((name) => `${key} reads ${name}`);
+    }),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('ids are unique, tell the installation and the meter, and hang together', async () => {
+  const { devices, probe } = await announced();
+  const all = devices.flatMap(({ components }) => components.map(([, body]) => body));
+  for (const id of ['unique_id', 'default_entity_id']) {
+    expect(new Set(all.map((body) => body[id])).size).toBe(all.length);
+  }
+  for (const body of all)
+    expect(String(body.default_entity_id)).toMatch(new RegExp(`^${body.platform}\\.heat2mqtt_[a-z0-9_]+$`));
+  const meter = devices.find(({ topic }) => topic.includes('_meter_'));
+  const [, total] = meter?.components.find(([key]) => key === 'energy_total') ?? [];
+  expect(total).toMatchObject({
+    unique_id: `heat2mqtt_meter_${METER}_energy_total`,
+    default_entity_id: `sensor.heat2mqtt_${METER}_energy_total`,
+    device_class: 'energy',
+    state_class: 'total',
+  });
+  const bridge = probe.json('homeassistant/device/heat2mqtt_bridge/config')?.device as {
+    identifiers: string[];
+  };
+  for (const { document, topic } of devices) {
+    const { via_device } = document.device as Body;
+    expect(via_device).toBe(topic.includes('_bridge') ? undefined : bridge.identifiers[0]);
+    expect(document.availability_topic).toBe('heat2mqtt/bridge/state');
+  }
+  expect(probe.json(HEALTH)).toBeDefined();
+  expect(probe.json(STATE)).toBeDefined();
+});
+
+test('another base topic is another installation, down to the ids', async () => {
+  const { devices } = await announced('flats/heat 2');
+  expect(devices.map(({ topic }) => topic).sort()).toEqual([
+    'homeassistant/device/flats_heat_2_account_home/config',
+    'homeassistant/device/flats_heat_2_bridge/config',
+    `homeassistant/device/flats_heat_2_meter_${METER}/config`,
+  ]);
+  const ids = devices.flatMap(({ components }) =>
+    components.map(([, body]) => String(body.default_entity_id)),
+  );
+  expect(ids.filter((id) => !/^\w+\.flats_heat_2_/.test(id))).toEqual([]);
+});
+
+test('the poll button asks for what a request would', async () => {
+  const { devices } = await announced();
+  const [, button] =
+    devices.flatMap(({ components }) => components).find(([key]) => key === 'poll_now') ?? [];
+  expect(button).toMatchObject({ platform: 'button', command_topic: 'heat2mqtt/bridge/request/refresh' });
+  expect(JSON.parse(String(button?.payload_press))).toEqual({});
+});

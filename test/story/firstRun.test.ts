@@ -1,0 +1,133 @@
+// The first run: from sign-in to retained states and discovery, history complete before the first word on a meter.
+import { expect, test } from 'vitest';
+import { booked, home, ME, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+import type { Probe } from '../support/probe.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
+
+test('one login, one way to the meter, and everything stands on the broker', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await house.start();
+  const state = await probe.until(STATE, () => true);
+  await probe.until(
+    'heat2mqtt/bridge/health',
+    (health) => health.state === 'ok' && health.last_success_at !== null,
+  );
+
+  const { kwh, eur } = booked(house.simulator);
+  expect(state.energy_total).toBeCloseTo(kwh, 3);
+  expect(state.cost_total).toBeCloseTo(eur, 3);
+  expect(state).toMatchObject({
+    schema: 1,
+    day: '2025-03-10',
+    missing_days: 0,
+    origin: '2025-01-01',
+    data_late: false,
+  });
+  expect(state.reading_at).toBe('2025-03-11T00:00:00+00:00');
+  expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)?.buckets).toHaveLength(62);
+  expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'ok', logins_today: 1 });
+  expect(probe.json('heat2mqtt/bridge/info')).toMatchObject({
+    base_topic: 'heat2mqtt',
+    timezone: 'Europe/Dublin',
+  });
+
+  const { counters } = house.simulator;
+  expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(counters.requests[USAGE]).toBe(1);
+  expect(counters.requests['GET /api/v1/customers/:id']).toBe(1);
+});
+
+test('online, then discovery, then states; all retained; no events from history', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await house.start();
+  await probe.until(STATE, () => true);
+  const meterConfig = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
+  expect(place(probe, 'heat2mqtt/bridge/state')).toBeLessThan(
+    place(probe, 'homeassistant/device/heat2mqtt_bridge/config'),
+  );
+  expect(place(probe, meterConfig)).toBeGreaterThan(-1);
+  expect(place(probe, meterConfig)).toBeLessThan(place(probe, STATE));
+  expect(probe.on(`heat2mqtt/meter/${METER}/event`)).toEqual([]);
+
+  const later = await house.listen();
+  await later.until(STATE, () => true);
+  const standing = later.heard.filter(({ retained }) => retained).map(({ topic }) => topic);
+  expect(standing.sort()).toEqual([
+    'heat2mqtt/account/home/state',
+    'heat2mqtt/bridge/health',
+    'heat2mqtt/bridge/info',
+    'heat2mqtt/bridge/state',
+    STATE,
+    ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
+    'homeassistant/device/heat2mqtt_account_home/config',
+    'homeassistant/device/heat2mqtt_bridge/config',
+    meterConfig,
+  ]);
+  expect(later.last('heat2mqtt/bridge/state')?.payload).toBe('online');
+});
+
+test('every group and property is found, others are left alone', async () => {
+  const me = person('me', [home('70418235', quiet(), 1), { id: 2, services: [] }]);
+  const other = { properties: [home('70418301', quiet({ seed: 2 }), 3)] };
+  const hierarchy = { type: 'hierarchy', properties: [home('70499999', quiet(), 4)] };
+  const house = await openHouse({ accounts: [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }] });
+  const probe = await house.listen();
+  await house.start();
+  for (const [meter, property] of [
+    ['70418235', 1],
+    ['70418301', 3],
+  ] as const) {
+    const state = await probe.until(`heat2mqtt/meter/${meter}/state`, () => true);
+    expect(state.energy_total).toBeCloseTo(booked(house.simulator, property).kwh, 3);
+  }
+  const meters = new Set(
+    probe.heard.flatMap(({ topic }) => /^heat2mqtt\/meter\/([^/]+)/.exec(topic)?.[1] ?? []),
+  );
+  expect([...meters].sort()).toEqual(['70418235', '70418301']);
+});
+
+test('a long history comes in chunks, with progress, and no word on the meter before its end', async () => {
+  const house = await openHouse({ accounts: [person('me', [home(METER, quiet({ since: '2023-01-01' }))])] });
+  const { simulator } = house;
+  let asked = 0;
+  const third = () => ++asked === 3;
+  simulator.switches.fault('/api/v1/reports/usage', { kind: 'slow', ms: 5_000 }, { when: third });
+  const probe = await house.listen();
+  await house.start({ usage: { history_since: '2023-01-01' } });
+  await waitFor('the third question', () => asked === 3);
+  const health = await probe.until('heat2mqtt/bridge/health', ({ progress }) =>
+    JSON.stringify(progress).includes('732'),
+  );
+  expect(health.progress).toEqual([{ account: 'home', meter: METER, days_read: 732, days_total: 800 }]);
+  expect(probe.last(STATE)).toBeUndefined();
+  expect(probe.heard.some(({ topic }) => topic.includes('_meter_'))).toBe(false);
+
+  await house.pass(5_000);
+  const state = await probe.until(STATE, () => true);
+  expect(state.energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
+  expect(simulator.counters.requests[USAGE]).toBe(3);
+  await house.rest();
+  expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({ state: 'ok', progress: [] });
+  const spans = simulator.requests
+    .filter(({ route }) => route === USAGE)
+    .map(({ body }) => JSON.stringify(body));
+  expect(spans.map((text) => /"gte":"(\d{4}-\d\d-\d\d)/.exec(text)?.[1])).toEqual([
+    '2023-01-01',
+    '2024-01-02',
+    '2025-01-02',
+  ]);
+});
+
+test('without accounts at the provider nothing is asked and the bridge still says that it is there', async () => {
+  const house = await openHouse({ accounts: [ME] });
+  const probe = await house.listen();
+  await house.start({ accounts: [], constituencies: {} });
+  await probe.until('heat2mqtt/bridge/health', ({ state }) => state === 'ok');
+  expect(house.simulator.requests).toEqual([]);
+  expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
+});

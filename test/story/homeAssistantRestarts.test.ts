@@ -1,0 +1,68 @@
+// Home Assistant's birth message: everything again from live truth, in order, after a short random delay.
+import { expect, test } from 'vitest';
+import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+
+const STATUS = 'homeassistant/status';
+
+async function readHouse() {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await house.start();
+  await probe.until(STATE, () => true);
+  await house.polled(1);
+  await probe.until(HEALTH, ({ last_success_at }) => last_success_at !== null);
+  probe.forget();
+  return { house, probe };
+}
+
+test('online: bridge state, discovery, states, and no question to the provider', async () => {
+  const { house, probe } = await readHouse();
+  const requests = house.simulator.requests.length;
+  await probe.publish(STATUS, 'online');
+  await house.rest();
+  expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS]);
+  await house.pass(2_000, 100);
+  await probe.until(STATE, () => true);
+  await probe.until(`heat2mqtt/meter/${METER}/usage/month`, () => true);
+  expect(probe.heard.slice(1).map(({ topic }) => topic)).toEqual([
+    'heat2mqtt/bridge/state',
+    'homeassistant/device/heat2mqtt_bridge/config',
+    'homeassistant/device/heat2mqtt_account_home/config',
+    `homeassistant/device/heat2mqtt_meter_${METER}/config`,
+    'heat2mqtt/bridge/info',
+    HEALTH,
+    'heat2mqtt/account/home/state',
+    STATE,
+    ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
+  ]);
+  expect(house.simulator.requests.length).toBe(requests);
+});
+
+test('offline, and anything else, is no birth', async () => {
+  const { house, probe } = await readHouse();
+  for (const payload of ['offline', '', 'Online']) await probe.publish(STATUS, payload);
+  await house.pass(3_000, 100);
+  expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS, STATUS, STATUS]);
+});
+
+test('a retained birth is old news: what stands on connect is told anyway', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await probe.publish(STATUS, 'online', { retain: true });
+  await house.start();
+  await probe.until(STATE, () => true);
+  await house.polled(1);
+  await house.pass(3_000, 100);
+  expect(probe.on('heat2mqtt/bridge/state')).toHaveLength(1);
+});
+
+test('without discovery nothing is said below its prefix', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  await house.start({ mqtt: { discovery_prefix: false } });
+  await probe.until(STATE, () => true);
+  await probe.publish(STATUS, 'online');
+  await house.pass(3_000, 100);
+  expect(probe.heard.filter(({ topic }) => topic.startsWith('homeassistant/'))).toHaveLength(1);
+});

@@ -1,0 +1,120 @@
+// Whoever may publish: floods, forgeries and oversized requests move neither the provider nor the memory.
+import { expect, test } from 'vitest';
+import { STATE, USAGE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+import { startProbe } from '../support/probe.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const REQUEST = 'heat2mqtt/bridge/request';
+const RESPONSE = 'heat2mqtt/bridge/response';
+
+async function quietHouse() {
+  const house = await openHouse();
+  const probe = await house.listen();
+  const daemon = await house.start({ constituencies: { base_url: house.simulator.urls.constituencies } });
+  const state = await probe.until(STATE, () => true);
+  await house.polled(1);
+  const asked = () => house.simulator.requests.length;
+  const answers = (what: string) => probe.on(`${RESPONSE}/${what}`).map(({ payload }) => JSON.parse(payload));
+  const intruder = house.stack.use(await startProbe(daemon.brokerUrl));
+  probe.forget();
+  return { house, probe, intruder, daemon, state, asked, answers, before: asked() };
+}
+
+const FLOOD = 3_000;
+const many = (times: number) => Array.from({ length: times }, (_, at) => at);
+
+test('thousands of requests for a refresh are one poll, and each gets its answer', async () => {
+  const { house, intruder, asked, answers, before } = await quietHouse();
+  await Promise.all(many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`)));
+  await waitFor('an answer for each', () => answers('refresh').length >= FLOOD);
+  expect(asked() - before).toBe(1);
+  const statuses = answers('refresh').map(({ status }) => status);
+  expect(statuses.filter((status) => status === 'ok')).toHaveLength(1);
+  expect(statuses.filter((status) => status === 'skipped')).toHaveLength(FLOOD - 1);
+  expect(new Set(answers('refresh').map(({ transaction }) => transaction)).size).toBe(FLOOD);
+  await house.rest();
+  expect(house.simulator.counters.passwordGrants.asked).toBe(1);
+});
+
+test('an hour of requests of every kind stays within the cool-downs', async () => {
+  const { house, intruder, asked, before } = await quietHouse();
+  for (const _ of many(60)) {
+    for (const what of ['refresh', 'backfill', 'health', 'refresh']) {
+      await intruder.publish(`${REQUEST}/${what}`, what === 'backfill' ? '{"from":"2025-01-01"}' : '');
+    }
+    await house.pass(60_000, 30_000);
+  }
+  const usage = house.simulator.requests.slice(before).filter(({ route }) => route === USAGE);
+  // One for each cool-down of five minutes; sessions are kept alive besides.
+  expect(usage.length).toBeLessThanOrEqual(13);
+  expect(usage.length).toBeGreaterThanOrEqual(10);
+  expect(asked() - before - usage.length).toBeLessThanOrEqual(6);
+});
+
+test('a thousand different questions for the public list are thirty, and few of them stand', async () => {
+  const { house, probe, intruder, answers } = await quietHouse();
+  await Promise.all(many(1_000).map((at) => intruder.publish(`${REQUEST}/constituencies`, `{"skip":${at}}`)));
+  await waitFor('an answer for each', () => answers('constituencies').length >= 1_000);
+  const asked = Object.entries(house.simulator.counters.requests).filter(([route]) =>
+    route.includes('const'),
+  );
+  expect(asked.reduce((sum, [, times]) => sum + times, 0)).toBeLessThanOrEqual(60);
+  expect(answers('constituencies').filter(({ status }) => status === 'ok').length).toBeLessThanOrEqual(30);
+  const lists = new Set(
+    probe.heard.map(({ topic }) => topic).filter((topic) => topic.startsWith('heat2mqtt/constituencies/')),
+  );
+  expect(lists.size).toBeLessThanOrEqual(30);
+});
+
+test.each([
+  ['oversized by a byte', JSON.stringify({ transaction: 1, x: 'x'.repeat(8_192) })],
+  ['a megabyte', 'x'.repeat(1_000_000)],
+  ['deeper than any parser likes', '['.repeat(8_000)],
+  ['no JSON', '{"from":'],
+  ['a list', '[]'],
+  ['a prototype', '{"__proto__":{"status":"ok"},"constructor":1}'],
+  ['another command', '{"cmd":"rm -rf /","from":"2025-01-01"}'],
+])('%s is refused in words, and reaches nobody', async (_, payload) => {
+  const { intruder, asked, answers, before, house } = await quietHouse();
+  for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
+    await intruder.publish(`${REQUEST}/${what}`, payload);
+    await house.rest();
+  }
+  const heard = ['refresh', 'backfill', 'constituencies', 'health'].flatMap(answers);
+  for (const answer of heard) {
+    expect(answer).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
+    expect(JSON.stringify(answer).length).toBeLessThan(1_000);
+  }
+  expect(heard).toHaveLength(4);
+  expect(asked()).toBe(before);
+  await intruder.publish(`${REQUEST}/health`, '');
+  await waitFor('an answer to an honest request', () => answers('health').some(({ status }) => status === 'ok'));
+});
+
+test('a forged state is said anew when Home Assistant comes back', async () => {
+  const { house, probe, intruder, state } = await quietHouse();
+  await intruder.publish(STATE, '{"schema":1,"energy_total":0}', { retain: true });
+  await house.rest();
+  probe.forget();
+  await intruder.publish('homeassistant/status', 'online');
+  await house.pass(60_000);
+  expect(await probe.until(STATE, () => true)).toEqual(state);
+});
+
+test('answers wait in a bounded queue', async () => {
+  const { house, intruder, daemon, asked, before } = await quietHouse();
+  const waiting = async () => {
+    const text = await (await fetch(`http://127.0.0.1:${daemon.httpPort}/metrics`)).text();
+    return Number(/^heat2mqtt_mqtt_outbox (\d+)$/m.exec(text)?.[1]);
+  };
+  const all = many(FLOOD).map(() => intruder.publish(`${REQUEST}/refresh`, ''));
+  let most = 0;
+  for (let left = 20; left > 0; left -= 1) most = Math.max(most, await waiting());
+  await Promise.all(all);
+  await house.rest();
+  await house.rest();
+  expect(most).toBeLessThanOrEqual(600);
+  expect(await waiting()).toBe(0);
+  expect(asked() - before).toBe(1);
+});

@@ -1,0 +1,121 @@
+// Days that come late, are corrected or never come: events for what is new, and totals that move by just that.
+import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
+import { HOUR_MS, openHouse } from '../support/house.ts';
+
+const at = (text: string) => Date.parse(text);
+
+/** Three days of history; whatever else a story wants. */
+async function readHouse(more: readonly ExplicitEvent[]) {
+  const history = ['2025-03-07', '2025-03-08', '2025-03-09'].map((day) => reading(day, 10, 2.5));
+  const house = await openHouse({
+    accounts: [person('me', [home(METER, { events: [...history, ...more] })])],
+  });
+  const probe = await house.listen();
+  await house.start();
+  const state = await probe.until(STATE, () => true);
+  await house.polled(1);
+  let polls = 1;
+  return {
+    house,
+    probe,
+    state,
+    async pollAt(time: string) {
+      house.clock.advance(at(time) - house.clock.now());
+      probe.forget();
+      house.tick();
+      await house.polled(++polls);
+    },
+    async events() {
+      const heard = (await probe.until(EVENT, () => true)) && probe.on(EVENT);
+      return heard.map(({ payload }) => JSON.parse(payload));
+    },
+  };
+}
+
+test('history makes no events', async () => {
+  const { probe, state } = await readHouse([]);
+  expect(state).toMatchObject({ energy_total: 30, cost_total: 7.5, day: '2025-03-09' });
+  expect(probe.on(EVENT)).toEqual([]);
+});
+
+test('a new day is an event with its values', async () => {
+  const { probe, pollAt, events } = await readHouse([reading('2025-03-11', 12.345, 3.21)]);
+  await pollAt('2025-03-11T12:00:00Z');
+  expect(await events()).toMatchObject([
+    { schema: 1, event_type: 'new_day', day: '2025-03-11', energy_kwh: 12.345, cost_eur: 3.21 },
+  ]);
+  await probe.until(STATE, ({ energy_total, cost_total }) => energy_total === 42.345 && cost_total === 10.71);
+});
+
+test('a late day comes as new, in its place, although a newer one is known', async () => {
+  const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
+  const { probe, pollAt, events } = await readHouse([late, reading('2025-03-11', 9, 2.2)]);
+  await pollAt('2025-03-11T12:00:00Z');
+  expect(await probe.until(STATE, () => true)).toMatchObject({
+    energy_total: 39,
+    day: '2025-03-11',
+    missing_days: 66,
+  });
+  await pollAt('2025-03-12T12:00:00Z');
+  expect(await events()).toMatchObject([{ event_type: 'new_day', day: '2025-03-10', energy_kwh: 8 }]);
+  expect(await probe.until(STATE, () => true)).toMatchObject({
+    energy_total: 47,
+    day: '2025-03-11',
+    missing_days: 65,
+  });
+  const days = (await probe.until(`heat2mqtt/meter/${METER}/usage/day`, () => true)).buckets as {
+    start: string;
+  }[];
+  expect(days.map(({ start }) => start.slice(0, 10)).slice(-2)).toEqual(['2025-03-10', '2025-03-11']);
+});
+
+test('a correction moves the totals by exactly the correction', async () => {
+  const corrections = [{ from: at('2025-03-11T06:00:00Z'), kwh: 7.001, eur: 1.9 }];
+  const { probe, state, pollAt, events } = await readHouse([reading('2025-03-10', 10, 2.5, { corrections })]);
+  expect(state).toMatchObject({ energy_total: 40, cost_total: 10 });
+  await pollAt('2025-03-11T12:00:00Z');
+  expect(await events()).toMatchObject([
+    {
+      event_type: 'corrected',
+      day: '2025-03-10',
+      energy_kwh: 7.001,
+      old_energy_kwh: 10,
+      cost_eur: 1.9,
+      old_cost_eur: 2.5,
+    },
+  ]);
+  expect(await probe.until(STATE, () => true)).toMatchObject({ energy_total: 37.001, cost_total: 9.4 });
+  const days = (await probe.until(`heat2mqtt/meter/${METER}/usage/day`, () => true)).buckets;
+  expect((days as unknown[]).at(-1)).toMatchObject({ energy_kwh: 7.001, revision: 1 });
+});
+
+test('a correction of a day long gone is found by the weekly look back', async () => {
+  const corrections = [{ from: at('2025-04-20T00:00:00Z'), kwh: 11, eur: 3 }];
+  const { probe, pollAt, events } = await readHouse([reading('2025-03-10', 10, 2.5, { corrections })]);
+  // Ten days without a poll, so that the long window is due.
+  await pollAt('2025-04-12T12:00:00Z');
+  await pollAt('2025-04-20T12:00:00Z');
+  expect(await events()).toMatchObject([{ event_type: 'corrected', day: '2025-03-10', energy_kwh: 11 }]);
+  await probe.until(STATE, ({ energy_total }) => energy_total === 41);
+});
+
+test('data grown old is late, says so once, and is good again with the next reading', async () => {
+  const { house, probe, pollAt } = await readHouse([
+    reading('2025-03-10', 10, 2.5),
+    reading('2025-03-14', 9, 2),
+  ]);
+  await pollAt('2025-03-12T12:00:00Z');
+  expect(probe.on(EVENT)).toEqual([]);
+  // The reading of the 10th ends with that day; 60 hours later is the 13th at noon.
+  house.clock.advance(23 * HOUR_MS + 50 * 60_000);
+  probe.forget();
+  await house.pass(30 * 60_000, 60_000);
+  await probe.until(STATE, ({ data_late }) => data_late === true);
+  expect(await probe.until(EVENT, () => true)).toMatchObject({ event_type: 'late' });
+  await house.pass(30 * 60_000, 60_000);
+  expect(probe.on(EVENT)).toHaveLength(1);
+  await pollAt('2025-03-14T12:00:00Z');
+  await probe.until(STATE, ({ data_late, day }) => data_late === false && day === '2025-03-14');
+});

@@ -1,0 +1,161 @@
+// A lost or damaged state directory: totals come back as they were, never lower, since the origin of old.
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { booked, EVENT, home, METER, PROPERTY, person, reading, STATE, USAGE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const OTHER = '70418300';
+const DAY_MS = 86_400_000;
+
+/** Every day from New Year to the eve of the story, none like the other; thousandths that do not cancel out. */
+function history(seed = 1): ExplicitEvent[] {
+  const days = Array.from({ length: 68 }, (_, at) =>
+    new Date(Date.UTC(2025, 0, 1) + at * DAY_MS).toISOString().slice(0, 10),
+  );
+  return days.map((day, at) => reading(day, 7 + ((at * 37 * seed) % 1_000) / 997, 1 + ((at * 13) % 97) / 89));
+}
+
+async function livedIn() {
+  const events = history();
+  const homes = [home(METER, { events }), home(OTHER, { events: history(3) }, PROPERTY + 1)];
+  const house = await openHouse({ accounts: [person('me', homes)] });
+  const probe = await house.listen();
+  const daemon = await house.start();
+  const before = await probe.until(STATE, () => true);
+  await house.polled(1);
+  await house.stop(daemon);
+  probe.forget();
+  const { counters } = house.simulator;
+  return {
+    house,
+    probe,
+    events,
+    before,
+    lose: () => rm(house.stateDir, { recursive: true }),
+    asked: () => counters.requests[USAGE] ?? 0,
+    logins: () => counters.passwordGrants.asked,
+    documents: async () =>
+      (await readdir(house.stateDir, { recursive: true }))
+        .filter((name) => name.endsWith('.json'))
+        .map((name) => join(house.stateDir, name)),
+    /** Every total that was said since. */
+    totals: (key = 'energy_total') => probe.on(STATE).map(({ payload }) => Number(JSON.parse(payload)[key])),
+    truth: () => {
+      const { kwh, eur } = booked(house.simulator);
+      return { energy_total: expect.closeTo(kwh, 3), cost_total: expect.closeTo(eur, 3) };
+    },
+  };
+}
+
+const LATER_SINCE = { usage: { history_since: '2025-02-10' } };
+
+test('the state is lost, the provider has everything: the same totals, from the same origin', async () => {
+  const { house, probe, before, lose, truth, totals, logins } = await livedIn();
+  await lose();
+  await house.start(LATER_SINCE);
+  const state = await probe.until(STATE, () => true);
+  await house.polled(2);
+  expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
+  expect(new Set(totals())).toEqual(new Set([before.energy_total]));
+  expect(probe.on(EVENT)).toEqual([]);
+  expect(logins()).toBe(2);
+});
+
+test('the provider has forgotten its oldest month as well: not a thousandth less, and it goes on from there', async () => {
+  const { house, probe, events, before, lose, totals } = await livedIn();
+  await lose();
+  events.splice(0, 31);
+  await house.start(LATER_SINCE);
+  const state = await probe.until(STATE, () => true);
+  expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
+  expect(state.cost_total).toBe(before.cost_total);
+  await house.polled(2);
+
+  events.push(reading('2025-03-11', 5.5, 1.25));
+  house.clock.advance(DAY_MS);
+  house.tick();
+  const later = await probe.until(STATE, ({ day }) => day === '2025-03-11');
+  expect(later.energy_total).toBeCloseTo(Number(before.energy_total) + 5.5, 3);
+  expect(later.cost_total).toBeCloseTo(Number(before.cost_total) + 1.25, 3);
+  for (const key of ['energy_total', 'cost_total']) {
+    expect(Math.min(...totals(key))).toBeGreaterThanOrEqual(Number(before[key]));
+  }
+});
+
+test('lost twice, and more forgotten each time: still not less', async () => {
+  const { house, probe, events, before, lose } = await livedIn();
+  for (const [times, months] of [31, 20].entries()) {
+    await lose();
+    events.splice(0, months);
+    probe.forget();
+    const daemon = await house.start();
+    const state = await probe.until(STATE, () => true);
+    expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
+    await house.polled(times + 2);
+    await house.stop(daemon);
+  }
+});
+
+test('the broker was away when the state was lost: what it remembers counts once it is back', async () => {
+  const { house, probe, events, before, lose, totals } = await livedIn();
+  await lose();
+  events.splice(0, 31);
+  const deaf = await house.start({ ...LATER_SINCE, mqtt: { url: 'mqtt://127.0.0.1:9' } });
+  await house.polled(2);
+  await house.stop(deaf);
+  await house.start(LATER_SINCE);
+  const state = await probe.until(STATE, () => true);
+  expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
+  expect(Math.min(...totals())).toBe(before.energy_total);
+});
+
+test.each([
+  ['nonsense', 'no JSON {'],
+  ['nothing', ''],
+  ['zeros', '\0'.repeat(4_096)],
+  ['another shape', '{"version":1,"days":[]}'],
+])('one ledger is damaged (%s): set aside and read again; the other is left alone', async (_, text) => {
+  const { house, probe, before, documents, truth, logins, asked } = await livedIn();
+  const ledger = (await documents()).find((name) => name.endsWith(`ledger-${PROPERTY}.json`)) ?? '';
+  await writeFile(ledger, text);
+  const questions = asked();
+  await house.start();
+  const state = await probe.until(STATE, () => true);
+  await house.polled(2);
+  expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total, ...truth() });
+  expect(await readdir(join(house.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
+  expect([logins(), asked() - questions]).toEqual([1, 2]);
+  expect(probe.on(EVENT)).toEqual([]);
+});
+
+test('everything is damaged: one login, the same totals, and the next start is clean', async () => {
+  const { house, probe, before, documents, truth, logins } = await livedIn();
+  const names = await documents();
+  expect(names.length).toBeGreaterThan(5);
+  for (const name of names) await writeFile(name, '\0\0{"version":');
+  const daemon = await house.start(LATER_SINCE);
+  const state = await probe.until(STATE, () => true);
+  await house.polled(2);
+  expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total, ...truth() });
+  expect(logins()).toBe(2);
+  await house.stop(daemon);
+  house.forgetLog();
+  const connected = () => house.log.some(({ msg }) => msg === 'connected to the broker');
+  await house.start(LATER_SINCE);
+  await waitFor('the third start', connected);
+  expect(house.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+  expect(logins()).toBe(2);
+});
+
+test('broker and state are lost together: the provider is the truth, from the origin configured', async () => {
+  const { house, lose, truth } = await livedIn();
+  await lose();
+  await house.stopBroker();
+  await house.startBroker();
+  const probe = await house.listen();
+  await house.start();
+  expect(await probe.until(STATE, () => true)).toMatchObject({ origin: '2025-01-01', ...truth() });
+});

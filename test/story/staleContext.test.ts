@@ -1,0 +1,95 @@
+// The way to the meters, kept on disk, that no longer leads there: found again once, and series follow their meter.
+import { expect, test } from 'vitest';
+import { booked, HEALTH, home, PROPERTY, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { HOUR_MS, openHouse } from '../support/house.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const DISCOVERY = 'GET /api/v1/customers/:id';
+
+async function readHouse(identifier: string | null = '70418235') {
+  const house = await openHouse({ accounts: [person('me', [home(identifier)])] });
+  const probe = await house.listen();
+  const daemon = await house.start();
+  await house.polled(1);
+  const { counters, switches } = house.simulator;
+  return { house, probe, daemon, counters, switches };
+}
+
+test.each([403, 404])(
+  'HTTP %i for a known property: discovered again, read in the same poll',
+  async (status) => {
+    const { house, probe, counters, switches } = await readHouse();
+    switches.api.retiredStatus = status;
+    house.simulator.renumberProperty(PROPERTY, 600_002);
+    house.clock.advance(24 * HOUR_MS);
+    house.tick();
+    const state = await probe.until(STATE, ({ day }) => day === '2025-03-11');
+    expect(state.energy_total).toBeCloseTo(booked(house.simulator, 600_002).kwh, 3);
+    expect(counters.requests[DISCOVERY]).toBe(2);
+    await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
+  },
+);
+
+test('a refusal that discovery does not cure costs one discovery a day', async () => {
+  const { house, probe, counters, switches } = await readHouse();
+  switches.fault('/api/v1/reports', { kind: 'reply', status: 403, body: {} });
+  house.tick();
+  await house.polled(2);
+  expect(counters.requests[DISCOVERY]).toBe(2);
+  await house.pass(6 * HOUR_MS, 60_000);
+  expect(counters.requests[USAGE]).toBeGreaterThan(8);
+  expect(counters.requests[DISCOVERY]).toBe(2);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [{ code: 'provider_refused' }] });
+});
+
+test('the way that was found again is the one that a restart takes', async () => {
+  const { house, daemon, counters } = await readHouse();
+  house.simulator.renumberProperty(PROPERTY, 600_002);
+  house.tick();
+  await house.polled(2);
+  await house.stop(daemon);
+  await house.start();
+  house.tick();
+  await house.polled(3);
+  expect(counters.requests[DISCOVERY]).toBe(2);
+});
+
+test('a property that is gone takes its topics with it: reduced, withdrawn, emptied', async () => {
+  const { house, probe } = await readHouse(null);
+  const own = (name: string) => [
+    `homeassistant/device/heat2mqtt_meter_${name}/config`,
+    `heat2mqtt/meter/${name}/state`,
+    ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${name}/usage/${interval}`),
+  ];
+  await probe.until(`heat2mqtt/meter/${PROPERTY}/state`, () => true);
+  house.simulator.renumberProperty(PROPERTY, 600_002);
+  house.tick();
+  await probe.until('heat2mqtt/meter/600002/state', () => true);
+  await waitFor(
+    'withdrawals',
+    () => own(String(PROPERTY)).every((topic) => probe.last(topic)?.payload === ''),
+    {
+      diagnose: () => own(String(PROPERTY)).map((topic) => probe.last(topic)),
+    },
+  );
+  const late = await house.listen();
+  await late.until('heat2mqtt/meter/600002/state', () => true);
+  const standing = late.heard.map(({ topic }) => topic).filter((topic) => topic.includes('meter'));
+  expect(standing.sort()).toEqual(own('600002').sort());
+  const { meters } = (await late.until('heat2mqtt/bridge/info', () => true)) as { meters: unknown[] };
+  expect(meters).toMatchObject([{ meter: '600002' }]);
+});
+
+test('a meter that appears in a property of its own begins its own series', async () => {
+  const house = await openHouse({
+    accounts: [person('me', [home('70418235', quiet(), 1), home('70418236', quiet({ seed: 5 }), 2)])],
+  });
+  const probe = await house.listen();
+  await house.start();
+  const totals = [];
+  for (const meter of ['70418235', '70418236']) {
+    totals.push((await probe.until(`heat2mqtt/meter/${meter}/state`, () => true)).energy_total);
+  }
+  expect(totals).toEqual([1, 2].map((property) => expect.closeTo(booked(house.simulator, property).kwh, 3)));
+  expect(house.simulator.counters.requests[USAGE]).toBe(2);
+});

@@ -1,0 +1,105 @@
+// Replies that nobody expected: never a crash, never a zero, and health says what came in place of what.
+import { expect, test } from 'vitest';
+import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
+import { inBuckets, inSums } from '../../src/simulator/spoiling.ts';
+import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { HOUR_MS, openHouse } from '../support/house.ts';
+
+const STRANGE: readonly (readonly [string, Fault, string])[] = [
+  ['a captive page', FAULTS.captivePage, 'expected JSON'],
+  ['nothing', FAULTS.empty, 'expected JSON'],
+  ['half a reply', { kind: 'truncated' }, 'expected JSON'],
+  ['a reply that breaks off', { kind: 'reset_mid_body' }, 'No answer'],
+  ['17 MiB', { kind: 'oversized' }, 'larger than 16 MiB'],
+  ['a gzip bomb', { kind: 'gzip_bomb' }, 'larger than 16 MiB'],
+  [
+    'another shape',
+    { kind: 'reply', status: 200, body: { aggregations: [] } },
+    'expected object at aggregations, found a list',
+  ],
+  ['null', { kind: 'reply', status: 200, body: 'null' }, 'expected object at the top, found null'],
+  ['text for numbers', inSums(() => 'twelve'), 'found a string'],
+  ['an astronomical number', inSums(() => 1e300), 'not understood'],
+  ['the same day twice', inBuckets((buckets) => [...buckets, ...buckets]), 'two for'],
+  ['buckets as an object', inBuckets(() => ({})), 'expected array'],
+];
+
+async function readHouse() {
+  const house = await openHouse();
+  const probe = await house.listen();
+  const daemon = await house.start();
+  const state = await probe.until(STATE, () => true);
+  await house.polled(1);
+  probe.forget();
+  return { house, probe, daemon, state, switches: house.simulator.switches };
+}
+
+test.each(STRANGE)('%s: the last values stay', async (_, fault, words) => {
+  const { house, probe, daemon, state, switches } = await readHouse();
+  switches.fault('/api/v1/reports', fault);
+  // Two days later, so that the reply would have had news.
+  house.clock.advance(48 * HOUR_MS);
+  house.tick();
+  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  expect(health.last_error).toContain(words);
+  expect(health.state).toBe('degraded');
+  const healthz = await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`);
+  expect(healthz.status).toBe(200);
+
+  const standing = await (await house.listen()).until(STATE, () => true);
+  expect(standing).toMatchObject({
+    energy_total: state.energy_total,
+    cost_total: state.cost_total,
+    day: state.day,
+  });
+  switches.clearFaults();
+  house.tick();
+  await probe.until(STATE, ({ day }) => day === '2025-03-12');
+});
+
+test('amounts that cannot be are held back, and said so', async () => {
+  const { house, probe, state, switches } = await readHouse();
+  const today = inBuckets((buckets) => buckets.slice(-1));
+  switches.fault('/api/v1/reports', {
+    kind: 'change',
+    change: (body) => {
+      const last = today.kind === 'change' ? today.change(body) : body;
+      const negative = inSums((value) => -Math.abs(Number(value)) - 5);
+      return negative.kind === 'change' ? negative.change(last) : last;
+    },
+  });
+  house.clock.advance(24 * HOUR_MS);
+  house.tick();
+  const health = await probe.until(HEALTH, ({ reasons }) => JSON.stringify(reasons).includes('implausible'));
+  expect(health).toMatchObject({
+    state: 'degraded',
+    reasons: [{ code: 'implausible_reading', meter: METER }],
+  });
+  expect(probe.json(STATE)?.energy_total ?? state.energy_total).toBe(state.energy_total);
+});
+
+test('what is not there does not erase what was', async () => {
+  const { house, probe, state, switches } = await readHouse();
+  switches.fault(
+    '/api/v1/reports',
+    inBuckets(() => []),
+  );
+  house.tick();
+  await house.polled(2);
+  const standing = await (await house.listen()).until(STATE, () => true);
+  expect(standing.energy_total).toBe(state.energy_total);
+  expect(probe.json(HEALTH)?.state ?? 'ok').toBe('ok');
+});
+
+test('unknown fields are not even noticed', async () => {
+  const { house, probe, state, switches } = await readHouse();
+  const wider = {
+    kind: 'change' as const,
+    change: (body: unknown) => ({ took: 3, ...(body as object), news: [1] }),
+  };
+  switches.fault('/api/v1/reports', wider);
+  house.clock.advance(24 * HOUR_MS);
+  house.tick();
+  const later = await probe.until(STATE, ({ day }) => day === '2025-03-11');
+  expect(Number(later.energy_total)).toBeGreaterThan(Number(state.energy_total));
+});

@@ -1,0 +1,96 @@
+// A refused password: one try, then long waits that no restart shortens, until the secret changes.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { HOUR_MS, openHouse } from '../support/house.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const MINUTE_MS = 60_000;
+const LOCKED = 'bad_credentials_or_locked';
+
+async function refusedHouse() {
+  const house = await openHouse();
+  const probe = await house.listen();
+  const passwordFile = join(house.stateDir, 'password');
+  await writeFile(passwordFile, 'not the password\n');
+  const config = { accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] };
+  const daemon = await house.start(config);
+  const { auth } = await probe.until(HEALTH, ({ state }) => state === 'failing');
+  return {
+    house,
+    probe,
+    daemon,
+    config,
+    passwordFile,
+    auth,
+    grants: house.simulator.counters.passwordGrants,
+  };
+}
+
+test('one try, and health says when the next one is due', async () => {
+  const { house, probe, auth, grants } = await refusedHouse();
+  const { state, next_attempt_at } = (auth as Record<string, Record<string, string>>).home ?? {};
+  expect(state).toBe(LOCKED);
+  const wait = Date.parse(next_attempt_at ?? '') - house.clock.now();
+  expect(Math.abs(wait - 15 * MINUTE_MS)).toBeLessThan(2_000);
+  expect(await probe.until('heat2mqtt/bridge/event', () => true)).toMatchObject({
+    event_type: 'auth_needed',
+    code: LOCKED,
+    account: 'home',
+  });
+  expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
+  await house.pass(14 * MINUTE_MS, 10_000);
+  house.tick();
+  await probe.until('heat2mqtt/bridge/health', ({ failures_in_a_row }) => failures_in_a_row === 2);
+  expect(grants.asked).toBe(1);
+});
+
+test('after 15 minutes, 1 hour and 6 hours it stops, until somebody asks', async () => {
+  const { house, probe, grants } = await refusedHouse();
+  for (const [tries, wait] of [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS].entries()) {
+    await house.pass(wait - 6 * MINUTE_MS, MINUTE_MS);
+    expect(grants.asked).toBe(tries + 1);
+    await house.pass(8 * MINUTE_MS, 5_000);
+    await waitFor(`try ${tries + 2}`, () => grants.asked === tries + 2);
+    await waitFor(
+      'its verdict',
+      () => house.log.filter(({ msg }) => msg === 'login refused').length === tries + 2,
+    );
+  }
+  await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes('"next_attempt_at":null'));
+  await house.pass(24 * HOUR_MS, 10 * MINUTE_MS);
+  expect(grants.asked).toBe(4);
+  await probe.publish('heat2mqtt/bridge/request/refresh', '');
+  await waitFor('the try that was asked for', () => grants.asked === 5);
+  expect(await probe.until('heat2mqtt/bridge/response/refresh', () => true)).toMatchObject({
+    status: 'error',
+    error: { code: LOCKED },
+  });
+});
+
+test('a restart buys no try', async () => {
+  const { house, daemon, config, grants } = await refusedHouse();
+  await house.stop(daemon);
+  const probe = await house.listen();
+  await house.start(config);
+  await waitFor(
+    'the verdict of the second run',
+    () => house.log.filter(({ msg }) => msg === 'poll failed').length === 2,
+  );
+  const health = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
+  expect(health.auth).toMatchObject({
+    home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') },
+  });
+  expect(grants.asked).toBe(1);
+});
+
+test('a changed password file is picked up while running', async () => {
+  const { house, probe, passwordFile, grants } = await refusedHouse();
+  await writeFile(passwordFile, `${ME.password}\n`);
+  await house.pass(10_000);
+  await probe.until(STATE, () => true);
+  await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
+  await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(grants).toEqual({ asked: 2, ok: 1 });
+});

@@ -1,0 +1,65 @@
+// Certificates of an authority of our own, made by openssl.
+import { execFileSync } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface Certificates {
+  readonly ca: string;
+  /** The broker's, for `localhost` and 127.0.0.1. */
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCert: string;
+  /** Encrypted with KEY_PASSWORD. */
+  readonly clientKey: string;
+}
+
+export const KEY_PASSWORD = 'key p ä"$';
+
+export async function makeCertificates(folder: string): Promise<Certificates> {
+  const at = (name: string) => join(folder, name);
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+  openssl(
+    'req',
+    '-x509',
+    ...newKey,
+    '-nodes',
+    '-keyout',
+    at('ca.key'),
+    '-out',
+    at('ca.pem'),
+    '-days',
+    '2',
+    '-subj',
+    '/CN=ours',
+  );
+  await writeFile(at('names'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\n');
+  const sign = (name: string, ...more: string[]) => {
+    const request = at(`${name}.csr`);
+    openssl('req', ...newKey, ...more, '-keyout', at(`${name}.key`), '-out', request, '-subj', `/CN=${name}`);
+    const ca = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial'];
+    openssl(
+      'x509',
+      '-req',
+      '-in',
+      request,
+      ...ca,
+      '-out',
+      at(`${name}.pem`),
+      '-days',
+      '2',
+      '-extfile',
+      at('names'),
+    );
+  };
+  sign('broker', '-nodes');
+  sign('bridge', '-passout', `pass:${KEY_PASSWORD}`);
+  await chmod(at('broker.key'), 0o644);
+  return {
+    ca: at('ca.pem'),
+    cert: at('broker.pem'),
+    key: at('broker.key'),
+    clientCert: at('bridge.pem'),
+    clientKey: at('bridge.key'),
+  };
+}

@@ -1,0 +1,159 @@
+// The other commands of the built program: what they print, and the exit code that tells what came of it.
+import { readFileSync } from 'node:fs';
+import { stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { METER } from '../support/homes.ts';
+import { ROOT } from '../support/sources.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { freePort, startMosquitto } from './mosquitto.ts';
+import { ME, openHome, outcome, run } from './program.ts';
+
+const TEN_MISTAKES = `version: 1
+provider:
+  issuer: ftp://id.example.org
+  api_url: http://api.example.org/api/v1
+  client_id: ""
+  timeout_seconds: soon
+accounts:
+  - username: me@example.org
+    password: hunter2-of-the-heat
+    pasword_file: /run/secrets/heat
+usage:
+  schedule: "61 * * * *"
+  timezone: Europe/Atlantis
+  reread_days: 0
+mqtt:
+  base_topic: a/#
+  keepalive: 3
+`;
+
+test('ten mistakes: ten lines, exit code 3, and nothing is started', async () => {
+  const home = await openHome(await freePort());
+  const path = join(home.folder, 'wrong.yaml');
+  await writeFile(path, `${TEN_MISTAKES}state_dir: ${join(home.folder, 'state')}\n`);
+  const { code, output, errors } = await outcome(['run', '--config', path]);
+  expect(code).toBe(3);
+  expect(output).toBe('');
+  const lines = errors.trimEnd().split('\n');
+  expect(lines.map((line) => line.split(':')[0]).sort()).toEqual([
+    'accounts.0.pasword_file',
+    'mqtt.base_topic',
+    'mqtt.keepalive',
+    'provider.api_url',
+    'provider.client_id',
+    'provider.issuer',
+    'provider.timeout_seconds',
+    'usage.reread_days',
+    'usage.schedule',
+    'usage.timezone',
+  ]);
+  for (const line of lines) expect(line).toMatch(/^[\w.]+: found .+; allowed: .+/);
+  expect(errors).not.toContain('hunter2');
+  expect(home.simulator.requests).toEqual([]);
+  await expect(stat(join(home.folder, 'state'))).rejects.toThrow('ENOENT');
+});
+
+test('--version, --help, and what is neither', async () => {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  expect(await outcome(['--version'])).toEqual({ code: 0, output: `${version}\n`, errors: '' });
+  const help = await outcome(['--help']);
+  expect([help.code, help.errors]).toEqual([0, '']);
+  for (const command of ['run', 'check', 'usage', 'healthcheck', 'demo', 'config'])
+    expect(help.output).toContain(command);
+  for (const args of [
+    ['brew'],
+    ['run', '--fast'],
+    ['usage', '--interval', 'hour'],
+    ['demo', '--port', 'x'],
+  ]) {
+    const { code, output, errors } = await outcome(args);
+    expect([args, code, output]).toEqual([args, 2, '']);
+    expect(errors.trimEnd().split('\n').length).toBeLessThan(4);
+  }
+});
+
+test('check --json: offline and live, all told, the worst as exit code', async () => {
+  const home = await openHome(await freePort());
+  const broker = home.stack.use(await startMosquitto());
+  const config = await home.configure({ mqtt: { url: broker.url } });
+  const offline = await outcome(['check', '--json', '--config', config]);
+  expect(offline.code).toBe(0);
+  expect(JSON.parse(offline.output)).toMatchObject({
+    ok: true,
+    checks: [{ check: 'configuration' }, {}, {}],
+  });
+  expect(home.simulator.requests).toEqual([]);
+
+  const live = await outcome(['check', '--live', '--json', '--config', config]);
+  expect(live.code).toBe(0);
+  expect(home.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(live.output).not.toContain(ME.password);
+
+  home.simulator.changePassword(ME.username, 'another one');
+  await broker.stop();
+  const failing = await outcome(['check', '--live', '--json', '--config', config]);
+  expect(failing.code).toBe(4);
+  const { ok, checks } = JSON.parse(failing.output) as {
+    ok: boolean;
+    checks: { ok: boolean; code?: string }[];
+  };
+  expect(ok).toBe(false);
+  expect(checks.flatMap(({ code }) => code ?? []).sort()).toEqual([
+    'bad_credentials_or_locked',
+    'broker_unreachable',
+  ]);
+});
+
+test('healthcheck: 0 beside a healthy daemon, 1 without one', async () => {
+  const home = await openHome(await freePort());
+  const broker = home.stack.use(await startMosquitto());
+  const config = await home.configure({ mqtt: { url: broker.url } });
+  expect((await outcome(['healthcheck', '--config', config])).code).toBe(1);
+  const program = home.stack.use(run(['--config', config]));
+  await program.says('"polled"');
+  expect(await outcome(['healthcheck', '--config', config])).toEqual({
+    code: 0,
+    output: 'healthy\n',
+    errors: '',
+  });
+  const ready = async () => (await fetch(`http://127.0.0.1:${home.httpPort}/readyz`)).status === 200;
+  await waitFor('readiness', ready);
+  expect(await (await fetch(`http://127.0.0.1:${home.httpPort}/metrics`)).text()).toContain(
+    'heat2mqtt_polls_total 1',
+  );
+});
+
+test('usage: the numbers of the provider, as JSON and CSV', async () => {
+  const home = await openHome(await freePort());
+  const config = await home.configure({});
+  const from = `${new Date().getFullYear() - 1}-12-01`;
+  const args = ['usage', '--from', from, '--to', `${from.slice(0, 8)}03`, '--config', config];
+  const days = [...home.simulator.truth(home.simulator.properties()[0]?.id ?? 0)]
+    .filter(([day]) => day >= from)
+    .slice(0, 3);
+  const json = await outcome([...args, '--format', 'json']);
+  expect([json.code, json.errors]).toEqual([0, '']);
+  expect(JSON.parse(json.output)).toEqual(
+    days.map(([start, { kwh, eur }]) => ({
+      meter: METER,
+      start,
+      energy_kwh: expect.closeTo(kwh, 3),
+      cost_eur: expect.closeTo(eur, 3),
+    })),
+  );
+  const csv = await outcome([...args, '--format', 'csv']);
+  expect(csv.output.split('\r\n').filter(Boolean)).toHaveLength(4);
+});
+
+test('config show masks what is secret, config example loads', async () => {
+  const home = await openHome(await freePort());
+  const shown = await outcome(['config', 'show', '--config', await home.configure({})], {
+    env: { HEAT2MQTT_MQTT_URL: 'mqtt://elsewhere:1883' },
+  });
+  expect(shown.code).toBe(0);
+  expect(shown.output).toContain('mqtt://elsewhere:1883');
+  expect(shown.output).not.toContain(ME.password);
+  const example = await outcome(['config', 'example']);
+  expect(example.output).toBe(readFileSync(join(ROOT, 'config.example.yaml'), 'utf8'));
+});

@@ -1,0 +1,145 @@
+// The built daemon against a real Mosquitto: first run, sudden death, polite end, restart, and a broker without memory.
+import { expect, test } from 'vitest';
+import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { openWire } from '../support/wire.ts';
+import { freePort, startMosquitto } from './mosquitto.ts';
+import { ME, openHome, run } from './program.ts';
+
+const BRIDGE = 'heat2mqtt/bridge/state';
+const LONGEST_STOP_MS = 8_000;
+const V5 = { protocolVersion: 5 } as const;
+
+async function livingHome() {
+  const home = await openHome(await freePort());
+  const broker = home.stack.use(await startMosquitto());
+  const config = await home.configure({ mqtt: { url: broker.url } });
+  const listen = async () => home.stack.use(await startProbe(broker.url, V5));
+  const probe = await listen();
+  const start = () => home.stack.use(run(['run', '--config', config]));
+  const program = start();
+  const state = await probe.until(STATE, () => true);
+  await program.says('"polled"');
+  return { ...home, broker, probe, listen, start, program, state };
+}
+
+test('first run: everything on its topic, retained where it should be, with the right numbers', async () => {
+  const { listen, state, simulator, probe, program } = await livingHome();
+  expect(program.output).toContain('"mqtt":"5"');
+  expect(state.energy_total).toBeCloseTo(booked(simulator).kwh, 3);
+  expect(state.cost_total).toBeCloseTo(booked(simulator).eur, 3);
+  expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+
+  const late = await listen();
+  await late.until(STATE, () => true);
+  await late.until(`heat2mqtt/meter/${METER}/usage/month`, () => true);
+  await late.until(HEALTH, () => true);
+  await waitFor('the bridge', () => late.last(BRIDGE)?.payload === 'online');
+  expect(late.heard.filter(({ retained }) => !retained)).toEqual([]);
+  expect([...new Set(late.heard.map(({ topic }) => topic))].sort()).toEqual([
+    'heat2mqtt/account/home/state',
+    HEALTH,
+    'heat2mqtt/bridge/info',
+    BRIDGE,
+    STATE,
+    ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
+    'homeassistant/device/heat2mqtt_account_home/config',
+    'homeassistant/device/heat2mqtt_bridge/config',
+    `homeassistant/device/heat2mqtt_meter_${METER}/config`,
+  ]);
+  const said = [...probe.heard.map(({ payload }) => payload), program.output, program.errors].join('\n');
+  for (const secret of [ME.password, ME.username, ME.customerCode ?? '', 'eyJ'])
+    expect(said).not.toContain(secret);
+});
+
+test('kill -9: the broker says offline, and the next start says online without a login', async () => {
+  const { program, probe, listen, start, simulator } = await livingHome();
+  await program.end('SIGKILL');
+  await waitFor('the will', () => probe.last(BRIDGE)?.payload === 'offline');
+  expect((await waitFor('the will', () => probe.last(BRIDGE))).qos).toBe(1);
+  const late = await listen();
+  expect(await waitFor('the will', () => late.last(BRIDGE))).toMatchObject({
+    payload: 'offline',
+    retained: true,
+  });
+  start();
+  await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
+  expect(simulator.counters.passwordGrants.asked).toBe(1);
+});
+
+test('SIGTERM: offline, exit code 0, within eight seconds', async () => {
+  const { program, probe } = await livingHome();
+  const { code, ms } = await program.end('SIGTERM');
+  expect(code).toBe(0);
+  expect(ms).toBeLessThan(LONGEST_STOP_MS);
+  await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
+});
+
+test.each([
+  ['the usage report', '/api/v1/reports'],
+  ['the login', '/auth/realms/energy/protocol'],
+])('SIGTERM while %s hangs: exit code 0 within eight seconds', async (_, prefix) => {
+  const home = await openHome(await freePort());
+  const broker = home.stack.use(await startMosquitto());
+  home.simulator.switches.fault(prefix, { kind: 'hang' });
+  const program = home.stack.use(run(['--config', await home.configure({ mqtt: { url: broker.url } })]));
+  await waitFor('the question', () => home.simulator.requests.some(({ path }) => path.startsWith(prefix)));
+  await program.says('connected to the broker');
+  const { code, ms } = await program.end('SIGTERM');
+  expect([code, ms < LONGEST_STOP_MS]).toEqual([0, true]);
+});
+
+test('SIGTERM while the broker is not there: exit code 0 within eight seconds', async () => {
+  const home = await openHome(await freePort());
+  const url = `mqtt://127.0.0.1:${await freePort()}`;
+  const program = home.stack.use(run(['--config', await home.configure({ mqtt: { url } })]));
+  await program.says('no connection to the broker');
+  const { code, ms } = await program.end('SIGTERM');
+  expect([code, ms < LONGEST_STOP_MS]).toEqual([0, true]);
+});
+
+test('SIGTERM while the broker is silent: exit code 0 within eight seconds', async () => {
+  const home = await openHome(await freePort());
+  const silent = home.stack.use(await openWire(undefined, () => undefined));
+  const program = home.stack.use(run(['--config', await home.configure({ mqtt: { url: silent.url } })]));
+  await waitFor('a connection', () => silent.attempts > 0, { timeoutMs: 20_000 });
+  await program.says('"polled"');
+  const { code, ms } = await program.end('SIGTERM');
+  expect([code, ms < LONGEST_STOP_MS]).toEqual([0, true]);
+});
+
+test('restart: the same state, no login, no discovery, no poll', async () => {
+  const { program, probe, start, simulator, state } = await livingHome();
+  await program.end('SIGTERM');
+  const asked = simulator.requests.length;
+  probe.forget();
+  const again = start();
+  expect(await probe.until(STATE, () => true)).toEqual(state);
+  await again.says('the last poll is fresh');
+  expect(simulator.requests.slice(asked).map(({ route }) => route)).toEqual([]);
+  expect((await again.end('SIGINT')).code).toBe(0);
+});
+
+test('a broker that comes back without its memory is told everything again', async () => {
+  const { broker, program, listen, simulator, state } = await livingHome();
+  const asked = simulator.requests.length;
+  await broker.restart({ forget: true });
+  await waitFor('a second connection', () => program.output.split('connected to the broker').length === 3, {
+    timeoutMs: 20_000,
+  });
+  const late = await listen();
+  expect(await late.until(STATE, () => true)).toEqual(state);
+  await late.until(`homeassistant/device/heat2mqtt_meter_${METER}/config`, () => true);
+  expect(simulator.requests.length).toBe(asked);
+});
+
+test('a request over MQTT 5 is answered on its response topic with its correlation data', async () => {
+  const { probe } = await livingHome();
+  const properties = { responseTopic: 'node-red/reply', correlationData: Buffer.from('c-42') };
+  await probe.publish('heat2mqtt/bridge/request/refresh', '{"transaction":"t-1"}', { properties });
+  const answer = await probe.until('node-red/reply', () => true);
+  expect(answer).toMatchObject({ schema: 1, status: 'ok', transaction: 't-1' });
+  expect(probe.last('node-red/reply')).toMatchObject({ correlation: 'c-42', retained: false });
+  expect(await probe.until('heat2mqtt/bridge/response/refresh', () => true)).toEqual(answer);
+});

@@ -1,0 +1,44 @@
+// The demo, as a stranger meets it: discovery, states and health on a broker within 15 seconds, ended by Ctrl-C.
+import { expect, test } from 'vitest';
+import { HEALTH } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { openStack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { freePort } from './mosquitto.ts';
+import { outcome, run } from './program.ts';
+
+const LONGEST_START_MS = 15_000;
+
+test('shows discovery, states and health, tells where to look, and leaves with exit code 0', async () => {
+  const stack = openStack();
+  const port = await freePort();
+  const began = performance.now();
+  const demo = stack.use(run(['demo', '--port', String(port)]));
+  await demo.says('mosquitto_sub -h 127.0.0.1');
+  const probe = stack.use(await startProbe(`mqtt://127.0.0.1:${port}`));
+  await waitFor('discovery', () =>
+    probe.heard.some(({ topic }) => /^homeassistant\/device\/.*_meter_/.test(topic)),
+  );
+  const meter = await waitFor('states', () =>
+    probe.heard.find(({ topic }) => /\/meter\/[^/]+\/state$/.test(topic)),
+  );
+  await probe.until(HEALTH, ({ state }) => state === 'ok');
+  expect(performance.now() - began).toBeLessThan(LONGEST_START_MS);
+  expect(JSON.parse(meter.payload).energy_total).toBeGreaterThan(1_000);
+  const http = /http:\/\/127\.0\.0\.1:\d+/.exec(demo.output)?.[0];
+  expect((await fetch(`${http}/healthz`)).status).toBe(200);
+
+  const { code, ms } = await demo.end('SIGINT');
+  expect([code, ms < 8_000]).toEqual([0, true]);
+  await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
+});
+
+test('a port that is taken is told, when it was asked for', async () => {
+  const stack = openStack();
+  const port = await freePort();
+  const first = stack.use(run(['demo', '--port', String(port)]));
+  await first.says('mosquitto_sub');
+  const { code, errors } = await outcome(['demo', '--port', String(port)]);
+  expect(code).toBe(2);
+  expect(errors).toContain(`${port} is taken`);
+});

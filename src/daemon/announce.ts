@@ -26,6 +26,8 @@ export interface Announcer {
   news(): Message[];
   /** To be told of each message that the broker has acknowledged. */
   delivered(message: Message): void;
+  /** Resolves once what stands on the broker is remembered on disk. */
+  saved(): Promise<void>;
 }
 
 export interface AnnouncerParts {
@@ -90,5 +92,6 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
       return fresh;
     },
     delivered: standing.delivered,
+    saved: standing.saved,
   };
 }

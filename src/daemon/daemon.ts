@@ -102,7 +102,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     zone,
     clock,
     startedAt,
-    ownReasons,
+    ownReasons: () => [...ownReasons, ...(state.fault === null ? [] : [safeWords(state.fault)])],
     troubles: () => poller.troubles,
     nextPollAt: schedule.nextPollAt,
   });
@@ -159,7 +159,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     link.publish([...announcer.news(), ...events.ofLateness()]);
   }
 
-  const heartbeat = startHeartbeat({ accounts, poller, clock, log, publishNews });
+  const heartbeat = startHeartbeat({ accounts, poller, state, clock, log, publishNews });
   const watch = await startWatch({ config, accounts, truth, link, heartbeat, tally, startedAt, clock });
   if (watch.fault !== null) {
     log.error({ err: watch.fault }, 'no HTTP: health and metrics cannot be asked for');
@@ -190,7 +190,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
           { name: 'session', deadlineMs: 1_000, run: rest },
           { name: 'http', deadlineMs: 300, run: watch.stop },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([offline], 2_000) },
-          { name: 'broker', deadlineMs: 500, run: () => embedded?.stop() },
+          { name: 'state', deadlineMs: 500, run: announcer.saved },
+          { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],
         clock,
         log,

@@ -2,12 +2,14 @@
 import { needsAPerson } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
 import type { AccountRuntime } from './account.ts';
 import type { Poller } from './poll.ts';
 
 export interface HeartbeatParts {
   readonly accounts: readonly AccountRuntime[];
   readonly poller: Poller;
+  readonly state: StateDirectory;
   readonly clock: Clock;
   readonly log: Log;
   readonly publishNews: () => void;
@@ -22,10 +24,13 @@ export interface Heartbeat {
 const BEAT_MS = 5_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
 const NEWS_EVERY_MS = 5 * 60_000;
-export function startHeartbeat({ accounts, poller, clock, log, publishNews }: HeartbeatParts): Heartbeat {
+
+export function startHeartbeat(parts: HeartbeatParts): Heartbeat {
+  const { accounts, poller, state, clock, log, publishNews } = parts;
   const stopping = new AbortController();
   let lastBeatAt = clock.now();
   let lastNewsAt = clock.monotonic();
+  let wasWritable = true;
 
   /** A login that was held back and would be tried now: the secret has changed. */
   async function someSecretChanged(): Promise<boolean> {
@@ -37,7 +42,18 @@ export function startHeartbeat({ accounts, poller, clock, log, publishNews }: He
     return false;
   }
 
+  /** A disk that was full may have space again. */
+  async function tendState(): Promise<void> {
+    await state.retry();
+    const isWritable = state.fault === null;
+    if (isWritable === wasWritable) return;
+    wasWritable = isWritable;
+    if (isWritable) log.info('the state directory can be written again');
+    publishNews();
+  }
+
   async function beat(): Promise<void> {
+    await tendState();
     if (poller.retryIsDue()) {
       await poller.poll('failed');
     } else if (await someSecretChanged()) {

@@ -69,7 +69,9 @@ export async function openKeptLists(parts: KeptListsParts): Promise<KeptLists> {
     const same = [...kept.keys()].filter((at) => at.startsWith('query/') === isQuery && at !== usualPlace);
     for (const at of same.slice(0, Math.max(0, same.length - most))) {
       kept.delete(at);
-      await fileOf(at).remove();
+      await fileOf(at)
+        .remove()
+        .catch((err) => log.error({ err }, 'a list of constituencies could not be removed'));
     }
   }
 

@@ -12,8 +12,6 @@ export interface LedgerKeeper {
   readonly ledger: Ledger;
   /** Nothing was on disk, and the broker has not been asked yet what it remembers. */
   readonly isNew: boolean;
-  /** Set when the ledger could not be written: it goes on from memory. */
-  readonly storeFault: unknown;
   keep(ledger: Ledger): Promise<void>;
   /** Takes over the origin, and the opening balance where the provider has forgotten days; `null`: there is none. */
   remember(found: Remembered | null): Promise<void>;
@@ -37,7 +35,6 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
   let isNew = stored?.isNew ?? true;
   let remembered = stored?.remembered ?? null;
   let ledger = stored === null ? openLedger(firstOrigin()) : stillCutAlike(stored);
-  let storeFault: unknown = null;
 
   function firstOrigin(): Day {
     const today = zone.dayAt(parts.clock.now());
@@ -55,11 +52,9 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
   }
 
   async function save(): Promise<void> {
-    storeFault = null;
-    await document.write({ ...cut, ledger, remembered, isNew }).catch((err) => {
-      storeFault = err;
-      log.error({ err }, 'ledger could not be saved');
-    });
+    await document
+      .write({ ...cut, ledger, remembered, isNew })
+      .catch((err) => log.error({ err }, 'ledger could not be saved'));
   }
 
   /** Once the whole history has been read again, what was remembered has served. */
@@ -75,9 +70,6 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     },
     get isNew() {
       return isNew;
-    },
-    get storeFault() {
-      return storeFault;
     },
     async keep(next) {
       ledger = next;

@@ -25,7 +25,7 @@ export interface MeterParts {
   readonly onProgress: () => void;
 }
 
-export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'storeFault' | 'remember'> {
+export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'remember'> {
   readonly name: string;
   readonly property: Property;
   /** Reads what the provider has; resolves to the changes worth an event. Rejects with the provider's failures. */
@@ -85,9 +85,6 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     },
     get isNew() {
       return keeper.isNew;
-    },
-    get storeFault() {
-      return keeper.storeFault;
     },
     remember: keeper.remember,
     poll,

@@ -13,6 +13,8 @@ export interface Standing {
   /** Topics that stand on the broker and should not. They stay in this list until their withdrawal is delivered. */
   gone(): string[];
   delivered(message: Message): void;
+  /** Resolves once everything remembered is on disk, or could not be written. */
+  saved(): Promise<void>;
 }
 
 export async function openStanding(state: StateDirectory, log: Log): Promise<Standing> {
@@ -22,42 +24,46 @@ export async function openStanding(state: StateDirectory, log: Log): Promise<Sta
   const components = new Map(Object.entries(stored?.components ?? {}));
   let current: ReadonlySet<string> = new Set();
   let documents = new Map<string, Record<string, string>>();
-  let saving = false;
+  let saving: Promise<void> | null = null;
   let changed = false;
 
-  async function save(): Promise<void> {
+  function save(): void {
     changed = true;
-    if (saving) return;
-    saving = true;
+    saving ??= write().finally(() => {
+      saving = null;
+    });
+  }
+
+  async function write(): Promise<void> {
     while (changed) {
       changed = false;
       await document
         .write({ topics: [...topics], components: Object.fromEntries(components) })
         .catch((err) => log.error({ err }, 'announced topics could not be saved'));
     }
-    saving = false;
   }
 
   return {
+    saved: async () => saving ?? undefined,
     components: (topic) => components.get(topic) ?? {},
     stand(messages, docs) {
       current = new Set(messages.map(({ topic }) => topic));
       documents = new Map(docs.map((doc) => [doc.topic, platformsOf(doc)]));
       const before = topics.size;
       for (const topic of current) topics.add(topic);
-      if (topics.size !== before) void save();
+      if (topics.size !== before) save();
     },
     gone: () => [...topics].filter((topic) => !current.has(topic)),
     delivered({ topic, payload, retain, step }) {
       if (retain && payload === '' && topics.delete(topic)) {
         components.delete(topic);
         log.info({ topic }, 'withdrawn');
-        void save();
+        save();
       }
       const platforms = documents.get(topic);
       if (step || !platforms || JSON.stringify(components.get(topic)) === JSON.stringify(platforms)) return;
       components.set(topic, platforms);
-      void save();
+      save();
     },
   };
 }

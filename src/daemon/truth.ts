@@ -18,7 +18,7 @@ export interface TruthParts {
   readonly troubles: () => readonly Trouble[];
   readonly nextPollAt: () => number | null;
   /** Faults of the house itself, such as a port that is taken. */
-  readonly ownReasons: readonly Reason[];
+  readonly ownReasons: () => readonly Reason[];
 }
 
 export interface Truth {
@@ -45,7 +45,7 @@ export function openTruth(parts: TruthParts): Truth {
   function reasons(): Reason[] {
     const troubles = parts.troubles().map(({ account, fault }) => ({ ...safeWords(fault), account }));
     const ofMeters = allMeters().flatMap(({ account, meter }) => meterReasons(account, meter, parts));
-    return [...parts.ownReasons, ...troubles, ...ofMeters];
+    return [...parts.ownReasons(), ...troubles, ...ofMeters];
   }
 
   function health(): HealthRecord {
@@ -94,7 +94,6 @@ export function openTruth(parts: TruthParts): Truth {
 function meterReasons(account: string, meter: Meter, { config, zone }: TruthParts): Reason[] {
   const about = { account, meter: meter.name };
   const found: Reason[] = [];
-  if (meter.storeFault !== null) found.push({ ...safeWords(meter.storeFault), ...about });
   const held = [...meter.ledger.held.keys()].sort();
   if (held.length > 0) {
     found.push({

@@ -15,6 +15,9 @@ export function toUnits(micro: Micro): number {
   return noNegativeZero(milli / 1000);
 }
 
+/** With all its decimals. */
+export const inFull = (micro: Micro): number => micro / MICRO;
+
 /** Sum of what is known; `null` when nothing is. */
 export function sumKnown(amounts: Iterable<Micro | null>): Micro | null {
   let sum: Micro | null = null;

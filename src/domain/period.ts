@@ -51,6 +51,8 @@ export interface Zone {
   iso(epochMs: number): string;
 }
 
+const MOST_WRITTEN = 4_096;
+
 /** `name` is an IANA time zone; throws RangeError for any other. */
 export function zone(name: string): Zone {
   const format = new Intl.DateTimeFormat('en-US', {
@@ -64,8 +66,19 @@ export function zone(name: string): Zone {
     second: '2-digit',
   });
   const starts = new Map<Day, number>();
+  // Asking Intl is slow, and each publication writes the same few hundred instants again.
+  const written = new Map<number, number>();
 
   function localMs(epochMs: number): number {
+    const second = Math.floor(epochMs / 1000);
+    const known = written.get(second);
+    if (known !== undefined) return known;
+    if (written.size >= MOST_WRITTEN) written.clear();
+    const local = askedLocalMs(epochMs);
+    written.set(second, local);
+    return local;
+  }
+  function askedLocalMs(epochMs: number): number {
     const part: Record<string, number> = {};
     for (const { type, value } of format.formatToParts(epochMs)) part[type] = Number(value);
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;

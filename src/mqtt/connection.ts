@@ -1,8 +1,8 @@
 // One connection to a broker, from CONNECT to its end. The only door to mqtt.js.
 import { type IClientOptions, type IClientPublishOptions, type MqttClient, connect as open } from 'mqtt';
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Incoming, Message } from './message.ts';
+import { refusal, whatBroke } from './refusal.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
 export type ProtocolVersion = 5 | 4;
@@ -33,20 +33,10 @@ export interface Connection {
   close(deadlineMs: number): Promise<void>;
 }
 
-/** The broker cannot be reached, or does not let us in. */
-export class BrokerUnreachable extends Failure {
-  readonly code: 'broker_unreachable' | 'broker_refused' | 'broker_speaks_no_mqtt5';
-  readonly exitCode = EXIT.broker;
-
-  constructor(code: BrokerUnreachable['code'], message: string, hint: string, cause: unknown) {
-    super(message, { retry: 'soon', hint, cause });
-    this.code = code;
-  }
-}
-
 const CONNECT_TIMEOUT_MS = 15_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
+const TAKEN_OVER = 142;
 
 export function connectOnce(
   address: BrokerAddress,
@@ -78,16 +68,17 @@ export function connectOnce(
 
   return new Promise((resolve, reject) => {
     let fault: Error | undefined;
-    let reason = 'closed by the broker';
+    let reason: string | undefined;
     const ended = new Promise<string>((settle) => {
-      client.once('close', () => settle(fault ? whatBroke(fault) : reason));
+      // What the broker said first is worth more than how its socket broke afterwards.
+      client.once('close', () => settle(reason ?? (fault ? whatBroke(fault) : 'closed by the broker')));
     });
     client.on('error', (err) => {
       fault = err;
       client.end(true);
     });
     client.on('disconnect', (packet) => {
-      reason = packet.reasonCode === 142 ? 'another client has taken over the client id' : reason;
+      if (packet.reasonCode === TAKEN_OVER) reason = 'another client has taken over the client id';
     });
     client.once('connect', () => resolve(toConnection(client, version, ended, clock)));
     client.once('close', () => {
@@ -167,32 +158,3 @@ function toConnection(
     },
   };
 }
-
-const CODES_OF_WRONG_VERSION = new Set([1, 132]);
-const CODES_OF_REFUSAL = new Set([4, 5, 134, 135]);
-
-function refusal(fault: Error | undefined, version: ProtocolVersion): BrokerUnreachable {
-  const code = fault && 'code' in fault ? fault.code : undefined;
-  const silent = fault === undefined || fault.message.startsWith('connack timeout');
-  if (version === 5 && (silent || CODES_OF_WRONG_VERSION.has(code as number))) {
-    return new BrokerUnreachable('broker_speaks_no_mqtt5', 'The broker does not take MQTT 5.', '', fault);
-  }
-  if (CODES_OF_REFUSAL.has(code as number)) {
-    return new BrokerUnreachable(
-      'broker_refused',
-      'The broker refused the user name or password.',
-      'Check mqtt.username and mqtt.password.',
-      fault,
-    );
-  }
-  const why = fault ? whatBroke(fault) : 'closed without a word';
-  return new BrokerUnreachable(
-    'broker_unreachable',
-    `The broker cannot be reached (${why}).`,
-    'Check mqtt.url, that the broker runs, and for mqtts its certificate and mqtt.ca_file.',
-    fault,
-  );
-}
-
-const whatBroke = (fault: Error): string =>
-  'code' in fault && fault.code !== undefined ? String(fault.code) : fault.message.slice(0, 80);

@@ -2,15 +2,11 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import {
-  type BrokerAddress,
-  BrokerUnreachable,
-  type Connection,
-  type ProtocolVersion,
-} from './connection.ts';
+import type { BrokerAddress, Connection, ProtocolVersion } from './connection.ts';
 import type { Incoming, Message } from './message.ts';
 import { openConnection, type Recollection } from './opening.ts';
 import { createOutbox } from './outbox.ts';
+import { BrokerUnreachable } from './refusal.ts';
 
 export interface LinkParts {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
@@ -52,6 +48,10 @@ const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 // A connection that breaks sooner does not reset the back-off.
 const STABLE_MS = 30_000;
+// Not every broker says it when it closes one connection for another.
+const SHORT_LIVED = {
+  hint: "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.",
+};
 const MOST_UNDER_WAY = 32;
 
 export function startLink(parts: LinkParts): Link {
@@ -64,6 +64,8 @@ export function startLink(parts: LinkParts): Link {
   let published = 0;
   let drained = false;
   let underWay = 0;
+  let complaint = '';
+  let givenUp: Connection | null = null;
 
   function pump(): void {
     while (connection !== null && underWay < MOST_UNDER_WAY) {
@@ -83,7 +85,8 @@ export function startLink(parts: LinkParts): Link {
       parts.onDelivered(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      if (over === connection) log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
+      if (over !== givenUp) log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
+      givenUp = over;
       await over.close(0);
     } finally {
       underWay -= 1;
@@ -93,6 +96,7 @@ export function startLink(parts: LinkParts): Link {
 
   async function live(opened: Connection): Promise<string> {
     fault = null;
+    complaint = '';
     lastConnectedAt = clock.now();
     outbox.lead(parts.announcement());
     connection = opened;
@@ -105,6 +109,13 @@ export function startLink(parts: LinkParts): Link {
     return why;
   }
 
+  // Once for each kind of trouble: another attempt every half minute is no news, another reason is.
+  function complain(err: unknown): void {
+    const words = String(err);
+    if (words !== complaint) log.warn({ err }, 'no connection to the broker');
+    complaint = words;
+  }
+
   async function run(): Promise<void> {
     let failures = 0;
     let at = 0;
@@ -115,8 +126,9 @@ export function startLink(parts: LinkParts): Link {
         const since = clock.monotonic();
         const why = await live(opened);
         if (stopping.signal.aborted) break;
-        log.warn({ why }, 'connection to the broker lost');
-        if (clock.monotonic() - since > STABLE_MS) failures = 0;
+        const wasStable = clock.monotonic() - since > STABLE_MS;
+        log.warn({ why, ...(wasStable ? {} : SHORT_LIVED) }, 'connection to the broker lost');
+        if (wasStable) failures = 0;
       } catch (err) {
         if (err instanceof BrokerUnreachable) {
           const otherVersion = err.code === 'broker_speaks_no_mqtt5' && parts.versions.length > 1;
@@ -124,7 +136,7 @@ export function startLink(parts: LinkParts): Link {
           if (otherVersion) continue;
           fault = err;
         }
-        if (failures === 0) log.warn({ err }, 'no connection to the broker');
+        complain(err);
       }
       failures += 1;
       const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);

@@ -30,7 +30,11 @@ export function createOutbox(): Outbox {
       if (message.retain) without(message);
       waiting.push(message);
       const events = waiting.filter(({ retain }) => !retain);
-      if (events.length > MOST_EVENTS) waiting.splice(waiting.indexOf(events[0] as Message), 1);
+      if (events.length <= MOST_EVENTS) return;
+      // A flood on one topic makes room for itself, so that it drowns no event of another.
+      const crowded = events.find(({ topic }) => topic === message.topic);
+      const dropped = crowded === message ? events[0] : crowded;
+      waiting = waiting.filter((other) => other !== (dropped ?? events[0]));
     },
     take() {
       const next = waiting.shift();

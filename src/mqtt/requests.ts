@@ -34,6 +34,9 @@ export interface RequestParts {
 }
 
 const LARGEST_REQUEST_BYTES = 8_192;
+// Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
+const LONGEST_RESPONSE_TOPIC = 512;
+const LARGEST_CORRELATION_BYTES = 1_024;
 const transaction = z.union([z.string().max(256), z.number()]);
 
 /** Answers every request but retained ones; resolves when the answer is on its way. */
@@ -66,12 +69,14 @@ export function openRequests({ baseTopic, guarded, handlers, publish, log }: Req
     if (known.success) reply.transaction = known.data;
     const payload = JSON.stringify({ schema: 1, ...reply });
     const answers: Message[] = [{ topic: `${baseTopic}/bridge/response/${what}`, payload, retain: false }];
-    if (incoming.responseTopic !== undefined && isAllowed(incoming.responseTopic, baseTopic, guarded)) {
+    const { responseTopic, correlationData } = incoming;
+    const isHandy = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
+    if (responseTopic !== undefined && isHandy && isAllowed(responseTopic, baseTopic, guarded)) {
       answers.push({
-        topic: incoming.responseTopic,
+        topic: responseTopic,
         payload,
         retain: false,
-        ...(incoming.correlationData ? { correlationData: incoming.correlationData } : {}),
+        ...(correlationData ? { correlationData } : {}),
       });
     }
     publish(answers);
@@ -95,7 +100,8 @@ function parse(payload: Buffer): Record<string, unknown> {
 }
 
 function isAllowed(topic: string, baseTopic: string, guarded: readonly string[]): boolean {
-  if (topic === '' || /[+#\0]/.test(topic) || topic.startsWith('$')) return false;
+  if (topic === '' || topic.length > LONGEST_RESPONSE_TOPIC) return false;
+  if (/[+#\0]/.test(topic) || topic.startsWith('$')) return false;
   if (topic.startsWith(`${baseTopic}/bridge/response/`)) return true;
   return ![baseTopic, ...guarded].some((prefix) => topic === prefix || topic.startsWith(`${prefix}/`));
 }

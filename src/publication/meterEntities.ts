@@ -1,5 +1,5 @@
 // THE table of a meter: state payload, discovery and reference derive from it.
-import { type Micro, toUnits } from '../domain/amount.ts';
+import { inFull, type Micro, toUnits } from '../domain/amount.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { MeterView } from './views.ts';
 
@@ -126,7 +126,8 @@ export const METER_ROWS: readonly Row[] = [
     read: ({ ledger: { opening } }) =>
       opening.energy === 0 && opening.cost === 0
         ? null
-        : { energy_kwh: toUnits(opening.energy), cost_eur: toUnits(opening.cost) },
+        : // Unrounded: it is read back after a loss, and rounding it twice could lower a total by a thousandth.
+          { energy_kwh: inFull(opening.energy), cost_eur: inFull(opening.cost) },
   },
   {
     key: 'meter_identifiers',

@@ -22,6 +22,10 @@ export interface Codec<T> {
 
 export interface StateDirectory {
   readonly path: string;
+  /** Set while something that had to be written or removed has not been. */
+  readonly fault: StateUnwritable | null;
+  /** Tries again to write and remove whatever could not be. Never rejects. */
+  retry(): Promise<void>;
   document<T>(name: string, codec: Codec<T>): Document<T>;
   /** Names of the documents below a folder of the directory, such as `accounts/home`. */
   list(folder: string): Promise<string[]>;
@@ -47,9 +51,17 @@ const PRIVATE_DIRECTORY = 0o700;
 /** Opens the directory; it is made with the first document. Lost leftovers of a killed write are swept away. */
 export async function openStateDirectory(path: string, log: Log): Promise<StateDirectory> {
   await sweepLeftovers(path);
+  const undone = new Map<string, Undone>();
   return {
     path,
-    document: (name, codec) => document(join(path, `${name}.json`), codec, log),
+    get fault() {
+      const [first] = undone.values();
+      return first?.fault ?? null;
+    },
+    async retry() {
+      for (const { again } of [...undone.values()]) await again();
+    },
+    document: (name, codec) => document(join(path, `${name}.json`), codec, { path, undone, log }),
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
       return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
@@ -88,7 +100,22 @@ export interface Owned<T> {
   readonly value: T;
 }
 
-function document<T>(file: string, codec: Codec<T>, log: Log): Document<T> {
+/** The last step of a document that failed. */
+interface Undone {
+  readonly fault: StateUnwritable;
+  again(): Promise<void>;
+}
+
+type Step = () => Promise<void>;
+
+interface Surroundings {
+  readonly path: string;
+  /** By file. */
+  readonly undone: Map<string, Undone>;
+  readonly log: Log;
+}
+
+function document<T>(file: string, codec: Codec<T>, { path, undone, log }: Surroundings): Document<T> {
   // One step at a time: the newest value is the one that stays, and a damaged file is set aside before it is replaced.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <R>(step: () => Promise<R>): Promise<R> => {
@@ -96,20 +123,32 @@ function document<T>(file: string, codec: Codec<T>, log: Log): Document<T> {
     last = turn.catch(() => undefined);
     return turn;
   };
-  const written = (step: () => Promise<void>): Promise<void> =>
-    inTurn(step).catch((err) => {
-      throw new StateUnwritable(file, err);
+  async function attempt(step: Step): Promise<void> {
+    try {
+      await step();
+      undone.delete(file);
+    } catch (err) {
+      const fault = new StateUnwritable(path, err);
+      undone.set(file, { fault, again: () => again(fault, step) });
+      throw fault;
+    }
+  }
+  // Unless something newer has been written, or has failed, meanwhile.
+  const again = (fault: StateUnwritable, step: Step): Promise<void> =>
+    inTurn(async () => {
+      if (undone.get(file)?.fault === fault) await attempt(step).catch(() => undefined);
     });
+  const change = (step: Step): Promise<void> => inTurn(() => attempt(step));
   return {
     read: () => inTurn(read),
     write: (value) =>
-      written(async () => {
+      change(async () => {
         await makePrivateDirectory(dirname(file));
         const text = `${JSON.stringify(codec.encode(value))}\n`;
         await writeFileAtomic(file, text, { mode: PRIVATE_FILE });
         await syncDirectory(dirname(file));
       }),
-    remove: () => written(() => rm(file, { force: true })),
+    remove: () => change(() => rm(file, { force: true })),
   };
 
   async function read(): Promise<T | null> {

@@ -15,7 +15,17 @@ export interface Certificates {
 
 export const KEY_PASSWORD = 'key p ä"$';
 
-export async function makeCertificates(folder: string): Promise<Certificates> {
+export interface CertificateOptions {
+  /** How long the broker's is valid; below zero: it has expired. */
+  readonly days?: number;
+  /** Whom the broker's is for. */
+  readonly names?: string;
+}
+
+export async function makeCertificates(
+  folder: string,
+  { days = 2, names = 'DNS:localhost,IP:127.0.0.1' }: CertificateOptions = {},
+): Promise<Certificates> {
   const at = (name: string) => join(folder, name);
   const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
@@ -33,7 +43,7 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
     '-subj',
     '/CN=ours',
   );
-  await writeFile(at('names'), 'subjectAltName=DNS:localhost,IP:127.0.0.1\n');
+  await writeFile(at('names'), `subjectAltName=${names}\n`);
   const sign = (name: string, ...more: string[]) => {
     const request = at(`${name}.csr`);
     openssl('req', ...newKey, ...more, '-keyout', at(`${name}.key`), '-out', request, '-subj', `/CN=${name}`);
@@ -47,7 +57,7 @@ export async function makeCertificates(folder: string): Promise<Certificates> {
       '-out',
       at(`${name}.pem`),
       '-days',
-      '2',
+      String(days),
       '-extfile',
       at('names'),
     );

@@ -1,9 +1,10 @@
 // One connection: what a refusal means, what an acknowledgement is worth, and the will when the socket dies.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { type BrokerAddress, BrokerUnreachable, connectOnce } from '../../src/mqtt/connection.ts';
+import { type BrokerAddress, connectOnce } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
+import { BrokerUnreachable } from '../../src/mqtt/refusal.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
@@ -133,4 +134,18 @@ test('close ends within its time although the broker says nothing any more', asy
   await connection.close(200);
   expect(performance.now() - began).toBeLessThan(1_000);
   await connection.ended;
+});
+
+test('a connection that the broker gives to another client says so, however its socket breaks', async () => {
+  const stack = openStack();
+  const connack = Buffer.from([0x20, 3, 0, 0, 0]);
+  const takenOver = Buffer.from([0xe0, 2, 142, 0]);
+  const wire = stack.use(
+    await openWire(undefined, (socket) => {
+      socket.write(Buffer.concat([connack, takenOver]));
+      setImmediate(() => socket.resetAndDestroy());
+    }),
+  );
+  const connection = await connectOnce(address(wire.url), 5, WILL, nobody, systemClock);
+  expect(await connection.ended).toBe('another client has taken over the client id');
 });

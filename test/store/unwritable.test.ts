@@ -1,5 +1,5 @@
 // A state directory that refuses: told with path and reason, and never a reason to stop.
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openStateDirectory, StateUnwritable } from '../../src/store/stateDirectory.ts';
@@ -55,5 +55,56 @@ describe('a directory that cannot be written', () => {
     await document.write({ fine: true });
     await expect(document.write({ big: 1n })).rejects.toBeInstanceOf(StateUnwritable);
     expect(await document.read()).toEqual({ fine: true });
+  });
+});
+
+describe('what could not be done', () => {
+  async function blocked() {
+    const { open, file, path } = await place();
+    const state = await open();
+    await writeFile(path, 'a file');
+    const document = state.document('accounts/home/word', wordCodec);
+    await document.write('first').catch(() => undefined);
+    return { state, document, file, path, unblock: () => rm(path) };
+  }
+
+  test('is a fault of the directory until it has been done', async () => {
+    const { state, document, path, unblock } = await blocked();
+    expect(state.fault).toBeInstanceOf(StateUnwritable);
+    expect(state.fault?.message).toBe(`The state directory cannot be written: ${path} (ENOTDIR).`);
+    await unblock();
+    await state.document('other', wordCodec).write('fine');
+    expect(state.fault).not.toBeNull();
+    await document.write('second');
+    expect(state.fault).toBeNull();
+  });
+
+  test('is tried again, in vain or not, with the newest value', async () => {
+    const { state, document, unblock } = await blocked();
+    await state.retry();
+    expect(state.fault).not.toBeNull();
+    await document.write('second').catch(() => undefined);
+    await unblock();
+    await state.retry();
+    expect([state.fault, await document.read()]).toEqual([null, 'second']);
+  });
+
+  test('does not come back over something newer', async () => {
+    const { state, document, unblock } = await blocked();
+    await unblock();
+    await Promise.all([document.write('second'), state.retry(), state.retry()]);
+    expect([state.fault, await document.read()]).toEqual([null, 'second']);
+  });
+
+  test('may be a removal', async () => {
+    const { open, file } = await place();
+    const state = await open();
+    const document = state.document('word', wordCodec);
+    await mkdir(join(file('word.json'), 'full'), { recursive: true });
+    await expect(document.remove()).rejects.toBeInstanceOf(StateUnwritable);
+    await rm(file('word.json'), { recursive: true });
+    await document.read();
+    await state.retry();
+    expect(state.fault).toBeNull();
   });
 });

@@ -24,17 +24,24 @@ async function quietHouse() {
 const FLOOD = 3_000;
 const many = (times: number) => Array.from({ length: times }, (_, at) => at);
 
-test('thousands of requests for a refresh are one poll, and each gets its answer', async () => {
+test('thousands of requests for a refresh are one poll, and hold up nobody', async () => {
   const { house, intruder, asked, answers, before } = await quietHouse();
   await Promise.all(many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`)));
-  await waitFor('an answer for each', () => answers('refresh').length >= FLOOD);
+  await house.polled(2);
+  await waitFor('the flood to drain', () =>
+    answers('refresh').some(({ transaction }) => transaction === FLOOD - 1),
+  );
   expect(asked() - before).toBe(1);
-  const statuses = answers('refresh').map(({ status }) => status);
-  expect(statuses.filter((status) => status === 'ok')).toHaveLength(1);
-  expect(statuses.filter((status) => status === 'skipped')).toHaveLength(FLOOD - 1);
-  expect(new Set(answers('refresh').map(({ transaction }) => transaction)).size).toBe(FLOOD);
-  await house.rest();
+  const others = answers('refresh').filter(({ status }) => status !== 'ok');
+  expect(answers('refresh').length - others.length).toBeLessThanOrEqual(1);
+  expect(new Set(others.map(({ status, data }) => `${status} ${data.reason}`))).toEqual(
+    new Set(['skipped cool_down']),
+  );
+  // In one burst the newest answers are kept.
+  expect(others.length).toBeGreaterThanOrEqual(400);
   expect(house.simulator.counters.passwordGrants.asked).toBe(1);
+  await intruder.publish(`${REQUEST}/health`, '');
+  await waitFor('an honest answer', () => answers('health').length === 1);
 });
 
 test('an hour of requests of every kind stays within the cool-downs', async () => {
@@ -55,12 +62,14 @@ test('an hour of requests of every kind stays within the cool-downs', async () =
 test('a thousand different questions for the public list are thirty, and few of them stand', async () => {
   const { house, probe, intruder, answers } = await quietHouse();
   await Promise.all(many(1_000).map((at) => intruder.publish(`${REQUEST}/constituencies`, `{"skip":${at}}`)));
-  await waitFor('an answer for each', () => answers('constituencies').length >= 1_000);
+  const ok = () => answers('constituencies').filter(({ status }) => status === 'ok').length;
+  await waitFor('thirty lists', () => ok() === 30, { diagnose: () => answers('constituencies').length });
+  await house.rest();
   const asked = Object.entries(house.simulator.counters.requests).filter(([route]) =>
     route.includes('const'),
   );
   expect(asked.reduce((sum, [, times]) => sum + times, 0)).toBeLessThanOrEqual(60);
-  expect(answers('constituencies').filter(({ status }) => status === 'ok').length).toBeLessThanOrEqual(30);
+  expect(ok()).toBe(30);
   const lists = new Set(
     probe.heard.map(({ topic }) => topic).filter((topic) => topic.startsWith('heat2mqtt/constituencies/')),
   );
@@ -76,20 +85,21 @@ test.each([
   ['a prototype', '{"__proto__":{"status":"ok"},"constructor":1}'],
   ['another command', '{"cmd":"rm -rf /","from":"2025-01-01"}'],
 ])('%s is refused in words, and reaches nobody', async (_, payload) => {
-  const { intruder, asked, answers, before, house } = await quietHouse();
+  const { intruder, asked, answers, before } = await quietHouse();
   for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
     await intruder.publish(`${REQUEST}/${what}`, payload);
-    await house.rest();
+    await waitFor(`an answer to ${what}`, () => answers(what).length === 1, { timeoutMs: 2_000 });
   }
   const heard = ['refresh', 'backfill', 'constituencies', 'health'].flatMap(answers);
   for (const answer of heard) {
     expect(answer).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
     expect(JSON.stringify(answer).length).toBeLessThan(1_000);
   }
-  expect(heard).toHaveLength(4);
   expect(asked()).toBe(before);
   await intruder.publish(`${REQUEST}/health`, '');
-  await waitFor('an answer to an honest request', () => answers('health').some(({ status }) => status === 'ok'));
+  await waitFor('an answer to an honest request', () =>
+    answers('health').some(({ status }) => status === 'ok'),
+  );
 });
 
 test('a forged state is said anew when Home Assistant comes back', async () => {
@@ -112,9 +122,8 @@ test('answers wait in a bounded queue', async () => {
   let most = 0;
   for (let left = 20; left > 0; left -= 1) most = Math.max(most, await waiting());
   await Promise.all(all);
-  await house.rest();
-  await house.rest();
   expect(most).toBeLessThanOrEqual(600);
-  expect(await waiting()).toBe(0);
+  await waitFor('the queue to empty', async () => (await waiting()) === 0);
+  await house.rest();
   expect(asked() - before).toBe(1);
 });

@@ -50,7 +50,7 @@ test('down later: entities stay available with their values, and health tells wh
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health).toMatchObject({ state: 'degraded', reasons: [{ code: 'provider_unreachable' }] });
   expect(health.last_error).toBe('The provider answered the usage report with HTTP 503.');
-  await house.pass(90_000);
+  await house.pass(240_000, 2_000);
   await probe.until(HEALTH, ({ state: verdict }) => verdict === 'failing');
   expect(probe.on('heat2mqtt/bridge/state')).toEqual([]);
   expect(probe.on(STATE)).toEqual([]);

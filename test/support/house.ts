@@ -12,7 +12,7 @@ import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from './clock.ts';
 import { ME } from './homes.ts';
-import { expectNoSecret, laidOver, type Section } from './houseRules.ts';
+import { expectNoSecret, laidOver, type Section, usualConfig } from './houseRules.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest } from './rest.ts';
 import { openStack, type Stack } from './stack.ts';
@@ -90,7 +90,7 @@ export async function openHouse({
 
   async function start(over: Readonly<Record<string, unknown>> = {}): Promise<Daemon> {
     const scrubber = createScrubber();
-    const text = JSON.stringify(laidOver(usualConfig(), over));
+    const text = JSON.stringify(laidOver(usualConfig(simulator.urls, accounts, broker.url, stateDir), over));
     const { config } = await loadConfig({
       path: 'story',
       readFile: async (path) => (path === 'story' ? text : (await import('node:fs/promises')).readFile(path)),
@@ -125,22 +125,6 @@ export async function openHouse({
       if (connections() === before) clock.advance(OPENING_STEP_MS);
     }
     await rest();
-  }
-
-  function usualConfig(): Record<string, Section | readonly Section[] | string> {
-    const { issuer, api } = simulator.urls;
-    return {
-      provider: { issuer, api_url: api, client_id: 'self-care' },
-      accounts: accounts.map(({ username, password }, at) => ({
-        id: at === 0 ? 'home' : `home${at + 1}`,
-        username,
-        password,
-      })),
-      usage: { history_since: '2025-01-01', jitter_seconds: 0 },
-      mqtt: { url: broker.url },
-      http: { listen: '127.0.0.1:0' },
-      state_dir: stateDir,
-    };
   }
 
   const stopped = new WeakSet<Daemon>();

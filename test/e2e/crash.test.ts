@@ -1,0 +1,138 @@
+// kill -9, again and again: no torn file, no wrong total, no login but for a pair lost with its answer, no error.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { HEALTH, STATE } from '../support/homes.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { openCrashingHome, TEMPORARY } from './crashingHome.ts';
+import type { Program } from './program.ts';
+
+const CRASHES = Number(process.env.HEAT2MQTT_CRASHES ?? 50);
+const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
+// From the request to the synced file; the machines of a CI are slow.
+const LONGEST_WINDOW_MS = 500;
+const BRIDGE = 'heat2mqtt/bridge/state';
+
+const filesBelow = async (state: string): Promise<string[]> =>
+  (await readdir(state, { recursive: true }).catch(() => [])).map((name) => join(state, name));
+
+/** Every document is whole, whenever the process died. */
+async function expectWhole(state: string): Promise<void> {
+  const files = await filesBelow(state);
+  expect(files.filter((name) => name.endsWith('.damaged'))).toEqual([]);
+  for (const file of files.filter((name) => name.endsWith('.json'))) {
+    const text = await readFile(file, 'utf8');
+    expect(() => JSON.parse(text), `${file}: ${text.slice(0, 100)}`).not.toThrow();
+  }
+}
+
+/** Warnings and worse. The kill may have cut the last line. */
+const complaints = ({ output }: Program): string[] =>
+  output
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line))
+    .filter(({ level }) => ['warn', 'error', 'fatal'].includes(level))
+    .map(({ msg }) => msg);
+
+const tell = (figures: object) => void process.stdout.write(`${JSON.stringify(figures)}\n`);
+
+test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
+  const { truth, probe, state, tokens, start, moment } = await openCrashingHome(SEED);
+  const figures = {
+    connected: 0,
+    leftovers: 0,
+    totals: 0,
+    pairsLost: 0,
+    longestWindowMs: 0,
+    lapsed: 0,
+    moments: {},
+  };
+  const moments: Record<string, number> = figures.moments;
+  let version = 0;
+  let offlines = 0;
+  let bridge: string | undefined;
+
+  /** Every total on the broker is one that the provider has told, and none is older than the one before. */
+  function takeHeard(): void {
+    for (const { topic, payload } of probe.heard) {
+      if (topic === BRIDGE) bridge = payload;
+      if (topic === BRIDGE && payload === 'offline') offlines += 1;
+      if (topic !== STATE) continue;
+      const { energy_total: kwh, cost_total: eur } = JSON.parse(payload);
+      const found = truth.versionOf({ kwh, eur }, version);
+      expect(found, `${kwh} kWh and ${eur} EUR after version ${version}`).toBeGreaterThanOrEqual(version);
+      version = found;
+      figures.totals += 1;
+    }
+    probe.forget();
+  }
+
+  async function crash(): Promise<void> {
+    const before = await tokens.kept();
+    const { logins, grants } = tokens;
+    const old = (await filesBelow(state)).filter((name) => TEMPORARY.test(name));
+    const offlinesBefore = offlines;
+    const program = start();
+    const kind = await moment();
+    const sinceAsked = performance.now() - tokens.askedAt;
+    await program.end('SIGKILL');
+    moments[kind] = (moments[kind] ?? 0) + 1;
+
+    await expectWhole(state);
+    if (program.output.includes('connected to the broker')) {
+      figures.connected += 1;
+      await waitFor('the will', () => {
+        takeHeard();
+        return offlines > offlinesBefore;
+      });
+      const files = await filesBelow(state);
+      expect(old.filter((name) => files.includes(name))).toEqual([]);
+      figures.leftovers += old.length;
+    }
+    takeHeard();
+    expect(bridge).toBe('offline');
+
+    // A pair that was granted and had not reached the disk is gone: with rotation the old one gets no second answer.
+    const after = await tokens.kept();
+    if (tokens.grants > grants && (after === 'none' || after === 'spent')) {
+      figures.pairsLost += 1;
+      figures.longestWindowMs = Math.max(figures.longestWindowMs, Math.round(sinceAsked));
+      expect(sinceAsked, 'milliseconds without the new pair on the disk').toBeLessThan(LONGEST_WINDOW_MS);
+    }
+    const asked = tokens.logins - logins;
+    if (before === 'lapsed') figures.lapsed += asked;
+    expect(asked, `logins of a start with ${before} tokens`).toBeLessThanOrEqual(before === 'good' ? 0 : 1);
+    expect(program.errors).toBe('');
+    const said = complaints(program);
+    if (before === 'spent') expect(['', 'session ended by the issuer']).toContain(said.join());
+    else expect(said, program.output).toEqual([]);
+  }
+
+  const first = start();
+  await probe.until(STATE, () => true);
+  await waitFor('tokens on the disk', async () => (await tokens.kept()) === 'good');
+  await first.end('SIGKILL');
+  await waitFor('the first will', () => {
+    takeHeard();
+    return bridge === 'offline';
+  });
+  for (let done = 0; done < CRASHES; done += 1) {
+    await crash();
+    if (done % 100 === 99) tell({ done: done + 1, ...figures });
+  }
+
+  truth.stop();
+  const last = start();
+  await waitFor('the newest truth', () => {
+    takeHeard();
+    return version === truth.versions - 1;
+  });
+  await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
+  expect((await last.end('SIGTERM')).code).toBe(0);
+  const { logins, refreshes } = tokens;
+  tell({ done: CRASHES, seed: SEED, ...figures, truths: truth.versions, logins, refreshes });
+  // The very first login, and one for each pair that was lost or left to lapse.
+  expect(logins).toBeLessThanOrEqual(1 + figures.pairsLost + figures.lapsed);
+  expect(figures.connected).toBeGreaterThan(CRASHES / 4);
+});

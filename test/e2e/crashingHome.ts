@@ -1,0 +1,84 @@
+// The home of the crash test: readings that keep changing, short tokens, and the moments at which its daemon dies.
+import { watch } from 'node:fs';
+import { join } from 'node:path';
+import { drawFor } from '../../src/simulator/random.ts';
+import { home, METER, PROPERTY, person } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { turn } from '../support/waitFor.ts';
+import { freePort, startMosquitto } from './mosquitto.ts';
+import { openMovingTruth } from './movingTruth.ts';
+import { openHome, run } from './program.ts';
+import { watchTokens } from './tokenWatch.ts';
+
+/** What `write-file-atomic` calls a document until it is whole. */
+export const TEMPORARY = /\.json\.\d+$/;
+
+const MOMENTS = ['any', 'any', 'token request', 'usage report', 'write'] as const;
+const LONGEST_LIFE_MS = 4_000;
+const LONGEST_ANY_MS = 2_500;
+const LONGEST_EXCHANGE_MS = 40;
+const LONGEST_WRITE_MS = 4;
+
+/** To be called from within a test. */
+export async function openCrashingHome(seed: number) {
+  const truth = openMovingTruth(drawFor(seed, 0, 'truth'));
+  const me = person('me', [home(METER, { events: truth.events }, PROPERTY)]);
+  const { stack, folder, simulator, configure } = await openHome(await freePort(), me);
+  Object.assign(simulator.switches.token, { accessSeconds: 6, refreshSeconds: 8, rotation: true });
+  const broker = stack.use(await startMosquitto());
+  const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
+  const config = await configure({
+    mqtt: { url: broker.url },
+    usage: {
+      history_since: truth.since,
+      schedule: '*/1 * * * * *',
+      jitter_seconds: 0,
+      reread_days: 366,
+      late_after_hours: 8784,
+    },
+  });
+  const state = join(folder, 'state');
+  const tokens = watchTokens(simulator, join(state, 'accounts/home/tokens.json'));
+  stack.defer(truth.stop);
+  truth.start(simulator);
+  const draw = drawFor(seed, 0, 'crash');
+
+  async function written(times: number): Promise<void> {
+    const watcher = watch(join(state, 'accounts/home'));
+    let seen = 0;
+    await new Promise<void>((resolve) => {
+      setTimeout(resolve, LONGEST_LIFE_MS);
+      watcher.on('change', (_, name) => {
+        if (TEMPORARY.test(String(name)) && ++seen > times) resolve();
+      });
+    });
+    watcher.close();
+  }
+
+  const asked = (path: RegExp): Promise<void> =>
+    new Promise((resolve) => {
+      setTimeout(resolve, LONGEST_LIFE_MS);
+      tokens.onRequest(path, resolve);
+    });
+
+  return {
+    truth,
+    probe,
+    state,
+    tokens,
+    start: () => stack.use(run(['--config', config])),
+    /** Resolves at the moment that was drawn, of the kind it tells; where the process is then, nobody knows. */
+    async moment(): Promise<string> {
+      const kind = MOMENTS[Math.floor(draw() * MOMENTS.length)] ?? 'any';
+      const share = draw();
+      const times = Math.floor(draw() * 10);
+      if (kind === 'write') await written(times);
+      if (kind === 'token request') await asked(/\/token$/);
+      if (kind === 'usage report') await asked(/\/usage$/);
+      const longest = { any: LONGEST_ANY_MS, write: LONGEST_WRITE_MS }[kind as string] ?? LONGEST_EXCHANGE_MS;
+      // The first milliseconds are the interesting ones.
+      await turn((kind === 'any' ? share : share ** 2) * longest);
+      return kind;
+    },
+  };
+}

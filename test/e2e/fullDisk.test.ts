@@ -1,0 +1,109 @@
+// A full disk and a read-only state directory: said clearly, lived with from memory, and made good afterwards.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { drawFor } from '../../src/simulator/random.ts';
+import { booked, HEALTH, home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { freePort, startMosquitto } from './mosquitto.ts';
+import { openMovingTruth } from './movingTruth.ts';
+import { openHome, run } from './program.ts';
+import { canMount, openSmallDisk, type SmallDisk } from './smallDisk.ts';
+
+const TROUBLES: readonly (readonly [
+  string,
+  string,
+  (disk: SmallDisk) => unknown,
+  (disk: SmallDisk) => unknown,
+])[] = [
+  ['full', 'ENOSPC', (disk) => disk.fill(), (disk) => disk.free()],
+  ['read-only', 'EROFS', (disk) => disk.readOnly(true), (disk) => disk.readOnly(false)],
+];
+const onSmallDisks = test.skipIf(!canMount());
+
+async function homeOnSmallDisk() {
+  const { events, since } = openMovingTruth(drawFor(1, 0, 'disk'));
+  const me = person('me', [home(METER, { events }, PROPERTY)]);
+  const { stack, simulator, configure } = await openHome(await freePort(), me);
+  Object.assign(simulator.switches.token, { accessSeconds: 6, refreshSeconds: 60, rotation: true });
+  const disk = stack.use(await openSmallDisk());
+  const state = join(disk.path, 'state');
+  const broker = stack.use(await startMosquitto());
+  const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
+  const config = await configure({
+    mqtt: { url: broker.url },
+    usage: {
+      history_since: since,
+      schedule: '*/1 * * * * *',
+      jitter_seconds: 0,
+      late_after_hours: 8784,
+      reread_days: 366,
+    },
+    state_dir: state,
+  });
+  const start = () => stack.use(run(['--config', config]));
+  /** A day that was not there before, or one more reading of the last. */
+  const more = () => {
+    const last = events.at(-1);
+    if (last) events.push({ ...last, at: last.at + 60_000 });
+    return booked(simulator).kwh;
+  };
+  const published = (kwh: number) =>
+    probe.until(STATE, ({ energy_total }) => Math.abs(Number(energy_total) - kwh) < 1e-6);
+  const reasons = () => (probe.json(HEALTH)?.reasons ?? []) as readonly Record<string, unknown>[];
+  const document = async (name: string) =>
+    JSON.parse(await readFile(join(state, 'accounts/home', `${name}.json`), 'utf8'));
+  return { simulator, disk, state, probe, start, more, published, reasons, document };
+}
+
+onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => {
+  const { simulator, disk, state, start, more, published, reasons, document } = await homeOnSmallDisk();
+  const program = start();
+  await published(booked(simulator).kwh);
+  await waitFor('a good health', () => reasons().length === 0);
+  const ledger = `ledger-${PROPERTY}`;
+  const before = await document(ledger);
+
+  await spoil(disk);
+  await published(more());
+  const said = await waitFor('the reason', () => reasons()[0]);
+  expect(reasons()).toHaveLength(1);
+  expect(said).toMatchObject({
+    code: 'state_unwritable',
+    message: `The state directory cannot be written: ${state} (${code}).`,
+    hint: expect.stringContaining('free space'),
+  });
+  expect(program.output).toContain('ledger could not be saved');
+  const { refreshGrants } = simulator.counters;
+  const refreshed = refreshGrants.ok;
+  await waitFor('a refresh', () => refreshGrants.ok > refreshed, { timeoutMs: 20_000 });
+  const newest = more();
+  await published(newest);
+  // What is on the disk is old, but whole.
+  expect((await document(ledger)).days).toEqual(before.days);
+
+  await mend(disk);
+  await waitFor('a good health', () => reasons().length === 0);
+  expect(program.output).toContain('the state directory can be written again');
+  expect((await document(ledger)).days).not.toEqual(before.days);
+  await program.end('SIGKILL');
+  const again = start();
+  await again.says('"polled"');
+  expect(again.output).not.toMatch(/"level":"(warn|error)"/);
+  expect(simulator.counters.passwordGrants.asked).toBe(1);
+  await again.end('SIGTERM');
+});
+
+onSmallDisks.each(TROUBLES)('%s from the very start', async (_, code, spoil, mend) => {
+  const { simulator, disk, start, published, reasons, document } = await homeOnSmallDisk();
+  await spoil(disk);
+  const program = start();
+  await published(booked(simulator).kwh);
+  await waitFor('the reason', () => reasons().some((reason) => String(reason.message).includes(code)));
+  expect(reasons().map((reason) => reason.code)).toEqual(['state_unwritable']);
+  await mend(disk);
+  await waitFor('a good health', () => reasons().length === 0);
+  expect(await document('tokens')).toMatchObject({ version: 1 });
+  expect((await program.end('SIGTERM')).code).toBe(0);
+});

@@ -1,0 +1,126 @@
+// Canaries in whatever is typed: wrong configurations, check, config show, usage, and what they fail of.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { Failure } from '../../src/foundation/failure.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { ABOUT_THEM, CANARY, expectSilence } from '../support/canaries.ts';
+import { home, quiet } from '../support/homes.ts';
+import { openStack } from '../support/stack.ts';
+
+async function openDesk() {
+  const stack = openStack();
+  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-canary-'));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const properties = [home('70418235', quiet({ since: '2025-01-01' }))];
+  const { email: username, password, customerCode, customerId } = CANARY;
+  const accounts = [{ username, password, customerCode, customerId, groups: [{ properties }] }];
+  const simulator = stack.use(await startSimulator({ clock: systemClock, accounts }));
+  const path = join(folder, 'config.yaml');
+  const usual = {
+    provider: { issuer: simulator.urls.issuer, api_url: simulator.urls.api, client_id: 'self-care' },
+    accounts: [{ username, password }],
+    mqtt: { url: 'mqtt://127.0.0.1:9', username: 'bridge', password: CANARY.brokerPassword },
+    state_dir: join(folder, 'state'),
+  };
+  return {
+    simulator,
+    usual,
+    write: (text: string) => writeFile(path, text),
+    /** Everything that a person would see, the words of what was thrown included. */
+    async type(...words: string[]) {
+      const said: string[] = [];
+      const note = (text: string) => void said.push(text);
+      const io = {
+        out: note,
+        err: note,
+        env: {},
+        isTerminal: false,
+        columns: 100,
+        interrupted: new AbortController().signal,
+      };
+      const code = await runCommandLine([...words, '--config', path], io).catch((err) => {
+        if (!(err instanceof Failure)) throw err;
+        said.push(err.message, err.hint ?? '');
+        return err.exitCode;
+      });
+      return { code, said };
+    },
+  };
+}
+
+const { password, brokerPassword, email } = CANARY;
+const QUOTED = `${ABOUT_THEM} ${password}`;
+
+test.each([
+  ['a key too many beside them', { accounts: [{ username: email, password, pasword: password }] }],
+  ['both ways at once', { accounts: [{ username: email, password, password_file: '/nowhere' }] }],
+  ['a mapping for a password', { accounts: [{ username: email, password: { is: password } }] }],
+  ['the password where the account is', { accounts: password }],
+  ['the password for an id', { accounts: [{ id: password, username: email, password }] }],
+  ['it all within the address', { mqtt: { url: `mqtt://u:${encodeURIComponent(brokerPassword)}@h:x` } }],
+  ['the broker password for a section', { mqtt: brokerPassword }],
+  [
+    'the password for a port',
+    { http: { listen: 7 }, home_assistant: { url: 'x', token: CANARY.opaqueToken } },
+  ],
+])('a configuration with %s tells its faults, and no canary', async (_, over) => {
+  const { usual, write, type } = await openDesk();
+  await write(JSON.stringify({ ...usual, ...over }));
+  for (const words of [['check'], ['check', '--json'], ['config', 'show'], ['usage']]) {
+    const { code, said } = await type(...words);
+    expect([words, code]).toEqual([words, 3]);
+    expectSilence(said);
+  }
+});
+
+test('a configuration that is no YAML is not quoted', async () => {
+  const { write, type } = await openDesk();
+  await write(`accounts:\n  - username: ${email}\n    password: "${password}\n  : [${brokerPassword}`);
+  for (const words of [['check', '--json'], ['config', 'show'], ['run']]) {
+    const { code, said } = await type(...words);
+    expect(code).toBe(3);
+    expectSilence(said);
+  }
+});
+
+test('check, config show and usage on a good day', async () => {
+  const { usual, write, type } = await openDesk();
+  await write(JSON.stringify(usual));
+  const all = [];
+  for (const words of [
+    ['config', 'show'],
+    ['check', '--json'],
+    ['check', '--live'],
+    ['check', '--live', '--json'],
+    ['usage', '--format', 'csv'],
+    ['usage', '--format', 'table'],
+  ]) {
+    const { said } = await type(...words);
+    expect(said.join('').length).toBeGreaterThan(100);
+    all.push(...said);
+  }
+  expect(all.join('')).toContain('signed in');
+  expectSilence([...all, all.join('')]);
+});
+
+test.each([
+  ['a wrong password', '/auth/', FAULTS.wrongPassword],
+  ['an issuer that quotes', '/auth/', { kind: 'reply', status: 400, body: { error: QUOTED } }],
+  ['HTML that quotes', '/api/', { kind: 'reply', status: 200, body: `<p>${QUOTED}</p>` }],
+  ['JSON that quotes', '/api/', { kind: 'reply', status: 500, body: { message: QUOTED } }],
+  ['a shape that quotes', '/api/', { kind: 'reply', status: 200, body: { [email]: QUOTED } }],
+] as const)('the commands meet %s', async (_, place, fault) => {
+  const { simulator, usual, write, type } = await openDesk();
+  simulator.switches.fault(place, fault);
+  await write(JSON.stringify(usual));
+  for (const words of [['check', '--live', '--json'], ['usage']]) {
+    const { code, said } = await type(...words);
+    expect(code).toBeGreaterThan(0);
+    expectSilence(said);
+  }
+});

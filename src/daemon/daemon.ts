@@ -60,9 +60,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const tally = openTally();
   const ownReasons: Reason[] = [];
   const keepAlives = new Map<string, KeepAlive>();
-  let isWired = false;
   let recollection: Recollection | null = null;
-  let newsIsPlanned = false;
+  let newsIsPlanned = true; // Until everything is wired.
 
   const accounts = await openHousehold({
     ...parts,
@@ -144,11 +143,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log,
     random,
   });
-  isWired = true;
+  newsIsPlanned = false;
 
   /** Several changes of one moment are one publication. */
   function publishNews(): void {
-    if (newsIsPlanned || !isWired) return;
+    if (newsIsPlanned) return;
     newsIsPlanned = true;
     setImmediate(() => {
       newsIsPlanned = false;
@@ -156,6 +155,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     });
   }
   function sayNews(): void {
+    // The first connection begins with everything; news that waited for it could be older than the broker's memory.
+    if (link.status().lastConnectedAt === null) return;
     link.publish([...announcer.news(), ...events.ofLateness()]);
   }
 
@@ -177,7 +178,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     await Promise.all([constituencies, ...keepAlives.values()].map((alive) => alive?.stop()));
     await Promise.all(accounts.map(({ journal }) => journal.save()));
   }
-  const offline = stateMessage(topics, 'offline');
   return {
     httpPort: watch.port,
     brokerUrl,
@@ -189,7 +189,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
           { name: 'heartbeat', deadlineMs: 500, run: heartbeat.stop },
           { name: 'session', deadlineMs: 1_000, run: rest },
           { name: 'http', deadlineMs: 300, run: watch.stop },
-          { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([offline], 2_000) },
+          { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
           { name: 'state', deadlineMs: 500, run: announcer.saved },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],

@@ -10,8 +10,12 @@ import type { StateDirectory } from '../store/stateDirectory.ts';
 
 export interface LedgerKeeper {
   readonly ledger: Ledger;
+  /** What may be told: the ledger as a restart would find it. A total told before it is kept could fall after a crash. */
+  readonly kept: Ledger;
   /** Nothing was on disk, and the broker has not been asked yet what it remembers. */
   readonly isNew: boolean;
+  /** To be called before the first question: a clock that was wrong at the start has been set since. */
+  begin(): void;
   keep(ledger: Ledger): Promise<void>;
   /** Takes over the origin, and the opening balance where the provider has forgotten days; `null`: there is none. */
   remember(found: Remembered | null): Promise<void>;
@@ -26,6 +30,8 @@ export interface LedgerKeeperParts {
   readonly clock: Clock;
   readonly log: Log;
 }
+
+const EARLIEST_ORIGIN = '2000-01-01';
 
 export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<LedgerKeeper> {
   const { usage, zone, log } = parts;
@@ -51,10 +57,18 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     return { ...openLedger(origin), opening };
   }
 
+  let kept = ledger;
+  let memories = 0;
+
+  /** A disk that does not take it is no reason to keep silent. */
   async function save(): Promise<void> {
+    const saving = ledger;
+    const before = memories;
     await document
-      .write({ ...cut, ledger, remembered, isNew })
+      .write({ ...cut, ledger: saving, remembered, isNew })
       .catch((err) => log.error({ err }, 'ledger could not be saved'));
+    // What was on its way when the broker remembered better is not to be told.
+    if (memories === before) kept = saving;
   }
 
   /** Once the whole history has been read again, what was remembered has served. */
@@ -68,8 +82,15 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     get ledger() {
       return ledger;
     },
+    get kept() {
+      return kept;
+    },
     get isNew() {
       return isNew;
+    },
+    begin() {
+      // Two years before 1970: a Pi without a clock battery had not heard the time yet.
+      if (ledger.origin < EARLIEST_ORIGIN) ledger = openLedger(firstOrigin());
     },
     async keep(next) {
       ledger = next;
@@ -84,6 +105,8 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
         remembered = found;
         if (ledger.origin !== found.origin) ledger = reopen(found);
         settle();
+        memories += 1;
+        kept = ledger;
       }
       await save();
     },

@@ -50,6 +50,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     signal: AbortSignal,
     again?: DaySpan,
   ): Promise<readonly Change[]> {
+    keeper.begin();
     const { origin } = keeper.ledger;
     const today = zone.dayAt(clock.now());
     const events: Change[] = [];
@@ -89,7 +90,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     remember: keeper.remember,
     poll,
     view() {
-      const { ledger } = keeper;
+      const ledger = keeper.kept;
       if (!ledger.complete) return null;
       const now = clock.now();
       const sums = totals(ledger, zone.dayAt(now));

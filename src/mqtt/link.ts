@@ -85,7 +85,8 @@ export function startLink(parts: LinkParts): Link {
       parts.onDelivered(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      if (over !== givenUp) log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
+      if (over === connection && over !== givenUp)
+        log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
       givenUp = over;
       await over.close(0);
     } finally {
@@ -147,7 +148,9 @@ export function startLink(parts: LinkParts): Link {
   const running = run();
   return {
     publish(messages) {
-      for (const message of messages) outbox.put(message);
+      // What the broker remembers may yet change what stands: until then only the announcement tells it.
+      const isEarly = parts.recollection !== undefined && lastConnectedAt === null;
+      for (const message of messages) if (!isEarly || !message.retain) outbox.put(message);
       pump();
     },
     status: () => ({

@@ -61,7 +61,8 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
       if (topic !== STATE) continue;
       const { energy_total: kwh, cost_total: eur } = JSON.parse(payload);
       const found = truth.versionOf({ kwh, eur }, version);
-      expect(found, `${kwh} kWh and ${eur} EUR after version ${version}`).toBeGreaterThanOrEqual(version);
+      const said = `${kwh} kWh and ${eur} EUR (version ${truth.versionOf({ kwh, eur }, 0)}) after version ${version}`;
+      expect(found, said).toBeGreaterThanOrEqual(version);
       version = found;
       figures.totals += 1;
     }

@@ -1,0 +1,112 @@
+// What goes wrong in a year, drawn from a seed: outages of provider and broker, restarts, and clocks that jump.
+import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import { type Draw, drawFor } from '../../src/simulator/random.ts';
+import { PROPERTY } from '../support/homes.ts';
+import { HOUR_MS } from '../support/house.ts';
+import type { YearHouse } from './yearHouse.ts';
+
+const DAY_MS = 24 * HOUR_MS;
+
+const OUTAGES: readonly Fault[] = [
+  { kind: 'reset' },
+  { kind: 'truncated' },
+  { kind: 'reset_mid_body' },
+  FAULTS.serverError,
+  FAULTS.htmlUnavailable,
+  FAULTS.captivePage,
+  FAULTS.empty,
+  tooMany(3_600),
+];
+
+export interface Disturbances {
+  /** Once a day. `calm`: nothing that makes a new daemon. */
+  draw(day: number, calm: boolean): Promise<void>;
+  /** Before each step: ends what has lasted long enough. */
+  settle(): Promise<void>;
+  /** Ends everything. */
+  end(): Promise<void>;
+  readonly happened: Record<string, number>;
+}
+
+export function openDisturbances(year: YearHouse, seed: number): Disturbances {
+  const { house, book } = year;
+  const { clock, simulator } = house;
+  const happened: Record<string, number> = {};
+  const ends = new Map<string, { readonly at: number; readonly end: () => Promise<void> }>();
+
+  const isOn = (what: string) => ends.has(what);
+  function lasts(what: string, ms: number, end: () => Promise<void>): void {
+    happened[what] = (happened[what] ?? 0) + 1;
+    ends.set(what, { at: clock.now() + ms, end });
+  }
+
+  async function providerFails(draw: Draw): Promise<void> {
+    const fault = OUTAGES[Math.floor(draw() * OUTAGES.length)] ?? FAULTS.serverError;
+    const { remove } = simulator.switches.fault(draw() < 0.5 ? '/api/' : '/', fault);
+    lasts('provider outage', (0.5 + draw() * draw() * 40) * HOUR_MS, async () => remove());
+    book.disturbed();
+  }
+
+  async function restart(draw: Draw, what: string, offMs: number): Promise<void> {
+    await year.stop();
+    const skewMs =
+      what === 'start in 1970' ? -clock.now() + draw() * HOUR_MS : what === 'clock ahead' ? HOUR_MS : 0;
+    lasts(what, offMs, async () => {
+      year.skewMs = skewMs;
+      await year.start();
+      // NTP, hours later: from 1970 to now, or back by an hour.
+      if (skewMs !== 0) {
+        lasts('clock set', (1 + draw() * 5) * HOUR_MS, async () => {
+          year.skewMs = 0;
+        });
+      }
+    });
+  }
+
+  async function disturb(draw: Draw, day: number, calm: boolean): Promise<void> {
+    const chance = (share: number) => draw() < share;
+    if (chance(0.06) && !isOn('provider outage')) await providerFails(draw);
+    if (chance(0.05) && !isOn('broker outage')) {
+      await year.brokerGoes();
+      lasts('broker outage', draw() * 30 * HOUR_MS, year.brokerComes);
+    }
+    if (chance(0.02)) {
+      happened['sessions ended'] = (happened['sessions ended'] ?? 0) + 1;
+      simulator.endSessions();
+      book.lost();
+    }
+    if (day === 40) {
+      happened.renumbered = 1;
+      simulator.renumberProperty(PROPERTY + 1, PROPERTY + 2);
+    }
+    if (calm || !year.isUp() || isOn('clock set')) return;
+    const what = draw();
+    if (what < 0.05) await restart(draw, 'restart', draw() * draw() * 30 * HOUR_MS);
+    else if (what < 0.065) await restart(draw, 'start in 1970', draw() * 3 * HOUR_MS);
+    else if (what < 0.08) await restart(draw, 'clock ahead', draw() * 3 * HOUR_MS);
+    else if (what < 0.095) {
+      happened.suspended = (happened.suspended ?? 0) + 1;
+      clock.jump(DAY_MS);
+      book.disturbed();
+      await house.rest();
+    }
+  }
+
+  async function settle(until = clock.now()): Promise<void> {
+    for (const [what, { at, end }] of ends) {
+      if (at > until) continue;
+      ends.delete(what);
+      await end();
+    }
+  }
+
+  return {
+    draw: (day, calm) => disturb(drawFor(seed, day, 'disturbance'), day, calm),
+    settle: () => settle(),
+    async end() {
+      while (ends.size > 0) await settle(Number.POSITIVE_INFINITY);
+      simulator.switches.clearFaults();
+    },
+    happened,
+  };
+}

@@ -1,0 +1,140 @@
+// A house that lives through a year in twenty-minute steps, and whoever keeps count of what it does.
+import { expect } from 'vitest';
+import type { Daemon } from '../../src/daemon/daemon.ts';
+import { EVENT, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
+import { HOUR_MS, type House, openHouse } from '../support/house.ts';
+import type { Probe } from '../support/probe.ts';
+import { openSessionBook, type SessionBook } from './sessionBook.ts';
+import { type YearOfReadings, yearOfReadings } from './yearOfReadings.ts';
+
+export const STEP_MS = 20 * 60_000;
+const POLL_EVERY_MS = 6 * HOUR_MS;
+const OTHER = '70418300';
+
+export interface YearHouse {
+  readonly house: House;
+  readonly book: SessionBook;
+  readonly years: readonly [YearOfReadings, YearOfReadings];
+  /** What was counted: polls by their end, and lines of the log that nobody should have to read. */
+  readonly polls: { ok: number; failed: number; asked: number };
+  readonly alarms: string[];
+  readonly events: Map<string, number>;
+  /** How far the daemon's wall clock is off the provider's, in milliseconds. */
+  skewMs: number;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  isUp(): boolean;
+  brokerGoes(): Promise<void>;
+  brokerComes(): Promise<void>;
+  /** One step of time; a poll is due every six hours. */
+  step(): Promise<void>;
+  probe(): Probe;
+  /** The last state that was published of a meter. */
+  state(meter: string): Record<string, unknown> | undefined;
+}
+
+export const METERS = [
+  [METER, PROPERTY],
+  [OTHER, PROPERTY + 1],
+] as const;
+
+export async function openYear(
+  seed: number,
+  first: string,
+  at: string,
+  quietFrom: string,
+): Promise<YearHouse> {
+  const [one, other] = [seed, seed + 7919].map((each) =>
+    yearOfReadings(each, first, '2026-03-31', quietFrom, '2025-04-15'),
+  ) as [YearOfReadings, YearOfReadings];
+  const homes = [home(METER, one), home(OTHER, other, PROPERTY + 1)];
+  let skewMs = 0;
+  const house = await openHouse({
+    at,
+    accounts: [person('me', homes)],
+    daemonClock: (clock) => ({ ...clock, now: () => clock.now() + skewMs }),
+  });
+  Object.assign(house.simulator.switches.token, {
+    accessSeconds: 14_400,
+    refreshSeconds: 18_000,
+    sessionMaxSeconds: 30 * 86_400,
+  });
+  const book = openSessionBook(house.simulator, house.clock.now);
+  const polls = { ok: 0, failed: 0, asked: 0 };
+  const alarms: string[] = [];
+  const events = new Map<string, number>();
+  let daemon: Daemon | null = null;
+  let probe = await house.listen();
+  let nextPollAt = house.clock.now() + POLL_EVERY_MS;
+  const states = new Map<string, Record<string, unknown> | undefined>();
+
+  function count(): void {
+    for (const line of house.log) {
+      if (line.msg === 'polled') polls.ok += 1;
+      if (line.msg === 'poll failed') polls.failed += 1;
+      if (line.level === 'error' || line.level === 'fatal') alarms.push(JSON.stringify(line));
+    }
+    house.forgetLog();
+    for (const [meter] of METERS) {
+      const topic = STATE.replace(METER, meter);
+      if (probe.last(topic)) states.set(meter, probe.json(topic));
+      for (const { payload } of probe.on(EVENT.replace(METER, meter))) {
+        const { event_type } = JSON.parse(payload);
+        events.set(event_type, (events.get(event_type) ?? 0) + 1);
+      }
+    }
+    probe.forget();
+    polls.asked = house.simulator.counters.requests[USAGE] ?? 0;
+    book.look();
+  }
+
+  return {
+    house,
+    book,
+    years: [one, other],
+    polls,
+    alarms,
+    events,
+    get skewMs() {
+      return skewMs;
+    },
+    set skewMs(ms) {
+      skewMs = ms;
+      book.disturbed();
+    },
+    async start() {
+      book.disturbed();
+      daemon = await house.start({ usage: { history_since: first } });
+      await house.rest();
+      count();
+    },
+    async stop() {
+      if (daemon) expect(await house.stop(daemon)).toBeLessThanOrEqual(8_000);
+      daemon = null;
+      count();
+    },
+    isUp: () => daemon !== null,
+    async brokerGoes() {
+      await house.stopBroker();
+      await house.rest();
+    },
+    async brokerComes() {
+      await house.startBroker();
+      await probe.stop();
+      probe = await house.listen();
+      states.clear();
+    },
+    async step() {
+      house.clock.advance(STEP_MS);
+      await house.rest();
+      if (house.clock.now() >= nextPollAt) {
+        nextPollAt += POLL_EVERY_MS;
+        house.tick();
+        await house.rest();
+      }
+      count();
+    },
+    probe: () => probe,
+    state: (meter) => states.get(meter),
+  };
+}

@@ -1,10 +1,11 @@
 // Bundles the program and its packages into dist/: one entry file and a chunk for each lazily loaded part.
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
+import { billOfMaterials, bundledPackages, licencesText } from './licences.mjs';
 
 const outdir = new URL('../dist/', import.meta.url).pathname;
 await rm(outdir, { recursive: true, force: true });
-await build({
+const { metafile } = await build({
   entryPoints: { heat2mqtt: 'src/main.ts' },
   absWorkingDir: new URL('..', import.meta.url).pathname,
   outdir,
@@ -27,6 +28,12 @@ await build({
   },
   // Optional native helpers of ws: never installed here.
   external: ['bufferutil', 'utf-8-validate'],
+  metafile: true,
   logLevel: 'warning',
 });
 await chmod(`${outdir}heat2mqtt.js`, 0o755);
+
+const manifest = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
+const packages = await bundledPackages(metafile);
+await writeFile(`${outdir}THIRD-PARTY-LICENCES.txt`, licencesText(packages));
+await writeFile(`${outdir}sbom.cdx.json`, billOfMaterials(manifest, packages));

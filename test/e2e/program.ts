@@ -26,11 +26,16 @@ export interface Program {
 export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Another one than the built one. */
+  readonly entry?: string;
 }
 
-export function run(args: readonly string[], { env = {}, cwd = tmpdir() }: RunOptions = {}): Program {
+export function run(
+  args: readonly string[],
+  { env = {}, cwd = tmpdir(), entry = ENTRY }: RunOptions = {},
+): Program {
   const { PATH = '', HOME = '/' } = process.env;
-  const child = spawn(process.execPath, [ENTRY, ...args], {
+  const child = spawn(process.execPath, [entry, ...args], {
     cwd,
     env: { PATH, HOME, ...env },
     stdio: 'pipe',

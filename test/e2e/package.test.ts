@@ -1,0 +1,74 @@
+// What npm ships: only what is needed, no dependency, and a command that works once it is installed globally.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { ROOT } from '../support/sources.ts';
+import { openStack } from '../support/stack.ts';
+import { freePort } from './mosquitto.ts';
+import { run } from './program.ts';
+
+const execute = promisify(execFile);
+const LARGEST_PACK_BYTES = 600_000;
+const NEEDED =
+  /^package\/(dist\/(chunks\/[\w-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|CHANGELOG\.md|LICENSE|config\.example\.yaml)$/;
+
+/** `npm pack` in a folder of its own, and what `npm install --global` makes of it without any network. */
+async function installed() {
+  const stack = openStack();
+  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-pack-'));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const npm = (...args: string[]) => execute('npm', args, { cwd: ROOT });
+  // The program is built already; a second build would pull the files from under other tests.
+  await npm('pack', '--silent', '--ignore-scripts', '--pack-destination', folder);
+  const name = (await readdir(folder)).find((file) => file.endsWith('.tgz')) ?? '';
+  const tarball = join(folder, name);
+  const prefix = join(folder, 'prefix');
+  await npm(
+    'install',
+    '--global',
+    '--offline',
+    '--cache',
+    join(folder, 'cache'),
+    '--prefix',
+    prefix,
+    tarball,
+  );
+  const heat2mqtt = (...args: string[]) => execute(join(prefix, 'bin/heat2mqtt'), args, { cwd: folder });
+  return { stack, tarball, prefix, heat2mqtt };
+}
+
+test('a small tarball of needed files, which installs offline and runs', async () => {
+  const { stack, tarball, prefix, heat2mqtt } = await installed();
+  expect((await stat(tarball)).size).toBeLessThan(LARGEST_PACK_BYTES);
+  const { stdout } = await execute('tar', ['tzf', tarball]);
+  const files = stdout.trim().split('\n');
+  expect(files.filter((file) => !NEEDED.test(file))).toEqual([]);
+  expect(files).toContain('package/systemd/heat2mqtt.service');
+
+  expect(await readdir(join(prefix, 'lib/node_modules'))).toEqual(['heat2mqtt']);
+  const home = join(prefix, 'lib/node_modules/heat2mqtt');
+  expect(await readdir(home)).not.toContain('node_modules');
+  const { version } = JSON.parse(await readFile(join(home, 'package.json'), 'utf8'));
+  expect((await heat2mqtt('--version')).stdout).toBe(`${version}\n`);
+  const example = await readFile(join(ROOT, 'config.example.yaml'), 'utf8');
+  expect((await heat2mqtt('config', 'example')).stdout).toBe(example);
+
+  const entry = join(prefix, 'bin/heat2mqtt');
+  const demo = stack.use(run(['demo', '--port', String(await freePort())], { entry }));
+  await demo.says('/meter/');
+  expect((await demo.end('SIGINT')).code).toBe(0);
+});
+
+test('whose code is in the bundle is told, with the licence of each', async () => {
+  const licences = await readFile(join(ROOT, 'dist/THIRD-PARTY-LICENCES.txt'), 'utf8');
+  const { components } = JSON.parse(await readFile(join(ROOT, 'dist/sbom.cdx.json'), 'utf8'));
+  const names: string[] = components.map(({ name }: { name: string }) => name);
+  expect(names).toEqual(expect.arrayContaining(['mqtt', 'pino', 'openid-client', 'aedes', 'yaml']));
+  expect(names).not.toContain('vitest');
+  for (const { name, version, licenses } of components) {
+    expect(licences).toContain(`\n${name} ${version} (${licenses[0].expression})\n`);
+  }
+});

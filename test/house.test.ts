@@ -33,7 +33,7 @@ const DOORS: Readonly<Record<string, RegExp>> = {
   'prom-client': /^monitor\/metrics\.ts$/,
   'write-file-atomic': /^store\/stateDirectory\.ts$/,
   yaml: /^config\//,
-  zod: /^(config\/|store\/|provider\/|mqtt\/requests\.ts$)/,
+  zod: /^(config\/|store\/|provider\/|mqtt\/requests\.ts$|publication\/payloads\/)/,
 };
 
 const roomOf = (path: string): string => path.split('/')[0] ?? path;
@@ -78,6 +78,15 @@ describe('imports', () => {
 
   test('a package is imported through its one door', () => {
     expect(complaints(house, wrongDoors)).toEqual([]);
+  });
+
+  test('the schemas of payloads are there for types, tests and docs: the program does not load them', () => {
+    const PAYLOADS = /^publication\/payloads\//;
+    const loading = ({ path, imports }: Source) =>
+      PAYLOADS.test(path)
+        ? []
+        : imports.filter(({ file, typeOnly }) => PAYLOADS.test(file ?? '') && !typeOnly);
+    expect(complaints(house, (source) => loading(source).map(({ from }) => `loads ${from}`))).toEqual([]);
   });
 
   test('every import names a file that exists', () => {

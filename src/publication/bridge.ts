@@ -92,21 +92,19 @@ export function bridgeEventMessage(topics: Topics, event: BridgeEvent, at: strin
 
 export function changeMessage(topics: Topics, meter: string, change: Change, at: string): Message {
   const units = (amount: Micro | null | undefined) => (amount == null ? null : toUnits(amount));
-  const before =
-    change.kind === 'corrected'
-      ? { old_energy_kwh: units(change.before?.energy), old_cost_eur: units(change.before?.cost) }
-      : {};
+  const { before, after } = change;
+  const read = { at, day: change.day, energy_kwh: units(after.energy), cost_eur: units(after.cost) };
   return say(
     'meter/+/event',
     topics.meterEvent(meter),
-    {
-      event_type: change.kind,
-      at,
-      day: change.day,
-      energy_kwh: units(change.after.energy),
-      cost_eur: units(change.after.cost),
-      ...before,
-    },
+    change.kind === 'new_day'
+      ? { event_type: 'new_day', ...read }
+      : {
+          event_type: 'corrected',
+          ...read,
+          old_energy_kwh: units(before?.energy),
+          old_cost_eur: units(before?.cost),
+        },
     { retain: false },
   );
 }

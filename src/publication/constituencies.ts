@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Message } from '../mqtt/message.ts';
-import { type ConstituencyRecord, say, type Topics } from './topics.ts';
+import type { ConstituencyRecord } from './payloads/payloads.ts';
+import { say, type Topics } from './topics.ts';
 
 export interface ConstituenciesView {
   readonly question: ConstituencyQuestion;

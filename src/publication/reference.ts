@@ -3,7 +3,8 @@ import { ACCOUNT_ROWS } from './accountEntities.ts';
 import { BRIDGE_ROWS, type BridgeRow, CONSTITUENCY_ROWS } from './bridgeEntities.ts';
 import type { EntityRow } from './entityRow.ts';
 import { METER_ROWS } from './meterEntities.ts';
-import { type PayloadByTopic, type STATE_TOPIC, topicsBelow } from './topics.ts';
+import type { PayloadByTopic } from './payloads/payloads.ts';
+import { type STATE_TOPIC, topicsBelow } from './topics.ts';
 
 type Relative = keyof PayloadByTopic | typeof STATE_TOPIC | 'bridge/request/+' | 'bridge/response/+';
 

@@ -5,7 +5,8 @@ import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
 import type { EntityRow } from './entityRow.ts';
 import { METER_ROWS } from './meterEntities.ts';
-import { say, type Topics, type UsageBucket } from './topics.ts';
+import type { UsageBucket } from './payloads/payloads.ts';
+import { say, type Topics } from './topics.ts';
 import type { AccountView, MeterView } from './views.ts';
 
 const NEWEST = { day: 62, week: 26, month: 36 } as const;

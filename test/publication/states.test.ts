@@ -97,7 +97,7 @@ test('an account says how its session stands, what it used up, and null for the 
 
 test('a payload of its own cannot do without the schema, and a withdrawal has none', () => {
   const event = {
-    event_type: 'recovered',
+    event_type: 'recovered' as const,
     at: '2025-06-30T13:00:00+01:00',
     code: 'recovered',
     message: 'Fine.',

@@ -78,6 +78,13 @@ export async function openHouse({
   stack.defer(() =>
     expectNoSecret(accounts, [...lines, ...probes.flatMap(({ heard }) => heard.map((h) => h.payload))]),
   );
+  async function listen(): Promise<Probe> {
+    const probe = stack.use(await startProbe(broker.url));
+    probes.push(probe);
+    return probe;
+  }
+  // Somebody always listens, so that no message goes unchecked.
+  await listen();
   const tickers = new Set<() => void>();
   const startTicker: StartTicker = (_expression, _timezone, onTick) => {
     tickers.add(onTick);
@@ -155,17 +162,14 @@ export async function openHouse({
     forgetLog: () => void lines.splice(0),
     start,
     stop,
-    async listen() {
-      const probe = stack.use(await startProbe(broker.url));
-      probes.push(probe);
-      return probe;
-    },
+    listen,
     async stopBroker() {
       brokerIsUp = false;
       await broker.stop();
     },
     async startBroker() {
       broker = await startBroker({ port: broker.port });
+      await listen();
       brokerIsUp = true;
     },
     async pass(ms, stepMs = 1_000) {

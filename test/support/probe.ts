@@ -1,5 +1,6 @@
-// An MQTT client that hears everything and remembers every message with its retain flag.
+// An MQTT client that hears everything, remembers every message with its retain flag, and checks it against its schema.
 import { connectAsync, type IClientOptions, type IClientPublishOptions, type MqttClient } from 'mqtt';
+import { baseOf, complaintAbout, schemaMissing } from './payloads.ts';
 import { waitFor } from './waitFor.ts';
 
 export interface Heard {
@@ -26,17 +27,33 @@ export interface Probe {
   publish(topic: string, payload: string, options?: IClientPublishOptions): Promise<void>;
   /** Forgets what was heard. */
   forget(): void;
+  /** Rejects when one of our topics said what its schema does not allow. */
   stop(): Promise<void>;
 }
 
+/** Said by a test, not by us: it may be any nonsense. */
+const foreign = new Set<string>();
+export const markForeign = (topic: string, payload: string | Buffer): void =>
+  void foreign.add(`${topic}\n${payload}`);
+
 export async function startProbe(url: string, options: IClientOptions = {}): Promise<Probe> {
   const heard: Heard[] = [];
+  const bases = new Set<string>();
+  const topics = new Set<string>();
+  const complaints = new Set<string>();
   const client: MqttClient = await connectAsync(url, { reconnectPeriod: 0, protocolVersion: 4, ...options });
   // A broker that is stopped under a test ends this connection too.
   client.on('error', () => undefined);
   client.on('message', (topic, payload, { retain, qos, properties }) => {
     const correlation = properties?.correlationData?.toString();
-    heard.push({ topic, payload: payload.toString('utf8'), retained: retain, qos, correlation });
+    const one = { topic, payload: payload.toString('utf8'), retained: retain, qos, correlation };
+    heard.push(one);
+    if (foreign.has(`${topic}\n${payload}`)) return;
+    topics.add(topic);
+    const base = baseOf(topic);
+    if (base !== undefined) bases.add(base);
+    const complaint = complaintAbout(one);
+    if (complaint !== null) complaints.add(complaint);
   });
   await client.subscribeAsync('#', { qos: 1 });
 
@@ -56,11 +73,15 @@ export async function startProbe(url: string, options: IClientOptions = {}): Pro
       });
     },
     async publish(topic, payload, publishOptions = {}) {
+      markForeign(topic, payload);
       await client.publishAsync(topic, payload, { qos: 1, ...publishOptions });
     },
     forget: () => void heard.splice(0),
     async stop() {
       await client.endAsync(true);
+      for (const topic of topics) complaints.add(schemaMissing(bases, topic) ?? '');
+      complaints.delete('');
+      if (complaints.size > 0) throw new Error([...complaints].join('\n'));
     },
   };
 }

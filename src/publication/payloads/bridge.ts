@@ -1,0 +1,57 @@
+// What the bridge says of itself, as schemas.
+import { z } from 'zod';
+import { count, faultWords, instant, name, payload, text } from './parts.ts';
+
+export const bridgeState = z
+  .enum(['online', 'offline'])
+  .describe('Plain text, not JSON. Also the last will.');
+
+export const bridgeInfo = payload({
+  version: text,
+  started_at: instant,
+  schedule: text.nullable().describe('The cron expression; null without an account.'),
+  timezone: text,
+  base_topic: text,
+  meters: z.array(
+    z.strictObject({
+      meter: name,
+      account: name,
+      identifiers: z.array(text),
+      topic: text.describe('Its state.'),
+    }),
+  ),
+  links: z.record(z.string(), z.url()),
+}).describe('What runs here and since when.');
+
+const auth = z.strictObject({
+  state: text,
+  next_attempt_at: instant.nullable(),
+  access_expires_at: instant.nullable(),
+  refresh_expires_at: instant.nullable(),
+});
+
+export const reason = faultWords.extend({ account: name.optional(), meter: name.optional() });
+
+export const bridgeHealth = payload({
+  state: z.enum(['ok', 'degraded', 'failing']),
+  reasons: z.array(reason).describe('What is wrong now, the worst first.'),
+  auth: z.record(name, auth).describe('How the session of each account stands.'),
+  progress: z
+    .array(z.strictObject({ account: name, meter: name, days_read: count, days_total: count }))
+    .describe('While the history is read for the first time.'),
+  last_poll_at: instant.nullable(),
+  last_success_at: instant.nullable(),
+  next_poll_at: instant.nullable(),
+  failures_in_a_row: count,
+  requests_today: count,
+  logins_today: count,
+  last_error: text.max(255).nullable(),
+}).describe('Whether the bridge does its work, and what keeps it from doing so.');
+
+export const bridgeEvent = payload({
+  event_type: z.enum(['poll_failed', 'auth_needed', 'recovered']),
+  at: instant,
+  code: text,
+  message: text,
+  account: name.optional(),
+}).describe('Something that has happened just now.');

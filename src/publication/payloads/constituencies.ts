@@ -1,0 +1,44 @@
+// The lists of constituencies, as schemas.
+import { z } from 'zod';
+import { count, instant, payload, text } from './parts.ts';
+
+export const constituenciesSummary = payload({
+  count: count.nullable(),
+  topic: text.describe('Where the whole list stands.'),
+  fetched_at: instant.nullable(),
+  stale: z.boolean().nullable(),
+  names: z
+    .array(z.string())
+    .nullable()
+    .describe('null while not fetched, and when they are too many for Home Assistant.'),
+}).describe('The configured list in short.');
+
+export const constituencyRecord = z.strictObject({
+  uri: text,
+  name: z.string(),
+  code: z.string().nullable(),
+  type: z.string().nullable(),
+  house: z.strictObject({
+    chamber: z.string().nullable(),
+    house_no: z.int().nullable(),
+    name: z.string().nullable(),
+    uri: z.string().nullable(),
+  }),
+});
+
+export const constituencyList = payload({
+  fetched_at: instant,
+  stale: z.boolean().describe('A later fetch has failed.'),
+  query: z.strictObject({
+    chamber: z.enum(['dail', 'seanad']).nullable(),
+    house_no: z.int().nullable(),
+    chamber_id: z.array(text),
+    skip: z.int().nullable(),
+    limit: z.int().nullable(),
+  }),
+  count: count.nullable().describe('null when the reply had an unknown shape: it is in raw then.'),
+  total: count.nullable().describe("By the service's own word, before skip and limit."),
+  complete: z.boolean(),
+  constituencies: z.array(constituencyRecord).nullable(),
+  raw: z.record(z.string(), z.unknown()).optional(),
+}).describe('A list of constituencies, written on request.');

@@ -1,0 +1,49 @@
+// What is said of a heat meter, as schemas; its state is derived from the table of entities.
+import { z } from 'zod';
+import { METER_ROWS } from '../meterEntities.ts';
+import { costEur, count, day, energyKwh, instant, payload, text } from './parts.ts';
+import { stateOf } from './states.ts';
+
+export const meterState = stateOf(METER_ROWS, {
+  missing_days: count,
+  origin: day,
+  opening_balance: z.strictObject({ energy_kwh: z.number(), cost_eur: z.number() }).nullable(),
+  meter_identifiers: z.array(text),
+  updated_at: instant.nullable(),
+}).describe('Everything that is known of a heat meter now.');
+
+export const usageBucket = z.strictObject({
+  start: instant.describe('First instant of the stretch.'),
+  end: instant.describe('First instant after the stretch.'),
+  energy_kwh: energyKwh,
+  cost_eur: costEur,
+  revision: count.describe('0 as first given, one more for each correction; the highest of the days within.'),
+  received_at: instant,
+});
+
+export const meterUsage = payload({
+  interval: z.enum(['day', 'week', 'month']),
+  timezone: text.describe('Days, weeks and months are cut in it.'),
+  currency: text.length(3),
+  buckets: z.array(usageBucket).max(62).describe('Oldest first.'),
+}).describe('The newest 62 days, 26 weeks or 36 months.');
+
+const read = { at: instant, day, energy_kwh: energyKwh, cost_eur: costEur };
+
+export const meterEvent = z
+  .discriminatedUnion('event_type', [
+    payload({ event_type: z.literal('new_day'), ...read }),
+    payload({
+      event_type: z.literal('corrected'),
+      ...read,
+      old_energy_kwh: energyKwh,
+      old_cost_eur: costEur,
+    }),
+    payload({
+      event_type: z.literal('late'),
+      at: instant,
+      day: z.null(),
+      reading_at: instant.nullable().describe('End of the newest day with a reading.'),
+    }),
+  ])
+  .describe('A day that is new or corrected, or readings that have become late.');

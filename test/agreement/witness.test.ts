@@ -1,0 +1,77 @@
+// That the tests notice what a schema does not allow: every probe fails its test for a message that is not as docs/schemas say.
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { connectOnce } from '../../src/mqtt/connection.ts';
+import { startBroker } from '../../src/mqtt/embedded.ts';
+import { changeMessage, lateMessage } from '../../src/publication/bridge.ts';
+import { topicsBelow } from '../../src/publication/topics.ts';
+import { statesOf } from '../support/inventedHome.ts';
+import { complaintAbout, schemaMissing } from '../support/payloads.ts';
+import { startProbe } from '../support/probe.ts';
+
+const topics = topicsBelow('flat');
+const at = '2025-06-30T13:00:00+01:00';
+const EVENT = {
+  schema: 1,
+  event_type: 'new_day',
+  at,
+  day: '2025-06-29',
+  energy_kwh: 1.5,
+  cost_eur: null,
+};
+const complain = (payload: unknown, topic = topics.meterEvent('7'), retained = false) =>
+  complaintAbout({ topic, payload: JSON.stringify(payload), retained });
+
+test('what the bridge says of an invented home is allowed', () => {
+  const change = { day: '2025-06-29', after: { energy: 1, cost: null }, before: null } as const;
+  const messages = [
+    ...statesOf(topics, 'flat'),
+    changeMessage(topics, '7', { kind: 'new_day', ...change }, at),
+    changeMessage(topics, '7', { kind: 'corrected', ...change }, at),
+    lateMessage(topics, '7', null, at),
+  ];
+  expect(messages.flatMap((message) => complaintAbout(message) ?? [])).toEqual([]);
+  expect(complain(EVENT)).toBeNull();
+});
+
+test.each([
+  ['a key too many', { ...EVENT, tempo: 3 }, 'Unrecognized key: "tempo"'],
+  ['a key too few', { ...EVENT, cost_eur: undefined }, 'at cost_eur'],
+  ['a number as text', { ...EVENT, energy_kwh: '1.5' }, 'at energy_kwh'],
+  ['an instant without offset', { ...EVENT, at: '2025-06-30T13:00:00' }, 'at at'],
+  ['an unknown event', { ...EVENT, event_type: 'new_week' }, 'at event_type'],
+  ['no schema number', { ...EVENT, schema: undefined }, 'at schema'],
+])('%s is told with topic and reason', (_, payload, reason) => {
+  expect(complain(payload)).toContain('flat/meter/7/event: does not keep to docs/schemas/meter-event.json');
+  expect(complain(payload)).toContain(reason);
+});
+
+test('an event that stands, a state that is no JSON, a topic without a schema', () => {
+  expect(complain(EVENT, topics.meterEvent('7'), true)).toContain('should have passed');
+  expect(complaintAbout({ topic: topics.state, payload: 'offline' })).toBeNull();
+  expect(complaintAbout({ topic: topics.state, payload: 'away' })).toContain('bridge-state.json');
+  expect(schemaMissing(['flat'], 'flat/account/home/horoscope')).toContain('has no schema');
+  expect(schemaMissing(['flat'], 'node-red/account/home/horoscope')).toBeNull();
+});
+
+test('a probe tells at its end what it heard, but not what the test itself said', async () => {
+  const broker = await startBroker();
+  onTestFinished(() => broker.stop());
+  const probe = await startProbe(broker.url);
+  const will = { topic: topics.state, payload: 'offline', retain: true };
+  const address = { url: broker.url, clientId: 'flat', tls: { rejectUnauthorized: true } };
+  const daemon = await connectOnce(address, 4, will, () => undefined, systemClock);
+  onTestFinished(() => daemon.close(200));
+  await daemon.publish({ topic: topics.state, payload: 'online', retain: true });
+  await daemon.publish({ topic: topics.meterEvent('7'), payload: '{}', retain: false });
+  await daemon.publish({ topic: 'flat/horoscope', payload: '{}', retain: false });
+  await probe.publish(topics.info, '{}');
+  await probe.until(topics.info, () => true);
+  const told = await probe.stop().then(
+    () => '',
+    (err: Error) => err.message,
+  );
+  expect(told).toContain('flat/meter/7/event: does not keep to docs/schemas/meter-event.json');
+  expect(told).toContain('flat/horoscope: has no schema');
+  expect(told).not.toContain(topics.info);
+});

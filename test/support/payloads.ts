@@ -1,0 +1,60 @@
+// Whether a message on one of our topics says what its schema allows: every probe looks at all it hears.
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { z } from 'zod';
+import { payloadJsonSchemas, schemaFile } from '../../src/publication/payloads/jsonSchema.ts';
+import { PASSING, PAYLOADS } from '../../src/publication/payloads/payloads.ts';
+
+export interface Said {
+  readonly topic: string;
+  readonly payload: string;
+  readonly retained?: boolean;
+}
+
+// The JSON Schemas judge, as anybody's tool would; zod finds the words.
+const ajv = new Ajv2020({ strict: true, formats: { date: true, 'date-time': true, uri: true } });
+const validators = new Map<string, ValidateFunction>();
+const schemas = payloadJsonSchemas();
+
+const KINDS = Object.keys(PAYLOADS).map((kind) => ({
+  kind,
+  pattern: new RegExp(`^(.+)/${kind.replaceAll('+', '[^/]+')}$`),
+}));
+
+/** What is wrong with it, or `null`. An empty payload withdraws a topic; requests are others' and may be nonsense. */
+export function complaintAbout({ topic, payload, retained }: Said): string | null {
+  const kind = kindOf(topic);
+  if (kind === undefined || payload === '' || kind.startsWith('bridge/request/')) return null;
+  if (retained && PASSING.test(kind)) return `${topic}: stands on the broker, and should have passed`;
+  const value = kind === 'bridge/state' ? payload : parsed(payload);
+  if (validatorOf(kind)(value)) return null;
+  const { error } = PAYLOADS[kind]?.safeParse(value) ?? {};
+  const why = error ? z.prettifyError(error) : ajv.errorsText(validatorOf(kind).errors);
+  return `${topic}: does not keep to docs/schemas/${schemaFile(kind)}: ${why}: ${payload.slice(0, 500)}`;
+}
+
+/** Of a topic in our house that no schema knows. */
+export function schemaMissing(bases: Iterable<string>, topic: string): string | null {
+  const isOurs = [...bases].some((base) => topic.startsWith(`${base}/`));
+  if (!isOurs || kindOf(topic) !== undefined || /\/bridge\/request\/[^/]+$/.test(topic)) return null;
+  return `${topic}: has no schema; enter its payload in src/publication/payloads/payloads.ts (CONTRIBUTING tells how)`;
+}
+
+/** The base topic of a house that has shown itself by this topic. */
+export const baseOf = (topic: string): string | undefined =>
+  /^(.+)\/bridge\/(?:state|info)$/.exec(topic)?.[1];
+
+const kindOf = (topic: string): string | undefined => KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
+
+function validatorOf(kind: string): ValidateFunction {
+  const known = validators.get(kind) ?? ajv.compile(schemas[schemaFile(kind)] ?? false);
+  validators.set(kind, known);
+  return known;
+}
+
+function parsed(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    return payload;
+  }
+}

@@ -1,5 +1,5 @@
 // Kinds of single values in the configuration: web and broker addresses, topics, days, time zones, listen addresses.
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** What people are told about a key. `allowed` completes "allowed: …" in a fault; numbers and choices need none. */
 export interface Words {

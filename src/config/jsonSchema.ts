@@ -1,5 +1,5 @@
 // The JSON Schema of the configuration file, for editors that complete and check while one types.
-import { z } from 'zod';
+import * as z from 'zod';
 import { fileSchema } from './schema.ts';
 
 /** Of the file as it is written: defaults may be left out, and each secret has its `_file` key. */

@@ -1,5 +1,5 @@
 // The keys of the broker: where it is, how to prove who we are, and under which topics we speak.
-import { z } from 'zod';
+import * as z from 'zod';
 import { brokerAddress, key, text, topic, wholeNumber } from './fields.ts';
 import { secretKeys } from './secretKeys.ts';
 

@@ -1,5 +1,5 @@
 // The schema of the configuration file, and the type of the trusted configuration that comes of it.
-import { z } from 'zod';
+import * as z from 'zod';
 import { hostAndPort, key, socketAddress, text } from './fields.ts';
 import { mqttSection } from './mqttSection.ts';
 import { secretKeys } from './secretKeys.ts';

@@ -1,5 +1,5 @@
 // The keys of those we ask: the heat provider, the accounts there, and the public list of constituencies.
-import { z } from 'zod';
+import * as z from 'zod';
 import { key, text, webAddress, wholeNumber } from './fields.ts';
 import { secretKeys } from './secretKeys.ts';
 

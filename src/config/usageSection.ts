@@ -1,5 +1,5 @@
 // The keys of reading usage: when to ask, how far back, and how days are cut.
-import { z } from 'zod';
+import * as z from 'zod';
 import { calendarDate, cronExpression, key, timeZone, wholeNumber } from './fields.ts';
 
 export const usageSection = z

@@ -1,5 +1,5 @@
 // Requests over MQTT: `<base>/bridge/request/<what>` in, an answer on `<base>/bridge/response/<what>` out.
-import { z } from 'zod';
+import * as z from 'zod';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';

@@ -1,5 +1,5 @@
 // The public list of constituencies: one question, and pages that end whatever the service does.
-import { z } from 'zod';
+import * as z from 'zod';
 import {
   type Constituency,
   type ConstituencyList,

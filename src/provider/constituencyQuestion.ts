@@ -1,5 +1,5 @@
 // A question to the public list, checked before anything is sent; every fault names its parameter.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ConstituencyQuestion } from '../domain/constituency.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 

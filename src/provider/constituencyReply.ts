@@ -1,5 +1,5 @@
 // A page of the public list: the two shapes it is known to have, or neither.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Constituency } from '../domain/constituency.ts';
 
 export interface ConstituencyPage {

@@ -1,5 +1,5 @@
 // The three steps from a customer code to every property with a heat meter, kept as the account's EntityContext.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Property } from '../domain/reading.ts';
 import { readList } from './lists.ts';
 import { opaqueId, understand } from './reply.ts';

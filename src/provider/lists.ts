@@ -1,5 +1,5 @@
 // Lists of the provider: `{ objects, total_num }` or a bare array, a page at a time.
-import { z } from 'zod';
+import * as z from 'zod';
 import { understand } from './reply.ts';
 import type { Ask } from './request.ts';
 

@@ -1,5 +1,5 @@
 // Reading foreign JSON: strict about what we need, blind to the rest, and exact about what was wrong.
-import { z } from 'zod';
+import * as z from 'zod';
 import { UnexpectedReply } from './request.ts';
 
 /** Ids are numbers at the provider and opaque text at our walls. */

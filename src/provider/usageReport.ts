@@ -1,5 +1,5 @@
 // The usage report: the Elasticsearch question of the specification, and its answer as one bucket for each interval.
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';

@@ -1,5 +1,5 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Codec } from './stateDirectory.ts';
 
 const VERSION = 1;

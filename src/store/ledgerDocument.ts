@@ -1,5 +1,5 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Remembered } from '../domain/recovery.ts';
 import { day, instant, versioned } from './documents.ts';

@@ -1,5 +1,5 @@
 // What the broker remembers of a meter: its retained state, read back when the state directory is lost.
-import { z } from 'zod';
+import * as z from 'zod';
 import { toMicro } from '../domain/amount.ts';
 import type { Remembered } from '../domain/recovery.ts';
 

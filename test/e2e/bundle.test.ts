@@ -1,0 +1,61 @@
+// The bundle stays small, loads for the daemon only what the daemon needs, and keeps the names that people read in a log.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT } from '../support/sources.ts';
+
+const DIST = join(ROOT, 'dist');
+const MEGABYTE = 1_000_000;
+
+const files = readdirSync(DIST, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && entry.name.endsWith('.js'))
+  .map((entry) => join(entry.parentPath, entry.name));
+
+const text = (path: string) => readFileSync(path, 'utf8');
+const ofCommand = (name: string) => files.filter((path) => path.includes(`/chunks/${name}-`));
+
+/** The files that are loaded with these, lazy imports left out. */
+function loadedWith(paths: readonly string[], known = new Set<string>()): Set<string> {
+  for (const path of paths) {
+    if (known.has(path)) continue;
+    known.add(path);
+    const imports = [...text(path).matchAll(/(?:from|import)\s*"(\.{1,2}\/[^"]+)"/g)];
+    loadedWith(
+      imports.map(([, name = '']) => join(path, '..', name)),
+      known,
+    );
+  }
+  return known;
+}
+
+test('all of it is below one megabyte', () => {
+  const bytes = files.reduce((sum, path) => sum + statSync(path).size, 0);
+  expect(bytes).toBeLessThan(MEGABYTE);
+});
+
+/** What only some commands and moments need, by a text that nothing else has. */
+const LAZY = {
+  'openid-client': 'openid-client/v',
+  aedes: 'mqemitter',
+  'pino-pretty': 'customPrettifiers',
+  'the simulator': '/protocol/openid-connect/token',
+};
+
+test.each(Object.entries(LAZY))('the daemon starts without %s', (_, sign) => {
+  const loaded = loadedWith([join(DIST, 'heat2mqtt.js'), ...ofCommand('run')]);
+  const carriers = files.filter((path) => text(path).includes(sign));
+  expect(carriers).not.toEqual([]);
+  expect(carriers.filter((path) => loaded.has(path))).toEqual([]);
+});
+
+test('what only tells its version or its help loads no package', () => {
+  const loaded = [...loadedWith([join(DIST, 'heat2mqtt.js')])];
+  const bytes = loaded.reduce((sum, path) => sum + statSync(path).size, 0);
+  expect(bytes).toBeLessThan(20_000);
+});
+
+test('functions keep the names that stand in stack traces', async () => {
+  const [path = ''] = ofCommand('run');
+  const { run } = await import(path);
+  expect(run.name).toBe('run');
+});

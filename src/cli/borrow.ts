@@ -2,7 +2,7 @@
 import type { Account } from '../config/schema.ts';
 import { openUpstream, type Upstream } from '../daemon/upstream.ts';
 import { systemClock } from '../foundation/clock.ts';
-import { openStateDirectory } from '../store/stateDirectory.ts';
+import { visitStateDirectory } from '../store/stateDirectory.ts';
 import type { Io } from './io.ts';
 import { openLog, type Settings } from './settings.ts';
 
@@ -14,7 +14,7 @@ export async function borrowUpstream(settings: Settings, account: Account, io: I
   return openUpstream({
     config,
     account,
-    state: await openStateDirectory(config.state_dir, log),
+    state: visitStateDirectory(config.state_dir, log),
     borrowed: true,
     clock: systemClock,
     log,

@@ -76,6 +76,12 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./constituencies.ts')).constituencies,
   },
   {
+    name: 'report',
+    summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
+    options: CONFIG,
+    load: async () => (await import('./report.ts')).report,
+  },
+  {
     name: 'healthcheck',
     summary: 'ask the running daemon; exit 0 healthy, 1 not',
     options: CONFIG,

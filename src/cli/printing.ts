@@ -17,7 +17,7 @@ export function printCsv(heads: readonly string[], rows: readonly (readonly Cell
 }
 
 /** Numbers stand right, text left. */
-export function printTable(heads: readonly string[], rows: readonly (readonly Cell[])[], io: Io): void {
+export function tableLines(heads: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
   const text = (cell: Cell) => (cell === null ? '–' : String(cell));
   const widths = heads.map((head, at) =>
     Math.max(head.length, ...rows.map((row) => text(row[at] ?? null).length)),
@@ -25,14 +25,16 @@ export function printTable(heads: readonly string[], rows: readonly (readonly Ce
   const isNumeric = heads.map((_, at) => rows.some((row) => typeof row[at] === 'number'));
   const pad = (word: string, at: number) =>
     isNumeric[at] ? word.padStart(widths[at] ?? 0) : word.padEnd(widths[at] ?? 0);
-  for (const row of [heads, ...rows]) {
-    io.out(
-      `${row
-        .map((cell, at) => pad(text(cell), at))
-        .join('  ')
-        .trimEnd()}\n`,
-    );
-  }
+  return [heads, ...rows].map((row) =>
+    row
+      .map((cell, at) => pad(text(cell), at))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+export function printTable(heads: readonly string[], rows: readonly (readonly Cell[])[], io: Io): void {
+  for (const line of tableLines(heads, rows)) io.out(`${line}\n`);
 }
 
 function csvCell(cell: Cell): string {

@@ -3,7 +3,7 @@ import type { Change } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure } from '../foundation/failure.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
@@ -160,7 +160,7 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
         events: [],
         fault,
       }));
-      journal.notePoll(outcome.fault === null);
+      journal.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
       await journal.save();
       return outcome;
     },

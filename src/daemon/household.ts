@@ -7,6 +7,7 @@ import type { StateDirectory } from '../store/stateDirectory.ts';
 import { type AccountParts, type AccountRuntime, openAccount } from './account.ts';
 import { openJournal } from './journal.ts';
 import { type Meter, openMeter } from './meter.ts';
+import { openReplyLog, type ReplyLog } from './replyLog.ts';
 import { type Tally, tallyRequest } from './tally.ts';
 import { openUpstream } from './upstream.ts';
 
@@ -35,14 +36,16 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
     for (const [name, owner] of owners) if (owner === propertyCustomerId) owners.delete(name);
   };
   const names = { claimName, releaseNames };
+  const replies = await openReplyLog(parts.state, parts.clock, parts.log);
   const opened: AccountRuntime[] = [];
-  for (const account of parts.config.accounts) opened.push(await openOne(account, names, parts));
+  for (const account of parts.config.accounts) opened.push(await openOne(account, names, replies, parts));
   return opened;
 }
 
 async function openOne(
   account: Account,
   names: Pick<AccountParts, 'claimName' | 'releaseNames'>,
+  replies: ReplyLog,
   { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
 ): Promise<AccountRuntime> {
   const { id } = account;
@@ -67,6 +70,7 @@ async function openOne(
     onRefresh() {
       tally.refreshes += 1;
     },
+    onReply: replies.note,
     onChange,
   });
   return openAccount({

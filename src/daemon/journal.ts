@@ -8,13 +8,16 @@ import type { StateDirectory } from '../store/stateDirectory.ts';
 export interface Journal {
   countRequest(): void;
   countLogin(): void;
-  notePoll(ok: boolean): void;
+  /** `code` of what went wrong; `null`: nothing did. */
+  notePoll(code: string | null): void;
   today(): { readonly requests: number; readonly logins: number };
   /** Epoch milliseconds. */
   readonly lastPollAt: number | null;
   readonly lastSuccessAt: number | null;
   save(): Promise<void>;
 }
+
+const NEWEST_POLLS = 12;
 
 /** `name` is an account's id. */
 export async function openJournal(
@@ -31,6 +34,7 @@ export async function openJournal(
   let logins = stored?.loginsToday ?? 0;
   let lastPollAt = stored?.lastPollAt ?? null;
   let lastSuccessAt = stored?.lastSuccessAt ?? null;
+  let polls = stored?.polls ?? [];
 
   function turnPage(): void {
     const today = zone.dayAt(clock.now());
@@ -49,9 +53,10 @@ export async function openJournal(
       turnPage();
       logins += 1;
     },
-    notePoll(ok) {
+    notePoll(code) {
       lastPollAt = clock.now();
-      if (ok) lastSuccessAt = lastPollAt;
+      if (code === null) lastSuccessAt = lastPollAt;
+      polls = [...polls, [lastPollAt, code] satisfies [number, string | null]].slice(-NEWEST_POLLS);
     },
     today() {
       turnPage();
@@ -65,7 +70,7 @@ export async function openJournal(
     },
     save: () =>
       document
-        .write({ day, requestsToday: requests, loginsToday: logins, lastPollAt, lastSuccessAt })
+        .write({ day, requestsToday: requests, loginsToday: logins, lastPollAt, lastSuccessAt, polls })
         .catch((err) => log.error({ err }, 'journal could not be saved')),
   };
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../foundation/clock.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import { openClient, type ProviderClient } from '../provider/client.ts';
 import type { EntityContext } from '../provider/discovery.ts';
-import { openRequest } from '../provider/request.ts';
+import { openRequest, type Reply } from '../provider/request.ts';
 import { contextCodec, loginBudgetCodec, tokensCodec } from '../store/documents.ts';
 import { type Document, owned, type StateDirectory } from '../store/stateDirectory.ts';
 import { openOutbound } from './outbound.ts';
@@ -39,6 +39,7 @@ export interface UpstreamParts {
   readonly onLogin: () => void;
   readonly onRefresh: () => void;
   readonly onChange: () => void;
+  readonly onReply?: (reply: Reply) => void;
 }
 
 export function openUpstream(parts: UpstreamParts): Upstream {
@@ -94,6 +95,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     fetch: outbound,
     clock,
     key: session.accessToken,
+    onReply: parts.onReply,
   });
   return {
     session,

@@ -27,6 +27,16 @@ export interface RequestParts {
   readonly key?: AccessKey;
   /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
   readonly setting?: string;
+  readonly onReply?: ((reply: Reply) => void) | undefined;
+}
+
+/** What came back, whatever its status. */
+export interface Reply {
+  readonly what: string;
+  readonly status: number;
+  readonly json?: unknown;
+  /** Set when the body is not JSON. */
+  readonly foreign?: { readonly type: string; readonly characters: number };
 }
 
 const PROVIDER_SETTING = 'provider.api_url';
@@ -103,7 +113,9 @@ export function openRequest(parts: RequestParts): Ask {
     for (;;) {
       const token = key ? await key(rejected) : null;
       const response = await send(exchange, token);
-      if (response.ok) return parseJson(exchange.what, response);
+      const reply = await read(exchange.what, response);
+      parts.onReply?.(reply);
+      if (response.ok) return trusted(reply);
       // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
       if (response.status === 401 && token !== null) rejected.push(token);
       else throw refusal(exchange.what, response, parts);
@@ -124,14 +136,20 @@ function refusal(what: string, response: Response, { clock, setting }: RequestPa
   });
 }
 
-async function parseJson(what: string, response: Response): Promise<unknown> {
+async function read(what: string, response: Response): Promise<Reply> {
+  const { status } = response;
   const text = await response.text();
   try {
-    return JSON.parse(text);
+    return { what, status, json: JSON.parse(text) };
   } catch {
     const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
-    throw new UnexpectedReply(what, 'JSON', `${text.length} characters of ${type} that are not`);
+    return { what, status, foreign: { type, characters: text.length } };
   }
+}
+
+function trusted({ what, json, foreign }: Reply): unknown {
+  if (foreign === undefined) return json;
+  throw new UnexpectedReply(what, 'JSON', `${foreign.characters} characters of ${foreign.type} that are not`);
 }
 
 function networkFault(err: unknown): string {

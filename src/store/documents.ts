@@ -69,7 +69,7 @@ export const announcedCodec = versioned(
   }),
 );
 
-/** Counts of one local day, and when polls went well. */
+/** Counts of one local day, and how polls went. */
 export const journalCodec = versioned(
   z.object({
     day,
@@ -77,6 +77,18 @@ export const journalCodec = versioned(
     loginsToday: z.number().int(),
     lastPollAt: instant.nullable(),
     lastSuccessAt: instant.nullable(),
+    /** Oldest first, each with the code of what went wrong. */
+    polls: z.array(z.tuple([instant, z.string().nullable()])),
+  }),
+);
+
+/** Shapes of the provider's replies by what was asked for, newest first: keys and types, no values. */
+export const repliesCodec = versioned(
+  z.object({
+    replies: z.record(
+      z.string(),
+      z.array(z.object({ firstSeenAt: instant, status: z.number().int(), shape: z.array(z.string()) })),
+    ),
   }),
 );
 

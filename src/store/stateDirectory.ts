@@ -48,9 +48,14 @@ export class StateUnwritable extends Failure {
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIRECTORY = 0o700;
 
-/** Opens the directory; it is made with the first document. Lost leftovers of a killed write are swept away. */
+/** Opens the directory for the daemon: leftovers of a killed write are swept away. */
 export async function openStateDirectory(path: string, log: Log): Promise<StateDirectory> {
   await sweepLeftovers(path);
+  return visitStateDirectory(path, log);
+}
+
+/** Opens it for a command beside the daemon, whose writes may be under way. It is made with the first document. */
+export function visitStateDirectory(path: string, log: Log): StateDirectory {
   const undone = new Map<string, Undone>();
   return {
     path,

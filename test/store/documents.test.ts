@@ -5,6 +5,7 @@ import {
   installationCodec,
   journalCodec,
   loginBudgetCodec,
+  repliesCodec,
   tokensCodec,
 } from '../../src/store/documents.ts';
 import type { Codec } from '../../src/store/stateDirectory.ts';
@@ -44,6 +45,10 @@ const JOURNAL = {
   loginsToday: 0,
   lastPollAt: 1_773_144_000_000,
   lastSuccessAt: null,
+  polls: [[1_773_144_000_000, 'provider_unreachable']],
+};
+const REPLIES = {
+  replies: { customer: [{ firstSeenAt: 1_773_144_000_000, status: 200, shape: ['id: number'] }] },
 };
 
 const KINDS: readonly (readonly [string, Codec<object>, object])[] = [
@@ -51,6 +56,7 @@ const KINDS: readonly (readonly [string, Codec<object>, object])[] = [
   ['login budget', loginBudgetCodec as Codec<object>, BUDGET],
   ['context', contextCodec as Codec<object>, CONTEXT],
   ['journal', journalCodec as Codec<object>, JOURNAL],
+  ['replies', repliesCodec as Codec<object>, REPLIES],
   ['installation', installationCodec as Codec<object>, { clientId: 'c', jitterFraction: 0.25 }],
 ];
 

@@ -88,7 +88,7 @@ test('a configuration that is no YAML is not quoted', async () => {
   }
 });
 
-test('check, config show and usage on a good day', async () => {
+test('check, config show, usage and report on a good day', async () => {
   const { usual, write, type } = await openDesk();
   await write(JSON.stringify(usual));
   const all = [];
@@ -99,6 +99,7 @@ test('check, config show and usage on a good day', async () => {
     ['check', '--live', '--json'],
     ['usage', '--format', 'csv'],
     ['usage', '--format', 'table'],
+    ['report'],
   ]) {
     const { said } = await type(...words);
     expect(said.join('').length).toBeGreaterThan(100);

@@ -46,7 +46,12 @@ test('published from memory, health says why, and one beat after the cure everyt
     'ledger-512001.json',
     'tokens.json',
   ]);
-  expect((await readdir(state_dir)).sort()).toEqual(['accounts', 'announced.json', 'installation.json']);
+  expect((await readdir(state_dir)).sort()).toEqual([
+    'accounts',
+    'announced.json',
+    'installation.json',
+    'replies.json',
+  ]);
   const requests = house.simulator.requests.length;
   await house.stop(daemon);
   await house.start({ state_dir });

@@ -1,0 +1,83 @@
+// heat2mqtt report beside a running daemon: enough to understand a fault from afar, and nothing about a person.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { ABOUT_THEM, CANARY, expectSilence } from '../support/canaries.ts';
+import { HEALTH, home, STATE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+import { usualConfig } from '../support/houseRules.ts';
+
+const { email: username, password, customerCode, customerId } = CANARY;
+const THEM = { username, password, customerCode, customerId, groups: [{ properties: [home()] }] };
+
+async function openDesk() {
+  const house = await openHouse({ accounts: [THEM] });
+  const path = join(house.stateDir, 'heat2mqtt.yaml');
+  const config = usualConfig(house.simulator.urls, [THEM], 'mqtt://127.0.0.1:9', house.stateDir);
+  await writeFile(path, JSON.stringify(config));
+  async function report() {
+    const said: string[] = [];
+    const out = (text: string) => void said.push(text);
+    const interrupted = new AbortController().signal;
+    const io = { out, err: out, env: {}, isTerminal: false, columns: 100, interrupted };
+    const code = await runCommandLine(['report', '--config', path], io);
+    expectSilence(said);
+    return { code, text: said.join('') };
+  }
+  return { house, path, report };
+}
+
+test('polls, budget, ledger and shapes of replies, after a good poll and a strange one', async () => {
+  const { house, report } = await openDesk();
+  const probe = await house.listen();
+  await house.start();
+  await probe.until(STATE, () => true);
+  await house.polled(1);
+  house.simulator.switches.fault('/api/v1/reports', {
+    kind: 'reply',
+    status: 200,
+    body: { aggregations: { resources: ABOUT_THEM, [CANARY.name]: 1 } },
+  });
+  house.tick();
+  await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  await house.rest();
+
+  const { code, text } = await report();
+  expect(code).toBe(0);
+  expect(text).toMatch(/Node|node v/);
+  expect(text).toMatch(/2025-03-10T12:\S+ ok\n +2025-03-10T12:\S+ unexpected_reply\n/);
+  expect(text).toContain('no login was refused');
+  expect(text).toContain('origin 2025-01-01, read up to 2025-03-11, history complete');
+  expect(text).toContain('aggregations.resources.buckets[].key: string');
+  expect(text).toContain('aggregations.<key>: number');
+  expect(text).toContain('username: o…@mail.example.org');
+});
+
+test('a body that is not JSON is remembered as such, a refused password with its waiting time', async () => {
+  const { house, report } = await openDesk();
+  house.simulator.switches.fault('/api/', FAULTS.captivePage);
+  await house.start();
+  await house.polled(1);
+  expect((await report()).text).toContain('text/html, not JSON');
+
+  house.simulator.changePassword(CANARY.email, 'another');
+  const other = await openDesk();
+  other.house.simulator.changePassword(CANARY.email, 'another');
+  await other.house.start();
+  await other.house.polled(1);
+  expect((await other.report()).text).toMatch(/logins refused: 1 \(\w+\), next try 2025-03-10T12:15/);
+});
+
+test('before the first start, and with a configuration that is wrong', async () => {
+  const { report, path } = await openDesk();
+  const { code, text } = await report();
+  expect(code).toBe(0);
+  expect(text).toContain('never polled');
+  expect(text).toContain('none seen yet');
+  await writeFile(path, JSON.stringify({ accounts: [{ username, password, pasword: password }] }));
+  const wrong = await report();
+  expect(wrong.code).toBe(3);
+  expect(wrong.text).toContain('accounts.0.pasword: found an unknown key');
+});

@@ -30,7 +30,6 @@ const DOORS: Readonly<Record<string, RegExp>> = {
   mqtt: /^mqtt\/connection\.ts$/,
   aedes: /^mqtt\/embedded\.ts$/,
   'node-cron': /^daemon\/schedule\.ts$/,
-  'prom-client': /^monitor\/metrics\.ts$/,
   'write-file-atomic': /^store\/stateDirectory\.ts$/,
   yaml: /^config\//,
   zod: /^(config\/|store\/|provider\/|mqtt\/requests\.ts$|publication\/payloads\/)/,

@@ -40,7 +40,7 @@ export async function startWatch(parts: WatchParts): Promise<Watch> {
       return brokerAge < BROKER_GRACE_MS && now - heartbeat.lastBeatAt < LOOP_GRACE_MS;
     },
     ready: () => link.status().drained,
-    metrics: () => renderMetrics(source(parts)),
+    metrics: async () => renderMetrics(source(parts)),
   };
   if (config.http === false) return { port: null, fault: null, stop: async () => undefined };
   try {

@@ -32,20 +32,20 @@ const COMMON_FAILURES = [
   'bad_credentials_or_locked',
 ];
 
-/** Built anew for each scrape, so that prom-client is only loaded where somebody scrapes. */
-export async function renderMetrics(source: MetricsSource): Promise<{ contentType: string; text: string }> {
-  const { default: prometheus } = await import('prom-client');
-  const { Counter, Gauge, Registry } = prometheus;
-  const registry = new Registry();
-  const registers = [registry];
-  const counter = (name: string, help: string, value: number) =>
-    new Counter({ name: `heat2mqtt_${name}_total`, help, registers }).inc(value);
-  const gauge = (name: string, help: string, value: number) =>
-    new Gauge({ name: `heat2mqtt_${name}`, help, registers }).set(value);
-  const labelled = (name: string, help: string, label: string, values: Iterable<[string, number | null]>) => {
-    const labels = new Gauge({ name: `heat2mqtt_${name}`, help, labelNames: [label], registers });
-    for (const [of, value] of values) if (value !== null) labels.set({ [label]: of }, value);
+type Kind = 'counter' | 'gauge';
+type Labels = Readonly<Record<string, string>>;
+type Sample = readonly [Labels, number];
+
+/** Prometheus' text format, version 0.0.4. */
+export function renderMetrics(source: MetricsSource): { contentType: string; text: string } {
+  const lines: string[] = [];
+  const metric = (kind: Kind, name: string, help: string, samples: readonly Sample[]) => {
+    const full = `heat2mqtt_${name}${kind === 'counter' ? '_total' : ''}`;
+    lines.push(`# HELP ${full} ${help}`, `# TYPE ${full} ${kind}`);
+    for (const [labels, value] of samples) lines.push(`${full}${written(labels)} ${value}`);
   };
+  const counter = (name: string, help: string, value: number) => metric('counter', name, help, [[{}, value]]);
+  const gauge = (name: string, help: string, value: number) => metric('gauge', name, help, [[{}, value]]);
 
   gauge(
     'start_time_seconds',
@@ -53,42 +53,51 @@ export async function renderMetrics(source: MetricsSource): Promise<{ contentTyp
     source.startedAt / 1000,
   );
   counter('polls', 'Polls of an account.', source.polls);
-  const failures = new Counter({
-    name: 'heat2mqtt_poll_failures_total',
-    help: 'Failed polls of an account, by the code of the failure.',
-    labelNames: ['code'],
-    registers,
-  });
-  for (const code of COMMON_FAILURES) failures.inc({ code }, 0);
-  for (const [code, count] of Object.entries(source.pollFailures)) failures.inc({ code }, count);
+  const failures = {
+    ...Object.fromEntries(COMMON_FAILURES.map((code) => [code, 0])),
+    ...source.pollFailures,
+  };
+  metric(
+    'counter',
+    'poll_failures',
+    'Failed polls of an account, by the code of the failure.',
+    Object.entries(failures).map(([code, count]): Sample => [{ code }, count]),
+  );
   counter('provider_requests', 'Requests to the provider and its issuer.', source.requests);
   counter('provider_request_seconds', 'Time spent waiting for them.', source.requestSeconds);
   counter('provider_requests_unanswered', 'Requests that got no answer.', source.requestsUnanswered);
   counter('logins', 'Logins with the password.', source.logins);
   counter('token_refreshes', 'Refreshed sessions.', source.refreshes);
-  const left = Object.entries(source.accessExpiresAt).map(([account, at]): [string, number | null] => [
-    account,
-    at === null ? null : (at - source.now) / 1000,
-  ]);
-  labelled('access_token_seconds_left', 'Life left in the access token.', 'account', left);
+  metric(
+    'gauge',
+    'access_token_seconds_left',
+    'Life left in the access token.',
+    Object.entries(source.accessExpiresAt).flatMap(([account, at]): Sample[] =>
+      at === null ? [] : [[{ account }, (at - source.now) / 1000]],
+    ),
+  );
   counter('mqtt_published', 'Messages that the broker has acknowledged.', source.published);
   gauge('mqtt_outbox', 'Messages waiting for the broker.', source.waiting);
   gauge('mqtt_connected', '1 while connected to the broker.', source.connected ? 1 : 0);
   const ofMeters = (pick: (meter: MetricsSource['meters'][number]) => number | null) =>
-    source.meters.map((meter): [string, number | null] => [meter.meter, pick(meter)]);
-  labelled(
-    'days',
-    'Days known in the ledger.',
-    'meter',
-    ofMeters(({ days }) => days),
-  );
-  labelled(
-    'revisions',
-    'Corrections taken in so far.',
-    'meter',
-    ofMeters(({ revisions }) => revisions),
-  );
+    source.meters.flatMap((each): Sample[] => {
+      const value = pick(each);
+      return value === null ? [] : [[{ meter: each.meter }, value]];
+    });
+  const days = ofMeters((meter) => meter.days);
+  metric('gauge', 'days', 'Days known in the ledger.', days);
+  const revisions = ofMeters((meter) => meter.revisions);
+  metric('gauge', 'revisions', 'Corrections taken in so far.', revisions);
   const age = ofMeters(({ readingAt }) => (readingAt === null ? null : (source.now - readingAt) / 1000));
-  labelled('reading_age_seconds', 'Age of the newest reading.', 'meter', age);
-  return { contentType: registry.contentType, text: await registry.metrics() };
+  metric('gauge', 'reading_age_seconds', 'Age of the newest reading.', age);
+  return { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: `${lines.join('\n')}\n` };
+}
+
+const ESCAPED: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\n': '\\n' };
+
+function written(labels: Labels): string {
+  const pairs = Object.entries(labels).map(
+    ([name, value]) => `${name}="${value.replace(/[\\"\n]/g, (odd) => ESCAPED[odd] ?? odd)}"`,
+  );
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }

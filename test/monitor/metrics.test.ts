@@ -25,8 +25,8 @@ const source: MetricsSource = {
 };
 
 /** Sample lines by what stands before the value. */
-async function samples(changes: Partial<MetricsSource> = {}): Promise<Record<string, number>> {
-  const { text } = await renderMetrics({ ...source, ...changes });
+function samples(changes: Partial<MetricsSource> = {}): Record<string, number> {
+  const { text } = renderMetrics({ ...source, ...changes });
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries(
     lines.map((line) => [
@@ -36,8 +36,8 @@ async function samples(changes: Partial<MetricsSource> = {}): Promise<Record<str
   );
 }
 
-test('every number is there once, under its name', async () => {
-  expect(await samples()).toEqual({
+test('every number is there once, under its name', () => {
+  expect(samples()).toEqual({
     heat2mqtt_start_time_seconds: (NOW - 3_600_000) / 1000,
     heat2mqtt_polls_total: 7,
     'heat2mqtt_poll_failures_total{code="provider_unreachable"}': 2,
@@ -62,16 +62,16 @@ test('every number is there once, under its name', async () => {
   });
 });
 
-test('rendered anew each time: counters do not pile up', async () => {
-  await renderMetrics(source);
-  expect(await samples({ polls: 8, connected: false })).toMatchObject({
+test('rendered anew each time: counters do not pile up', () => {
+  renderMetrics(source);
+  expect(samples({ polls: 8, connected: false })).toMatchObject({
     heat2mqtt_polls_total: 8,
     heat2mqtt_mqtt_connected: 0,
   });
 });
 
-test('each metric has its type and a help line', async () => {
-  const { text, contentType } = await renderMetrics(source);
+test('each metric has its type and a help line', () => {
+  const { text, contentType } = renderMetrics(source);
   expect(contentType).toMatch(/^text\/plain; version=0\.0\.4/);
   const named = (word: string) =>
     [...text.matchAll(new RegExp(`^# ${word} (\\w+) \\S`, 'gm'))].map((match) => match[1]);
@@ -81,7 +81,7 @@ test('each metric has its type and a help line', async () => {
   expect(text).toContain('# TYPE heat2mqtt_mqtt_outbox gauge');
 });
 
-test('odd names are escaped', async () => {
+test('odd names are escaped', () => {
   const meters = [{ meter: 'a"b\\c\nd', days: 1, revisions: 0, readingAt: null }];
-  expect(await samples({ meters })).toMatchObject({ 'heat2mqtt_days{meter="a\\"b\\\\c\\nd"}': 1 });
+  expect(samples({ meters })).toMatchObject({ 'heat2mqtt_days{meter="a\\"b\\\\c\\nd"}': 1 });
 });

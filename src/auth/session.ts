@@ -50,6 +50,7 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
   let state: AuthState = 'ok';
   let nextAttemptAt: number | null = null;
   let renewals = 0;
+  let isUnanswered = false;
   const pace = openLoginPace(clock);
 
   function enter(next: AuthState, attemptAt: number | null = null): void {
@@ -80,6 +81,7 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
     // On disk before its first use: a crash in between must not lose the only good pair.
     await tokens.write(set).catch((err) => log.error({ err }, 'tokens could not be saved'));
     held = next;
+    isUnanswered = false;
     enter('ok');
     return set.accessToken;
   }
@@ -94,10 +96,13 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
       return await keep(grant, set);
     } catch (err) {
       if (!(err instanceof SessionEnded)) {
+        isUnanswered = true;
         enter('provider_down');
         throw err;
       }
-      log[err.reused ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
+      // An answer that got lost on its way has used the token up; otherwise using it twice is our mistake.
+      const isOurs = err.reused && !isUnanswered;
+      log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
       held = null;
       await tokens.remove().catch((fault) => log.error({ err: fault }, 'ended session could not be removed'));
       enter('ok');

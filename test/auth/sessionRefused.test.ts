@@ -102,13 +102,28 @@ describe('when a refresh is refused', () => {
     const { session } = account.start();
     await session.accessToken();
     account.clock.advance(1750 * SECOND);
+    account.simulator.switches.fault(TOKEN_PATH, FAULTS.reuseExceeded, { times: 1 });
+    await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+    expect(account.messages('error')).toEqual(['session ended by the issuer']);
+    expect(account.tokens.steps).toContain('remove');
+  });
+
+  test('a refresh whose reply is lost costs a login, and is no bug', async () => {
+    const { session } = account.start();
+    await session.accessToken();
+    account.clock.advance(1750 * SECOND);
     // The issuer carries the refresh out, but its reply is lost: the only good pair with it.
     account.simulator.switches.fault(TOKEN_PATH, { kind: 'reply_lost' }, { times: 1 });
     await refusalOf(session.accessToken());
     await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
     expect(account.asked()).toEqual({ logins: 2, refreshes: 2 });
+    expect(account.messages('error')).toEqual([]);
+    // Afterwards a token used twice is a bug again.
+    account.clock.advance(1750 * SECOND);
+    account.simulator.switches.fault(TOKEN_PATH, FAULTS.reuseExceeded, { times: 1 });
+    await session.accessToken();
     expect(account.messages('error')).toEqual(['session ended by the issuer']);
-    expect(account.tokens.steps).toContain('remove');
   });
 
   test('trouble of the issuer keeps the pair, and costs no login', async () => {

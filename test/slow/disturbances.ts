@@ -42,9 +42,14 @@ export function openDisturbances(year: YearHouse, seed: number): Disturbances {
 
   async function providerFails(draw: Draw): Promise<void> {
     const fault = OUTAGES[Math.floor(draw() * OUTAGES.length)] ?? FAULTS.serverError;
-    const { remove } = simulator.switches.fault(draw() < 0.5 ? '/api/' : '/', fault);
-    lasts('provider outage', (0.5 + draw() * draw() * 40) * HOUR_MS, async () => remove());
+    const prefix = draw() < 0.5 ? '/api/' : '/';
+    const { remove } = simulator.switches.fault(prefix, fault);
     book.disturbed();
+    book.spoilt = prefix === '/' && (fault.kind === 'truncated' || fault.kind === 'reset_mid_body');
+    lasts('provider outage', (0.5 + draw() * draw() * 40) * HOUR_MS, async () => {
+      remove();
+      book.spoilt = false;
+    });
   }
 
   async function restart(draw: Draw, what: string, offMs: number): Promise<void> {

@@ -8,6 +8,8 @@ export interface SessionBook {
   lost(): void;
   /** A key may be renewed out of turn now: a restart, a jump of the clock, an outage. */
   disturbed(): void;
+  /** While it is true no answer arrives whole: what is granted, and the token it was granted for, are gone. */
+  spoilt: boolean;
   readonly logins: number;
   readonly refreshes: number;
   /** Logins although the session could have been kept, in words. */
@@ -35,7 +37,6 @@ export function openSessionBook({ counters, switches }: Simulator, now: () => nu
       needless.push(`${new Date(at).toISOString()}, ${(at - grantedAt) / 60_000} min after the last grant`);
     }
     startedAt = at;
-    isLost = false;
   }
 
   function sawRefresh(): void {
@@ -45,7 +46,8 @@ export function openSessionBook({ counters, switches }: Simulator, now: () => nu
     }
   }
 
-  return {
+  const book: SessionBook = {
+    spoilt: false,
     look() {
       const newLogins = counters.passwordGrants.ok - logins;
       const newRefreshes = counters.refreshGrants.ok - refreshes;
@@ -54,10 +56,11 @@ export function openSessionBook({ counters, switches }: Simulator, now: () => nu
       if (newRefreshes > 0) sawRefresh();
       if (newRefreshes > 1) outOfTurn.push(`${newRefreshes} refreshes at once`);
       if (newLogins > 0) sawLogin();
-      if (newLogins > 1) needless.push(`${newLogins} logins at once`);
+      if (newLogins > 1 && !book.spoilt) needless.push(`${newLogins} logins at once`);
       if (newLogins + newRefreshes === 0) return;
       grantedAt = now();
-      isDisturbed = false;
+      isDisturbed = book.spoilt;
+      isLost = book.spoilt;
     },
     lost() {
       isLost = true;
@@ -75,4 +78,5 @@ export function openSessionBook({ counters, switches }: Simulator, now: () => nu
     needless,
     outOfTurn,
   };
+  return book;
 }

@@ -1,39 +1,11 @@
 // The house rules: who may import whom, one door for each package, no circles, small files, and time as an argument.
 import { describe, expect, test } from 'vitest';
+import { DOORS, MAY_IMPORT } from './support/rooms.ts';
 import { type Import, importsOf, type Source, sourcesBelow, withoutComments } from './support/sources.ts';
 
 const house = sourcesBelow('src');
 
-/** What a room may import beside itself: a room, one file of it, or its types only. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  foundation: ['../package.json'],
-  domain: [],
-  config: ['foundation'],
-  store: ['domain', 'foundation'],
-  auth: ['type domain/health.ts', 'foundation'],
-  provider: ['domain', 'foundation'],
-  mqtt: ['foundation'],
-  monitor: ['domain', 'foundation'],
-  simulator: ['type foundation/clock.ts'],
-  publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
-  daemon: ['auth', 'config', 'domain', 'foundation', 'monitor', 'mqtt', 'provider', 'publication', 'store'],
-  cli: ['config', 'daemon', 'domain', 'foundation', 'mqtt/connection.ts', 'type provider', 'store'],
-  'main.ts': ['cli/commands.ts', 'foundation/failure.ts'],
-};
 const DEMO = 'cli/demo.ts';
-
-/** Each package of others has one door. */
-const DOORS: Readonly<Record<string, RegExp>> = {
-  pino: /^foundation\/log\.ts$/,
-  'pino-pretty': /^cli\/settings\.ts$/,
-  'openid-client': /^auth\/oidc\.ts$/,
-  mqtt: /^mqtt\/connection\.ts$/,
-  aedes: /^mqtt\/embedded\.ts$/,
-  'node-cron': /^daemon\/schedule\.ts$/,
-  'write-file-atomic': /^store\/stateDirectory\.ts$/,
-  yaml: /^config\//,
-  zod: /^(config\/|store\/|provider\/|mqtt\/requests\.ts$|publication\/payloads\/)/,
-};
 
 const roomOf = (path: string): string => path.split('/')[0] ?? path;
 

@@ -2,6 +2,7 @@
 import { access, constants } from 'node:fs/promises';
 import type { Account } from '../config/schema.ts';
 import { brokerAddress, protocolVersions } from '../daemon/broker.ts';
+import { visitHomeAssistant } from '../daemon/homeAssistant.ts';
 import { openPublicList } from '../daemon/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
@@ -98,7 +99,8 @@ function live(settings: Settings, io: Io): [string, Probe][] {
     () => askProvider(settings, account, io),
   ]);
   const list = constituencies(settings);
-  return [...ofAccounts, ...list, ...(config.mqtt.embedded === false ? [broker(settings)] : [])];
+  const ofBroker = config.mqtt.embedded === false ? [broker(settings)] : [];
+  return [...ofAccounts, ...list, ...ofBroker, ...homeAssistant(settings)];
 }
 
 function constituencies({ config: { constituencies: section } }: Settings): [string, Probe][] {
@@ -109,6 +111,21 @@ function constituencies({ config: { constituencies: section } }: Settings): [str
     return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
   };
   return [['constituencies', probe]];
+}
+
+function homeAssistant({ config: { home_assistant: section, usage } }: Settings): [string, Probe][] {
+  if (!section) return [];
+  const probe: Probe = async () => {
+    const token = await section.token.read();
+    return visitHomeAssistant(section, token, systemClock, async ({ version }, { timezone }) => {
+      const zones = timezone === null || timezone === usage.timezone;
+      const caution = zones
+        ? ''
+        : '; its time zone is not usage.timezone: days may begin at another hour there';
+      return `version ${version}, statistics can be written${caution}`;
+    });
+  };
+  return [['Home Assistant', probe]];
 }
 
 const LOOK_BACK_DAYS = 14;

@@ -38,7 +38,10 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'try everything that run needs, one line each',
     options: {
       ...CONFIG,
-      live: { type: 'boolean', help: 'also ask issuer, provider and broker (at most one login)' },
+      live: {
+        type: 'boolean',
+        help: 'also ask issuer, provider, broker and Home Assistant (at most one login)',
+      },
       json: { type: 'boolean', help: 'print JSON' },
     },
     load: async () => (await import('./check.ts')).check,

@@ -14,7 +14,7 @@ import {
   foundWords,
   type Origins,
 } from './faults.ts';
-import { applySettings, applyStateDirectory, settleFile } from './overlay.ts';
+import { applySettings, applyStateDirectory, applySupervisor, settleFile } from './overlay.ts';
 import { type Config, fileSchema } from './schema.ts';
 import { seal } from './seal.ts';
 import { findSecrets } from './secretSources.ts';
@@ -91,6 +91,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const origins = settleFile(tree, settings, faults);
   applySettings(tree, settings, origins, faults);
   applyStateDirectory(tree, env, origins);
+  applySupervisor(tree, env, origins);
   if (options.assumeConstituencies) tree.constituencies ??= {};
 
   const parsed = fileSchema.safeParse(tree);

@@ -65,6 +65,14 @@ export function applyStateDirectory(tree: Tree, env: Environment, origins: Origi
   origins.set('state_dir', 'environment STATE_DIRECTORY');
 }
 
+/** Within a Home Assistant app the Supervisor is the way in, when nobody named another one. */
+export function applySupervisor(tree: Tree, env: Environment, origins: Origins): void {
+  const token = env.SUPERVISOR_TOKEN;
+  if (token === undefined || token === '' || Object.hasOwn(tree, 'home_assistant')) return;
+  put(tree, ['home_assistant'], { url: 'ws://supervisor/core/websocket', token });
+  for (const name of ['url', 'token']) origins.set(`home_assistant.${name}`, 'environment SUPERVISOR_TOKEN');
+}
+
 /** For `password` its `password_file` and the other way round; undefined for what is no secret. */
 export function twinOf(path: Path): Path | undefined {
   const name = path.at(-1) ?? '';

@@ -8,6 +8,7 @@ import type { Constituencies } from './constituencies.ts';
 import { type CoolDown, openCoolDown } from './coolDown.ts';
 import type { Poller } from './poll.ts';
 import { answerOf } from './pollAnswer.ts';
+import type { Statistics } from './statistics.ts';
 import type { Truth } from './truth.ts';
 
 export interface AnswersParts {
@@ -16,6 +17,8 @@ export interface AnswersParts {
   readonly truth: Truth;
   /** `null` when the configuration has none. */
   readonly constituencies: Constituencies | null;
+  /** `null` when Home Assistant is not configured. */
+  readonly statistics: Statistics | null;
   readonly zone: Zone;
   readonly clock: Clock;
   /** Publishes bridge/health and whatever else has changed. */
@@ -23,13 +26,13 @@ export interface AnswersParts {
 }
 
 export function openAnswers(parts: AnswersParts): Readonly<Record<string, Handler>> {
-  const { accounts, poller, zone, clock } = parts;
+  const { accounts, poller, statistics, zone, clock } = parts;
   const onDemand = { health: healthHandler(parts), constituencies: constituenciesHandler(parts) };
   if (accounts.length === 0) return { refresh: nothingToPoll, backfill: nothingToPoll, ...onDemand };
   const coolDown = openCoolDown(poller, zone, clock);
   return {
     refresh: refreshHandler(parts, coolDown),
-    backfill: backfillHandler({ poller, coolDown, zone, clock }),
+    backfill: backfillHandler({ poller, coolDown, statistics, zone, clock }),
     ...onDemand,
   };
 }
@@ -59,8 +62,8 @@ const healthHandler =
 
 const constituenciesHandler =
   ({ constituencies }: AnswersParts): Handler =>
-  async (parameters) => {
-    if (constituencies !== null) return constituencies.answer(parameters);
+  async (parameters, tell) => {
+    if (constituencies !== null) return constituencies.answer(parameters, tell);
     throw new RequestMalformed('No constituencies are configured: the section constituencies is missing.');
   };
 

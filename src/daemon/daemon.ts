@@ -1,5 +1,4 @@
 // The living house: what is wired to what, what starts when, and what stops when.
-import { type KeepAlive, startKeepAlive } from '../auth/keepAlive.ts';
 import type { Config } from '../config/schema.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
@@ -20,10 +19,13 @@ import { openEvents } from './events.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { openHousehold } from './household.ts';
 import { openInstallation } from './installation.ts';
+import { type KeepAlives, startKeepAlives } from './keepAlives.ts';
+import { openNews } from './news.ts';
 import { openPoller } from './poll.ts';
 import { openRecollection, type Recollection } from './recollection.ts';
 import { isFresh, type StartTicker, startSchedule } from './schedule.ts';
 import { shutDown } from './shutdown.ts';
+import { statisticsFor } from './statistics.ts';
 import { openTally, tallyPoll } from './tally.ts';
 import { openTruth } from './truth.ts';
 import { startWatch } from './watch.ts';
@@ -59,9 +61,9 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const brokerUrl = embedded?.url ?? mqtt.url;
   const tally = openTally();
   const ownReasons: Reason[] = [];
-  const keepAlives = new Map<string, KeepAlive>();
+  const news = openNews(sayNews);
+  let keepAlives: KeepAlives | null = null;
   let recollection: Recollection | null = null;
-  let newsIsPlanned = true; // Until everything is wired.
 
   const accounts = await openHousehold({
     ...parts,
@@ -70,8 +72,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     tally,
     onOpened: async (meter) => recollection?.settle(meter),
     onChange(account) {
-      keepAlives.get(account)?.wake();
-      publishNews();
+      keepAlives?.wake(account);
+      news.publish();
     },
   });
   const poller = openPoller({
@@ -83,7 +85,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     onOutcome(outcome, before) {
       tallyPoll(tally, outcome);
       link.publish(events.ofPoll(outcome, before));
-      publishNews();
+      statistics?.wake();
+      news.publish();
     },
   });
   const schedule = startSchedule({
@@ -104,7 +107,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     ownReasons: () => [...ownReasons, ...(state.fault === null ? [] : [safeWords(state.fault)])],
     troubles: () => poller.troubles,
     nextPollAt: schedule.nextPollAt,
+    statistics: () => statistics,
   });
+  const { meters } = truth;
+  const publishNews = news.publish;
+  const statistics = statisticsFor({ ...parts, accounts, meters, zone, publishNews });
   recollection = openRecollection({
     accounts,
     topics,
@@ -120,12 +127,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const birth = birthOf(mqtt.discovery_prefix, {
     clock,
     random,
-    onBirth: () => link.publish(announcer.everything()),
+    onBirth() {
+      link.publish(announcer.everything());
+      statistics?.wake();
+    },
   });
   const answer = openRequests({
     baseTopic: mqtt.base_topic,
     guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: openAnswers({ accounts, poller, truth, constituencies, zone, clock, publishNews }),
+    handlers: openAnswers({ accounts, poller, truth, constituencies, statistics, zone, clock, publishNews }),
     publish: (messages) => link.publish(messages),
     log,
   });
@@ -143,17 +153,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log,
     random,
   });
-  newsIsPlanned = false;
+  news.open();
 
-  /** Several changes of one moment are one publication. */
-  function publishNews(): void {
-    if (newsIsPlanned) return;
-    newsIsPlanned = true;
-    setImmediate(() => {
-      newsIsPlanned = false;
-      sayNews();
-    });
-  }
   function sayNews(): void {
     // The first connection begins with everything; news that waited for it could be older than the broker's memory.
     if (link.status().lastConnectedAt === null) return;
@@ -166,16 +167,13 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log.error({ err: watch.fault }, 'no HTTP: health and metrics cannot be asked for');
     ownReasons.push(safeWords(watch.fault));
   }
-  if (config.provider?.keep_alive) {
-    for (const { id, upstream } of accounts) {
-      keepAlives.set(id, startKeepAlive(upstream.session, clock, log.child({ account: id }), random));
-    }
-  }
+  keepAlives = startKeepAlives({ config, accounts, clock, log, random });
+  statistics?.wake();
   if (!isFresh(accounts, schedule.step(), clock.now())) void poller.poll('all');
   else if (accounts.length > 0) log.info('the last poll is fresh: none at start');
 
   async function rest(): Promise<void> {
-    await Promise.all([constituencies, ...keepAlives.values()].map((alive) => alive?.stop()));
+    await Promise.all([constituencies, keepAlives].map((alive) => alive?.stop()));
     await Promise.all(accounts.map(({ journal }) => journal.save()));
   }
   return {
@@ -189,6 +187,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
           { name: 'heartbeat', deadlineMs: 500, run: heartbeat.stop },
           { name: 'session', deadlineMs: 1_000, run: rest },
           { name: 'http', deadlineMs: 300, run: watch.stop },
+          { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
           { name: 'state', deadlineMs: 500, run: announcer.saved },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },

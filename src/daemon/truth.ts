@@ -8,6 +8,7 @@ import type { AccountView, BridgeView, MeterView } from '../publication/views.ts
 import type { AccountRuntime } from './account.ts';
 import { historyProgress, type Meter } from './meter.ts';
 import type { Trouble } from './poll.ts';
+import type { Statistics } from './statistics.ts';
 
 export interface TruthParts {
   readonly config: Config;
@@ -19,6 +20,8 @@ export interface TruthParts {
   readonly nextPollAt: () => number | null;
   /** Faults of the house itself, such as a port that is taken. */
   readonly ownReasons: () => readonly Reason[];
+  /** `null`: Home Assistant is not configured. */
+  readonly statistics: () => Pick<Statistics, 'status' | 'reasons'> | null;
 }
 
 export interface Truth {
@@ -45,7 +48,7 @@ export function openTruth(parts: TruthParts): Truth {
   function reasons(): Reason[] {
     const troubles = parts.troubles().map(({ account, fault }) => ({ ...safeWords(fault), account }));
     const ofMeters = allMeters().flatMap(({ account, meter }) => meterReasons(account, meter, parts));
-    return [...parts.ownReasons(), ...troubles, ...ofMeters];
+    return [...parts.ownReasons(), ...troubles, ...(parts.statistics()?.reasons() ?? []), ...ofMeters];
   }
 
   function health(): HealthRecord {
@@ -57,6 +60,7 @@ export function openTruth(parts: TruthParts): Truth {
         const progress = historyProgress(meter, today);
         return progress === null ? [] : { account, meter: meter.name, ...progress };
       }),
+      statistics: parts.statistics()?.status() ?? null,
       lastPollAt: newest(accounts.map(({ journal }) => journal.lastPollAt)),
       lastSuccessAt: newest(accounts.map(({ journal }) => journal.lastSuccessAt)),
       nextPollAt: parts.nextPollAt(),

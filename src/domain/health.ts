@@ -34,10 +34,24 @@ export interface Progress {
   readonly daysTotal: number;
 }
 
+/** How Home Assistant's long-term statistics stand. */
+export interface StatisticsStatus {
+  readonly state: 'waiting' | 'importing' | 'ok' | 'failing';
+  /** While importing: the series, and how many of its rows have been stored and read back. */
+  readonly series: string | null;
+  readonly rowsStored: number | null;
+  readonly rowsTotal: number | null;
+  /** Epoch milliseconds. */
+  readonly lastSuccessAt: number | null;
+  readonly nextAttemptAt: number | null;
+}
+
 export interface HealthRecord {
   readonly auth: Readonly<Record<string, AuthStatus>>;
   readonly reasons: readonly Reason[];
   readonly progress: readonly Progress[];
+  /** `null`: Home Assistant is not configured. */
+  readonly statistics: StatisticsStatus | null;
   readonly lastPollAt: number | null;
   readonly lastSuccessAt: number | null;
   readonly nextPollAt: number | null;

@@ -12,7 +12,10 @@ export interface Answer {
   readonly error?: ReturnType<typeof safeWords>;
 }
 
-export type Handler = (parameters: Readonly<Record<string, unknown>>) => Promise<Answer>;
+export type Parameters = Readonly<Record<string, unknown>>;
+
+/** `tell`: how far it is, on the response topic with status `progress`, before the answer comes. */
+export type Handler = (parameters: Parameters, tell: (progress: Parameters) => void) => Promise<Answer>;
 
 /** The request cannot be understood; the text names the parameter, what was found and what is allowed. */
 export class RequestMalformed extends Failure {
@@ -55,20 +58,25 @@ export function openRequests({ baseTopic, guarded, handlers, publish, log }: Req
       log.warn({ request: what }, 'retained request ignored: publish requests without the retain flag');
       return;
     }
+    const topic = `${baseTopic}/bridge/response/${what}`;
     let asked: Record<string, unknown> = {};
+    const written = (reply: Record<string, unknown>): string => {
+      const known = transaction.safeParse(asked.transaction);
+      return JSON.stringify({ schema: 1, ...reply, ...(known.success ? { transaction: known.data } : {}) });
+    };
     let reply: Record<string, unknown>;
     try {
       asked = parse(incoming.payload);
       const { transaction: _, ...parameters } = asked;
-      reply = { ...(await handler(parameters)) };
+      const tell = (data: Parameters) =>
+        publish([{ topic, payload: written({ status: 'progress', data }), retain: false }]);
+      reply = { ...(await handler(parameters, tell)) };
     } catch (err) {
       if (!(err instanceof Failure)) log.error({ err, request: what }, 'request failed');
       reply = { status: 'error', error: safeWords(err) };
     }
-    const known = transaction.safeParse(asked.transaction);
-    if (known.success) reply.transaction = known.data;
-    const payload = JSON.stringify({ schema: 1, ...reply });
-    const answers: Message[] = [{ topic: `${baseTopic}/bridge/response/${what}`, payload, retain: false }];
+    const payload = written(reply);
+    const answers: Message[] = [{ topic, payload, retain: false }];
     const { responseTopic, correlationData } = incoming;
     const isHandy = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
     if (responseTopic !== undefined && isHandy && isAllowed(responseTopic, baseTopic, guarded)) {

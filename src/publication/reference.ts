@@ -30,7 +30,8 @@ const NOTES: Readonly<Record<Relative, Note>> = {
     says:
       '`state` (`ok`, `degraded`, `failing`), `reasons[]` (`code`, `message`, perhaps `hint`, `account`, `meter`), `auth` by account ' +
       '(`state`, `next_attempt_at`, `access_expires_at`, `refresh_expires_at`), `progress[]` of a history that is being read ' +
-      '(`account`, `meter`, `days_read`, `days_total`), `last_poll_at`, `last_success_at`, `next_poll_at`, `failures_in_a_row`, ' +
+      '(`account`, `meter`, `days_read`, `days_total`), `statistics` of Home Assistant (`state` `waiting`, `importing`, `ok`, `failing`; ' +
+      '`series`, `rows_stored`, `rows_total` while importing; `last_success_at`, `next_attempt_at`; `null` when not configured), `last_poll_at`, `last_success_at`, `next_poll_at`, `failures_in_a_row`, ' +
       '`requests_today`, `logins_today`, `last_error`.',
   },
   'bridge/event': {
@@ -47,7 +48,8 @@ const NOTES: Readonly<Record<Relative, Note>> = {
     retained: false,
     says:
       '`status` (`ok`, `error`, `skipped`), perhaps `data`, `error` (`code`, `message`) and `transaction`; ' +
-      'also to the MQTT 5 response topic, with its correlation data.',
+      'also to the MQTT 5 response topic, with its correlation data. A backfill that also writes to Home Assistant says before how far ' +
+      'it is, on this topic only: `status` `progress`, `data` with `step` (`read`, `statistics`).',
   },
   'bridge/constituencies': {
     retained: true,

@@ -6,6 +6,7 @@ import { openCoolDown } from '../../src/daemon/coolDown.ts';
 import { openPoller } from '../../src/daemon/poll.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import type { Parameters } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 
 function open() {
@@ -23,7 +24,10 @@ function open() {
   const parts = { accounts: [account], concurrency: 1, clock, log, random: () => 0.5 };
   const poller = openPoller({ ...parts, onOutcome: () => undefined });
   const coolDown = openCoolDown(poller, zone, clock);
-  return { handle: backfillHandler({ poller, coolDown, zone, clock }), poller, clock, spans };
+  const handler = backfillHandler({ poller, coolDown, statistics: null, zone, clock });
+  const told: unknown[] = [];
+  const handle = (parameters: Parameters) => handler(parameters, (progress) => told.push(progress));
+  return { handle, poller, clock, spans, told };
 }
 
 test.each([

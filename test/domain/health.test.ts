@@ -9,6 +9,7 @@ const calm: HealthRecord = {
   auth: auth('ok'),
   reasons: [],
   progress: [],
+  statistics: null,
   lastPollAt: null,
   lastSuccessAt: null,
   nextPollAt: null,

@@ -69,6 +69,7 @@ describe('health', () => {
         },
       },
       progress: [],
+      statistics: null,
       last_poll_at: '2025-06-30T12:59:00+01:00',
       last_success_at: '2025-06-30T12:59:00+01:00',
       next_poll_at: '2025-06-30T14:00:00+01:00',

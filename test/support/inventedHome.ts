@@ -66,6 +66,7 @@ export const WELL: HealthRecord = {
   auth: { home: ACCOUNT.auth },
   reasons: [],
   progress: [],
+  statistics: null,
   lastPollAt: NOW - 60_000,
   lastSuccessAt: NOW - 60_000,
   nextPollAt: NOW + 3_600_000,

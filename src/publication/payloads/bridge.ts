@@ -32,6 +32,15 @@ const auth = z.strictObject({
 
 export const reason = faultWords.extend({ account: name.optional(), meter: name.optional() });
 
+const statistics = z.strictObject({
+  state: z.enum(['waiting', 'importing', 'ok', 'failing']),
+  series: text.nullable().describe('While importing: which one.'),
+  rows_stored: count.nullable().describe('Of it, stored and read back so far.'),
+  rows_total: count.nullable(),
+  last_success_at: instant.nullable(),
+  next_attempt_at: instant.nullable().describe('While failing.'),
+});
+
 export const bridgeHealth = payload({
   state: z.enum(['ok', 'degraded', 'failing']),
   reasons: z.array(reason).describe('What is wrong now, the worst first.'),
@@ -39,6 +48,9 @@ export const bridgeHealth = payload({
   progress: z
     .array(z.strictObject({ account: name, meter: name, days_read: count, days_total: count }))
     .describe('While the history is read for the first time.'),
+  statistics: statistics
+    .nullable()
+    .describe("Home Assistant's long-term statistics; null when it is not configured."),
   last_poll_at: instant.nullable(),
   last_success_at: instant.nullable(),
   next_poll_at: instant.nullable(),

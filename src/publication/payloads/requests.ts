@@ -67,11 +67,28 @@ const fetched = z.strictObject({
   warning: text.optional(),
 });
 
+const readAgain = { from: day, to: day, accounts };
+const backfilled = z.strictObject({
+  ...readAgain,
+  statistics: z
+    .array(z.strictObject({ series: text, rows: count }))
+    .optional()
+    .describe('What was sent to Home Assistant and read back there; absent when it is not configured.'),
+});
+const backfillProgress = payload({
+  status: z.literal('progress'),
+  data: z.discriminatedUnion('step', [
+    z.strictObject({ step: z.literal('read'), ...readAgain }),
+    z.strictObject({ step: z.literal('statistics'), series: text, stored: count, total: count }),
+  ]),
+  transaction,
+}).describe('How far it is, before the answer; not said to an MQTT 5 response topic.');
+
 export const RESPONSES = {
   refresh: response(z.strictObject({ accounts }), held).describe('What came of a poll.'),
-  backfill: response(z.strictObject({ from: day, to: day, accounts }), held).describe(
-    'What came of reading days again.',
-  ),
+  backfill: z
+    .union([response(backfilled, held, { data: backfilled.optional() }), backfillProgress])
+    .describe('What came of reading days again, and of writing them to Home Assistant again.'),
   constituencies: response(
     fetched,
     z.strictObject({ ...standing, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),

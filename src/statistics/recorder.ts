@@ -1,0 +1,116 @@
+// Home Assistant's recorder: what to ask it, word for word, and what its answers have to look like.
+import * as z from 'zod';
+import type { StatisticsRow } from '../domain/statistics.ts';
+import type { HomeAssistant, Question } from './connection.ts';
+import type { Series } from './series.ts';
+import { HomeAssistantTrouble } from './trouble.ts';
+
+/** A row that holds no number is different from any that is wanted. */
+const NOT_A_NUMBER = Number.NaN;
+const EARLIEST = Date.UTC(1990, 0, 1);
+
+// Up to 2025.10 `has_mean` was wanted; from 2026.11 on it may be refused.
+export const importQuestion = (series: Series, rows: readonly StatisticsRow[]): Question => ({
+  type: 'recorder/import_statistics',
+  metadata: {
+    mean_type: 0,
+    has_sum: true,
+    name: series.name,
+    source: series.source,
+    statistic_id: series.id,
+    unit_class: series.unitClass,
+    unit_of_measurement: series.unit,
+  },
+  stats: rows.map(({ start, state, sum }) => ({ start: instant(start), state, sum })),
+});
+
+/** `from` and `to` (exclusive) in epoch milliseconds. */
+export const rowsQuestion = ({ id }: Series, from = EARLIEST, to?: number): Question => ({
+  type: 'recorder/statistics_during_period',
+  start_time: instant(from),
+  ...(to === undefined ? {} : { end_time: instant(to) }),
+  statistic_ids: [id],
+  period: 'hour',
+  types: ['state', 'sum'],
+  // Otherwise in whatever unit somebody has chosen for the display.
+  units: { energy: 'kWh' },
+});
+
+export const metadataQuestion = ({ id }: Series): Question => ({
+  type: 'recorder/get_statistics_metadata',
+  statistic_ids: [id],
+});
+
+/** To the second, with the offset that Home Assistant insists on. */
+const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
+
+export async function importRows(
+  home: HomeAssistant,
+  series: Series,
+  rows: readonly StatisticsRow[],
+): Promise<void> {
+  await home.ask(importQuestion(series, rows));
+}
+
+/** The rows held, oldest first. */
+export async function heldRows(
+  home: HomeAssistant,
+  series: Series,
+  from?: number,
+  to?: number,
+): Promise<StatisticsRow[]> {
+  const rows = understood(rowsReply, await home.ask(rowsQuestion(series, from, to)))[series.id] ?? [];
+  return rows
+    .map(({ start, state, sum }) => ({ start, state: state ?? NOT_A_NUMBER, sum: sum ?? NOT_A_NUMBER }))
+    .sort((a, b) => a.start - b.start);
+}
+
+/** The series is there, and called and measured as it should be. */
+export async function isDescribed(home: HomeAssistant, series: Series): Promise<boolean> {
+  const all = understood(metadataReply, await home.ask(metadataQuestion(series)));
+  const known = all.find(({ statistic_id }) => statistic_id === series.id);
+  return known?.statistics_unit_of_measurement === series.unit && known.name === series.name;
+}
+
+export interface Surroundings {
+  /** The time zone in which Home Assistant cuts its days; `null`: it does not say. */
+  readonly timezone: string | null;
+}
+
+/** Rejects when statistics cannot be written there now. */
+export async function lookAround(home: HomeAssistant): Promise<Surroundings> {
+  const { state, time_zone } = understood(configReply, await home.ask({ type: 'get_config' }));
+  if (state !== undefined && state !== 'RUNNING') throw new HomeAssistantTrouble('starting');
+  const user = understood(userReply, await home.ask({ type: 'auth/current_user' }));
+  if (!user.is_admin) throw new HomeAssistantTrouble('not_admin');
+  const recorder = understood(recorderReply, await home.ask({ type: 'recorder/info' }));
+  if (recorder.thread_running === false || recorder.migration_in_progress === true) {
+    throw new HomeAssistantTrouble('starting');
+  }
+  return { timezone: time_zone ?? null };
+}
+
+const amount = z.number().nullish();
+const rowsReply = z.record(z.string(), z.array(z.object({ start: z.number(), state: amount, sum: amount })));
+const metadataReply = z.array(
+  z.object({
+    statistic_id: z.string(),
+    name: z.string().nullish(),
+    statistics_unit_of_measurement: z.string().nullish(),
+  }),
+);
+const configReply = z.object({ state: z.string().optional(), time_zone: z.string().nullish() });
+const userReply = z.object({ is_admin: z.boolean() });
+const recorderReply = z.object({
+  thread_running: z.boolean().nullish(),
+  migration_in_progress: z.boolean().nullish(),
+});
+
+function understood<T>(shape: z.ZodType<T>, reply: unknown): T {
+  const parsed = shape.safeParse(reply);
+  if (parsed.success) return parsed.data;
+  const place = parsed.error.issues[0]?.path.filter((step) => typeof step === 'string').at(-1);
+  // Only names of our own: a path may also lead through keys that came in.
+  const isOurs = typeof place === 'string' && /^(start|state|sum|is_admin|name|time_zone)$/.test(place);
+  throw new HomeAssistantTrouble('strange', isOurs ? `about ${place}` : 'of another shape');
+}

@@ -1,0 +1,100 @@
+// Why Home Assistant's statistics could not be written, each with advice.
+import { EXIT, Failure, type Retry } from '../foundation/failure.ts';
+
+const AT_HOME =
+  'Check home_assistant.url and that Home Assistant runs; while it restarts, this passes by itself.';
+
+interface Row {
+  readonly message: string;
+  readonly retry: Retry;
+  readonly hint: string;
+}
+
+/** `%` stands for a detail in words of our own. */
+const ROWS = {
+  unreachable: { message: 'Home Assistant cannot be reached (%).', retry: 'soon', hint: AT_HOME },
+  not_trusted: {
+    message: 'The certificate of Home Assistant is not trusted (%).',
+    retry: 'later',
+    hint: 'Use the name in the certificate, or name the authority that signed it in NODE_EXTRA_CA_CERTS.',
+  },
+  moved: {
+    message: 'Home Assistant sends us to another address (%).',
+    retry: 'later',
+    hint: 'Open it in a browser and write the address it ends at into home_assistant.url.',
+  },
+  no_home_assistant: {
+    message: 'What answers at home_assistant.url is not Home Assistant (%).',
+    retry: 'later',
+    hint: 'The address ends with /api/websocket, as in ws://homeassistant.local:8123/api/websocket.',
+  },
+  token_refused: {
+    message: 'Home Assistant refuses the token.',
+    retry: 'never',
+    hint:
+      'Create a long-lived access token on the security page of your profile in Home Assistant and put it where ' +
+      'home_assistant.token_file points; no restart is needed.',
+  },
+  not_admin: {
+    message: "The token's user is not an administrator of Home Assistant.",
+    retry: 'later',
+    hint: 'Only administrators may write statistics: make the user one, or use the token of another user.',
+  },
+  too_old: {
+    message: 'Home Assistant is too old (%) for these statistics.',
+    retry: 'later',
+    hint: 'Update it to 2025.11 or newer.',
+  },
+  starting: {
+    message: 'Home Assistant is starting up.',
+    retry: 'soon',
+    hint: 'Nothing to do: it is tried again by itself.',
+  },
+  no_recorder: {
+    message: 'Home Assistant keeps no statistics: its recorder is not loaded.',
+    retry: 'later',
+    hint: "Put recorder: or default_config: into Home Assistant's configuration; its log tells why it may have failed.",
+  },
+  cut: {
+    message: 'The connection to Home Assistant broke off.',
+    retry: 'soon',
+    hint: 'Nothing to do: what is missing is sent next time.',
+  },
+  silent: {
+    message: 'Home Assistant did not answer in time.',
+    retry: 'soon',
+    hint: 'It may be busy; its log may tell with what.',
+  },
+  strange: {
+    message: 'Home Assistant gave an answer that was not understood (%).',
+    retry: 'later',
+    hint: 'Please report it, with the version of Home Assistant.',
+  },
+  refused: {
+    message: 'Home Assistant refused the statistics (%).',
+    retry: 'later',
+    hint: "Home Assistant's log tells why. If it goes on, please report it with its version.",
+  },
+  not_stored: {
+    message:
+      'Home Assistant took statistics in, but they cannot be read back (% rows are missing or different).',
+    retry: 'later',
+    hint: 'Its database may be busy or full: see its log. What is missing is sent again.',
+  },
+} as const satisfies Readonly<Record<string, Row>>;
+
+export type TroubleKind = keyof typeof ROWS;
+
+export class HomeAssistantTrouble extends Failure {
+  readonly code: `home_assistant_${TroubleKind}`;
+  readonly exitCode = EXIT.homeAssistant;
+  readonly kind: TroubleKind;
+
+  /** `detail`: a word of our own; never what came in. */
+  constructor(kind: TroubleKind, detail: string | number = '', cause?: unknown) {
+    const { message, retry, hint }: Row = ROWS[kind];
+    super(message.replace('%', String(detail)), { retry, hint, cause });
+    this.kind = kind;
+    this.code = `home_assistant_${kind}`;
+  }
+}

@@ -1,0 +1,163 @@
+// A pretend Home Assistant on a real WebSocket: signs in, keeps statistics by Home Assistant's rules, and can be told to fail.
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { type Fields, openPretendRecorder, type PretendRecorder } from './pretendRecorder.ts';
+
+/** What it does at this moment; everything may be changed while it runs. */
+export interface Switches {
+  token: string;
+  isAdmin: boolean;
+  version: string;
+  /** As in its configuration: RUNNING, STARTING… */
+  state: string;
+  timezone: string;
+  hasRecorder: boolean;
+  /** What was imported is not in the database before `commit()`. */
+  slow: boolean;
+  /** Answers to questions that came together are given in the opposite order. */
+  outOfOrder: boolean;
+  /** Nothing is answered. */
+  mute: boolean;
+  /** The answer to the next such question, instead of the right one. */
+  readonly instead: Map<string, (socket: WebSocket, id: unknown) => void>;
+  /** The connection breaks after so many more imports. */
+  cutAfterImports: number;
+  /** The upgrade is answered with this status, and perhaps a Location. */
+  httpStatus: number | null;
+  location: string | null;
+}
+
+export interface PretendHomeAssistant extends Omit<PretendRecorder, 'answer'> {
+  readonly url: string;
+  readonly port: number;
+  readonly switches: Switches;
+  /** Every question that came, without its id. */
+  readonly asked: Fields[];
+  /** Tokens that were offered. */
+  readonly tokens: string[];
+  readonly connections: number;
+  /** How many rows each import brought. */
+  imports(): number[];
+  /** Every connection breaks. */
+  cut(): void;
+  stop(): Promise<void>;
+}
+
+export async function startPretendHomeAssistant(token = 'a-long-lived-token'): Promise<PretendHomeAssistant> {
+  const switches: Switches = {
+    token,
+    isAdmin: true,
+    version: '2026.10.1',
+    state: 'RUNNING',
+    timezone: 'Europe/Dublin',
+    hasRecorder: true,
+    slow: false,
+    outOfOrder: false,
+    mute: false,
+    instead: new Map(),
+    cutAfterImports: Number.POSITIVE_INFINITY,
+    httpStatus: null,
+    location: null,
+  };
+  const recorder = openPretendRecorder(() => switches.slow);
+  const asked: Fields[] = [];
+  const tokens: string[] = [];
+  const wires = new Set<Duplex>();
+  let connections = 0;
+
+  /** The result; throws what Home Assistant answers as its error. */
+  function answer(message: Fields): unknown {
+    const { type } = message;
+    if (type === 'get_config') return { state: switches.state, time_zone: switches.timezone };
+    if (type === 'auth/current_user') return { id: 'u', name: 'Somebody', is_admin: switches.isAdmin };
+    if (!switches.hasRecorder) throw { code: 'unknown_command' };
+    if (type === 'recorder/import_statistics' && !switches.isAdmin) throw { code: 'unauthorized' };
+    return recorder.answer(message);
+  }
+
+  function converse(socket: WebSocket): void {
+    const say = (message: unknown) => socket.send(JSON.stringify(message));
+    const ofVersion = { ha_version: switches.version };
+    let isIn = false;
+    let lastId = 0;
+    const waiting: unknown[] = [];
+    const sayLater = (message: unknown) => {
+      waiting.push(message);
+      setImmediate(() => {
+        const all = waiting.splice(0);
+        for (const one of switches.outOfOrder ? all.reverse() : all) say(one);
+      });
+    };
+    say({ type: 'auth_required', ...ofVersion });
+    socket.on('message', (bytes) => {
+      const { id, ...message } = JSON.parse(String(bytes)) as Fields;
+      if (!isIn) {
+        tokens.push(String(message.access_token));
+        isIn = message.access_token === switches.token;
+        say(isIn ? { type: 'auth_ok', ...ofVersion } : { type: 'auth_invalid', message: 'Invalid token' });
+        if (!isIn) socket.close();
+        return;
+      }
+      if (message.type === 'supported_features' || switches.mute) return;
+      asked.push(message);
+      const type = String(message.type);
+      if (Number(id) <= lastId)
+        return sayLater({ id, type: 'result', success: false, error: { code: 'id_reuse' } });
+      lastId = Number(id);
+      const instead = switches.instead.get(type);
+      switches.instead.delete(type);
+      if (instead) return instead(socket, id);
+      try {
+        sayLater({ id, type: 'result', success: true, result: answer(message) });
+      } catch (error) {
+        sayLater({ id, type: 'result', success: false, error });
+      }
+      if (type === 'recorder/import_statistics' && --switches.cutAfterImports <= 0) socket.terminate();
+    });
+  }
+
+  const server: Server = createServer((_request, response) => response.writeHead(404).end());
+  const sockets = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (request: IncomingMessage, wire, head) => {
+    connections += 1;
+    wires.add(wire);
+    wire.on('close', () => wires.delete(wire));
+    wire.on('error', () => undefined);
+    const status = request.url === '/api/websocket' ? switches.httpStatus : 404;
+    if (status === null) {
+      sockets.handleUpgrade(request, wire, head, converse);
+      return;
+    }
+    const location = switches.location === null ? '' : `Location: ${switches.location}\r\n`;
+    wire.end(`HTTP/1.1 ${status} Told So\r\n${location}Content-Length: 0\r\nConnection: close\r\n\r\n`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
+  const address = server.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const cut = () => {
+    for (const wire of wires) wire.destroy();
+  };
+
+  return {
+    ...recorder,
+    url: `ws://127.0.0.1:${port}/api/websocket`,
+    port,
+    switches,
+    asked,
+    tokens,
+    get connections() {
+      return connections;
+    },
+    imports: () =>
+      asked
+        .filter(({ type }) => type === 'recorder/import_statistics')
+        .map(({ stats }) => (stats as unknown[]).length),
+    cut,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        cut();
+      }),
+  };
+}

@@ -1,0 +1,58 @@
+// What a person sees in Home Assistant: every entity of the tables, with class, unit, value and device; and buttons that work.
+import { readFile } from 'node:fs/promises';
+import { expect, inject, test } from 'vitest';
+import { HEALTH, METER } from '../support/homes.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { complaints, devices, registered, stateOf, untilShown } from './entities.ts';
+import { openHouse } from './house.ts';
+
+const GIVEN_OUT = new URL('../fixtures/discovery/ids.json', import.meta.url);
+
+test('every entity that was ever given out is there, as its document and its topic say', async () => {
+  const { start, enter, probe, homeAssistant } = await openHouse();
+  await start();
+  const api = await enter();
+  expect(api.version).toBe(inject('release'));
+
+  const given: Record<string, string[]> = JSON.parse(await readFile(GIVEN_OUT, 'utf8'));
+  // "key platform unique_id entity_id"; the others tell topics and devices.
+  const lines = Object.values(given)
+    .flat()
+    .map((line) => line.split(' '))
+    .filter((words) => words.length === 4)
+    .map(([, ...words]) => words.join(' '));
+  await waitFor('the entities', async () => (await registered(api)).length >= lines.length, {
+    diagnose: () => complaints(homeAssistant.records()),
+  });
+  expect(await registered(api)).toEqual(lines.sort());
+
+  expect(await untilShown(probe, api)).toHaveLength(lines.length);
+  expect(await devices(api)).toEqual({
+    heat2mqtt_bridge: null,
+    heat2mqtt_account_home: 'heat2mqtt_bridge',
+    [`heat2mqtt_meter_${METER}`]: 'heat2mqtt_bridge',
+  });
+  expect(complaints(homeAssistant.records())).toEqual([]);
+});
+
+test('the buttons ask: for a poll, and for the constituencies', async () => {
+  const { start, enter, probe, simulator } = await openHouse();
+  await start();
+  const api = await enter();
+  await untilShown(probe, api);
+  const press = (id: string) => api.post('/api/services/button/press', { entity_id: id });
+  const asked = simulator.requests.length;
+  await press('button.heat2mqtt_poll_now');
+  expect(await probe.until('heat2mqtt/bridge/response/refresh', () => true)).toMatchObject({ status: 'ok' });
+  expect(simulator.requests.length).toBeGreaterThan(asked);
+
+  await press('button.heat2mqtt_refresh_constituencies');
+  const answer = await probe.until('heat2mqtt/bridge/response/constituencies', () => true);
+  expect(answer).toMatchObject({ status: 'ok' });
+  const { count } = await probe.until('heat2mqtt/bridge/constituencies', (list) => list.count !== null);
+  await waitFor(
+    'the count',
+    async () => (await stateOf(api, 'sensor.heat2mqtt_constituencies')) === `${count}`,
+  );
+  expect(await probe.until(HEALTH, () => true)).toMatchObject({ state: 'ok' });
+});

@@ -1,0 +1,101 @@
+// A real Home Assistant as a child process, in a configuration directory of its own.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { waitFor } from '../support/waitFor.ts';
+
+export interface HomeAssistant {
+  readonly url: string;
+  /** What it has logged since the newest start, record by record; a record may have many lines. */
+  records(): string[];
+  /** Ends politely and starts anew. */
+  restart(): Promise<void>;
+  /** Ends it and forgets everything. */
+  stop(): Promise<void>;
+}
+
+const STARTED = /Home Assistant initialized in/;
+const START_MS = 120_000;
+const STOP_MS = 60_000;
+
+export async function startHomeAssistant(port: number): Promise<HomeAssistant> {
+  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-home-assistant-'));
+  await writeConfiguration(folder, port);
+  let child: ChildProcess | undefined;
+  let output = '';
+
+  async function start(): Promise<void> {
+    const { PATH = '' } = process.env;
+    output = '';
+    child = spawn(inject('python'), ['-m', 'homeassistant', '--skip-pip', '--config', folder], {
+      env: { PATH, HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (bytes) => (output += String(bytes)));
+    const diagnose = () => output.slice(-4_000);
+    await waitFor('Home Assistant', () => STARTED.test(output), { timeoutMs: START_MS, diagnose });
+  }
+
+  async function end(): Promise<void> {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const { pid } = child;
+    const gone = new Promise((resolve) => child?.once('exit', resolve));
+    child.kill('SIGTERM');
+    const late = setTimeout(() => pid !== undefined && process.kill(pid, 'SIGKILL'), STOP_MS);
+    await gone;
+    clearTimeout(late);
+  }
+
+  await start();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    records: () => output.split(/\n(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)/),
+    async restart() {
+      await end();
+      await start();
+    },
+    async stop() {
+      await end();
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** The address was a matter of configuration.yaml up to 2026.7; newer ones keep it in a store of their own. */
+async function writeConfiguration(folder: string, port: number): Promise<void> {
+  const address = { server_host: ['127.0.0.1'], server_port: port };
+  const isInStore = isSince(inject('release'), 2026, 8);
+  const parts = { api: null, config: null, history: null, logbook: null, energy: null };
+  const configuration = {
+    ...parts,
+    recorder: { commit_interval: 1 },
+    logger: { default: 'info' },
+    ...(isInStore ? {} : { http: address }),
+  };
+  // JSON is YAML.
+  await writeFile(join(folder, 'configuration.yaml'), JSON.stringify(configuration));
+  if (!isInStore) return;
+  const stable = {
+    ...address,
+    cors_allowed_origins: [],
+    login_attempts_threshold: -1,
+    ip_ban_enabled: true,
+    ssl_profile: 'modern',
+    use_x_frame_options: true,
+    created_at: '2026-01-01T00:00:00+00:00',
+    error: null,
+    error_message: null,
+  };
+  const data = { stable, pending: null, yaml_migration_done: true };
+  const store = { version: 2, minor_version: 2, key: 'http', data };
+  await mkdir(join(folder, '.storage'));
+  await writeFile(join(folder, '.storage/http'), JSON.stringify(store));
+}
+
+function isSince(release: string, year: number, month: number): boolean {
+  const [itsYear = 0, itsMonth = 0] = release.split('.').map(Number);
+  return itsYear > year || (itsYear === year && itsMonth >= month);
+}

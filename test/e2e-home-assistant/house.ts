@@ -1,0 +1,51 @@
+// A whole house: provider, Mosquitto, Home Assistant with the MQTT integration, and the built daemon beside them.
+import { onTestFinished } from 'vitest';
+import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
+import { type ME, openHome, run } from '../e2e/program.ts';
+import { STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { type Api, connect } from './api.ts';
+import { startHomeAssistant } from './homeAssistant.ts';
+import { onboard, setUpMqtt } from './onboarding.ts';
+
+export interface HouseOptions {
+  readonly me?: typeof ME;
+}
+
+/** To be called from within a test. */
+export async function openHouse({ me }: HouseOptions = {}) {
+  const home = await openHome(await freePort(), me);
+  const { stack, simulator } = home;
+  const broker = stack.use(await startMosquitto());
+  const homeAssistant = stack.use(await startHomeAssistant(await freePort()));
+  onTestFinished(({ task }) => {
+    // What a reader of a failure wants to know first.
+    if (task.result?.state === 'fail') process.stderr.write(homeAssistant.records().slice(-40).join('\n'));
+  });
+  const token = await onboard(homeAssistant.url);
+  const enter = async (): Promise<Api> => stack.use(await connect(homeAssistant.url, token));
+  const first = await enter();
+  await setUpMqtt(first, broker.port);
+  first.stop();
+  const probe = stack.use(await startProbe(broker.url));
+  return {
+    ...home,
+    broker,
+    homeAssistant,
+    token,
+    /** A connection of the owner's. A restart of Home Assistant ends it. */
+    enter,
+    probe,
+    /** Starts the daemon, and waits until it has said what it knows. `over`: configuration over the usual one. */
+    async start(over: Readonly<Record<string, unknown>> = {}) {
+      const constituencies = { base_url: simulator.urls.constituencies, chamber: 'dail', house_no: 34 };
+      const config = await home.configure({ mqtt: { url: broker.url }, constituencies, ...over });
+      const program = stack.use(run(['run', '--config', config]));
+      await program.says('connected to the broker');
+      await probe.until(STATE, () => true);
+      return program;
+    },
+  };
+}
+
+export type House = Awaited<ReturnType<typeof openHouse>>;

@@ -1,0 +1,82 @@
+// What lasts in Home Assistant and what does not: restarts, lost discovery documents, and entities and devices that are gone.
+import { expect, test } from 'vitest';
+import { ME } from '../e2e/program.ts';
+import { METER } from '../support/homes.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { announced, complaints, devices, entities, registered, stateOf, untilShown } from './entities.ts';
+import { openHouse } from './house.ts';
+
+const TOTAL = `sensor.heat2mqtt_${METER}_energy_total`;
+const SLOW = { timeoutMs: 60_000 };
+
+test('Home Assistant restarts: every entity comes back with its value, and no other', async () => {
+  const house = await openHouse();
+  await house.start();
+  const before = await house.enter();
+  const known = await untilShown(house.probe, before);
+  const ids = await registered(before);
+  await house.homeAssistant.restart();
+  const after = await house.enter();
+  expect(await untilShown(house.probe, after)).toHaveLength(known.length);
+  expect(await registered(after)).toEqual(ids);
+  expect(complaints(house.homeAssistant.records())).toEqual([]);
+});
+
+test('Home Assistant restarts while the daemon is away: the entities are known, and unavailable until it is back', async () => {
+  const house = await openHouse();
+  const program = await house.start();
+  await untilShown(house.probe, await house.enter());
+  await program.end('SIGTERM');
+  await house.homeAssistant.restart();
+  const api = await house.enter();
+  await waitFor('the total', async () => (await stateOf(api, TOTAL)) === 'unavailable', SLOW);
+  await house.start();
+  await untilShown(house.probe, api);
+  expect(complaints(house.homeAssistant.records())).toEqual([]);
+});
+
+test('the documents are deleted: entities and devices go, and come back when Home Assistant comes back', async () => {
+  const house = await openHouse();
+  await house.start();
+  const before = await house.enter();
+  await untilShown(house.probe, before);
+  const ids = await registered(before);
+  const topics = new Set(announced(house.probe).map(({ topic }) => topic));
+  house.probe.forget();
+  for (const topic of topics) await house.probe.publish(topic, '', { retain: true });
+  await waitFor('nothing left', async () => (await registered(before)).length === 0, SLOW);
+  await waitFor('no device left', async () => Object.keys(await devices(before)).length === 0, SLOW);
+
+  await house.homeAssistant.restart();
+  const after = await house.enter();
+  await untilShown(house.probe, after);
+  expect(await registered(after)).toEqual(ids);
+  expect(complaints(house.homeAssistant.records())).toEqual([]);
+});
+
+test('what the configuration has no longer leaves no ghost: neither entity nor device', async () => {
+  const house = await openHouse();
+  const account = (id: string) => ({ accounts: [{ id, username: ME.username, password: ME.password }] });
+  const first = await house.start(account('attic'));
+  const api = await house.enter();
+  await untilShown(house.probe, api);
+  const ofList = (lines: readonly string[]) => lines.filter((line) => line.includes('constituencies'));
+  expect(ofList(await registered(api))).toHaveLength(3);
+  expect(await devices(api)).toHaveProperty('heat2mqtt_account_attic');
+
+  await first.end('SIGTERM');
+  await house.start({ ...account('cellar'), constituencies: undefined });
+  await waitFor('the new account', async () => 'heat2mqtt_account_cellar' in (await devices(api)), SLOW);
+  const wanted = await untilShown(house.probe, api);
+  const left = async () => (await registered(api)).map((line) => line.split(' ')[2]);
+  await waitFor('no ghost', async () => (await left()).length === wanted.length, { ...SLOW, diagnose: left });
+  expect((await left()).sort()).toEqual(wanted.map(({ id }) => id).sort());
+  expect(Object.keys(await devices(api)).sort()).toEqual([
+    'heat2mqtt_account_cellar',
+    'heat2mqtt_bridge',
+    `heat2mqtt_meter_${METER}`,
+  ]);
+  const states = (await entities(api)).map(({ id }) => id).filter((id) => id.includes('heat2mqtt'));
+  expect(states.sort()).toEqual(wanted.map(({ id }) => id).sort());
+  expect(complaints(house.homeAssistant.records())).toEqual([]);
+});

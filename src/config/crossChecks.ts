@@ -87,8 +87,10 @@ function schedule({ tree, faults, origins, validateCron }: Checked): void {
 
 function historyInThePast({ tree, faults, origins, now }: Checked): void {
   const path = ['usage', 'history_since'];
+  const since = textAt(tree, path);
+  if (since === undefined) return;
   const today = localDay(now, textAt(tree, ['usage', 'timezone']) ?? 'Europe/Dublin');
-  if ((textAt(tree, path) ?? '') <= today) return;
+  if (since <= today) return;
   faults.add(
     path.join('.'),
     foundWords(tree, path, origins),

@@ -94,7 +94,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   applySupervisor(tree, env, origins);
   if (options.assumeConstituencies) tree.constituencies ??= {};
 
-  const parsed = fileSchema.safeParse(tree);
+  const parsed = fileSchema.safeParse(tree, { jitless: true });
   const issues = parsed.error?.issues ?? [];
   addUnknownKeys(faults, issues, tree);
   const credentialsDirectory = env.CREDENTIALS_DIRECTORY;

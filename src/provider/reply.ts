@@ -7,7 +7,8 @@ export const opaqueId = z.union([z.string().min(1), z.number()]).transform((id) 
 
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
 export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
-  const result = schema.safeParse(json);
+  // zod would compile code for each schema: that costs more than the few replies of a day.
+  const result = schema.safeParse(json, { jitless: true });
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = issue?.path ?? [];

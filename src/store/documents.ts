@@ -3,14 +3,17 @@ import * as z from 'zod';
 import type { Codec } from './stateDirectory.ts';
 
 const VERSION = 1;
+// Each is read once: compiling code for its schema would cost more.
+const ONCE = { jitless: true };
 export const instant = z.number().int();
-export const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
+export const day = z.string().regex(DAY_SHAPE);
 
 /** Wraps a schema as a document of version 1: `{ version: 1, ...fields }`. */
 export function versioned<T extends object>(schema: z.ZodType<T>): Codec<T> {
   const withVersion = z.looseObject({ version: z.literal(VERSION) });
   return {
-    decode: (json) => schema.parse(withVersion.parse(json)),
+    decode: (json) => schema.parse(withVersion.parse(json, ONCE), ONCE),
     encode: (value) => ({ version: VERSION, ...value }),
   };
 }

@@ -23,7 +23,7 @@ export function readRemembered(payload: Buffer): Remembered | null {
   } catch {
     return null;
   }
-  const parsed = state.safeParse(json);
+  const parsed = state.safeParse(json, { jitless: true });
   if (!parsed.success || parsed.data.origin > parsed.data.day) return null;
   const { origin, energy_total, cost_total, day: newestDay, missing_days, opening_balance } = parsed.data;
   return {

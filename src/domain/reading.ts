@@ -18,6 +18,13 @@ export interface Bucket {
   readonly cost: Micro | null;
 }
 
+/** What a meter's own register showed, and when it was read. */
+export interface Register {
+  readonly energy: Micro;
+  /** Epoch milliseconds. */
+  readonly readAt: number;
+}
+
 /** The name of the property's series in topics and ids: the lowest meter identifier, else the property's id. */
 export function seriesName(property: Property): string {
   const lowest = [...property.meterIdentifiers].sort()[0] ?? property.propertyCustomerId;

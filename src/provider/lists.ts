@@ -13,15 +13,17 @@ export interface ListQuestion<T> {
   readonly query: Readonly<Record<string, string>>;
   readonly row: z.ZodType<T>;
   readonly identity: (row: T) => string;
+  /** Default: 200. */
+  readonly mostPages?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** All rows, each identity once. Ends at `total_num`, or with a page that brings nothing new. */
 export async function readList<T>(ask: Ask, question: ListQuestion<T>): Promise<T[]> {
-  const { what, path, query, row, identity, signal } = question;
+  const { what, path, query, row, identity, mostPages = MOST_PAGES, signal } = question;
   const page = z.object({ objects: z.array(row), total_num: z.number().int().min(0).nullish() });
   const rows = new Map<string, T>();
-  for (let number = 1; number <= MOST_PAGES; number += 1) {
+  for (let number = 1; number <= mostPages; number += 1) {
     const paged = new URLSearchParams({ ...query, page: String(number), count: String(PAGE_ROWS) });
     const json = await ask({ method: 'GET', path, query: paged, what, signal });
     const { objects, total_num } = understand(what, page, Array.isArray(json) ? { objects: json } : json);

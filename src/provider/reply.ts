@@ -1,9 +1,40 @@
 // Reading foreign JSON: strict about what we need, blind to the rest, and exact about what was wrong.
 import * as z from 'zod';
+import { type Micro, toMicro } from '../domain/amount.ts';
 import { UnexpectedReply } from './request.ts';
 
 /** Ids are numbers at the provider and opaque text at our walls. */
 export const opaqueId = z.union([z.string().min(1), z.number()]).transform((id) => String(id));
+
+/** Above this, millionths are no longer exact integers. */
+export const LARGEST_UNITS = 1_000_000_000;
+/** Within the calendar that JavaScript and our day texts can write. */
+export const LAST_INSTANT = Date.UTC(9999, 11, 31);
+
+const decimal = z.union([
+  z.number(),
+  z
+    .string()
+    .regex(/^-?\d{1,16}(\.\d{1,12})?$/)
+    .transform(Number),
+]);
+const fits = (units: number) => Math.abs(units) <= LARGEST_UNITS;
+
+/** A number, also written as text; whatever else stands there is not known. */
+export const looseAmount: z.ZodType<Micro | null> = decimal
+  .refine(fits)
+  .transform(toMicro)
+  .nullish()
+  .transform((amount) => amount ?? null)
+  .catch(null);
+
+/** Epoch milliseconds, also written as text; whatever else stands there is not known. */
+export const looseInstant: z.ZodType<number | null> = decimal
+  .refine((ms) => ms > 0 && ms <= LAST_INSTANT)
+  .transform(Math.round)
+  .nullish()
+  .transform((ms) => ms ?? null)
+  .catch(null);
 
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
 export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {

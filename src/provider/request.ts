@@ -25,6 +25,8 @@ export interface RequestParts {
   readonly clock: Clock;
   /** Absent where no credentials are wanted. */
   readonly key?: AccessKey;
+  /** A refused key (401) is a refusal like any other: no new key is asked for. */
+  readonly takesRefusals?: boolean;
   /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
   readonly setting?: string;
   readonly onReply?: ((reply: Reply) => void) | undefined;
@@ -108,7 +110,7 @@ export function openRequest(parts: RequestParts): Ask {
   }
 
   return async (exchange) => {
-    const { key } = parts;
+    const { key, takesRefusals = false } = parts;
     const rejected: string[] = [];
     for (;;) {
       const token = key ? await key(rejected) : null;
@@ -117,7 +119,7 @@ export function openRequest(parts: RequestParts): Ask {
       parts.onReply?.(reply);
       if (response.ok) return trusted(reply);
       // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
-      if (response.status === 401 && token !== null) rejected.push(token);
+      if (response.status === 401 && token !== null && !takesRefusals) rejected.push(token);
       else throw refusal(exchange.what, response, parts);
     }
   };

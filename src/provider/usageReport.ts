@@ -4,7 +4,7 @@ import { type Micro, toMicro } from '../domain/amount.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
-import { understand } from './reply.ts';
+import { LARGEST_UNITS, LAST_INSTANT, understand } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
 export type Interval = 'day' | 'week' | 'month' | 'quarter' | 'year';
@@ -24,8 +24,6 @@ const ENERGY = 'Heat - Meter Value';
 const COST = 'Euro';
 const READ_AT = 'event_fields.time_of_read.date';
 const WHAT = 'usage report';
-// Above this, millionths are no longer exact integers.
-const LARGEST_UNITS = 1_000_000_000;
 
 /** Buckets oldest first, only those with a reading; `day` is the first day of the interval. */
 export async function readUsage(ask: Ask, question: UsageQuestion): Promise<Bucket[]> {
@@ -99,8 +97,6 @@ export function usageQuery({
 const exactly = (id: string): string => (/^\w+$/.test(id) ? id : JSON.stringify(id));
 
 const sum = z.object({ value: z.number().min(-LARGEST_UNITS).max(LARGEST_UNITS).nullable() });
-// Within the calendar that JavaScript and our day texts can write.
-const LAST_INSTANT = Date.UTC(9999, 11, 31);
 const interval = z.object({
   key: z.number().min(0).max(LAST_INSTANT),
   doc_count: z.number(),

@@ -19,6 +19,8 @@ export interface PropertyOptions {
 export interface GroupOptions {
   readonly id?: number;
   readonly type?: string;
+  /** Default: the account's own. */
+  readonly billingProfileId?: number;
   readonly properties?: readonly PropertyOptions[];
 }
 
@@ -29,7 +31,10 @@ export interface AccountOptions {
   readonly customerId?: number;
   readonly sites?: readonly string[];
   readonly groups?: readonly GroupOptions[];
-  /** In place of the monthly invoices that follow from the readings. */
+  /**
+   * In place of the monthly invoices that follow from the readings. Read live; one with a `billing_profile` is given
+   * to questions about that one only.
+   */
   readonly invoices?: readonly Record<string, unknown>[];
   readonly creditBalanceEur?: number;
 }
@@ -54,6 +59,7 @@ export interface Group {
   readonly id: number;
   readonly type: string;
   readonly name: string;
+  readonly billingProfileId: number | undefined;
   readonly properties: readonly Property[];
 }
 
@@ -91,12 +97,13 @@ export function settle(accounts: readonly AccountOptions[]): Account[] {
   });
 }
 
-function settleGroup({ id, type = 'payment', properties = [] }: GroupOptions, fresh: () => number): Group {
-  const groupId = id ?? fresh();
+function settleGroup(options: GroupOptions, fresh: () => number): Group {
+  const { id = fresh(), type = 'payment', billingProfileId, properties = [] } = options;
   return {
-    id: groupId,
+    id,
     type,
-    name: `Group ${groupId}`,
+    name: `Group ${id}`,
+    billingProfileId,
     properties: properties.map((one) => settleProperty(one, fresh)),
   };
 }

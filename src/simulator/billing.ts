@@ -74,15 +74,15 @@ export function billingRoutes(options: BillingOptions): Route[] {
     route('POST', '/reports/usage', (account, { body }) => usageReport(account, body, options)),
     route('GET', '/customers/:id/usage-events', (account, exchange, id) =>
       ofProperty(account, Number(id), (property) =>
-        listed(usageEvents(property, exchange.query, clock.now()), exchange),
+        listed(usageEvents(property, exchange.query, clock.now(), switches), exchange),
       ),
     ),
     route('GET', '/customers/:id/open-bill-due', (account, _, id) =>
-      ofPerson(account, id, () => json({ open_bill_due: openBillDue(account, clock.now()) })),
+      ofPerson(account, id, () => json({ open_bill_due: openBillDue(account, clock.now(), switches) })),
     ),
     route('GET', '/invoices', (account, exchange) =>
       ofPerson(account, exchange.query.get('customerId'), () =>
-        listed(invoices(account, exchange.query, clock.now()), exchange),
+        listed(invoices(account, exchange.query, clock.now(), switches), exchange),
       ),
     ),
     route('GET', '/credit-balances', (account, exchange) =>
@@ -90,9 +90,10 @@ export function billingRoutes(options: BillingOptions): Route[] {
         listed([{ id: account.billingProfileId + 5000, amount: account.creditBalanceEur }], exchange),
       ),
     ),
-    route('GET', '/site', () =>
-      json({ code: 'harbour-yard', timezone: 'Europe/Dublin', currency: { code: 'EUR' } }),
-    ),
+    route('GET', '/site', () => {
+      const { timezone, currency } = switches.site;
+      return json({ code: 'harbour-yard', timezone, currency: { code: currency } });
+    }),
   ];
 }
 
@@ -131,8 +132,9 @@ function personCustomer({ customerId, customerCode }: Account) {
   return { id: customerId, code: customerCode, status: 'active', type: 'person', subscriptions };
 }
 
-function paymentGroup({ id, type, name }: Group, { customerId, billingProfileId }: Account) {
-  return { id, type, name, owner: { id: customerId }, owner_billing_profile: { id: billingProfileId } };
+function paymentGroup({ id, type, name, billingProfileId }: Group, account: Account) {
+  const owner_billing_profile = { id: billingProfileId ?? account.billingProfileId };
+  return { id, type, name, owner: { id: account.customerId }, owner_billing_profile };
 }
 
 function propertyCustomer({ id, status, subscriptionId, balanceGroupId, services }: Property) {

@@ -2,6 +2,7 @@
 import { type Account, HEAT_SERVICE, type Property } from './accounts.ts';
 import { truthAt } from './documents.ts';
 import { Zone } from './localTime.ts';
+import type { Switches } from './switches.ts';
 
 interface Invoice {
   readonly [field: string]: unknown;
@@ -12,27 +13,39 @@ const ISSUED_AFTER_DAYS = 4;
 const DUE_AFTER_DAYS = 18;
 
 /** One invoice for each whole local month, issued on the 5th of the next; all but the newest are paid. */
-export function invoices(account: Account, query: URLSearchParams, now: number): Invoice[] {
+export function invoices(
+  account: Account,
+  query: URLSearchParams,
+  now: number,
+  { api }: Switches,
+): readonly Invoice[] {
   const all = account.invoices ?? monthlyInvoices(account, now);
+  if (api.ignoresInvoiceFilters) return all;
   const from = Number(query.get('time-from') ?? Number.NEGATIVE_INFINITY);
   const to = Number(query.get('time-to') ?? Number.POSITIVE_INFINITY);
   const status = query.get('invoice-status');
   const profile = query.get('billing-profile');
   return all.filter(
-    ({ start_time, status: own }) =>
+    ({ start_time, status: own, billing_profile = account.billingProfileId }) =>
       (status === null || own === status) &&
-      (profile === null || profile === String(account.billingProfileId)) &&
+      (profile === null || profile === String(billing_profile)) &&
       (typeof start_time !== 'number' || (start_time >= from && start_time < to)),
   );
 }
 
-export function openBillDue(account: Account, now: number): number {
-  const due = invoices(account, new URLSearchParams(), now).map(({ due_amount }) => Number(due_amount ?? 0));
+export function openBillDue(account: Account, now: number, switches: Switches): number {
+  const all = invoices(account, new URLSearchParams(), now, switches);
+  const due = all.map(({ due_amount }) => Number(due_amount ?? 0));
   return rounded(due.reduce((sum, amount) => sum + amount, 0));
 }
 
 /** Newest booking first unless asked otherwise; ids follow no order, as with the real service. */
-export function usageEvents({ id, balanceGroupId, services }: Property, query: URLSearchParams, now: number) {
+export function usageEvents(
+  { id, balanceGroupId, services }: Property,
+  query: URLSearchParams,
+  now: number,
+  { api }: Switches,
+) {
   const from = Number(query.get('time-from') ?? Number.NEGATIVE_INFINITY);
   const to = Number(query.get('time-to') ?? Number.POSITIVE_INFINITY);
   const matches = (name: string, value: string | number | null) => {
@@ -66,6 +79,7 @@ export function usageEvents({ id, balanceGroupId, services }: Property, query: U
     )
     .filter(({ created_at }) => created_at >= from && created_at < to)
     .sort((a, b) => b.created_at - a.created_at);
+  if (api.readingsById) return events.sort((a, b) => a.event_id - b.event_id);
   return query.get('order-dir')?.toLowerCase() === 'asc' ? events.reverse() : events;
 }
 

@@ -45,9 +45,15 @@ export class Switches {
     retiredStatus: 404,
     mapping: {} as Record<string, FieldType>,
     maxBuckets: 10_000,
+    /** Gives invoices of every status, time and billing profile, whatever is asked. */
+    ignoresInvoiceFilters: false,
+    /** Single readings in the order of their ids, whatever is asked. */
+    readingsById: false,
     /** Lets a question reach over the walls between households, as a careless provider would. */
     mixesHouseholds: false,
   };
+
+  readonly site = { timezone: 'Europe/Dublin', currency: 'EUR' };
 
   readonly constituencies = {
     shape: 'newer' as ConstituencyShape,

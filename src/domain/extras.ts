@@ -1,0 +1,100 @@
+// What is asked for beside the usage, at most once a day: what was found, and when to ask again.
+import type { Micro } from './amount.ts';
+import { type Invoice, newestFirst } from './invoice.ts';
+import { type Day, daysBetween } from './period.ts';
+import type { Register } from './reading.ts';
+
+/** One thing that is asked for. `null` = not yet. */
+export interface Extra<T> {
+  /** The day on which it was last asked for, whatever came of it. */
+  readonly askedOn: Day | null;
+  /** The provider does not give it, or not in a shape that is known. */
+  readonly off: boolean;
+  /** The last thing found stays, whatever comes later. */
+  readonly found: T | null;
+}
+
+/** What the provider's site says of itself. */
+export interface Site {
+  readonly timezone: string | null;
+  readonly currency: string | null;
+}
+
+export interface Invoices {
+  /** Newest first. */
+  readonly all: readonly Invoice[];
+  /** Every id that was ever seen, the newest last. */
+  readonly knownIds: readonly string[];
+  /** Billing profiles that were read before: what is new there is news. */
+  readonly profiles: readonly string[];
+  readonly fetchedAt: number;
+}
+
+/** `null` = the provider says that there is none, or nothing of it. */
+export interface Balance {
+  readonly amount: Micro | null;
+}
+
+/** Everything beside the usage that is known of an account. */
+export interface Extras {
+  readonly site: Extra<Site>;
+  /** What is to be paid now. */
+  readonly balance: Extra<Balance>;
+  readonly credit: Extra<Balance>;
+  readonly invoices: Extra<Invoices>;
+  /** By property. */
+  readonly registers: Readonly<Record<string, Extra<Register>>>;
+}
+
+const DAYS_OFF = 7;
+
+export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
+
+export const NO_EXTRAS: Extras = {
+  site: NEVER_ASKED,
+  balance: NEVER_ASKED,
+  credit: NEVER_ASKED,
+  invoices: NEVER_ASKED,
+  registers: {},
+};
+
+/** What is switched off is tried again after a week: the provider may have learnt it. */
+export function isDue({ askedOn, off }: Extra<unknown>, today: Day, everyDays: number): boolean {
+  if (askedOn === null) return true;
+  // A clock that was far ahead must not silence it for long.
+  return Math.abs(daysBetween(askedOn, today)) >= (off ? Math.max(DAYS_OFF, everyDays) : everyDays);
+}
+
+const MOST_KNOWN_IDS = 1_000;
+
+/** What `read` brings, by billing profile, and which of it is news: not what is read for the first time. */
+export function takeInvoices(
+  known: Invoices | null,
+  read: ReadonlyMap<string, readonly Invoice[]>,
+  fetchedAt: number,
+): { readonly invoices: Invoices; readonly bills: readonly Invoice[] } {
+  const ids = new Set(known?.knownIds);
+  const all = new Map<string, Invoice>();
+  const bills = new Map<string, Invoice>();
+  for (const [profile, invoices] of read) {
+    for (const invoice of invoices) {
+      all.set(invoice.id, invoice);
+      if (!ids.has(invoice.id) && known?.profiles.includes(profile)) bills.set(invoice.id, invoice);
+    }
+  }
+  for (const id of all.keys()) {
+    // Those seen last are the last to be forgotten.
+    ids.delete(id);
+    ids.add(id);
+  }
+  const profiles = [...new Set([...(known?.profiles ?? []), ...read.keys()])];
+  return {
+    invoices: {
+      all: newestFirst([...all.values()]),
+      knownIds: [...ids].slice(-MOST_KNOWN_IDS),
+      profiles,
+      fetchedAt,
+    },
+    bills: newestFirst([...bills.values()]).reverse(),
+  };
+}

@@ -1,0 +1,61 @@
+// Invoices of an account: what is known of each, how they are written, and which one is the newest.
+import { type Micro, toUnits } from './amount.ts';
+import type { Day, Zone } from './period.ts';
+
+/** Instants are epoch milliseconds; `null` = the provider does not say, or nothing that can be believed. */
+export interface Invoice {
+  readonly id: string;
+  /** In the provider's own words. */
+  readonly status: string | null;
+  readonly startAt: number | null;
+  /** The end of its period, which is the nearest to a day of issue that the provider tells. */
+  readonly endAt: number | null;
+  readonly dueAt: number | null;
+  readonly total: Micro | null;
+  /** What is still to be paid of it. */
+  readonly open: Micro | null;
+}
+
+/** An invoice as it leaves the house: in local days and units of the currency. */
+export interface InvoiceRecord {
+  readonly id: string;
+  readonly status: string | null;
+  /** First and last day of its period. */
+  readonly period_start: Day | null;
+  readonly period_end: Day | null;
+  readonly issued: Day | null;
+  readonly due: Day | null;
+  readonly amount: number | null;
+  readonly amount_due: number | null;
+}
+
+const A_YEAR_MS = 366 * 24 * 3_600_000;
+
+export function invoiceRecord(invoice: Invoice, zone: Zone): InvoiceRecord {
+  const day = (at: number | null) => (at === null ? null : zone.dayAt(at));
+  const units = (amount: Micro | null) => (amount === null ? null : toUnits(amount));
+  const { id, status, startAt, endAt, dueAt, total, open } = invoice;
+  return {
+    id,
+    status,
+    period_start: day(startAt),
+    // Midnight ends the day before; so does its last millisecond.
+    period_end: day(endAt === null ? null : endAt - 1),
+    issued: day(endAt),
+    due: day(dueAt),
+    amount: units(total),
+    amount_due: units(open),
+  };
+}
+
+/** By their periods; those without any date come last. */
+export const newestFirst = (invoices: readonly Invoice[]): Invoice[] =>
+  [...invoices].sort((a, b) => dateOf(b) - dateOf(a) || compareText(b.id, a.id));
+
+/** Of invoices newest first. One dated more than a year ahead does not count as long as there is another. */
+export const newestOf = (invoices: readonly Invoice[], now: number): Invoice | null =>
+  invoices.find((invoice) => dateOf(invoice) <= now + A_YEAR_MS) ?? invoices[0] ?? null;
+
+const dateOf = ({ startAt, endAt, dueAt }: Invoice): number => startAt ?? endAt ?? dueAt ?? 0;
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

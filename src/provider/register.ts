@@ -1,0 +1,96 @@
+// The meter's own register, from the single readings: the one read last, whatever their order and their ids.
+import * as z from 'zod';
+import type { Property, Register } from '../domain/reading.ts';
+import { HEAT_SERVICE_TYPE } from './discovery.ts';
+import { readList } from './lists.ts';
+import { looseAmount, looseInstant, opaqueId } from './reply.ts';
+import { type Ask, UnexpectedReply } from './request.ts';
+
+export interface RegisterQuestion {
+  /** With one heat meter at most: registers of several are not one number. */
+  readonly property: Property;
+  /** When the newest known one was read; epoch milliseconds. */
+  readonly knownReadAt: number | null;
+  readonly now: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const WHAT = 'single readings';
+const DAY_MS = 24 * 3_600_000;
+const FIRST_WINDOW_DAYS = 35;
+// Days are booked late and corrected afterwards.
+const OVERLAP_DAYS = 7;
+const MOST_PAGES = 20;
+const ACTUAL = 'A';
+const KWH_IN: Readonly<Record<string, number>> = { wh: 0.001, kwh: 1, mwh: 1_000 };
+
+/** `null` when nothing has been read lately. */
+export async function readRegister(ask: Ask, question: RegisterQuestion): Promise<Register | null> {
+  const { property, knownReadAt, now, signal } = question;
+  const [identifier] = property.meterIdentifiers;
+  const since = knownReadAt === null ? now - FIRST_WINDOW_DAYS * DAY_MS : knownReadAt - OVERLAP_DAYS * DAY_MS;
+  const rows = await readList(ask, {
+    what: WHAT,
+    path: `/customers/${encodeURIComponent(property.propertyCustomerId)}/usage-events`,
+    query: {
+      'time-from': String(since),
+      'time-to': String(now + DAY_MS),
+      'service-type': HEAT_SERVICE_TYPE,
+      ...(identifier === undefined ? {} : { identifier }),
+      ...(property.balanceGroupId === null ? {} : { 'balance-group': property.balanceGroupId }),
+      // Should there be too many, the newest ones are among those that are read.
+      'order-dir': 'desc',
+    },
+    row: z.unknown(),
+    identity: (row) => JSON.stringify(row),
+    mostPages: MOST_PAGES,
+    signal,
+  });
+  const read = rows.flatMap((row) => toRead(row) ?? []);
+  if (rows.length > 0 && read.length === 0) {
+    throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
+  }
+  const own = read.filter((one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier));
+  const newest = own.reduce<Read | null>((best, one) => (best && !isLater(one, best) ? best : one), null);
+  return newest && { energy: newest.energy, readAt: newest.readAt };
+}
+
+interface Read extends Register {
+  readonly identifier: string | null;
+  readonly isActual: boolean;
+  readonly bookedAt: number;
+}
+
+const isOf = (one: Read, identifier: string | undefined): boolean =>
+  identifier === undefined || one.identifier === null || one.identifier === identifier;
+
+/** Of two readings of one moment the one booked later is the corrected one. */
+const isLater = (one: Read, best: Read): boolean =>
+  one.readAt > best.readAt || (one.readAt === best.readAt && one.bookedAt > best.bookedAt);
+
+const event = z.object({
+  created_at: looseInstant,
+  fields: z.object({
+    identifier: opaqueId.nullish(),
+    meter_value: looseAmount,
+    time_of_read: looseInstant,
+    reading_type: z.string().nullish(),
+    meter_value_unit: z.string().nullish(),
+  }),
+});
+
+/** `null` for whatever cannot be read as kWh at a time. */
+function toRead(row: unknown): Read | null {
+  const { success, data } = event.safeParse(row);
+  if (!success) return null;
+  const { identifier, meter_value, time_of_read, reading_type, meter_value_unit } = data.fields;
+  const factor = KWH_IN[(meter_value_unit ?? 'kWh').toLowerCase()];
+  if (meter_value === null || meter_value < 0 || time_of_read === null || factor === undefined) return null;
+  return {
+    energy: Math.round(meter_value * factor),
+    readAt: time_of_read,
+    identifier: identifier ?? null,
+    isActual: (reading_type ?? ACTUAL) === ACTUAL,
+    bookedAt: data.created_at ?? 0,
+  };
+}

@@ -1,0 +1,117 @@
+// Which invoice is the newest, which is news, and what its days are, across a clock change and without dates.
+import { describe, expect, test } from 'vitest';
+import { type Extra, isDue, takeInvoices } from '../../src/domain/extras.ts';
+import { type Invoice, invoiceRecord, newestFirst, newestOf } from '../../src/domain/invoice.ts';
+import { zone } from '../../src/domain/period.ts';
+
+const NOW = Date.parse('2025-06-30T12:00:00Z');
+const DUBLIN = zone('Europe/Dublin');
+const invoice = (id: string, from: string | null = null, more: Partial<Invoice> = {}): Invoice => ({
+  id,
+  status: null,
+  startAt: from === null ? null : Date.parse(from),
+  endAt: null,
+  dueAt: null,
+  total: null,
+  open: null,
+  ...more,
+});
+const ids = (invoices: readonly Invoice[]) => invoices.map(({ id }) => id);
+
+describe('days of a period', () => {
+  const days = (startAt: string, endAt: string) => {
+    const { period_start, period_end, issued } = invoiceRecord(
+      invoice('x', startAt, { endAt: Date.parse(endAt) }),
+      DUBLIN,
+    );
+    return [period_start, period_end, issued];
+  };
+
+  test.each([
+    ['2025-03-01T00:00:00Z', '2025-03-31T23:00:00Z', ['2025-03-01', '2025-03-31', '2025-04-01']],
+    ['2025-03-01T00:00:00Z', '2025-03-31T22:59:59.999Z', ['2025-03-01', '2025-03-31', '2025-03-31']],
+    ['2025-09-30T23:00:00Z', '2025-11-01T00:00:00Z', ['2025-10-01', '2025-10-31', '2025-11-01']],
+  ])('from %s to %s', (from, to, expected) => {
+    expect(days(from, to)).toEqual(expected);
+  });
+});
+
+describe('the newest', () => {
+  test('by period, whatever the order and the ids; those without a date last', () => {
+    const given = [
+      invoice('9'),
+      invoice('1', '2025-05-01'),
+      invoice('5', '2025-03-01'),
+      invoice('3', '2025-06-01'),
+    ];
+    expect(ids(newestFirst(given))).toEqual(['3', '1', '5', '9']);
+  });
+
+  test('one dated in the year 2999 stays in the list and does not pass for the newest', () => {
+    const all = newestFirst([invoice('now', '2025-06-01'), invoice('far', '2999-01-01')]);
+    expect(ids(all)).toEqual(['far', 'now']);
+    expect(newestOf(all, NOW)?.id).toBe('now');
+    expect(newestOf(all.slice(0, 1), NOW)?.id).toBe('far');
+    expect(newestOf([], NOW)).toBeNull();
+  });
+
+  test('one whose period never ends is as new as its beginning', () => {
+    const open = invoice('open', '2025-01-01', { endAt: Date.parse('9999-12-31') });
+    expect(newestOf(newestFirst([open, invoice('june', '2025-06-01')]), NOW)?.id).toBe('june');
+  });
+});
+
+describe('news', () => {
+  const take = (known: Parameters<typeof takeInvoices>[0], read: Record<string, Invoice[]>) =>
+    takeInvoices(known, new Map(Object.entries(read)), NOW);
+  const may = invoice('may', '2025-05-01');
+  const june = invoice('june', '2025-06-01');
+
+  test('nothing on first reading, then each once, oldest first', () => {
+    const first = take(null, { '': [may] });
+    expect(first.bills).toEqual([]);
+    const july = invoice('july', '2025-07-01');
+    const second = take(first.invoices, { '': [july, june, may] });
+    expect(ids(second.bills)).toEqual(['june', 'july']);
+    expect(take(second.invoices, { '': [july, june, may] }).bills).toEqual([]);
+  });
+
+  test('one that was away for a while is no news, an empty list no forgetting', () => {
+    const { invoices } = take(take(null, { '': [may] }).invoices, { '': [] });
+    expect(invoices.all).toEqual([]);
+    expect(take(invoices, { '': [may] }).bills).toEqual([]);
+  });
+
+  test('an empty list read first makes the first invoice news', () => {
+    expect(ids(take(take(null, { '': [] }).invoices, { '': [may] }).bills)).toEqual(['may']);
+  });
+
+  test('a billing profile read for the first time brings history, not news', () => {
+    const { invoices } = take(null, { a: [may] });
+    const second = take(invoices, { a: [june, may], b: [invoice('b1', '2025-05-01')] });
+    expect(ids(second.bills)).toEqual(['june']);
+    expect(ids(take(second.invoices, { a: [june, may], b: [invoice('b2', '2025-06-01')] }).bills)).toEqual([
+      'b2',
+    ]);
+  });
+
+  test('ids are remembered within bounds, the oldest forgotten first', () => {
+    const many = Array.from({ length: 1_200 }, (_, at) => invoice(`n${at}`));
+    const { invoices } = take(take(null, { '': many }).invoices, { '': [may] });
+    expect(invoices.knownIds).toHaveLength(1_000);
+    expect(invoices.knownIds.at(-1)).toBe('may');
+  });
+});
+
+test.each([
+  [null, false, true],
+  ['2025-06-30', false, false],
+  ['2025-06-29', false, true],
+  ['2025-06-25', true, false],
+  ['2025-06-23', true, true],
+  ['2025-07-01', false, true],
+  ['2031-01-01', true, true],
+] as const)('last asked on %s, switched off %s: due %s', (askedOn, off, due) => {
+  const extra: Extra<never> = { askedOn, off, found: null };
+  expect(isDue(extra, '2025-06-30', 1)).toBe(due);
+});

@@ -1,0 +1,114 @@
+// Balance, credit and site from the provider, with replies of every kind.
+import { describe, expect, test } from 'vitest';
+import { readBalance, readCredit } from '../../src/provider/balance.ts';
+import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { readSite } from '../../src/provider/site.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { home, person } from '../support/homes.ts';
+import { openProvider } from './home.ts';
+
+const ME = { ...person('me', [home()]), customerId: 77 };
+const openHome = () => openProvider({ accounts: [ME] });
+const reply = (body: unknown): Fault => ({ kind: 'reply', status: 200, body });
+describe('what is due', () => {
+  test.each([
+    [{ open_bill_due: 12.34 }, 12_340_000],
+    [{ open_bill_due: '12.34' }, 12_340_000],
+    [{ open_bill_due: -3 }, -3_000_000],
+    [{ open_bill_due: 0 }, 0],
+    [{ open_bill_due: null }, null],
+  ])('%j', async (body, due) => {
+    const { ask, simulator } = await openHome();
+    simulator.switches.fault('/api/v1/customers/77/open-bill-due', reply(body));
+    expect(await readBalance(ask, '77')).toBe(due);
+  });
+
+  test.each([[{}], [[]], [{ open_bill_due: 'a lot' }], [{ open_bill_due: {} }], ['text'], [null]])(
+    'not understood: %j',
+    async (body) => {
+      const { ask, simulator } = await openHome();
+      simulator.switches.fault('/api/v1/customers/', reply(body));
+      await expect(readBalance(ask, '77')).rejects.toThrow(UnexpectedReply);
+    },
+  );
+
+  test('credit is added up over billing profiles', async () => {
+    const { ask, simulator } = await openHome();
+    const rows = {
+      'profile-a': [
+        { id: 1, amount: 5 },
+        { id: 2, amount: '2.5' },
+      ],
+      'profile-b': [{ id: 1, amount: 1 }],
+    };
+    for (const [profile, objects] of Object.entries(rows)) {
+      simulator.switches.fault('/api/v1/credit-balances', reply({ objects, total_num: objects.length }), {
+        when: ({ query }) => query.get('billing-profile') === profile,
+      });
+    }
+    const profiles = Object.keys(rows);
+    expect(await readCredit(ask, { personCustomerId: '77', profiles })).toBe(8_500_000);
+    simulator.switches.fault('/api/v1/credit-balances', reply({ objects: [], total_num: 0 }), {
+      when: ({ query }) => !query.has('billing-profile'),
+    });
+    expect(await readCredit(ask, { personCustomerId: '77', profiles: [] })).toBeNull();
+  });
+
+  test('a credit that cannot be read is not left out of the sum', async () => {
+    const { ask, simulator } = await openHome();
+    const objects = [
+      { id: 1, amount: 5 },
+      { id: 2, amount: 'some' },
+    ];
+    simulator.switches.fault('/api/v1/credit-balances', reply({ objects, total_num: 2 }));
+    await expect(readCredit(ask, { personCustomerId: '77', profiles: [] })).rejects.toThrow(UnexpectedReply);
+  });
+});
+
+describe('the site', () => {
+  test.each([
+    [
+      { timezone: 'Europe/Dublin', currency: { code: 'EUR' } },
+      { timezone: 'Europe/Dublin', currency: 'EUR' },
+    ],
+    [{ timezone: 'GMT' }, { timezone: 'GMT', currency: null }],
+    [
+      { timezone: 7, currency: { code: 'GBP' } },
+      { timezone: null, currency: 'GBP' },
+    ],
+    [
+      { timezone: 'Atlantis', currency: { code: 'SEK' } },
+      { timezone: null, currency: 'SEK' },
+    ],
+  ])('%j', async (body, site) => {
+    const { ask, simulator } = await openHome();
+    simulator.switches.fault('/api/v1/site', reply(body));
+    expect(await readSite(ask)).toEqual(site);
+  });
+
+  test.each([[{}], [{ currency: 'euro' }], [{ currency: { code: '€' } }], ['text'], [[]]])(
+    'not understood: %j',
+    async (body) => {
+      const { ask, simulator } = await openHome();
+      simulator.switches.fault('/api/v1/site', reply(body));
+      await expect(readSite(ask)).rejects.toThrow(UnexpectedReply);
+    },
+  );
+
+  test('a refused key is a refusal when no new one is wanted', async () => {
+    const { open, simulator } = await openHome();
+    simulator.switches.fault('/api/v1/site', FAULTS.unauthorized);
+    let keys = 0;
+    const ask = open({
+      takesRefusals: true,
+      async key() {
+        keys += 1;
+        return 'key';
+      },
+    });
+    const refused = await readSite(ask).catch((err) => err);
+    expect(refused).toBeInstanceOf(ProviderRefused);
+    expect([refused.status, keys]).toEqual([401, 1]);
+  });
+});

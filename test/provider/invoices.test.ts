@@ -1,0 +1,143 @@
+// The list of invoices: what is asked, and how a strange one loses no other.
+import { describe, expect, test } from 'vitest';
+import { readInvoices } from '../../src/provider/invoices.ts';
+import { UnexpectedReply } from '../../src/provider/request.ts';
+import { home, person } from '../support/homes.ts';
+import { openProvider, type Provider } from './home.ts';
+
+const PERSON = '77';
+const START = Date.parse('2026-02-01T00:00:00Z');
+
+async function withInvoices(invoices: readonly Record<string, unknown>[], filters = true): Promise<Provider> {
+  const provider = await openProvider({
+    accounts: [{ ...person('me', [home()]), customerId: Number(PERSON), invoices }],
+  });
+  provider.simulator.switches.api.ignoresInvoiceFilters = !filters;
+  return provider;
+}
+
+const read = ({ ask, clock }: Provider, billingProfileId: string | null = null) =>
+  readInvoices(ask, { personCustomerId: PERSON, billingProfileId, now: clock.now() });
+
+const whole = (more: Record<string, unknown> = {}) => ({
+  id: 1,
+  status: 'invoice',
+  start_time: START,
+  end_time: START + 28 * 86_400_000,
+  payment_due: START + 46 * 86_400_000,
+  total_amount: 48.12,
+  due_amount: 0,
+  customer: { name: 'Nobody of Nowhere' },
+  ...more,
+});
+
+test('is asked for three years, in pages, for one person and billing profile', async () => {
+  const invoices = Array.from({ length: 23 }, (_, at) =>
+    whole({ id: at, start_time: START - at * 30 * 86_400_000 }),
+  );
+  const provider = await withInvoices(invoices);
+  expect((await read(provider)).map(({ id }) => id)).toEqual(invoices.map(({ id }) => String(id)));
+  const asked = provider.simulator.requests.filter(({ path }) => path.endsWith('/invoices'));
+  expect(asked.map(({ query }) => query.page)).toEqual(['1', '2', '3']);
+  expect(asked[0]?.query).toEqual({
+    customerId: PERSON,
+    'time-from': String(provider.clock.now() - 3 * 366 * 86_400_000),
+    'time-to': String(provider.clock.now() + 366 * 86_400_000),
+    'invoice-status': 'invoice',
+    page: '1',
+    count: '50',
+  });
+  expect(await read(provider, '999')).toEqual([]);
+});
+
+test('an invoice in full, and nothing of it that is not needed', async () => {
+  expect(await read(await withInvoices([whole()]))).toEqual([
+    {
+      id: '1',
+      status: 'invoice',
+      startAt: START,
+      endAt: START + 28 * 86_400_000,
+      dueAt: START + 46 * 86_400_000,
+      total: 48_120_000,
+      open: 0,
+    },
+  ]);
+});
+
+describe('strange ones', () => {
+  test('unknown statuses pass, others are not known', async () => {
+    const statuses = ['past_due', 'in dispute', 'ÜBERFÄLLIG', '', 7, null, 'me@example.org', 'x'.repeat(41)];
+    const provider = await withInvoices(
+      statuses.map((status, at) => whole({ id: `i${at}`, status })),
+      false,
+    );
+    const found = new Map((await read(provider)).map(({ id, status }) => [id, status]));
+    expect(statuses.map((_, at) => found.get(`i${at}`))).toEqual([
+      'past_due',
+      'in dispute',
+      'ÜBERFÄLLIG',
+      ...Array(5).fill(null),
+    ]);
+  });
+
+  test.each([
+    [
+      { total_amount: null, due_amount: null },
+      { total: null, open: null },
+    ],
+    [
+      { total_amount: '48.12', due_amount: '-1' },
+      { total: 48_120_000, open: -1_000_000 },
+    ],
+    [
+      { total_amount: 'much', due_amount: 1e12 },
+      { total: null, open: null },
+    ],
+    [
+      { payment_due: null, end_time: undefined },
+      { dueAt: null, endAt: null },
+    ],
+    [
+      { payment_due: 9e15, start_time: -1 },
+      { dueAt: null, startAt: null },
+    ],
+    [{ payment_due: Date.UTC(9999, 11, 31) }, { dueAt: Date.UTC(9999, 11, 31) }],
+    [{ start_time: Date.UTC(2999, 0, 1) }, { startAt: Date.UTC(2999, 0, 1) }],
+    [{ start_time: String(START) }, { startAt: START }],
+    [{ start_time: 'soon' }, { startAt: null }],
+  ])('%j', async (strange, expected) => {
+    const found = await read(await withInvoices([whole({ id: 'a', ...strange }), whole({ id: 'b' })], false));
+    expect(found.map(({ id }) => id).sort()).toEqual(['a', 'b']);
+    expect(found.find(({ id }) => id === 'a')).toMatchObject(expected);
+  });
+
+  test('one without an id, or with one that is none, is left out alone', async () => {
+    const ids = [undefined, null, '', {}, 'me@example.org', 'two\nlines', 'x'.repeat(65)];
+    const provider = await withInvoices(
+      [...ids.map((id) => whole({ id })), whole({ id: 'INV/2026-02.1' })],
+      false,
+    );
+    expect((await read(provider)).map(({ id }) => id)).toEqual(['INV/2026-02.1']);
+  });
+
+  test('rows that are no objects', async () => {
+    const provider = await withInvoices([]);
+    const objects = [null, 7, 'text', [], whole({ id: 3 })];
+    provider.simulator.switches.fault('/api/v1/invoices', { kind: 'reply', status: 200, body: { objects } });
+    expect((await read(provider)).map(({ id }) => id)).toEqual(['3']);
+  });
+
+  test('not one invoice among them is told', async () => {
+    await expect(read(await withInvoices([{ number: 7 }], false))).rejects.toThrow(UnexpectedReply);
+  });
+
+  test('a list without end ends', async () => {
+    const provider = await withInvoices([]);
+    let next = 0;
+    provider.simulator.switches.fault('/api/v1/invoices', {
+      kind: 'change',
+      change: () => ({ objects: [whole({ id: next++ })], total_num: 1e9 }),
+    });
+    expect(await read(provider)).toHaveLength(20);
+  });
+});

@@ -47,6 +47,11 @@ export const timeZone = text.refine((value) => {
   }
 });
 
+export const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/)
+  .refine((code) => Intl.supportedValuesOf('currency').includes(code));
+
 /** The shape only; what each field may hold is known to the caller of loadConfig (`validateCron`). */
 export const cronExpression = z.string().regex(/^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/);
 

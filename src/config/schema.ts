@@ -12,6 +12,7 @@ const extrasSection = z
     meter_reading: extra('the register of the meter'),
     balance: extra('what is due on the account'),
     invoices: extra('invoices'),
+    site: extra("the site's time zone and currency"),
   })
   .meta({ description: 'What else to ask for, at most once a day.' });
 

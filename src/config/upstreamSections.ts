@@ -1,6 +1,6 @@
 // The keys of those we ask: the heat provider, the accounts there, and the public list of constituencies.
 import * as z from 'zod';
-import { key, text, webAddress, wholeNumber } from './fields.ts';
+import { currency, key, text, webAddress, wholeNumber } from './fields.ts';
 import { secretKeys } from './secretKeys.ts';
 
 const URL_WITHOUT_NAME = 'an https:// address without user name or password in it';
@@ -45,6 +45,11 @@ export const providerSection = z
       description:
         'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
       example: true,
+    }),
+    currency: key(currency.optional(), {
+      description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
+      example: 'EUR',
+      allowed: 'the three letters of a currency, such as EUR',
     }),
     claims: claims
       .prefault({})

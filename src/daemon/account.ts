@@ -7,6 +7,7 @@ import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
+import type { AccountExtras } from './extras.ts';
 import type { Journal } from './journal.ts';
 import type { Meter } from './meter.ts';
 import type { Upstream } from './upstream.ts';
@@ -28,16 +29,20 @@ export interface AccountRuntime {
   readonly id: string;
   readonly upstream: Upstream;
   readonly journal: Journal;
+  readonly extras: AccountExtras;
   /** `null` until the properties are known. */
   readonly meters: readonly Meter[] | null;
   /** `span`: those days again, instead of what is due. */
   poll(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome>;
+  /** Resolves once nothing is under way, and everything is on the disk. */
+  settled(): Promise<void>;
 }
 
 export interface AccountParts {
   readonly id: string;
   readonly upstream: Upstream;
   readonly journal: Journal;
+  readonly extras: AccountExtras;
   readonly openMeter: (property: Property, name: string) => Promise<Meter>;
   /** Gives out names of series: `false` when another property has it. */
   readonly claimName: (name: string, propertyCustomerId: string) => boolean;
@@ -66,19 +71,19 @@ export class ClockNotSet extends Failure {
 }
 
 export async function openAccount(parts: AccountParts): Promise<AccountRuntime> {
-  const { upstream, journal, clock, log } = parts;
+  const { upstream, journal, extras, clock, log } = parts;
   let meters: readonly Meter[] | null = null;
   let rediscoveredAt: number | null = null;
-  const stored = await upstream.context.read();
-  if (stored !== null) meters = await openMeters(stored);
+  let context = await upstream.context.read();
+  if (context !== null) meters = await openMeters(context);
 
-  async function openMeters(context: EntityContext): Promise<Meter[]> {
+  async function openMeters({ properties }: EntityContext): Promise<Meter[]> {
     const opened: Meter[] = [];
-    const present = new Set(context.properties.map(({ propertyCustomerId }) => propertyCustomerId));
+    const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
     for (const { property } of meters ?? []) {
       if (!present.has(property.propertyCustomerId)) parts.releaseNames(property.propertyCustomerId);
     }
-    for (const property of context.properties) {
+    for (const property of properties) {
       const known = meters?.find((meter) => isSame(meter.property, property));
       const name = nameOf(property);
       if (known && known.name === name) opened.push(known);
@@ -94,12 +99,14 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
   }
 
   async function discover(signal: AbortSignal): Promise<readonly Meter[]> {
-    const context = await upstream.client.discover(await upstream.identity(), signal);
-    log.info({ properties: context.properties.length }, 'heat meters found');
+    const found = await upstream.client.discover(await upstream.identity(), signal);
+    log.info({ properties: found.properties.length }, 'heat meters found');
     await upstream.context
-      .write(context)
+      .write(found)
       .catch((err) => log.error({ err }, 'entity context could not be saved'));
-    meters = await openMeters(context);
+    await extras.askSite(signal);
+    context = found;
+    meters = await openMeters(found);
     parts.onMeters();
     return meters;
   }
@@ -151,6 +158,7 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     id: parts.id,
     upstream,
     journal,
+    extras,
     get meters() {
       return meters;
     },
@@ -162,7 +170,12 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
       }));
       journal.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
       await journal.save();
+      if (outcome.fault === null && context !== null) extras.begin(context, signal);
       return outcome;
+    },
+    async settled() {
+      await extras.settled();
+      await journal.save();
     },
   };
 }

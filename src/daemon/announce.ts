@@ -11,11 +11,10 @@ import {
   type DiscoveryDocument,
   meterDocument,
 } from '../publication/discovery.ts';
-import { accountMessage, meterMessages } from '../publication/states.ts';
+import { accountMessages, meterMessages } from '../publication/states.ts';
 import { type Topics, unsay } from '../publication/topics.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import type { Constituencies } from './constituencies.ts';
-import { CURRENCY } from './meter.ts';
 import { openStanding } from './standing.ts';
 import type { Truth } from './truth.ts';
 
@@ -53,7 +52,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
     const place = { prefix, baseTopic, topics, ...has };
     return [
       bridgeDocument(place),
-      ...truth.accounts().map(({ account }) => accountDocument(place, account, CURRENCY)),
+      ...truth.accounts().map((view) => accountDocument(place, view)),
       ...truth.meters().map((view) => meterDocument(place, view)),
     ];
   }
@@ -63,7 +62,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
     return [
       infoMessage(topics, baseTopic, bridge),
       healthMessage(topics, bridge.health, bridge.zone),
-      ...truth.accounts().map((view) => accountMessage(topics, view)),
+      ...truth.accounts().flatMap((view) => accountMessages(topics, view)),
       ...bridge.meters.flatMap((view) => meterMessages(topics, view)),
       ...(constituencies?.messages() ?? []),
     ];

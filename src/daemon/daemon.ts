@@ -75,6 +75,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       keepAlives?.wake(account);
       news.publish();
     },
+    onBills: (account, bills) => link.publish(events.ofBills(account, bills)),
   });
   const poller = openPoller({
     accounts,
@@ -120,8 +121,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log,
   });
   const events = openEvents({ accounts, truth, topics, zone, clock });
-  const onDemand = { config, topics, zone, state, clock, log, publishNow: sayNews };
-  const constituencies = await openConstituencies(onDemand);
+  const constituencies = await openConstituencies({ ...parts, topics, zone, state, publishNow: sayNews });
   const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, log });
 
   const birth = birthOf(mqtt.discovery_prefix, {
@@ -174,7 +174,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
 
   async function rest(): Promise<void> {
     await Promise.all([constituencies, keepAlives].map((alive) => alive?.stop()));
-    await Promise.all(accounts.map(({ journal }) => journal.save()));
+    await Promise.all(accounts.map((account) => account.settled()));
   }
   return {
     httpPort: watch.port,

@@ -1,10 +1,12 @@
 // What is worth an event: new and corrected days, data grown late, polls that fail or recover, a login that is needed.
 import { needsAPerson } from '../domain/health.ts';
+import type { Invoice } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
 import { bridgeEventMessage, changeMessage, lateMessage } from '../publication/bridge.ts';
+import { billMessage } from '../publication/invoices.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { AccountRuntime } from './account.ts';
 import type { PollOutcome, Trouble } from './poll.ts';
@@ -22,6 +24,8 @@ export interface Events {
   ofPoll(outcome: PollOutcome, before: readonly Trouble[]): Message[];
   /** Meters whose data has become late since the last call; the first call only takes note. */
   ofLateness(): Message[];
+  /** New invoices of an account, oldest first. */
+  ofBills(account: string, bills: readonly Invoice[]): Message[];
 }
 
 export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts): Events {
@@ -56,6 +60,11 @@ export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts
           ? [lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), at)]
           : [];
       });
+    },
+    ofBills(account, bills) {
+      const at = zone.iso(clock.now());
+      const currency = accounts.find(({ id }) => id === account)?.extras.currency ?? '';
+      return bills.map((invoice) => billMessage(topics, { account, invoice, currency, zone, at }));
     },
   };
 }

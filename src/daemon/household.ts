@@ -1,10 +1,12 @@
 // The accounts of a configuration, opened: each with its own session, journal, meters and ledgers.
 import type { Account, Config } from '../config/schema.ts';
+import type { Invoice } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import { type AccountParts, type AccountRuntime, openAccount } from './account.ts';
+import { openExtras } from './extras.ts';
 import { openJournal } from './journal.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { openReplyLog, type ReplyLog } from './replyLog.ts';
@@ -23,6 +25,17 @@ export interface HouseholdParts {
   readonly onOpened: (meter: Meter) => Promise<void>;
   /** Called when an account's session or its meters may have changed. */
   readonly onChange: (account: string) => void;
+  /** Called when an account has new invoices, oldest first. */
+  readonly onBills: (account: string, bills: readonly Invoice[]) => void;
+}
+
+type InTurn = (step: () => Promise<void>) => Promise<void>;
+
+/** What all accounts share. */
+interface Common {
+  readonly names: Pick<AccountParts, 'claimName' | 'releaseNames'>;
+  readonly inTurn: InTurn;
+  readonly replies: ReplyLog;
 }
 
 export async function openHousehold(parts: HouseholdParts): Promise<AccountRuntime[]> {
@@ -36,16 +49,21 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
     for (const [name, owner] of owners) if (owner === propertyCustomerId) owners.delete(name);
   };
   const names = { claimName, releaseNames };
+  let last = Promise.resolve();
+  const inTurn: InTurn = (step) => {
+    last = last.then(step).catch((err) => parts.log.error({ err }, 'extras not asked for'));
+    return last;
+  };
   const replies = await openReplyLog(parts.state, parts.clock, parts.log);
+  const common = { names, inTurn, replies };
   const opened: AccountRuntime[] = [];
-  for (const account of parts.config.accounts) opened.push(await openOne(account, names, replies, parts));
+  for (const account of parts.config.accounts) opened.push(await openOne(account, common, parts));
   return opened;
 }
 
 async function openOne(
   account: Account,
-  names: Pick<AccountParts, 'claimName' | 'releaseNames'>,
-  replies: ReplyLog,
+  { names, inTurn, replies }: Common,
   { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
 ): Promise<AccountRuntime> {
   const { id } = account;
@@ -73,10 +91,23 @@ async function openOne(
     onReply: replies.note,
     onChange,
   });
+  const extras = await openExtras({
+    config,
+    account: id,
+    upstream,
+    inTurn,
+    onFound: onChange,
+    onBills: (bills) => parts.onBills(id, bills),
+    onAsked: journal.save,
+    zone,
+    clock,
+    log,
+  });
   return openAccount({
     id,
     upstream,
     journal,
+    extras,
     async openMeter(property, name) {
       const cut = { usage: config.usage, zone };
       const meter = await openMeter({
@@ -87,6 +118,7 @@ async function openOne(
         state,
         clock,
         log,
+        beside: () => ({ currency: extras.currency, register: extras.register(property) }),
         onProgress: onChange,
       });
       await parts.onOpened(meter);

@@ -21,6 +21,8 @@ export interface MeterParts {
   readonly state: StateDirectory;
   readonly clock: Clock;
   readonly log: Log;
+  /** What is known of it beside the usage. */
+  readonly beside: () => Pick<MeterView, 'currency' | 'register'>;
   /** Called after each answered question while the history is read for the first time. */
   readonly onProgress: () => void;
 }
@@ -35,8 +37,6 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'remember
 }
 
 const HOUR_MS = 3_600_000;
-/** The currency of the provider's amounts. */
-export const CURRENCY = 'EUR';
 
 export async function openMeter(parts: MeterParts): Promise<Meter> {
   const { property, usage, zone, state, clock } = parts;
@@ -102,10 +102,10 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         ledger,
         totals: sums,
         zone,
-        currency: CURRENCY,
         readingAt,
         late: readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS,
         updatedAt,
+        ...parts.beside(),
       };
     },
   };

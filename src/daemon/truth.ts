@@ -1,6 +1,7 @@
 // The living truth: what is known of meters, accounts and health at this moment.
 import type { Config } from '../config/schema.ts';
 import type { HealthRecord, Reason } from '../domain/health.ts';
+import { newestOf } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { safeWords } from '../foundation/failure.ts';
@@ -48,7 +49,9 @@ export function openTruth(parts: TruthParts): Truth {
   function reasons(): Reason[] {
     const troubles = parts.troubles().map(({ account, fault }) => ({ ...safeWords(fault), account }));
     const ofMeters = allMeters().flatMap(({ account, meter }) => meterReasons(account, meter, parts));
-    return [...parts.ownReasons(), ...troubles, ...(parts.statistics()?.reasons() ?? []), ...ofMeters];
+    const ofStatistics = parts.statistics()?.reasons() ?? [];
+    const ofSites = accounts.flatMap(({ extras }) => extras.reasons());
+    return [...parts.ownReasons(), ...troubles, ...ofStatistics, ...ofMeters, ...ofSites];
   }
 
   function health(): HealthRecord {
@@ -73,11 +76,18 @@ export function openTruth(parts: TruthParts): Truth {
   return {
     meters,
     accounts: () =>
-      accounts.map(({ id, upstream, journal }) => {
+      accounts.map(({ id, upstream, journal, extras }) => {
         const { requests, logins } = journal.today();
+        const { balance, credit, invoices } = extras.known;
         return {
           account: id,
           auth: upstream.session.status(),
+          zone,
+          currency: extras.currency,
+          balance: balance.found,
+          credit: credit.found,
+          invoices: invoices.found,
+          newestInvoice: newestOf(invoices.found?.all ?? [], clock.now()),
           requestsToday: requests,
           loginsToday: logins,
         };

@@ -7,12 +7,14 @@ import { openIssuer } from '../auth/oidc.ts';
 import { openSession, type Session } from '../auth/session.ts';
 import type { TokenSet } from '../auth/tokens.ts';
 import type { Account, Config } from '../config/schema.ts';
+import type { Extras } from '../domain/extras.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import { openClient, type ProviderClient } from '../provider/client.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { openRequest, type Reply } from '../provider/request.ts';
 import { contextCodec, loginBudgetCodec, tokensCodec } from '../store/documents.ts';
+import { extrasCodec } from '../store/extrasDocument.ts';
 import { type Document, owned, type StateDirectory } from '../store/stateDirectory.ts';
 import { openOutbound } from './outbound.ts';
 
@@ -21,7 +23,10 @@ export interface Upstream {
   readonly login: Login;
   readonly budget: LoginBudget;
   readonly client: ProviderClient;
+  /** For what may be refused: no answer to it touches the session. */
+  readonly modestClient: ProviderClient;
   readonly context: Document<EntityContext>;
+  readonly extras: Document<Extras>;
   /** Who the session speaks for. */
   identity(): Promise<Identity>;
 }
@@ -89,20 +94,22 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     onChange: parts.onChange,
     scrub: parts.scrubber.registerToken,
   });
-  const ask = openRequest({
+  const api = {
     baseUrl: provider.api_url,
     timeoutSeconds: provider.timeout_seconds,
     fetch: outbound,
     clock,
     key: session.accessToken,
     onReply: parts.onReply,
-  });
+  };
   return {
     session,
     login,
     budget,
-    client: openClient(ask),
+    client: openClient(openRequest(api)),
+    modestClient: openClient(openRequest({ ...api, takesRefusals: true })),
     context: owned(state.document(`${folder}/context`, contextCodec), owner),
+    extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
     async identity() {
       const identity = readIdentity(await session.accessToken(), provider.claims);
       parts.scrubber.register(identity.customerCode);

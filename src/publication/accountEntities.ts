@@ -1,15 +1,17 @@
 // The table of an account: state payload, discovery and reference derive from it.
+import { type Micro, toUnits } from '../domain/amount.ts';
+import { invoiceRecord } from '../domain/invoice.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
 
 type AccountRow = EntityRow<AccountView>;
-const laterAccount = (key: string, name: string, help: string): AccountRow => ({
-  key,
-  name,
-  help,
-  platform: 'later',
-  read: () => null,
-});
+type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision'>;
+const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
+const date: Shape = { platform: 'sensor', deviceClass: 'date' };
+
+const units = (amount: Micro | null | undefined): number | null => (amount == null ? null : toUnits(amount));
+const newest = ({ newestInvoice, zone }: AccountView) => newestInvoice && invoiceRecord(newestInvoice, zone);
+const hasInvoices = ({ invoices }: AccountView): boolean => invoices !== null;
 
 export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
@@ -30,11 +32,55 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     ],
     read: ({ auth }) => auth.state,
   },
-  laterAccount('balance_due', 'Balance due', 'What is owed now.'),
-  laterAccount('invoice_amount', 'Invoice amount', 'Amount of the newest invoice.'),
-  laterAccount('invoice_due', 'Invoice due', 'Day by which the newest invoice is to be paid.'),
-  laterAccount('invoice_status', 'Invoice status', "Status of the newest invoice, in the provider's words."),
-  laterAccount('invoice_issued', 'Invoice issued', 'Day of the newest invoice.'),
+  {
+    ...money,
+    key: 'balance_due',
+    name: 'Balance due',
+    help: 'What is to be paid now, where the provider tells.',
+    given: ({ balance }) => balance !== null,
+    read: ({ balance }) => units(balance?.amount),
+  },
+  {
+    ...money,
+    key: 'credit_balance',
+    name: 'Credit balance',
+    help: "What stands to the account's credit, with the sign that the provider gives it.",
+    given: ({ credit }) => credit !== null,
+    read: ({ credit }) => units(credit?.amount),
+  },
+  {
+    ...money,
+    key: 'invoice_amount',
+    name: 'Invoice amount',
+    help: 'Amount of the newest invoice.',
+    given: hasInvoices,
+    read: (view) => newest(view)?.amount ?? null,
+  },
+  {
+    ...date,
+    key: 'invoice_due',
+    name: 'Invoice due',
+    help: 'Day by which the newest invoice is to be paid.',
+    given: hasInvoices,
+    read: (view) => newest(view)?.due ?? null,
+  },
+  {
+    key: 'invoice_status',
+    name: 'Invoice status',
+    help: "Status of the newest invoice, in the provider's words.",
+    platform: 'sensor',
+    icon: 'mdi:file-document-outline',
+    given: hasInvoices,
+    read: (view) => newest(view)?.status ?? null,
+  },
+  {
+    ...date,
+    key: 'invoice_issued',
+    name: 'Invoice issued',
+    help: 'Day on which the period of the newest invoice ended.',
+    given: hasInvoices,
+    read: (view) => newest(view)?.issued ?? null,
+  },
   {
     key: 'requests_today',
     name: 'Requests today',

@@ -7,7 +7,7 @@ import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './bridgeEntities.ts';
 import type { EntityRow } from './entityRow.ts';
 import { METER_ROWS } from './meterEntities.ts';
 import type { Topics } from './topics.ts';
-import type { MeterView } from './views.ts';
+import type { AccountView, MeterView } from './views.ts';
 
 export interface DiscoveryPlace {
   readonly prefix: string;
@@ -37,7 +37,7 @@ export function meterDocument(place: DiscoveryPlace, view: MeterView): Discovery
     ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
     via_device: bridgeId(place),
   };
-  const components = fromRows(METER_ROWS, id, `${place.baseTopic}_${view.meter}`, view.currency);
+  const components = fromRows(METER_ROWS, view, id, `${place.baseTopic}_${view.meter}`);
   const withAttributes = {
     ...components.energy_total,
     json_attributes_topic: stateTopic,
@@ -46,7 +46,8 @@ export function meterDocument(place: DiscoveryPlace, view: MeterView): Discovery
   return document(place, id, device, stateTopic, { ...components, energy_total: withAttributes });
 }
 
-export function accountDocument(place: DiscoveryPlace, account: string, currency: string): DiscoveryDocument {
+export function accountDocument(place: DiscoveryPlace, view: AccountView): DiscoveryDocument {
+  const { account } = view;
   const id = `${topicSafe(place.baseTopic)}_account_${account}`;
   const device = {
     identifiers: [id],
@@ -54,7 +55,7 @@ export function accountDocument(place: DiscoveryPlace, account: string, currency
     model: 'Provider account',
     via_device: bridgeId(place),
   };
-  const components = fromRows(ACCOUNT_ROWS, id, `${place.baseTopic}_${account}`, currency);
+  const components = fromRows(ACCOUNT_ROWS, view, id, `${place.baseTopic}_${account}`);
   return document(place, id, device, place.topics.accountState(account), components);
 }
 
@@ -131,14 +132,15 @@ function document(
   return { topic: `${place.prefix}/device/${id}/config`, frame, components };
 }
 
-function fromRows<View>(
+function fromRows<View extends { readonly currency: string }>(
   rows: readonly EntityRow<View>[],
+  view: View,
   id: string,
   idName: string,
-  currency: string,
 ): Record<string, Body> {
-  const shown = rows.filter(({ platform }) => platform !== 'attribute' && platform !== 'later');
-  return Object.fromEntries(shown.map((row) => [row.key, component(row, id, idName, currency)]));
+  const own = rows.filter(({ platform }) => platform !== 'attribute' && platform !== 'later');
+  const shown = own.filter(({ given }) => given?.(view) ?? true);
+  return Object.fromEntries(shown.map((row) => [row.key, component(row, id, idName, view.currency)]));
 }
 
 function component<View>(row: EntityRow<View>, id: string, idName: string, currency: string): Body {

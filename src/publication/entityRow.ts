@@ -9,6 +9,8 @@ export interface EntityRow<View> {
   readonly name: string;
   readonly help: string;
   readonly read: (view: View) => Value;
+  /** Whether Home Assistant is shown it; default: always. */
+  readonly given?: (view: View) => boolean;
   /** `attribute`: no entity of its own. `later`: always `null` for now. */
   readonly platform: 'sensor' | 'binary_sensor' | 'attribute' | 'later';
   readonly deviceClass?: string;

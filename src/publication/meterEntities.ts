@@ -92,7 +92,15 @@ export const METER_ROWS: readonly Row[] = [
     'Cost forecast this month',
     'Month to date and the recent mean for its other days.',
   ),
-  later('meter_reading', 'Meter reading', "The meter's own register, where the provider gives it."),
+  {
+    ...energy,
+    key: 'meter_reading',
+    name: 'Meter reading',
+    help: "The meter's own register, where the provider gives it; null with several meters.",
+    stateClass: 'total_increasing',
+    given: ({ register }) => register !== null,
+    read: ({ register }) => units(register?.energy ?? null),
+  },
   {
     key: 'data_late',
     name: 'Data late',
@@ -135,6 +143,13 @@ export const METER_ROWS: readonly Row[] = [
     help: 'All heat meters of the property.',
     platform: 'attribute',
     read: ({ identifiers }) => identifiers,
+  },
+  {
+    key: 'meter_reading_at',
+    name: 'Meter reading taken',
+    help: 'When the register was read.',
+    platform: 'attribute',
+    read: (view) => instant(view, view.register?.readAt ?? null),
   },
   {
     key: 'updated_at',

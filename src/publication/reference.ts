@@ -71,6 +71,18 @@ const NOTES: Readonly<Record<Relative, Note>> = {
       '`old_energy_kwh`, `old_cost_eur`; lateness with `reading_at`.',
   },
   'account/+/state': { names: ['account'], retained: true, says: 'One object, see below.' },
+  'account/+/invoices': {
+    names: ['account'],
+    retained: true,
+    says:
+      "`fetched_at`, `currency`, `invoices[]`, newest first, the newest 24: `id`, `status` in the provider's words, `period_start` and " +
+      '`period_end` (first and last day), `issued`, `due`, `amount`, `amount_due` (what is still to be paid of it).',
+  },
+  'account/+/event': {
+    names: ['account'],
+    retained: false,
+    says: '`event_type` (`bill`), `at`, `currency`, `invoice` as above: a new one has come.',
+  },
   'constituencies/+/+': {
     names: ['chamber', 'house_no'],
     retained: true,
@@ -86,7 +98,8 @@ const HEAD = `<!-- Generated from src/publication; a test compares. Do not edit.
 
 \`<base>\` is \`mqtt.base_topic\`. \`<meter>\` is the identifier of the heat meter, with anything but letters, digits, \`_\` and \`-\`
 replaced by \`_\`. Payloads are JSON objects with \`"schema": 1\` unless said otherwise. Numbers are numbers, instants are
-ISO 8601 with offset, days are \`YYYY-MM-DD\`. What is not known is \`null\`, never 0. Everything goes out with QoS 1.`;
+ISO 8601 with offset, days are \`YYYY-MM-DD\`. What is not known is \`null\`, never 0. Money is in the provider's currency, which
+stands for EUR below, whatever a key is called. Everything goes out with QoS 1.`;
 
 const DISCOVERY = `## Discovery
 

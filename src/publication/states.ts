@@ -4,6 +4,7 @@ import { stretches } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
 import type { EntityRow } from './entityRow.ts';
+import { invoicesMessages } from './invoices.ts';
 import { METER_ROWS } from './meterEntities.ts';
 import type { UsageBucket } from './payloads/payloads.ts';
 import { say, type Topics } from './topics.ts';
@@ -31,8 +32,11 @@ export function meterMessages(topics: Topics, view: MeterView): Message[] {
   ];
 }
 
-export const accountMessage = (topics: Topics, view: AccountView): Message =>
-  say('account/+/state', topics.accountState(view.account), read(ACCOUNT_ROWS, view), { retain: true });
+/** The state of one account, and its invoices if there is a list. */
+export const accountMessages = (topics: Topics, view: AccountView): Message[] => [
+  say('account/+/state', topics.accountState(view.account), read(ACCOUNT_ROWS, view), { retain: true }),
+  ...invoicesMessages(topics, view),
+];
 
 function read<View>(rows: readonly EntityRow<View>[], view: View): Record<string, unknown> {
   return Object.fromEntries(rows.map((row) => [row.key, row.read(view)]));

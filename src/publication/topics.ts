@@ -17,6 +17,8 @@ export function topicsBelow(base: string) {
     meterUsage: (meter: string, interval: string) => `${base}/meter/${meter}/usage/${interval}`,
     meterEvent: (meter: string) => `${base}/meter/${meter}/event`,
     accountState: (account: string) => `${base}/account/${account}/state`,
+    accountInvoices: (account: string) => `${base}/account/${account}/invoices`,
+    accountEvent: (account: string) => `${base}/account/${account}/event`,
     constituenciesSummary: `${base}/bridge/constituencies`,
     constituencies: (place: string) => `${base}/constituencies/${place}`,
   };

@@ -1,7 +1,10 @@
 // The facts that states and discovery are written from.
+import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
+import type { Register } from '../domain/reading.ts';
 import type { Totals } from '../domain/totals.ts';
 
 export interface MeterView {
@@ -18,11 +21,20 @@ export interface MeterView {
   readonly late: boolean | null;
   /** When the provider was last asked successfully, epoch milliseconds. */
   readonly updatedAt: number | null;
+  /** `null` until the provider has given it. */
+  readonly register: Register | null;
 }
 
 export interface AccountView {
   readonly account: string;
   readonly auth: AuthStatus;
+  readonly zone: Zone;
+  readonly currency: string;
+  /** These are `null` until the provider has given them. */
+  readonly balance: Balance | null;
+  readonly credit: Balance | null;
+  readonly invoices: Invoices | null;
+  readonly newestInvoice: Invoice | null;
   readonly requestsToday: number;
   readonly loginsToday: number;
 }

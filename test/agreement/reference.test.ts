@@ -21,6 +21,8 @@ test('every topic that can be built is in it', () => {
     topics.meterUsage('<meter>', '<interval>'),
     topics.meterEvent('<meter>'),
     topics.accountState('<account>'),
+    topics.accountInvoices('<account>'),
+    topics.accountEvent('<account>'),
     topics.constituenciesSummary,
     topics.constituencies('<chamber>/<house_no>'),
     '<base>/bridge/response/<what>',

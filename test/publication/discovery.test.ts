@@ -8,7 +8,7 @@ import {
   platformsOf,
 } from '../../src/publication/discovery.ts';
 import { houseComplaints } from '../support/homeAssistantRules.ts';
-import { bodyOf, discoveryOf, EMPTY, FULL, placeBelow } from '../support/inventedHome.ts';
+import { ACCOUNT, bodyOf, discoveryOf, EMPTY, FULL, placeBelow } from '../support/inventedHome.ts';
 
 describe.each([
   ['heat2mqtt', 'heat2mqtt'],
@@ -62,12 +62,13 @@ test('meters and accounts hang on the bridge by its identifier', () => {
   for (const one of [account, meter]) expect(one?.device).toMatchObject({ via_device: 'heat2mqtt_bridge' });
 });
 
-test('only the pair for the Energy dashboard has a state class', () => {
+test('only the pair for the Energy dashboard and the register have a state class', () => {
   const { components } = meterDocument(placeBelow('heat2mqtt'), FULL);
   const totals = Object.entries(components).filter(([, { state_class }]) => state_class !== undefined);
   expect(totals.map(([key, { state_class }]) => [key, state_class])).toEqual([
     ['energy_total', 'total'],
     ['cost_total', 'total'],
+    ['meter_reading', 'total_increasing'],
   ]);
 });
 
@@ -85,7 +86,7 @@ test('without constituencies in the configuration the bridge shows none', () => 
 
 describe('announce', () => {
   const place = placeBelow('heat2mqtt');
-  const doc = accountDocument(place, 'home', 'EUR');
+  const doc = accountDocument(place, ACCOUNT);
   const platforms = platformsOf(doc);
 
   test('what is there already is said once', () => {

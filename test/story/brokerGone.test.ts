@@ -8,7 +8,7 @@ async function readHouse() {
   const house = await openHouse();
   const probe = await house.listen();
   const daemon = await house.start();
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   await house.polled(1);
   return { house, probe, daemon, state };
 }

@@ -90,7 +90,7 @@ test('device classes, units and state classes fit together', async () => {
     expect([key, (body.options === undefined) === (deviceClass !== 'enum')]).toEqual([key, true]);
   }
   const accumulating = sensors.filter(([, { state_class }]) => state_class !== undefined).map(([key]) => key);
-  expect(accumulating).toEqual(['energy_total', 'cost_total']);
+  expect(accumulating).toEqual(['energy_total', 'cost_total', 'meter_reading']);
 });
 
 test('every template reads a key that its state payload has', async () => {

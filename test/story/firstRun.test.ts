@@ -54,10 +54,12 @@ test('online, then discovery, then states; all retained; no events from history'
   expect(place(probe, meterConfig)).toBeLessThan(place(probe, STATE));
   expect(probe.on(`heat2mqtt/meter/${METER}/event`)).toEqual([]);
 
+  await probe.until('heat2mqtt/account/home/invoices', () => true);
   const later = await house.listen();
   await later.until(STATE, () => true);
   const standing = later.heard.filter(({ retained }) => retained).map(({ topic }) => topic);
   expect(standing.sort()).toEqual([
+    'heat2mqtt/account/home/invoices',
     'heat2mqtt/account/home/state',
     'heat2mqtt/bridge/health',
     'heat2mqtt/bridge/info',

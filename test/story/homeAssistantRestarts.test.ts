@@ -33,6 +33,7 @@ test('online: bridge state, discovery, states, and no question to the provider',
     'heat2mqtt/bridge/info',
     HEALTH,
     'heat2mqtt/account/home/state',
+    'heat2mqtt/account/home/invoices',
     STATE,
     ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
   ]);

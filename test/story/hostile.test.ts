@@ -12,7 +12,7 @@ async function quietHouse() {
   const house = await openHouse();
   const probe = await house.listen();
   const daemon = await house.start({ constituencies: { base_url: house.simulator.urls.constituencies } });
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   await house.polled(1);
   const asked = () => house.simulator.requests.length;
   const answers = (what: string) => probe.on(`${RESPONSE}/${what}`).map(({ payload }) => JSON.parse(payload));

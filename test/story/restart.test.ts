@@ -10,8 +10,8 @@ async function ranBefore() {
   const house = await openHouse();
   const probe = await house.listen();
   const daemon = await house.start();
-  const state = await probe.until(STATE, () => true);
   await house.polled(1);
+  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   await house.stop(daemon);
   await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
   return { house, probe, state, requests: house.simulator.requests.length };

@@ -42,6 +42,7 @@ test('published from memory, health says why, and one beat after the cure everyt
   await waitFor('good health', () => reasons().length === 0);
   expect((await readdir(join(state_dir, 'accounts/home'))).sort()).toEqual([
     'context.json',
+    'extras.json',
     'journal.json',
     'ledger-512001.json',
     'tokens.json',

@@ -50,7 +50,7 @@ export interface House {
   rest(): Promise<void>;
   /** The schedule fires. */
   tick(): void;
-  /** Waits until so many polls of an account have ended, well or badly, since the house was opened. */
+  /** Waits until so many polls of an account have ended, well or badly, since the house was opened; extras too. */
   polled(times: number): Promise<void>;
 }
 
@@ -184,8 +184,11 @@ export async function openHouse({
       clock.advance(0);
     },
     async polled(times) {
-      const ended = () => lines.filter((line) => /"msg":"poll(ed| failed)/.test(line)).length;
-      await waitFor(`the end of poll ${times}`, () => ended() >= times, { diagnose: () => lines.slice(-5) });
+      const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
+      // A poll that went well asks for extras afterwards.
+      const ended = () =>
+        count(/"msg":"poll(ed"| failed)/) >= times && count(/"msg":"extras /) >= count(/"msg":"polled"/);
+      await waitFor(`the end of poll ${times}`, ended, { diagnose: () => lines.slice(-5) });
       await rest();
     },
   };

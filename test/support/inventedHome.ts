@@ -1,5 +1,6 @@
 // An invented household as the publication sees it: one meter, one account, a bridge that is well.
 import type { HealthRecord } from '../../src/domain/health.ts';
+import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
 import { totals } from '../../src/domain/totals.ts';
@@ -13,7 +14,7 @@ import {
   type DiscoveryPlace,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { accountMessage, meterMessages } from '../../src/publication/states.ts';
+import { accountMessages, meterMessages } from '../../src/publication/states.ts';
 import { type Topics, topicsBelow } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -44,8 +45,19 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     readingAt,
     late: readingAt === null ? null : false,
     updatedAt: NOW,
+    register: readingAt === null ? null : { energy: 8_123_456_000, readAt: readingAt - 86_000_000 },
   };
 }
+
+const INVOICE: Invoice = {
+  id: '880123',
+  status: 'invoice',
+  startAt: Date.parse('2025-04-30T23:00:00Z'),
+  endAt: Date.parse('2025-05-31T23:00:00Z'),
+  dueAt: Date.parse('2025-06-18T23:00:00Z'),
+  total: 48_120_000,
+  open: 48_120_000,
+};
 
 export const FULL = meterView(ledgerOf(row('2025-01-01', 180, 5.25, 1.337)));
 export const EMPTY = meterView(ledgerOf([]));
@@ -58,6 +70,12 @@ export const ACCOUNT: AccountView = {
     accessExpiresAt: NOW + 300_000,
     refreshExpiresAt: NOW + 1_800_000,
   },
+  zone: DUBLIN,
+  currency: 'EUR',
+  balance: { amount: 48_120_000 },
+  credit: { amount: 0 },
+  invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], fetchedAt: NOW },
+  newestInvoice: INVOICE,
   requestsToday: 3,
   loginsToday: 1,
 };
@@ -84,7 +102,7 @@ export const bridgeView = (meters: readonly MeterView[] = [FULL]): BridgeView =>
 });
 
 export const discoveryOf = (place: DiscoveryPlace, meter: MeterView = FULL): Message[] =>
-  [bridgeDocument(place), accountDocument(place, 'home', 'EUR'), meterDocument(place, meter)].flatMap((doc) =>
+  [bridgeDocument(place), accountDocument(place, ACCOUNT), meterDocument(place, meter)].flatMap((doc) =>
     announce(doc),
   );
 
@@ -93,7 +111,7 @@ export const statesOf = (topics: Topics, base: string, meter: MeterView = FULL):
   stateMessage(topics, 'online'),
   infoMessage(topics, base, bridgeView([meter])),
   healthMessage(topics, WELL, DUBLIN),
-  accountMessage(topics, ACCOUNT),
+  ...accountMessages(topics, ACCOUNT),
   ...meterMessages(topics, meter),
   summaryMessage(topics, DUBLIN, 'dail/34', null),
 ];

@@ -1,8 +1,36 @@
 // What is said of an account, as schemas; its state is derived from the table of entities.
+import { z } from 'zod';
 import { ACCOUNT_ROWS } from '../accountEntities.ts';
-import { count } from './parts.ts';
+import { count, day, instant, payload, text } from './parts.ts';
 import { stateOf } from './states.ts';
 
-export const accountState = stateOf(ACCOUNT_ROWS, { requests_today: count, logins_today: count }).describe(
-  'Everything that is known of an account now.',
-);
+export const accountState = stateOf(ACCOUNT_ROWS, {
+  invoice_status: text.nullable(),
+  requests_today: count,
+  logins_today: count,
+}).describe('Everything that is known of an account now.');
+
+const invoice = z.strictObject({
+  id: text,
+  status: text.nullable().describe("In the provider's own words."),
+  period_start: day.nullable().describe('First day of its period.'),
+  period_end: day.nullable().describe('Last day of its period.'),
+  issued: day.nullable().describe('The day on which its period ended.'),
+  due: day.nullable().describe('To be paid by.'),
+  amount: z.number().nullable(),
+  amount_due: z.number().nullable().describe('What is still to be paid of it.'),
+});
+const currency = text.length(3).describe('Of all amounts.');
+
+export const accountInvoices = payload({
+  fetched_at: instant,
+  currency,
+  invoices: z.array(invoice).max(24).describe('Newest first.'),
+}).describe('The newest 24 invoices.');
+
+export const accountEvent = payload({
+  event_type: z.literal('bill'),
+  at: instant,
+  currency,
+  invoice,
+}).describe('A new invoice has come.');

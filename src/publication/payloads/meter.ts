@@ -9,6 +9,7 @@ export const meterState = stateOf(METER_ROWS, {
   origin: day,
   opening_balance: z.strictObject({ energy_kwh: z.number(), cost_eur: z.number() }).nullable(),
   meter_identifiers: z.array(text),
+  meter_reading_at: instant.nullable(),
   updated_at: instant.nullable(),
 }).describe('Everything that is known of a heat meter now.');
 

@@ -26,7 +26,7 @@ export const name = z.string().regex(/^[A-Za-z0-9_-]+$/);
 export const count = z.int().min(0);
 
 export const energyKwh = z.number().nullable().describe('kWh; null = not known.');
-export const costEur = z.number().nullable().describe('EUR; null = not known.');
+export const costEur = z.number().nullable().describe("In the provider's currency; null = not known.");
 
 /** Of a fault, safe for everybody's eyes. */
 export const faultWords = z.strictObject({

@@ -1,6 +1,6 @@
 // Every topic of the house below the base topic, with the schema of what is said on it: the one source of types and docs/schemas.
 import type { z } from 'zod';
-import { accountState } from './account.ts';
+import { accountEvent, accountInvoices, accountState } from './account.ts';
 import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState } from './bridge.ts';
 import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencies.ts';
 import { meterEvent, meterState, meterUsage, type usageBucket } from './meter.ts';
@@ -16,6 +16,8 @@ const SAID = {
   'meter/+/usage/+': meterUsage,
   'meter/+/event': meterEvent,
   'account/+/state': accountState,
+  'account/+/invoices': accountInvoices,
+  'account/+/event': accountEvent,
   'constituencies/+/+': constituencyList,
 };
 

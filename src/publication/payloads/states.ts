@@ -18,7 +18,7 @@ export function stateOf<View>(
 }
 
 const withUnit = ({ help, unit }: Pick<EntityRow<never>, 'help' | 'unit'>): string =>
-  unit === undefined ? help : `${help} In ${unit.replace('{currency}', 'EUR')}.`;
+  unit === undefined ? help : `${help} In ${unit.replace('{currency}', "the provider's currency")}.`;
 
 function shapeOf<View>({ key, platform, deviceClass, unit, options }: EntityRow<View>): z.ZodType {
   if (platform === 'later') return z.null();

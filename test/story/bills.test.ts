@@ -1,0 +1,178 @@
+// Invoices: the list and the newest one on their topics, and an event when a new one comes, once.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ACCOUNT, asked, firstPoll, INVOICES } from '../support/extras.ts';
+import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
+import { HOUR_MS, openHouse } from '../support/house.ts';
+
+const EVENT = 'heat2mqtt/account/home/event';
+const DAY_MS = 24 * HOUR_MS;
+type Records = { id: string; status: string | null; amount: number | null; due: string | null }[];
+
+const invoice = (id: string, month: string, more: Record<string, unknown> = {}) => ({
+  id,
+  status: 'invoice',
+  start_time: Date.parse(`${month}-01T00:00:00Z`),
+  end_time: Date.parse(`${month}-28T00:00:00Z`),
+  payment_due: Date.parse(`${month}-28T00:00:00Z`) + 18 * DAY_MS,
+  total_amount: 40,
+  due_amount: 40,
+  ...more,
+});
+
+test('the bill of March comes in April: one event, the list grows, and a restart says nothing again', async () => {
+  const { house, probe, daemon } = await firstPoll({ at: '2025-04-04T12:00:00Z' });
+  const before = await probe.until(INVOICES, () => true);
+  expect((before.invoices as Records).map(({ due }) => due)).toEqual(['2025-03-19', '2025-02-19']);
+  expect(probe.on(EVENT)).toEqual([]);
+
+  house.clock.advance(DAY_MS);
+  house.tick();
+  await house.polled(2);
+  const bill = await probe.until(EVENT, () => true);
+  const list = await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length === 3);
+  expect(bill).toMatchObject({
+    schema: 1,
+    event_type: 'bill',
+    at: '2025-04-05T13:00:00+01:00',
+    currency: 'EUR',
+    invoice: { period_start: '2025-03-01', period_end: '2025-03-31', issued: '2025-04-01' },
+  });
+  expect(bill.invoice).toEqual((list.invoices as Records)[0]);
+  expect(probe.last(EVENT)?.retained).toBe(false);
+  expect(probe.json(ACCOUNT)).toMatchObject({ invoice_issued: '2025-04-01' });
+
+  probe.forget();
+  await house.stop(daemon);
+  await house.start();
+  house.clock.advance(DAY_MS);
+  house.tick();
+  await house.polled(3);
+  expect(asked(house, 'invoices')).toBe(3);
+  expect(probe.on(EVENT)).toEqual([]);
+  const later = await house.listen();
+  await later.until(INVOICES, () => true);
+  expect(later.on(EVENT)).toEqual([]);
+});
+
+test('a lost state directory makes no old bill new', async () => {
+  const { house, probe, daemon } = await firstPoll();
+  await house.stop(daemon);
+  await rm(join(house.stateDir, 'accounts'), { recursive: true });
+  probe.forget();
+  await house.start();
+  await house.polled(2);
+  await probe.until(INVOICES, () => true);
+  expect(probe.on(EVENT)).toEqual([]);
+});
+
+test('strange invoices stand beside the others: unknown status, no amount, a date far ahead', async () => {
+  const invoices = [
+    invoice('a', '2025-01'),
+    invoice('b', '2025-02', {
+      status: 'in_dispute',
+      total_amount: null,
+      payment_due: Date.UTC(9999, 11, 31),
+    }),
+    invoice('c', '2025-01', { start_time: Date.UTC(2999, 0, 1), customer: { name: 'Nobody of Nowhere' } }),
+    { id: null, total_amount: 1 },
+  ];
+  const { probe } = await firstPoll({
+    accounts: [{ ...ME, invoices }],
+    prepare({ simulator }) {
+      simulator.switches.api.ignoresInvoiceFilters = true;
+    },
+  });
+  const list = await probe.until(INVOICES, () => true);
+  expect((list.invoices as Records).map(({ id, status, amount, due }) => [id, status, amount, due])).toEqual([
+    ['c', 'invoice', 40, '2025-02-15'],
+    ['b', 'in_dispute', null, '9999-12-31'],
+    ['a', 'invoice', 40, '2025-02-15'],
+  ]);
+  expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status !== null)).toMatchObject({
+    invoice_status: 'in_dispute',
+    invoice_amount: null,
+    invoice_due: '9999-12-31',
+  });
+  expect(JSON.stringify(probe.heard)).not.toContain('Nobody');
+});
+
+test('two payment groups: the invoices of both billing profiles are one list', async () => {
+  const groups = [
+    { billingProfileId: 901, properties: [home(METER)] },
+    { billingProfileId: 902, properties: [home('70418301', quiet({ seed: 2 }), 512_002)] },
+  ];
+  const invoices = [
+    invoice('one', '2025-01', { billing_profile: 901 }),
+    invoice('two', '2025-02', { billing_profile: 902 }),
+  ];
+  const { house, probe } = await firstPoll({ accounts: [{ ...person('me', []), groups, invoices }] });
+  const list = await probe.until(INVOICES, () => true);
+  expect((list.invoices as Records).map(({ id }) => id)).toEqual(['two', 'one']);
+  invoices.push(invoice('three', '2025-03', { billing_profile: 902 }));
+  house.clock.advance(DAY_MS);
+  house.tick();
+  await house.polled(2);
+  expect((await probe.until(EVENT, () => true)).invoice).toMatchObject({ id: 'three' });
+  expect(probe.on(EVENT)).toHaveLength(1);
+});
+
+test("another user's invoices are not shown under the same account", async () => {
+  const other = person('other', [home('70418301', quiet({ seed: 2 }), 512_002)]);
+  const accounts = [ME, { ...other, invoices: [] }];
+  const house = await openHouse({ accounts });
+  const probe = await house.listen();
+  const config = ({ username, password }: typeof ME) => ({ accounts: [{ id: 'home', username, password }] });
+  const daemon = await house.start(config(ME));
+  await house.polled(1);
+  await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length > 0);
+  await house.stop(daemon);
+  probe.forget();
+  await house.start(config(other));
+  await house.polled(2);
+  expect(await probe.until(INVOICES, () => true)).toMatchObject({ invoices: [] });
+  expect(probe.on(EVENT)).toEqual([]);
+});
+
+test('another currency comes from the site before anything is said, and stays after a restart', async () => {
+  const prepare = ({ simulator }: { simulator: { switches: { site: { currency: string } } } }) => {
+    simulator.switches.site.currency = 'GBP';
+  };
+  const { house, probe, daemon } = await firstPoll({ prepare });
+  await probe.until(INVOICES, ({ currency }) => currency === 'GBP');
+  await house.stop(daemon);
+  await house.start();
+  await house.rest();
+  const units = probe.heard
+    .filter(({ topic, payload }) => topic.includes('_meter_') && payload !== '')
+    .flatMap(({ payload }) => Object.values(Object(JSON.parse(payload).components)))
+    .map((body) => Object(body).unit_of_measurement);
+  expect(new Set(units)).toEqual(new Set([undefined, 'kWh', 'GBP']));
+  expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+});
+
+test('a site that differs from the configuration is one warning and a reason, no fault', async () => {
+  const { house, probe } = await firstPoll({
+    config: { provider: { currency: 'GBP' } },
+    prepare({ simulator }) {
+      simulator.switches.site.timezone = 'Europe/Vienna';
+    },
+  });
+  const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
+  expect(health).toMatchObject({
+    failures_in_a_row: 0,
+    reasons: [
+      { code: 'timezone_differs', account: 'home', message: expect.stringContaining('Europe/Vienna') },
+      { code: 'currency_differs', account: 'home', message: expect.stringContaining('EUR') },
+    ],
+  });
+  expect(await probe.until(STATE, () => true)).toMatchObject({ data_late: false });
+  expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
+  house.clock.advance(8 * DAY_MS);
+  house.tick();
+  await house.polled(2);
+  expect(asked(house, 'site')).toBe(2);
+  expect(house.log.filter(({ msg }) => String(msg).startsWith("The provider's site"))).toHaveLength(2);
+});

@@ -1,0 +1,103 @@
+// A provider without extras, or with trouble in them: energy and cost go on, and nobody is pestered.
+import { expect, test } from 'vitest';
+import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import { ACCOUNT, asked, EXTRAS, firstPoll, INVOICES, spoil, warnings } from '../support/extras.ts';
+import { booked, HEALTH, STATE } from '../support/homes.ts';
+import { HOUR_MS } from '../support/house.ts';
+
+const NOT_GIVEN: readonly (readonly [string, Fault])[] = [
+  ['404', FAULTS.notFound],
+  ['403', FAULTS.forbidden],
+  ['HTML', FAULTS.captivePage],
+  ['nothing', FAULTS.empty],
+  ['a strange shape', { kind: 'reply', status: 200, body: { objects: [{ no: 'id' }], open_bill_due: [] } }],
+  ['half a reply', { kind: 'truncated' }],
+  ['more than anybody wants', { kind: 'oversized' }],
+];
+
+test.each(NOT_GIVEN)(
+  'extras answered with %s are left out for a week, with one warning each',
+  async (_, fault) => {
+    const { house, probe } = await firstPoll({
+      prepare(one) {
+        for (const name of EXTRAS) spoil(one, name, fault);
+      },
+    });
+    const { kwh } = booked(house.simulator);
+    expect(await probe.until(STATE, () => true)).toMatchObject({ energy_total: kwh, meter_reading: null });
+    expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: null, invoice_status: null });
+    expect(probe.json(INVOICES)).toBeUndefined();
+    const { components } = probe.json('homeassistant/device/heat2mqtt_account_home/config') ?? {};
+    expect(Object.keys(Object(components))).toEqual(['auth_state', 'requests_today', 'logins_today']);
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], failures_in_a_row: 0 });
+
+    for (let days = 1; days <= 6; days += 1) {
+      house.clock.advance(24 * HOUR_MS);
+      house.tick();
+      await house.polled(1 + days);
+    }
+    expect(EXTRAS.map((name) => asked(house, name))).toEqual([1, 1, 1, 1, 1]);
+    expect(warnings(house)).toEqual(['site', 'meter_reading', 'balance', 'credit', 'invoices']);
+
+    house.simulator.switches.clearFaults();
+    house.clock.advance(24 * HOUR_MS);
+    house.tick();
+    await house.polled(8);
+    expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'invoice')).toBeDefined();
+    expect(warnings(house)).toHaveLength(5);
+  },
+);
+
+const TROUBLE: readonly (readonly [string, Fault])[] = [
+  ['500', FAULTS.serverError],
+  ['503 in HTML', FAULTS.htmlUnavailable],
+  ['429 and a day of patience', tooMany(86_400)],
+  ['a refused key', FAULTS.unauthorized],
+  ['a broken connection', { kind: 'reset' }],
+];
+
+test.each(TROUBLE)(
+  'extras answered with %s: tried again the next day, and the polls notice nothing',
+  async (_, fault) => {
+    const { house, probe } = await firstPoll();
+    const first = await probe.until(ACCOUNT, ({ balance_due }) => balance_due !== null);
+    const { passwordGrants, refreshGrants } = house.simulator.counters;
+    const granted = () => passwordGrants.asked + refreshGrants.asked;
+    for (const name of EXTRAS) spoil(house, name, fault);
+    for (let polls = 2; polls <= 4; polls += 1) {
+      house.clock.advance(8 * HOUR_MS);
+      const before = granted();
+      house.tick();
+      await house.polled(polls);
+      // The token has run out meanwhile: one grant for the poll, none for the extras.
+      expect(granted() - before).toBeLessThanOrEqual(1);
+    }
+    expect(await probe.until(STATE, ({ day }) => day === '2025-03-11')).toMatchObject({
+      energy_total: booked(house.simulator).kwh,
+    });
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', failures_in_a_row: 0 });
+    expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: first.balance_due, auth_state: 'ok' });
+    expect(warnings(house)).toEqual([]);
+    expect(house.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
+    // Trouble ends the round: one a poll at most.
+    expect(EXTRAS.reduce((sum, name) => sum + asked(house, name) - 1, 0)).toBeLessThanOrEqual(3);
+
+    house.simulator.switches.clearFaults();
+    house.clock.advance(24 * HOUR_MS);
+    house.tick();
+    await house.polled(5);
+    expect(asked(house, 'invoices')).toBeGreaterThan(1);
+  },
+);
+
+test('extras that hang hold up neither the next poll nor the way out', async () => {
+  const { house, probe, daemon } = await firstPoll();
+  house.clock.advance(24 * HOUR_MS);
+  for (const name of EXTRAS) spoil(house, name, { kind: 'hang' });
+  house.tick();
+  await probe.until(STATE, ({ day }) => day === '2025-03-11');
+  house.tick();
+  await house.rest();
+  expect(house.log.filter(({ msg }) => msg === 'polled')).toHaveLength(3);
+  expect(await house.stop(daemon)).toBeLessThan(8_000);
+});

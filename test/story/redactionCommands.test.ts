@@ -99,6 +99,7 @@ test('check, config show, usage and report on a good day', async () => {
     ['check', '--live', '--json'],
     ['usage', '--format', 'csv'],
     ['usage', '--format', 'table'],
+    ['invoices', '--format', 'csv'],
     ['report'],
   ]) {
     const { said } = await type(...words);
@@ -119,7 +120,7 @@ test.each([
   const { simulator, usual, write, type } = await openDesk();
   simulator.switches.fault(place, fault);
   await write(JSON.stringify(usual));
-  for (const words of [['check', '--live', '--json'], ['usage']]) {
+  for (const words of [['check', '--live', '--json'], ['usage'], ['invoices']]) {
     const { code, said } = await type(...words);
     expect(code).toBeGreaterThan(0);
     expectSilence(said);

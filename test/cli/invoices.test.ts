@@ -1,0 +1,131 @@
+// heat2mqtt invoices, beside a daemon that is not disturbed: what is printed, in which currency, and what is refused.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { home, METER, person } from '../support/homes.ts';
+import { openStack } from '../support/stack.ts';
+
+const JANUARY = Date.parse('2026-01-01T00:00:00Z');
+const FEBRUARY = Date.parse('2026-02-01T00:00:00Z');
+const INVOICES = [
+  {
+    id: 11,
+    status: 'invoice',
+    start_time: JANUARY,
+    end_time: FEBRUARY,
+    payment_due: FEBRUARY + 18 * 86_400_000,
+    total_amount: 48.1,
+    due_amount: null,
+    customer: { name: 'Nobody of Nowhere' },
+  },
+  { id: 12, status: 'invoice', start_time: FEBRUARY },
+];
+
+async function openDesk(more: Readonly<Record<string, string>> = {}) {
+  const stack = openStack();
+  const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-invoices-'));
+  stack.defer(() => rm(stateDir, { recursive: true, force: true }));
+  const me = { ...person('me', [home(METER)]), invoices: INVOICES };
+  const simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [me] }));
+  return {
+    simulator,
+    async type(...words: readonly string[]) {
+      let out = '';
+      const note = (text: string) => {
+        out += text;
+      };
+      const exitCode = await runCommandLine(['invoices', ...words], {
+        out: note,
+        err: note,
+        env: {
+          HEAT2MQTT_PROVIDER_ISSUER: simulator.urls.issuer,
+          HEAT2MQTT_PROVIDER_API_URL: simulator.urls.api,
+          HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
+          HEAT2MQTT_USERNAME: me.username,
+          HEAT2MQTT_PASSWORD: me.password,
+          HEAT2MQTT_STATE_DIR: stateDir,
+          ...more,
+        },
+        isTerminal: false,
+        columns: 100,
+        interrupted: new AbortController().signal,
+      });
+      return { out, exitCode };
+    },
+  };
+}
+
+const RECORD = {
+  id: '11',
+  status: 'invoice',
+  period_start: '2026-01-01',
+  period_end: '2026-01-31',
+  issued: '2026-02-01',
+  due: '2026-02-19',
+  amount: 48.1,
+  amount_due: null,
+  currency: 'EUR',
+};
+
+test('JSON: the records as on MQTT, newest first, with their currency', async () => {
+  const { type, simulator } = await openDesk();
+  const { out, exitCode } = await type();
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(out)).toEqual([
+    {
+      ...RECORD,
+      id: '12',
+      period_start: '2026-02-01',
+      period_end: null,
+      issued: null,
+      due: null,
+      amount: null,
+    },
+    RECORD,
+  ]);
+  expect(out).not.toContain('Nobody');
+  expect(simulator.counters.requests['GET /api/v1/invoices']).toBe(1);
+});
+
+test('CSV and table', async () => {
+  const { type, simulator } = await openDesk();
+  simulator.switches.site.currency = 'GBP';
+  expect((await type('--format', 'csv')).out.split('\r\n')).toEqual([
+    Object.keys(RECORD).join(','),
+    '12,invoice,2026-02-01,,,,,,GBP',
+    '11,invoice,2026-01-01,2026-01-31,2026-02-01,2026-02-19,48.1,,GBP',
+    '',
+  ]);
+  const table = (await type('--format', 'table', '--account', 'home')).out.trimEnd().split('\n');
+  expect(table[0]).toMatch(/^Issued +From +To +Due +Status +GBP +Still due +Invoice$/);
+  expect(table[2]).toMatch(/^2026-02-01 +2026-01-01 +2026-01-31 +2026-02-19 +invoice +48.1 +– +11$/);
+  expect(table.at(-1)).toBe('2 in all');
+});
+
+test('a configured currency is not asked for, and a site that says nothing is none', async () => {
+  const configured = await openDesk({ HEAT2MQTT_PROVIDER_CURRENCY: 'SEK' });
+  expect(JSON.parse((await configured.type()).out)[0].currency).toBe('SEK');
+  expect(configured.simulator.counters.requests['GET /api/v1/site']).toBeUndefined();
+  const silent = await openDesk();
+  silent.simulator.switches.fault('/api/v1/site', FAULTS.notFound);
+  expect(JSON.parse((await silent.type()).out)[0].currency).toBe('EUR');
+});
+
+test('what cannot be asked, and what the provider refuses', async () => {
+  const { type, simulator } = await openDesk();
+  await expect(type('--account', 'attic')).rejects.toMatchObject({
+    exitCode: 2,
+    message: '--account: found attic; allowed: home.',
+  });
+  expect(simulator.requests).toEqual([]);
+  simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
+  await expect(type()).rejects.toMatchObject({
+    exitCode: 5,
+    message: 'The provider refused the list of invoices with HTTP 404.',
+  });
+});

@@ -16,18 +16,14 @@ const extrasSection = z
   })
   .meta({ description: 'What else to ask for, at most once a day.' });
 
-const homeAssistantSection = z
-  .strictObject({
-    url: key(socketAddress, {
-      description: "Home Assistant's WebSocket address.",
-      example: 'ws://homeassistant.local:8123/api/websocket',
-      allowed: 'an address starting with ws:// or wss:// without user name or password in it',
-    }),
-    ...secretKeys('token', 'The long-lived access token', '/run/secrets/ha_token'),
-  })
-  .meta({
-    description: 'Home Assistant, to write late readings into its statistics at their true day. Optional.',
-  });
+const homeAssistantSection = z.strictObject({
+  url: key(socketAddress, {
+    description: "Home Assistant's WebSocket address.",
+    example: 'ws://homeassistant.local:8123/api/websocket',
+    allowed: 'an address starting with ws:// or wss:// without user name or password in it',
+  }),
+  ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
+});
 
 const httpSection = z.strictObject({
   listen: key(hostAndPort.default('127.0.0.1:8099'), {
@@ -68,7 +64,12 @@ export const fileSchema = z
     extras: extrasSection.prefault({}),
     constituencies: constituenciesSection.optional(),
     mqtt: mqttSection.prefault({}),
-    home_assistant: homeAssistantSection.optional(),
+    home_assistant: key(z.union([z.literal(false), homeAssistantSection]).optional(), {
+      description:
+        'Home Assistant, to write late readings into its statistics at their true day. Optional; within a Home Assistant app it is found by itself ($SUPERVISOR_TOKEN). false: off.',
+      example: { url: 'ws://homeassistant.local:8123/api/websocket', token_file: '/run/secrets/ha_token' },
+      allowed: 'false, or url and token_file',
+    }),
     http: key(
       z
         .union([z.boolean(), httpSection])
@@ -92,7 +93,7 @@ export const fileSchema = z
 
 export type FileConfig = z.output<typeof fileSchema>;
 type FileAccount = FileConfig['accounts'][number];
-type FileHomeAssistant = NonNullable<FileConfig['home_assistant']>;
+type FileHomeAssistant = Exclude<FileConfig['home_assistant'], false | undefined>;
 type InFile<N extends string> = N | `${N}_file`;
 
 export type Account = Omit<FileAccount, 'id' | InFile<'password'>> & { id: string; password: Secret };

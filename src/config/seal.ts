@@ -45,7 +45,10 @@ function ownUrl({ url, embedded }: Pick<Mqtt, 'url' | 'embedded'>): string {
   return `mqtt://${host.includes(':') ? `[${host}]` : host}:${embedded.port}`;
 }
 
-function sealHomeAssistant(given: NonNullable<FileConfig['home_assistant']>, secret: Secret): HomeAssistant {
+function sealHomeAssistant(
+  given: Exclude<FileConfig['home_assistant'], false | undefined>,
+  secret: Secret,
+): HomeAssistant {
   const { token, token_file, ...rest } = given;
   return { ...rest, token: secret };
 }

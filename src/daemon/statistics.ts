@@ -138,7 +138,7 @@ export function startStatistics(parts: StatisticsParts): Statistics {
     const words = safeWords(err);
     // Once for each kind of trouble: another attempt is no news, another reason is.
     if (fault === null || words.message !== safeWords(fault).message) {
-      if (err instanceof Failure) log.warn({ ...words, err }, 'statistics could not be written');
+      if (err instanceof Failure) log.warn(words, 'statistics could not be written');
       else log.error({ err }, 'statistics failed unexpectedly');
     }
     failures += 1;

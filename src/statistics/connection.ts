@@ -61,5 +61,5 @@ function troubleFrom(err: unknown): HomeAssistantTrouble {
   if (code === 'unauthorized') return new HomeAssistantTrouble('not_admin');
   if (code === 'unknown_command') return new HomeAssistantTrouble('no_recorder');
   const isCode = /^[a-z_]{1,40}$/.test(code);
-  return new HomeAssistantTrouble('refused', isCode ? code : 'without a known reason', err);
+  return new HomeAssistantTrouble('refused', isCode ? code : 'without a known reason');
 }

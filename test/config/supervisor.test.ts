@@ -21,6 +21,12 @@ test('another Home Assistant in the file or the environment counts', async () =>
   expect((await load(BASE, { ...ENV, ...variables })).config.home_assistant?.url).toBe('ws://env:80/x');
 });
 
+test('nobody has to have it', async () => {
+  expect((await load(`${BASE}home_assistant: false\n`, ENV)).config.home_assistant).toBeUndefined();
+  const off = { ...ENV, HEAT2MQTT_HOME_ASSISTANT: 'false' };
+  expect((await load(BASE, off)).config.home_assistant).toBeUndefined();
+});
+
 test.each([{}, { SUPERVISOR_TOKEN: '' }])('without it there is no Home Assistant: %j', async (env) => {
   expect((await load(BASE, env)).config.home_assistant).toBeUndefined();
 });

@@ -37,6 +37,7 @@ test('all of it is below one megabyte', () => {
 const LAZY = {
   'openid-client': 'openid-client/v',
   aedes: 'mqemitter',
+  'home-assistant-js-websocket': 'Unsubscribing',
   'pino-pretty': 'customPrettifiers',
   'the simulator': '/protocol/openid-connect/token',
 };

@@ -122,7 +122,7 @@ test.each(TROUBLES)('$what: told with advice, polls go on, and it recovers', asy
   expect(ha.rows(COST).map(([, , sum]) => sum)).toEqual([2.5, 5, 7.5]);
 });
 
-test('nobody there: told once in the log, tried ever more seldom, and filled when it comes', async () => {
+test('nobody there: told once in the log, however often it is tried, and polls go on', async () => {
   const { house, probe, codes, start, until, ha } = await openStatisticsHouse();
   await start({ home_assistant: { url: 'ws://127.0.0.1:1/api/websocket', token: 'x' } });
   await until('failing');
@@ -148,18 +148,6 @@ test('a refused token is offered once; a new one in the file is taken at once', 
   await until('ok');
   expect(ha.tokens).toContain(ha.switches.token);
   expect(codes()).toEqual([]);
-});
-
-test('an old port that sends us to a new one of the same machine is followed', async () => {
-  const { house, ha, until, start } = await openStatisticsHouse();
-  const old = await openStatisticsHouse();
-  old.ha.switches.httpStatus = 307;
-  old.ha.switches.location = `http://127.0.0.1:${ha.port}/api/websocket`;
-  await start({ home_assistant: { url: old.ha.url, token: ha.switches.token } });
-  await until('ok');
-  expect(ha.rows(ENERGY)).toHaveLength(3);
-  expect(old.ha.tokens).toEqual([]);
-  await house.rest();
 });
 
 test('silence does not hold a poll up, and is told when the time is over', async () => {

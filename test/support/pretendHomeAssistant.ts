@@ -37,6 +37,8 @@ export interface PretendHomeAssistant extends Omit<PretendRecorder, 'answer'> {
   /** Tokens that were offered. */
   readonly tokens: string[];
   readonly connections: number;
+  /** Connections that are open now. */
+  readonly open: number;
   /** How many rows each import brought. */
   imports(): number[];
   /** Every connection breaks. */
@@ -148,6 +150,9 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token'): P
     tokens,
     get connections() {
       return connections;
+    },
+    get open() {
+      return wires.size;
     },
     imports: () =>
       asked

@@ -1,0 +1,70 @@
+// Manners towards Home Assistant: the token stays private, redirects are followed with care, and leaving is quick.
+import { expect, test } from 'vitest';
+import { CANARY, expectSilence } from '../support/canaries.ts';
+import { ENERGY, openStatisticsHouse } from '../support/statisticsHouse.ts';
+
+test('an old port that sends us to a new one of the same machine is followed', async () => {
+  const { house, ha, until, start } = await openStatisticsHouse();
+  const old = await openStatisticsHouse();
+  old.ha.switches.httpStatus = 307;
+  old.ha.switches.location = `http://127.0.0.1:${ha.port}/api/websocket`;
+  await start({ home_assistant: { url: old.ha.url, token: ha.switches.token } });
+  await until('ok');
+  expect(ha.rows(ENERGY)).toHaveLength(3);
+  expect(old.ha.tokens).toEqual([]);
+  await house.rest();
+});
+
+test('leaving in the middle of an import is quick, and Home Assistant is left before the broker is', async () => {
+  const { house, ha, probe, start, until } = await openStatisticsHouse();
+  ha.switches.slow = true;
+  const daemon = await start();
+  await until('importing');
+  expect(ha.open).toBe(1);
+  let openAtTheEnd: number | undefined;
+  const watching = probe.until('heat2mqtt/bridge/health', () => {
+    if (probe.last('heat2mqtt/bridge/state')?.payload === 'offline') openAtTheEnd ??= ha.open;
+    return openAtTheEnd !== undefined;
+  });
+  expect(await house.stop(daemon)).toBeLessThan(2_000);
+  await watching;
+  expect(openAtTheEnd).toBe(0);
+  expect(house.log.filter(({ msg }) => /shutdown step|statistics could not/.test(String(msg)))).toEqual([]);
+});
+
+test('a time zone that is not ours is told in the log, once', async () => {
+  const { house, ha, settled, pollAt } = await openStatisticsHouse();
+  ha.switches.timezone = 'America/New_York';
+  await settled();
+  await pollAt('2025-03-10T16:00:00Z');
+  expect(house.log.filter(({ msg }) => String(msg).includes('another time zone'))).toHaveLength(1);
+});
+
+test('the token sings nowhere, whatever Home Assistant says', async () => {
+  const { house, ha, probe, start, until } = await openStatisticsHouse();
+  const token = CANARY.opaqueToken;
+  ha.switches.token = token;
+  ha.switches.version = `2026.10-${token}`;
+  ha.switches.instead.set('get_config', (socket, id) => {
+    const error = { code: token, message: `${token} ${CANARY.name}` };
+    socket.send(JSON.stringify({ id, type: 'result', success: false, error }));
+  });
+  ha.switches.instead.set('recorder/info', (socket) => socket.close(1011, token));
+  ha.switches.instead.set('recorder/statistics_during_period', (socket, id) => {
+    const result = { [token]: CANARY.address };
+    socket.send(JSON.stringify({ id, type: 'result', success: true, result }));
+  });
+  await start({ home_assistant: { url: ha.url, token } });
+  await house.pass(10 * 60_000, 10_000);
+  const told = house.log.filter(({ msg }) => msg === 'statistics could not be written');
+  expect(told.map(({ code }) => code)).toEqual([
+    'home_assistant_refused',
+    'home_assistant_cut',
+    'home_assistant_strange',
+  ]);
+  await until('ok');
+  expectSilence([
+    ...probe.heard.flatMap(({ topic, payload }) => [topic, payload]),
+    JSON.stringify(house.log),
+  ]);
+});

@@ -1,6 +1,7 @@
 // A real Home Assistant as a child process, in a configuration directory of its own.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
@@ -20,7 +21,8 @@ const STARTED = /Home Assistant initialized in/;
 const START_MS = 120_000;
 const STOP_MS = 60_000;
 
-export async function startHomeAssistant(port: number): Promise<HomeAssistant> {
+export async function startHomeAssistant(): Promise<HomeAssistant> {
+  const port = await portOfItsOwn();
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-home-assistant-'));
   await writeConfiguration(folder, port);
   let child: ChildProcess | undefined;
@@ -98,4 +100,21 @@ async function writeConfiguration(folder: string, port: number): Promise<void> {
 function isSince(release: string, year: number, month: number): boolean {
   const [itsYear = 0, itsMonth = 0] = release.split('.').map(Number);
   return itsYear > year || (itsYear === year && itsMonth >= month);
+}
+
+/**
+ * Below those that the system hands out: it starts seconds after the port was found free, and comes back to it after a
+ * restart, when some other connection would have taken one of those.
+ */
+async function portOfItsOwn(): Promise<number> {
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    await new Promise((resolve) => server.close(resolve));
+    if (isFree) return port;
+  }
 }

@@ -17,7 +17,7 @@ export async function openHouse({ me }: HouseOptions = {}) {
   const home = await openHome(await freePort(), me);
   const { stack, simulator } = home;
   const broker = stack.use(await startMosquitto());
-  const homeAssistant = stack.use(await startHomeAssistant(await freePort()));
+  const homeAssistant = stack.use(await startHomeAssistant());
   onTestFinished(({ task }) => {
     // What a reader of a failure wants to know first.
     if (task.result?.state === 'fail') process.stderr.write(homeAssistant.records().slice(-40).join('\n'));

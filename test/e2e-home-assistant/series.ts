@@ -1,0 +1,71 @@
+// The pair of long-term statistics of a meter: as Home Assistant holds it, and as it has to be.
+import type { Simulator } from '../../src/simulator/provider.ts';
+import { METER, PROPERTY } from '../support/homes.ts';
+import type { Probe } from '../support/probe.ts';
+import { waitFor } from '../support/waitFor.ts';
+import type { Api } from './api.ts';
+
+export const ENERGY = `heat2mqtt:${METER}_energy`;
+export const COST = `heat2mqtt:${METER}_cost`;
+export const HEALTH_TOPIC = 'heat2mqtt/bridge/health';
+
+export interface Row {
+  /** Local date at the start. */
+  readonly day: string;
+  readonly state: number;
+  readonly sum: number;
+}
+
+const EARLIEST = '2000-01-01T00:00:00+00:00';
+const DUBLIN = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Dublin' });
+// By way of whole millionths: half a thousandth has to be one when it is rounded.
+const toMicro = (amount: number): number => Math.round(amount * 1e6);
+const toMilli = (amount: number): number => Math.round(toMicro(amount) / 1_000);
+
+/** The rows of a series; every one has to stand at the first hour of a day, by Home Assistant's own calendar. */
+export async function rowsOf(api: Api, id: string): Promise<Row[]> {
+  const [hours, days] = [await rows(api, id, 'hour'), await rows(api, id, 'day')];
+  const lost = hours.filter(({ start }) => !days.some((day) => day.start === start));
+  if (lost.length > 0 || hours.length !== days.length)
+    throw new Error(`${hours.length} rows in ${days.length} days; not at midnight: ${JSON.stringify(lost)}`);
+  return hours.map(({ start, state, sum }) => ({
+    day: DUBLIN.format(start),
+    state: toMilli(state),
+    sum: toMilli(sum),
+  }));
+}
+
+/** What the provider has booked, in thousandths, as the rows of a series. */
+export function rowsOfTruth({ truth }: Simulator, kind: 'kwh' | 'eur'): Row[] {
+  let micro = 0;
+  return [...truth(PROPERTY)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([day, amounts]) => {
+      micro += toMicro(amounts[kind]);
+      return { day, state: toMilli(amounts[kind]), sum: Math.round(micro / 1_000) };
+    });
+}
+
+/** Waits until the bridge says of its statistics that they are as they should be, having said so after `since`. */
+export async function untilWritten(probe: Probe, since = 0): Promise<void> {
+  await waitFor(
+    'the statistics',
+    () => {
+      const { state, last_success_at } = statisticsOn(probe) ?? {};
+      return state === 'ok' && Date.parse(String(last_success_at)) >= since;
+    },
+    { timeoutMs: 120_000, diagnose: () => probe.json(HEALTH_TOPIC) },
+  );
+}
+
+export function statisticsOn(probe: Probe): Record<string, unknown> | undefined {
+  const { statistics } = probe.json(HEALTH_TOPIC) ?? {};
+  return typeof statistics === 'object' && statistics !== null ? { ...statistics } : undefined;
+}
+
+async function rows(api: Api, id: string, period: 'hour' | 'day') {
+  const question = { start_time: EARLIEST, statistic_ids: [id], period, types: ['state', 'sum'] };
+  const answer = await api.ask('recorder/statistics_during_period', question);
+  const series: Record<string, { start: number; state: number; sum: number }[]> = Object(answer);
+  return series[id] ?? [];
+}

@@ -1,0 +1,133 @@
+// Late data at its true day: the series in a real recorder, after corrections, losses and cuts, and in the Energy dashboard.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { home, METER, PROPERTY, person, quiet, reading } from '../support/homes.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { complaints, untilShown } from './entities.ts';
+import { type House, openHouse } from './house.ts';
+import { COST, ENERGY, rowsOf, rowsOfTruth, statisticsOn, untilWritten } from './series.ts';
+
+async function startWithStatistics(house: House, over: Readonly<Record<string, unknown>> = {}) {
+  const tokenFile = join(house.folder, 'ha_token');
+  await writeFile(tokenFile, `${house.token}\n`);
+  const url = `${house.homeAssistant.url.replace('http', 'ws')}/api/websocket`;
+  return house.start({ home_assistant: { url, token_file: tokenFile }, ...over });
+}
+
+const CLEAN = { energy_sources: [[]], device_consumption: [] };
+const gas = (energy: string, cost: string) => ({
+  type: 'gas',
+  stat_energy_from: energy,
+  stat_cost: cost,
+  entity_energy_price: null,
+  number_energy_price: null,
+});
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+test('the series equal what was booked, row by row; the Energy dashboard takes them; twice is the same as once', async () => {
+  const house = await openHouse();
+  const { probe, simulator, homeAssistant } = house;
+  const program = await startWithStatistics(house);
+  await untilWritten(probe);
+  const api = await house.enter();
+  const [energy, cost] = [await rowsOf(api, ENERGY), await rowsOf(api, COST)];
+  expect(energy.length).toBeGreaterThan(365);
+  expect(energy).toEqual(rowsOfTruth(simulator, 'kwh'));
+  expect(cost).toEqual(rowsOfTruth(simulator, 'eur'));
+
+  const { buckets } = await probe.until(`heat2mqtt/meter/${METER}/usage/day`, () => true);
+  const onTopic = (Array.isArray(buckets) ? buckets : []).map(({ start, energy_kwh, cost_eur }) => [
+    start.slice(0, 10),
+    Math.round(energy_kwh * 1_000),
+    Math.round(cost_eur * 1_000),
+  ]);
+  const newest = energy.map(({ day, state }, at) => [day, state, cost[at]?.state]).slice(-onTopic.length);
+  expect(newest).toEqual(onTopic);
+
+  expect(await api.ask('recorder/list_statistic_ids')).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ statistic_id: ENERGY, has_sum: true, unit_class: 'energy' }),
+      expect.objectContaining({ statistic_id: COST, has_sum: true, unit_class: null }),
+    ]),
+  );
+  await api.ask('energy/save_prefs', { energy_sources: [gas(ENERGY, COST)] });
+  expect(await api.ask('energy/validate')).toMatchObject(CLEAN);
+  expect(JSON.stringify(await api.ask('recorder/validate_statistics'))).not.toContain('heat2mqtt');
+
+  await program.end('SIGTERM');
+  const since = Date.now();
+  await startWithStatistics(house);
+  await untilWritten(probe, since);
+  await probe.publish(
+    'heat2mqtt/bridge/request/backfill',
+    JSON.stringify({ from: energy[0]?.day, to: daysAgo(1) }),
+  );
+  const answer = await probe.until(
+    'heat2mqtt/bridge/response/backfill',
+    ({ status }) => status !== 'progress',
+  );
+  expect(answer).toMatchObject({ status: 'ok' });
+  expect(await rowsOf(api, ENERGY)).toEqual(energy);
+  expect(await rowsOf(api, COST)).toEqual(cost);
+  expect(complaints(homeAssistant.records())).toEqual([]);
+});
+
+test('without statistics the entities are good for the Energy dashboard too', async () => {
+  const house = await openHouse();
+  await house.start();
+  const api = await house.enter();
+  await untilShown(house.probe, api);
+  const id = (key: string) => `sensor.heat2mqtt_${METER}_${key}`;
+  await api.ask('energy/save_prefs', { energy_sources: [gas(id('energy_total'), id('cost_total'))] });
+  const { energy_sources } = Object(await api.ask('energy/validate'));
+  // The recorder writes the first statistics of an entity within five minutes; until then there are none.
+  const types = energy_sources.flat().map(({ type }: { type: string }) => type);
+  expect(types.filter((type: string) => type !== 'statistics_not_defined')).toEqual([]);
+});
+
+test('a day in the middle is corrected, then a series is deleted: all rows are right again', async () => {
+  const events: ExplicitEvent[] = [20, 19, 12, 11, 10, 9, 3, 2, 1].map((days) =>
+    reading(daysAgo(days), days, days / 4),
+  );
+  const house = await openHouse({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
+  const { probe, simulator, homeAssistant } = house;
+  await startWithStatistics(house);
+  await untilWritten(probe);
+  const api = await house.enter();
+  expect(await rowsOf(api, ENERGY)).toEqual(rowsOfTruth(simulator, 'kwh'));
+
+  events[3] = reading(daysAgo(11), 111, 22.5);
+  const corrected = Date.now();
+  await probe.publish('heat2mqtt/bridge/request/refresh', '{}');
+  await probe.until('heat2mqtt/bridge/response/refresh', ({ status }) => status === 'ok');
+  await untilWritten(probe, corrected);
+  const energy = await rowsOf(api, ENERGY);
+  expect(energy).toContainEqual(expect.objectContaining({ day: daysAgo(11), state: 111_000 }));
+  expect(energy).toEqual(rowsOfTruth(simulator, 'kwh'));
+  expect(await rowsOf(api, COST)).toEqual(rowsOfTruth(simulator, 'eur'));
+
+  await api.ask('recorder/clear_statistics', { statistic_ids: [ENERGY] });
+  expect(await rowsOf(api, ENERGY)).toEqual([]);
+  const deleted = Date.now();
+  await homeAssistant.restart();
+  await untilWritten(probe, deleted);
+  const again = await house.enter();
+  expect(await rowsOf(again, ENERGY)).toEqual(energy);
+  expect(complaints(homeAssistant.records())).toEqual([]);
+});
+
+test('Home Assistant goes away in the middle of the import of many years: nothing is missing in the end', async () => {
+  const since = '2019-01-01';
+  const house = await openHouse({ me: person('me', [home(METER, quiet({ since }), PROPERTY)]) });
+  const { probe, simulator, homeAssistant } = house;
+  await startWithStatistics(house, { usage: { history_since: since } });
+  await waitFor('the import', () => statisticsOn(probe)?.state === 'importing', { timeoutMs: 60_000 });
+  await homeAssistant.restart();
+  await untilWritten(probe);
+  const api = await house.enter();
+  expect(await rowsOf(api, ENERGY)).toEqual(rowsOfTruth(simulator, 'kwh'));
+  expect(await rowsOf(api, COST)).toEqual(rowsOfTruth(simulator, 'eur'));
+  expect(complaints(homeAssistant.records())).toEqual([]);
+});

@@ -7,6 +7,8 @@ import {
   type Extras,
   NEVER_ASKED,
   NO_EXTRAS,
+  registerKey,
+  registersOf,
   takeInvoices,
 } from '../domain/extras.ts';
 import type { Reason } from '../domain/health.ts';
@@ -98,11 +100,12 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
       return taken.invoices;
     });
 
-  const register = (property: Property): ExtraQuestion<Register> => ({
+  const register = (property: Property, context: EntityContext): ExtraQuestion<Register> => ({
     extra: 'meter_reading',
     everyDays: DAILY,
-    get: () => kept.registers[property.propertyCustomerId] ?? NEVER_ASKED,
-    set: (next) => keep({ registers: { ...kept.registers, [property.propertyCustomerId]: next } }),
+    get: () => kept.registers[registerKey(property)] ?? NEVER_ASKED,
+    set: (next) =>
+      keep({ registers: { ...registersOf(kept, context.properties), [registerKey(property)]: next } }),
     ask: (known, signal) =>
       client.register({ property, knownReadAt: known?.readAt ?? null, now: clock.now(), signal }),
   });
@@ -115,7 +118,9 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
     const bills: Invoice[] = [];
     const steps = [
       ...(wanted.site ? [() => ask(site, signal)] : []),
-      ...(wanted.meter_reading ? ofOneMeter(context).map((one) => () => ask(register(one), signal)) : []),
+      ...(wanted.meter_reading
+        ? ofOneMeter(context).map((one) => () => ask(register(one, context), signal))
+        : []),
       ...(wanted.balance ? [() => ask(amount('balance', context), signal)] : []),
       ...(wanted.balance ? [() => ask(amount('credit', context), signal)] : []),
       ...(wanted.invoices ? [() => ask(invoices(context, bills), signal)] : []),
@@ -145,7 +150,7 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
     get currency() {
       return currencyOf(config, kept.site.found);
     },
-    register: ({ propertyCustomerId }) => kept.registers[propertyCustomerId]?.found ?? null,
+    register: (property) => kept.registers[registerKey(property)]?.found ?? null,
     reasons: () =>
       siteReasons(config, kept.site.found).map((reason) => ({ ...reason, account: parts.account })),
     async askSite(signal) {

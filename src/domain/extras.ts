@@ -2,7 +2,7 @@
 import type { Micro } from './amount.ts';
 import { type Invoice, newestFirst } from './invoice.ts';
 import { type Day, daysBetween } from './period.ts';
-import type { Register } from './reading.ts';
+import type { Property, Register } from './reading.ts';
 
 /** One thing that is asked for. `null` = not yet. */
 export interface Extra<T> {
@@ -42,7 +42,7 @@ export interface Extras {
   readonly balance: Extra<Balance>;
   readonly credit: Extra<Balance>;
   readonly invoices: Extra<Invoices>;
-  /** By property. */
+  /** By `registerKey`. */
   readonly registers: Readonly<Record<string, Extra<Register>>>;
 }
 
@@ -63,6 +63,16 @@ export function isDue({ askedOn, off }: Extra<unknown>, today: Day, everyDays: n
   if (askedOn === null) return true;
   // A clock that was far ahead must not silence it for long.
   return Math.abs(daysBetween(askedOn, today)) >= (off ? Math.max(DAYS_OFF, everyDays) : everyDays);
+}
+
+/** Another meter on the same property has a register of its own. */
+export const registerKey = ({ propertyCustomerId, meterIdentifiers }: Property): string =>
+  [propertyCustomerId, ...meterIdentifiers].join('/');
+
+/** Without those of meters that are gone. */
+export function registersOf({ registers }: Extras, properties: readonly Property[]): Extras['registers'] {
+  const present = new Set(properties.map(registerKey));
+  return Object.fromEntries(Object.entries(registers).filter(([key]) => present.has(key)));
 }
 
 const MOST_KNOWN_IDS = 1_000;

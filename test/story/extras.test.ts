@@ -1,4 +1,6 @@
 // Register, balance and site beside the usage: once a day, back after a restart, gone when nobody wants them.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, EXTRAS, firstPoll, INVOICES } from '../support/extras.ts';
 import { METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
@@ -84,6 +86,23 @@ test('extras that nobody wants are not asked for, and what stood is taken away',
   house.tick();
   await house.polled(2);
   expect(all()).toEqual(before);
+});
+
+test('another meter on the same property does not take over the register of the one before', async () => {
+  const { house, daemon } = await firstPoll();
+  await house.stop(daemon);
+  const file = join(house.stateDir, 'accounts/home/extras.json');
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, text.replace(`/${METER}"`, '/70400001"'));
+  const probe = await house.listen();
+  probe.forget();
+  await house.start();
+  await probe.until(STATE, ({ meter_reading }) => meter_reading === null);
+  house.tick();
+  await house.polled(2);
+  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
+  const { value } = JSON.parse(await readFile(file, 'utf8'));
+  expect(Object.keys(value.registers)).toEqual([`512001/${METER}`]);
 });
 
 test('a property with two heat meters has no one register', async () => {

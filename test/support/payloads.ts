@@ -1,6 +1,6 @@
 // Whether a message on one of our topics says what its schema allows: every probe looks at all it hears.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { z } from 'zod';
+import * as z from 'zod';
 import { payloadJsonSchemas, schemaFile } from '../../src/publication/payloads/jsonSchema.ts';
 import { PASSING, PAYLOADS } from '../../src/publication/payloads/payloads.ts';
 
@@ -43,7 +43,8 @@ export function schemaMissing(bases: Iterable<string>, topic: string): string | 
 export const baseOf = (topic: string): string | undefined =>
   /^(.+)\/bridge\/(?:state|info)$/.exec(topic)?.[1];
 
-const kindOf = (topic: string): string | undefined => KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
+export const kindOf = (topic: string): string | undefined =>
+  KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
 
 function validatorOf(kind: string): ValidateFunction {
   const known = validators.get(kind) ?? ajv.compile(schemas[schemaFile(kind)] ?? false);

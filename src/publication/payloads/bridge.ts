@@ -1,5 +1,5 @@
 // What the bridge says of itself, as schemas.
-import { z } from 'zod';
+import * as z from 'zod';
 import { count, faultWords, instant, name, payload, text } from './parts.ts';
 
 export const bridgeState = z

@@ -1,5 +1,5 @@
 // The lists of constituencies, as schemas.
-import { z } from 'zod';
+import * as z from 'zod';
 import { count, instant, payload, text } from './parts.ts';
 
 export const constituenciesSummary = payload({

@@ -1,5 +1,5 @@
 // docs/schemas: a JSON Schema for each kind of payload, for those who check or generate code on the other side.
-import { z } from 'zod';
+import * as z from 'zod';
 import { about } from '../../foundation/about.ts';
 import { PAYLOADS } from './payloads.ts';
 

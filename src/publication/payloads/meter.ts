@@ -1,5 +1,5 @@
 // What is said of a heat meter, as schemas; its state is derived from the table of entities.
-import { z } from 'zod';
+import * as z from 'zod';
 import { METER_ROWS } from '../meterEntities.ts';
 import { costEur, count, day, energyKwh, instant, payload, text } from './parts.ts';
 import { stateOf } from './states.ts';

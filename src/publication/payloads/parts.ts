@@ -1,5 +1,5 @@
 // What payloads are made of: instants, days, amounts, words about a fault. Types come from here; the program loads none of it.
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A JSON object on a topic. Keys that are not named here are refused by the tests. */
 export const payload = <S extends z.ZodRawShape>(shape: S) =>

@@ -1,5 +1,5 @@
 // Every topic of the house below the base topic, with the schema of what is said on it: the one source of types and docs/schemas.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { accountEvent, accountInvoices, accountState } from './account.ts';
 import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState } from './bridge.ts';
 import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencies.ts';

@@ -1,5 +1,5 @@
 // What may be asked on `bridge/request/<what>`, and what is answered on `bridge/response/<what>`, as schemas.
-import { z } from 'zod';
+import * as z from 'zod';
 import { reason } from './bridge.ts';
 import { count, day, faultWords, instant, name, payload, text } from './parts.ts';
 

@@ -1,5 +1,5 @@
 // From a table of entities to the schema of its state object.
-import { z } from 'zod';
+import * as z from 'zod';
 import type { EntityRow } from '../entityRow.ts';
 import { day, instant, payload, text } from './parts.ts';
 

@@ -1,0 +1,70 @@
+// The example flows hang together, need nothing but Node-RED itself, give away no credentials, and speak of topics that exist.
+import { describe, expect, test } from 'vitest';
+import { exampleFlows, type FlowNode } from '../support/nodeRedFlows.ts';
+import { kindOf } from '../support/payloads.ts';
+
+/** Of Node-RED's own palette. */
+const OWN = [
+  'tab',
+  'comment',
+  'mqtt-broker',
+  'mqtt in',
+  'mqtt out',
+  'inject',
+  'debug',
+  'switch',
+  'change',
+  'template',
+  'function',
+  'http in',
+  'http response',
+];
+
+const flows = exampleFlows();
+
+test('there are four', () => {
+  expect([...flows.keys()]).toEqual([
+    'constituencies.json',
+    'cost-alert.json',
+    'daily-summary.json',
+    'monthly-chart.json',
+  ]);
+});
+
+test('all can be imported side by side: no id is given twice', () => {
+  const ids = [...flows.values()].flat().map(({ id }) => id);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+describe.each([...flows])('%s', (_, nodes) => {
+  const of = (type: string) => nodes.filter((node) => node.type === type);
+
+  test('has one tab, one broker of its own without credentials, a comment, and names', () => {
+    expect([of('tab'), of('mqtt-broker'), of('comment')].map((found) => found.length)).toEqual([1, 1, 1]);
+    expect(Object.keys(of('mqtt-broker')[0] ?? {})).not.toContain('credentials');
+    expect(JSON.stringify(nodes)).not.toMatch(/"(user|password|token)"/);
+    expect(String(of('comment')[0]?.info).length).toBeGreaterThan(100);
+    expect(nodes.filter(({ type, name }) => type !== 'tab' && !name)).toEqual([]);
+  });
+
+  test('needs no node of others, and every wire and broker is there', () => {
+    const ids = new Set(nodes.map(({ id }) => id));
+    expect(nodes.filter(({ type }) => !OWN.includes(type))).toEqual([]);
+    const ends = nodes.flatMap(({ wires = [], broker }) => [
+      ...wires.flat(),
+      ...(typeof broker === 'string' && broker.startsWith('h2m-') ? [broker] : []),
+    ]);
+    expect(ends.filter((id) => !ids.has(id))).toEqual([]);
+    for (const { broker } of nodes.filter(({ type }) => type.startsWith('mqtt ')))
+      expect(broker).toBe(of('mqtt-broker')[0]?.id);
+  });
+
+  test('speaks of topics that exist', () => {
+    const topics = nodes.filter(isTalking).map(({ topic = '' }) => topic);
+    expect(topics.length).toBeGreaterThan(0);
+    expect(topics.filter((topic) => kindOf(topic) === undefined)).toEqual([]);
+  });
+});
+
+const isTalking = ({ type, topicType }: FlowNode): boolean =>
+  type.startsWith('mqtt ') && topicType !== 'dynamic';

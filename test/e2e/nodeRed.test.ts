@@ -1,0 +1,87 @@
+// The example flows in a real Node-RED beside a real Mosquitto and the built program: each puts out what its comment promises.
+import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { freePort, startMosquitto } from './mosquitto.ts';
+import { isThere, startNodeRed, whereItShouldBe } from './nodeRed.ts';
+import { openHome, run } from './program.ts';
+
+const DAY_MS = 86_400_000;
+const DAYS_KNOWN = 70;
+const LIST = 'heat2mqtt/constituencies/dail/34';
+
+if (!isThere)
+  process.stderr.write(`\nNOT TRIED: the Node-RED flows; there is no Node-RED in ${whereItShouldBe}\n\n`);
+
+const today = Math.floor(Date.now() / DAY_MS);
+const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({
+  at: day * DAY_MS + 30 * 60_000,
+  kwh,
+  eur,
+});
+
+test.skipIf(!isThere)(
+  'cost alert, daily summary, constituencies, monthly chart',
+  async () => {
+    const events = Array.from({ length: DAYS_KNOWN }, (_, at) => on(today - 1 - DAYS_KNOWN + at, 8, 1.678));
+    const { stack, simulator, configure } = await openHome(
+      await freePort(),
+      person('me', [home(METER, { events }, PROPERTY)]),
+    );
+    const broker = stack.use(await startMosquitto());
+    const probe = stack.use(await startProbe(broker.url));
+    const red = stack.use(await startNodeRed(broker.port));
+    const config = await configure({
+      usage: { history_since: new Date((today - 1 - DAYS_KNOWN) * DAY_MS).toISOString().slice(0, 10) },
+      constituencies: { base_url: simulator.urls.constituencies },
+      mqtt: { url: broker.url },
+    });
+    stack.use(run(['run', '--config', config]));
+    const tapped = async (name: string) => {
+      const find = () => probe.last(`tap/${name}`)?.payload;
+      return waitFor(`the flow to show "${name}"`, find, {
+        timeoutMs: 20_000,
+        diagnose: () => ({
+          red: red.output.slice(-3_000),
+          topics: [...new Set(probe.heard.map((one) => one.topic))],
+        }),
+      });
+    };
+
+    const months: { month: string; energy_kwh: number; cost_eur: number }[] = JSON.parse(
+      await tapped('chart data'),
+    );
+    expect(months.map(({ month }) => month)).toEqual([...new Set(months.map(({ month }) => month))].sort());
+    expect(months.reduce((sum, { energy_kwh }) => sum + energy_kwh, 0)).toBeCloseTo(DAYS_KNOWN * 8, 3);
+    const drawing = await fetch(`${red.url}/heat2mqtt/months.svg?meter=${METER}`);
+    expect(drawing.headers.get('content-type')).toContain('image/svg+xml');
+    expect((await drawing.text()).split('<rect ')).toHaveLength(months.length + 1);
+
+    const state = await probe.until(STATE, () => true);
+    await red.press('h2m-daily-summary-morning');
+    const summary = await tapped('daily summary');
+    expect(summary).toContain(`Meter ${METER}: 8.0 kWh for 1.68 EUR on ${state.day};`);
+    expect(summary).toContain(`this month ${Number(state.energy_month).toFixed(1)} kWh`);
+
+    await red.press('h2m-constituencies-ask');
+    const names = await tapped('names of constituencies');
+    const { constituencies } = (await probe.until(LIST, () => true)) as {
+      constituencies: { name: string }[];
+    };
+    expect(JSON.parse(names)).toEqual(constituencies.map(({ name }) => name));
+    expect(constituencies.length).toBeGreaterThan(10);
+    await probe.publish('heat2mqtt/bridge/request/constituencies', '{"chamber":"commons"}');
+    expect(await tapped('no list')).toContain('chamber: found "commons"; allowed: dail, seanad');
+
+    expect(probe.on('tap/cost alert')).toEqual([]);
+    events.push(on(today - 1, 31.25, 4.561));
+    await probe.publish('heat2mqtt/bridge/request/refresh', '');
+    const newDay = await probe.until(`heat2mqtt/meter/${METER}/event`, () => true);
+    expect(await tapped('cost alert')).toBe(`Heat on ${newDay.day} cost 4.561 EUR (31.25 kWh).`);
+    expect(probe.on('tap/cost alert')).toHaveLength(1);
+    expect(red.output).not.toMatch(/\[(warn|error)\]/);
+  },
+  120_000,
+);

@@ -10,7 +10,7 @@ import { ROOT } from '../support/sources.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
 
-const { HEAT2MQTT_PROGRAM: ENTRY = join(ROOT, 'dist/heat2mqtt.js') } = process.env;
+export const { HEAT2MQTT_PROGRAM: ENTRY = join(ROOT, 'dist/heat2mqtt.js') } = process.env;
 
 export interface Program {
   readonly output: string;

@@ -1,0 +1,57 @@
+// The commands in README and docs, as their readers would type them, and where those are tried that no test can run.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './sources.ts';
+
+export interface DocCommand {
+  readonly file: string;
+  readonly line: number;
+  readonly command: string;
+}
+
+/** Run by test/e2e/docs.test.ts, page by page, in a folder with a configuration, beside a broker and the daemon. */
+export const RUN = /^(heat2mqtt|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
+
+/** Cannot be run in a scratch folder, and why that is no gap. */
+export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
+  [/^npm ci && npm (test|run demo)\b/, '.ci/run does the first, test/e2e/demo.test.ts the second'],
+  [/^npm (ci|install|i|link|run build)\b/, 'installs into the system; the package is installed by test/e2e'],
+  [/^(git|curl|wget) /, 'needs the network'],
+  [/^(docker|podman) /, 'the image is built and run by test/e2e where it can be'],
+  [/^sudo /, 'changes the system; the unit is verified by test/e2e'],
+  [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],
+  [/^ha /, 'a command of Home Assistant OS'],
+];
+
+const BLOCK = /^([ ]*)```(sh|bash|console|shell)\n([\s\S]*?)^\1```$/gm;
+
+/** README.md and what is below docs. */
+export const pages = (): string[] => [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .sort()
+    .map((file) => `docs/${file}`),
+];
+
+export const docCommands = (): DocCommand[] =>
+  pages().flatMap((file) => commandsOf(file, readFileSync(join(ROOT, file), 'utf8')));
+
+export function commandsOf(file: string, text: string): DocCommand[] {
+  return [...text.matchAll(BLOCK)].flatMap(({ index, 3: body = '' }) => {
+    const first = text.slice(0, index).split('\n').length + 1;
+    const found: { line: number; command: string }[] = [];
+    let isContinued = false;
+    body.split('\n').forEach((raw, at) => {
+      const piece = raw.trim().replace(/^\$ /, '');
+      const last = found.at(-1);
+      if (isContinued && last) last.command = `${last.command.slice(0, -1).trimEnd()} ${piece}`;
+      else if (piece !== '' && !piece.startsWith('#')) found.push({ line: first + at, command: piece });
+      isContinued = piece.endsWith('\\');
+    });
+    return found.map(({ line, command }) => ({ file, line, command: command.replace(/\s+#\s.*$/, '') }));
+  });
+}
+
+export const reasonElsewhere = (command: string): string | undefined =>
+  ELSEWHERE.find(([pattern]) => pattern.test(command))?.[1];

@@ -6,7 +6,9 @@ import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
 import { isCronExpression } from '../../src/daemon/schedule.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
+import { payloadJsonSchemas, schemaFile } from '../../src/publication/payloads/jsonSchema.ts';
 import { bodyOf, discoveryOf, placeBelow } from '../support/inventedHome.ts';
+import { kindOf } from '../support/payloads.ts';
 import { ROOT } from '../support/sources.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
@@ -72,6 +74,14 @@ test('the selector of the late meter finds data_late', () => {
   expect(data_late?.selector).toEqual({
     entity: { filter: [{ integration: 'mqtt', domain, device_class }] },
   });
+});
+
+test('the new bill is heard on the topic of the event that tells of one', () => {
+  const { document } = readBlueprint('new-bill.yaml');
+  const kind = kindOf(String(document.blueprint.input.topic?.default)) ?? '';
+  expect(kind).toBe('account/+/event');
+  expect(document.triggers).toMatchObject([{ trigger: 'mqtt', payload: 'bill' }]);
+  expect(JSON.stringify(payloadJsonSchemas()[schemaFile(kind)])).toContain('"const":"bill"');
 });
 
 test('the dashboard shows entities as Home Assistant calls them', () => {

@@ -46,7 +46,7 @@ test('schema and daemon agree on each request', async () => {
     expect([told, ajv.validate(schema, request)]).toEqual([told, isGood]);
     probe.forget();
     await probe.publish(`heat2mqtt/bridge/request/${what}`, JSON.stringify(request));
-    await house.rest();
+    await house.pass(2_000);
     const answer = await probe.until(`heat2mqtt/bridge/response/${what}`, () => true);
     const { code } = (answer.error ?? {}) as { code?: string };
     expect([told, code === 'request_malformed']).toEqual([told, !isGood]);

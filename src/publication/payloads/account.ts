@@ -1,5 +1,5 @@
 // What is said of an account, as schemas; its state is derived from the table of entities.
-import { z } from 'zod';
+import * as z from 'zod';
 import { ACCOUNT_ROWS } from '../accountEntities.ts';
 import { count, day, instant, payload, text } from './parts.ts';
 import { stateOf } from './states.ts';

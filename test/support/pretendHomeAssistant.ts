@@ -21,7 +21,7 @@ export interface Switches {
   mute: boolean;
   /** The answer to the next such question, instead of the right one. */
   readonly instead: Map<string, (socket: WebSocket, id: unknown) => void>;
-  /** The connection breaks after so many more imports. */
+  /** The connection breaks after so many more imports, once. */
   cutAfterImports: number;
   /** The upgrade is answered with this status, and perhaps a Location. */
   httpStatus: number | null;
@@ -115,7 +115,8 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token'): P
       } catch (error) {
         sayLater({ id, type: 'result', success: false, error });
       }
-      if (type === 'recorder/import_statistics' && --switches.cutAfterImports <= 0) socket.terminate();
+      // Once: the next connection holds.
+      if (type === 'recorder/import_statistics' && --switches.cutAfterImports === 0) socket.terminate();
     });
   }
 

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { HEALTH, reading, STATE } from '../support/homes.ts';
 import type { PretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { COST, ENERGY, HISTORY, openStatisticsHouse } from '../support/statisticsHouse.ts';
+import { openWire } from '../support/wire.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -122,16 +123,18 @@ test.each(TROUBLES)('$what: told with advice, polls go on, and it recovers', asy
   expect(ha.rows(COST).map(([, , sum]) => sum)).toEqual([2.5, 5, 7.5]);
 });
 
-test('nobody there: told once in the log, however often it is tried, and polls go on', async () => {
-  const { house, probe, codes, start, until, ha } = await openStatisticsHouse();
-  await start({ home_assistant: { url: 'ws://127.0.0.1:1/api/websocket', token: 'x' } });
+test('nobody there: told once in the log, tried ever more seldom, and polls go on', async () => {
+  const { house, probe, codes, start, until } = await openStatisticsHouse();
+  const door = house.stack.use(await openWire());
+  await start({ home_assistant: { url: door.url.replace('mqtt', 'ws'), token: 'x-of-nobody' } });
   await until('failing');
   expect(codes()).toEqual(['home_assistant_unreachable']);
-  await house.pass(2 * HOUR_MS, 60_000);
+  await house.pass(4 * HOUR_MS, 60_000);
   const told = house.log.filter(({ msg }) => msg === 'statistics could not be written');
   expect(told).toHaveLength(1);
+  expect(door.attempts).toBeGreaterThan(8);
+  expect(door.attempts).toBeLessThan(20);
   await probe.until(STATE, ({ energy_total }) => energy_total === 30);
-  expect(ha.connections).toBe(0);
 });
 
 test('a refused token is offered once; a new one in the file is taken at once', async () => {

@@ -126,8 +126,8 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
       ...(wanted.invoices ? [() => ask(invoices(context, bills), signal)] : []),
     ];
     for (const step of steps) if (!(await step())) break;
+    warnOfSite();
     if (kept !== before) {
-      warnOfSite();
       parts.onFound();
       if (bills.length > 0) parts.onBills(bills);
       await parts.onAsked();
@@ -155,6 +155,7 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
       siteReasons(config, kept.site.found).map((reason) => ({ ...reason, account: parts.account })),
     async askSite(signal) {
       if (wanted.site) await ask(site, signal);
+      warnOfSite();
     },
     begin(context, signal) {
       if (flight !== null) {

@@ -12,7 +12,7 @@ export const currencyOf = ({ provider }: Config, site: Site | null): string =>
 /** Differences are worth a look; whether they are mistakes only a person can tell. */
 export function siteReasons({ provider, usage }: Config, site: Site | null): Reason[] {
   const reasons: Reason[] = [];
-  if (site?.timezone && proper(site.timezone) !== proper(usage.timezone)) {
+  if (site?.timezone && !isSameZone(site.timezone, usage.timezone)) {
     reasons.push({
       code: 'timezone_differs',
       message: `The provider's site is in ${site.timezone}, usage.timezone is ${usage.timezone}.`,
@@ -30,5 +30,6 @@ export function siteReasons({ provider, usage }: Config, site: Site | null): Rea
 }
 
 /** Time zones have several names. */
+const isSameZone = (one: string, other: string): boolean => one === other || proper(one) === proper(other);
 const proper = (timeZone: string): string =>
   new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;

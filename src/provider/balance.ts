@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Micro, sumKnown } from '../domain/amount.ts';
 import { readList } from './lists.ts';
-import { looseAmount, understand } from './reply.ts';
+import { looseAmount, understand, understandRow } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
 const BALANCE = 'balance due';
@@ -45,7 +45,7 @@ export async function readCredit(
 
 /** Money that cannot be read must not pass for none. */
 function amountIn(what: string, where: string, given: unknown): Micro | null {
-  const amount = looseAmount.parse(given);
+  const amount = understandRow(looseAmount, given);
   if (amount === null && given !== null) {
     throw new UnexpectedReply(
       what,

@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { type Invoice, newestFirst } from '../domain/invoice.ts';
 import { readList } from './lists.ts';
-import { looseAmount, looseInstant } from './reply.ts';
+import { looseAmount, looseInstant, understandRow } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
 export interface InvoiceQuestion {
@@ -67,8 +67,8 @@ const invoice = z.object({
 });
 
 function toInvoice(row: unknown): Invoice | null {
-  const { success, data } = invoice.safeParse(row);
-  if (!success) return null;
+  const data = understandRow(invoice, row);
+  if (data === null) return null;
   return {
     id: data.id,
     status: data.status ?? null,

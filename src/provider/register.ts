@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Property, Register } from '../domain/reading.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
 import { readList } from './lists.ts';
-import { looseAmount, looseInstant, opaqueId } from './reply.ts';
+import { looseAmount, looseInstant, opaqueId, understandRow } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
 export interface RegisterQuestion {
@@ -81,8 +81,8 @@ const event = z.object({
 
 /** `null` for whatever cannot be read as kWh at a time. */
 function toRead(row: unknown): Read | null {
-  const { success, data } = event.safeParse(row);
-  if (!success) return null;
+  const data = understandRow(event, row);
+  if (data === null) return null;
   const { identifier, meter_value, time_of_read, reading_type, meter_value_unit } = data.fields;
   const factor = KWH_IN[(meter_value_unit ?? 'kWh').toLowerCase()];
   if (meter_value === null || meter_value < 0 || time_of_read === null || factor === undefined) return null;

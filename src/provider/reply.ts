@@ -36,10 +36,16 @@ export const looseInstant: z.ZodType<number | null> = decimal
   .transform((ms) => ms ?? null)
   .catch(null);
 
+/** For one row of many, which must not lose the others: `null` when it is not understood. */
+export const understandRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
+  schema.safeParse(row, ONCE).data ?? null;
+
+// zod would compile code for each schema: that costs more than the few replies of a day.
+const ONCE = { jitless: true };
+
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
 export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
-  // zod would compile code for each schema: that costs more than the few replies of a day.
-  const result = schema.safeParse(json, { jitless: true });
+  const result = schema.safeParse(json, ONCE);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = issue?.path ?? [];

@@ -1,9 +1,11 @@
 // What a report says of one account: polls, session, login budget, and each meter's ledger with its newest days.
 import { toUnits } from '../domain/amount.ts';
+import type { Extra, Extras } from '../domain/extras.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import { addDays, type Zone } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { contextCodec, journalCodec, loginBudgetCodec, tokensCodec } from '../store/documents.ts';
+import { extrasCodec } from '../store/extrasDocument.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import { type Cell, tableLines } from './printing.ts';
@@ -25,6 +27,7 @@ export async function reportAccount(
   const tokens = (await state.document(`${folder}/tokens`, tokensCodec).read())?.value;
   const budget = await state.document(`${folder}/login-budget`, loginBudgetCodec).read();
   const context = (await state.document(`${folder}/context`, contextCodec).read())?.value;
+  const extras = (await state.document(`${folder}/extras`, extrasCodec).read())?.value;
   const polls = (journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`);
   const lines = [
     journal
@@ -38,6 +41,7 @@ export async function reportAccount(
       ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${budget.nextAttemptAt === null ? 'once the secret changes or somebody asks' : at(budget.nextAttemptAt)}`
       : 'no login was refused',
     context ? `${context.properties.length} properties known` : 'properties not known yet',
+    `extras last asked for: ${extras ? extraWords(extras) : 'never'}`,
   ];
   const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
   const meters: Section[] = [];
@@ -47,6 +51,16 @@ export async function reportAccount(
     meters.push([head, ledger ? meterLines(ledger, zone, now) : ['its ledger cannot be read']]);
   }
   return [[`Account ${account}`, lines], ...meters];
+}
+
+function extraWords({ registers, ...rest }: Extras): string {
+  const all: [string, Extra<unknown>][] = [
+    ...Object.entries(rest),
+    ...Object.values(registers).map((one): [string, Extra<unknown>] => ['register', one]),
+  ];
+  return all
+    .map(([name, { askedOn, off }]) => `${name} ${askedOn ?? 'never'}${off ? ', left out' : ''}`)
+    .join('; ');
 }
 
 function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, now: number): string[] {

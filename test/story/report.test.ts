@@ -31,6 +31,7 @@ async function openDesk() {
 
 test('polls, budget, ledger and shapes of replies, after a good poll and a strange one', async () => {
   const { house, report } = await openDesk();
+  house.simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
   const probe = await house.listen();
   await house.start();
   await probe.until(STATE, () => true);
@@ -49,6 +50,7 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
   expect(text).toMatch(/Node|node v/);
   expect(text).toMatch(/2025-03-10T12:\S+ ok\n +2025-03-10T12:\S+ unexpected_reply\n/);
   expect(text).toContain('no login was refused');
+  expect(text).toContain('invoices 2025-03-10, left out; register 2025-03-10\n');
   expect(text).toContain('origin 2025-01-01, read up to 2025-03-11, history complete');
   expect(text).toContain('aggregations.resources.buckets[].key: string');
   expect(text).toContain('aggregations.<key>: number');

@@ -75,36 +75,33 @@ export function registersOf({ registers }: Extras, properties: readonly Property
   return Object.fromEntries(Object.entries(registers).filter(([key]) => present.has(key)));
 }
 
+// Sixteen years of months. Far fewer than the ids that are remembered: none of them is forgotten and news again.
+const MOST_INVOICES = 200;
 const MOST_KNOWN_IDS = 1_000;
 
-/** What `read` brings, by billing profile, and which of it is news: not what is read for the first time. */
+/** What `read` brings, by billing profile, and which of it is news, oldest first: nothing that is read for the first time. */
 export function takeInvoices(
   known: Invoices | null,
   read: ReadonlyMap<string, readonly Invoice[]>,
   fetchedAt: number,
 ): { readonly invoices: Invoices; readonly bills: readonly Invoice[] } {
-  const ids = new Set(known?.knownIds);
-  const all = new Map<string, Invoice>();
-  const bills = new Map<string, Invoice>();
+  const found = new Map<string, Invoice>();
+  const history = new Set<string>();
   for (const [profile, invoices] of read) {
     for (const invoice of invoices) {
-      all.set(invoice.id, invoice);
-      if (!ids.has(invoice.id) && known?.profiles.includes(profile)) bills.set(invoice.id, invoice);
+      found.set(invoice.id, invoice);
+      if (!known?.profiles.includes(profile)) history.add(invoice.id);
     }
   }
-  for (const id of all.keys()) {
+  const all = newestFirst([...found.values()]).slice(0, MOST_INVOICES);
+  const oldestFirst = all.toReversed();
+  const ids = new Set(known?.knownIds);
+  const bills = oldestFirst.filter(({ id }) => !ids.has(id) && !history.has(id));
+  for (const { id } of oldestFirst) {
     // Those seen last are the last to be forgotten.
     ids.delete(id);
     ids.add(id);
   }
   const profiles = [...new Set([...(known?.profiles ?? []), ...read.keys()])];
-  return {
-    invoices: {
-      all: newestFirst([...all.values()]),
-      knownIds: [...ids].slice(-MOST_KNOWN_IDS),
-      profiles,
-      fetchedAt,
-    },
-    bills: newestFirst([...bills.values()]).reverse(),
-  };
+  return { invoices: { all, knownIds: [...ids].slice(-MOST_KNOWN_IDS), profiles, fetchedAt }, bills };
 }

@@ -95,11 +95,25 @@ describe('news', () => {
     ]);
   });
 
-  test('ids are remembered within bounds, the oldest forgotten first', () => {
-    const many = Array.from({ length: 1_200 }, (_, at) => invoice(`n${at}`));
-    const { invoices } = take(take(null, { '': many }).invoices, { '': [may] });
+  test('a list beyond all bounds is cut to its newest, and none of it becomes news by being forgotten', () => {
+    const many = Array.from({ length: 3_000 }, (_, at) =>
+      invoice(`n${at}`, new Date(NOW - at * 86_400_000).toISOString()),
+    );
+    let { invoices } = take(null, { '': many });
+    expect(ids(invoices.all)).toEqual(ids(many.slice(0, 200)));
+    for (let times = 0; times < 3; times += 1) {
+      const again = take(invoices, { '': many.toReversed() });
+      expect(again.bills).toEqual([]);
+      invoices = again.invoices;
+    }
+    for (let day = 0; day < 1_500; day += 1) {
+      const next = [invoice(`d${day}`, new Date(NOW + day * 86_400_000).toISOString()), ...invoices.all];
+      const taken = take(invoices, { '': next });
+      expect(ids(taken.bills)).toEqual([`d${day}`]);
+      invoices = taken.invoices;
+    }
     expect(invoices.knownIds).toHaveLength(1_000);
-    expect(invoices.knownIds.at(-1)).toBe('may');
+    expect(take(invoices, { '': [...invoices.all] }).bills).toEqual([]);
   });
 });
 

@@ -1,0 +1,120 @@
+// Straight lines through days: cost against energy, found by consensus although some days lie elsewhere.
+import type { Micro } from './amount.ts';
+
+export interface Point {
+  readonly energy: Micro;
+  readonly cost: Micro;
+}
+
+/** Cost of energy and cost of a day. */
+export interface Line {
+  readonly rate: number;
+  readonly standing: Micro;
+}
+
+/** A line with how far off it may be: margins of three standard errors. */
+export interface Estimate extends Line {
+  readonly rateMargin: number;
+  readonly standingMargin: Micro;
+  /** Of the cost at the mean energy, where it is known best. */
+  readonly meanMargin: Micro;
+  readonly meanEnergy: Micro;
+  /** Standard error of one point. */
+  readonly scatter: Micro;
+}
+
+const MOST_ENDS = 16;
+const MARGIN_ERRORS = 3;
+
+export const fits = (line: Line, { energy, cost }: Point, tolerance: Micro): boolean =>
+  Math.abs(cost - line.rate * energy - line.standing) <= tolerance;
+
+/** The day was billed without its standing charge. */
+export const fitsWithoutCharge = (line: Line, { energy, cost }: Point, tolerance: Micro): boolean =>
+  Math.abs(cost - line.rate * energy) <= tolerance;
+
+/**
+ * The line that most points agree on, each within the tolerance; `null` when their energies do not differ. Tries lines
+ * between points of little and of much energy, always the same ones.
+ */
+export function consensus(points: readonly Point[], tolerance: Micro): Line | null {
+  const byEnergy = [...points].sort((a, b) => a.energy - b.energy);
+  const half = Math.ceil(points.length / 2);
+  let best: Line | null = null;
+  let bestVotes = 0;
+  for (const low of thinned(byEnergy.slice(0, half))) {
+    for (const high of thinned(byEnergy.slice(-half))) {
+      if (high.energy === low.energy) continue;
+      const rate = (high.cost - low.cost) / (high.energy - low.energy);
+      const line = { rate, standing: low.cost - rate * low.energy };
+      if (rate <= 0 || line.standing < -tolerance) continue;
+      const votes = points.filter((point) => fits(line, point, tolerance)).length;
+      if (votes > bestVotes) [best, bestVotes] = [line, votes];
+    }
+  }
+  return best;
+}
+
+/** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
+export function leastSquares(points: readonly Point[], leastScatter: Micro): Estimate | null {
+  const distinct = [...new Map(points.map((point) => [`${point.energy} ${point.cost}`, point])).values()];
+  const count = distinct.length;
+  const mean = (pick: (point: Point) => number) =>
+    distinct.reduce((sum, point) => sum + pick(point), 0) / count;
+  const meanEnergy = mean(({ energy }) => energy);
+  const meanCost = mean(({ cost }) => cost);
+  let squares = 0;
+  let products = 0;
+  for (const { energy, cost } of distinct) {
+    squares += (energy - meanEnergy) ** 2;
+    products += (energy - meanEnergy) * (cost - meanCost);
+  }
+  if (count < 3 || squares === 0) return null;
+  const rate = products / squares;
+  const standing = meanCost - rate * meanEnergy;
+  const off = distinct.reduce((sum, { energy, cost }) => sum + (cost - rate * energy - standing) ** 2, 0);
+  const scatter = Math.max(leastScatter, Math.sqrt(off / (count - 2)));
+  return {
+    rate,
+    standing,
+    rateMargin: (MARGIN_ERRORS * scatter) / Math.sqrt(squares),
+    standingMargin: MARGIN_ERRORS * scatter * Math.sqrt(1 / count + meanEnergy ** 2 / squares),
+    meanMargin: (MARGIN_ERRORS * scatter) / Math.sqrt(count),
+    meanEnergy,
+    scatter,
+  };
+}
+
+/** Between two numbers. */
+export type Bounds = readonly [low: number, high: number];
+
+/** The rates of all lines that pass every point within the distance; `null` when there is no such line. */
+export function possibleRates(points: readonly Point[], distance: Micro): Bounds | null {
+  let low = 0;
+  let high = Number.POSITIVE_INFINITY;
+  for (const [at, one] of points.entries()) {
+    for (const other of points.slice(0, at)) {
+      const [less, more] = one.energy < other.energy ? [one, other] : [other, one];
+      const energy = more.energy - less.energy;
+      const cost = more.cost - less.cost;
+      if (energy === 0 && Math.abs(cost) > 2 * distance) return null;
+      if (energy === 0) continue;
+      low = Math.max(low, (cost - 2 * distance) / energy);
+      high = Math.min(high, (cost + 2 * distance) / energy);
+    }
+  }
+  return low <= high && high < Number.POSITIVE_INFINITY ? [low, high] : null;
+}
+
+/** The standing charges that go with one of those rates. */
+export function possibleStandings(points: readonly Point[], rate: number, distance: Micro): Bounds {
+  const rests = points.map(({ energy, cost }) => cost - rate * energy);
+  return [Math.max(...rests) - distance, Math.min(...rests) + distance];
+}
+
+/** Evenly thinned out, so that many points cost no more time than a few. */
+function thinned(points: readonly Point[]): readonly Point[] {
+  const step = points.length / MOST_ENDS;
+  if (step <= 1) return points;
+  return Array.from({ length: MOST_ENDS }, (_, at) => points[Math.floor(at * step)] as Point);
+}

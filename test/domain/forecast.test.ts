@@ -1,0 +1,58 @@
+// The forecast of the month: known days as they are, the recent mean for every other day.
+import { expect, test } from 'vitest';
+import { forecastMonth } from '../../src/domain/forecast.ts';
+import { fitTariff } from '../../src/domain/tariff.ts';
+import { type Line, ledgerOf, row } from './ledgers.ts';
+import { billed, days } from './tariffs.ts';
+
+const EUR = 1_000_000;
+const forecast = (lines: readonly Line[], today: string) =>
+  forecastMonth(ledgerOf(lines, { origin: '2023-01-01', today }), today, null);
+
+test.each<[string, Line[], string, number | null]>([
+  ['nothing known', [], '2025-06-15', null],
+  ['energy, but no cost', row('2025-06-01', 10, 5, null), '2025-06-15', null],
+  ['nothing in the last month', row('2025-03-01', 31, 5, 1), '2025-06-15', null],
+  ['the first of the month, nothing of it yet', row('2025-05-01', 31, 5, 1), '2025-06-01', 30],
+  ['the first of the month, and its day is there', row('2025-05-18', 15, 5, 1), '2025-06-01', 30],
+  ['half of the month', row('2025-06-01', 15, 5, 2), '2025-06-15', 60],
+  [
+    'a dear beginning, cheap days since',
+    [...row('2025-06-01', 2, 9, 10), ...row('2025-06-03', 14, 1, 1)],
+    '2025-06-16',
+    48,
+  ],
+  ['late days count as days to come', row('2025-06-01', 10, 5, 1), '2025-06-20', 30],
+  [
+    'a gap counts as days to come',
+    [...row('2025-06-01', 5, 5, 1), ...row('2025-06-11', 5, 5, 1)],
+    '2025-06-15',
+    30,
+  ],
+  ['the last day of the month', row('2025-06-01', 30, 5, 1), '2025-06-30', 30],
+  ['a whole month, two days in the next', row('2025-05-01', 33, 5, 1), '2025-06-02', 30],
+  ['a month that ends in a clock change', row('2024-03-01', 10, 5, 1), '2024-03-31', 31],
+  ['the day after that month', row('2024-03-01', 31, 5, 1), '2024-04-01', 30],
+  ['the autumn change', row('2027-10-01', 30, 5, 1), '2027-10-31', 31],
+  ['February of a leap year', row('2024-01-15', 31, 5, 1), '2024-02-14', 29],
+  ['December', row('2024-12-01', 20, 5, 1), '2024-12-20', 31],
+])('%s', (_name, lines, today, units) => {
+  expect(forecast(lines, today)).toBe(units === null ? null : units * EUR);
+});
+
+test('a bill that carries two days is two days, once the tariff is known', () => {
+  const known = billed(
+    days(40, (at) => 8 + 2 * (at % 5)),
+    { rate: 0.1, standing: 0.5 },
+    {
+      from: '2025-05-01',
+      fate: (at) => (at === 35 ? 'missed' : 'billed'),
+    },
+  );
+  const tariff = fitTariff(known);
+  expect(tariff).toMatchObject({ unitRate: 0.1, standingCharge: 500_000 });
+  // Rounds of 8 to 16 kWh, 12 a day, and the two days of the gap are no gap.
+  const whole = forecastMonth({ days: known }, '2025-06-09', tariff) ?? 0;
+  expect(Math.abs(whole - 30 * 1.7 * EUR)).toBeLessThan(0.5 * EUR);
+  expect(forecastMonth({ days: known }, '2025-06-09', null)).toBeGreaterThan(whole + EUR);
+});

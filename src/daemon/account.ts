@@ -1,5 +1,4 @@
 // One account while the daemon runs: its properties, found once and kept, and one poll over all of them.
-import type { Change } from '../domain/ledger.ts';
 import type { DaySpan } from '../domain/period.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -9,12 +8,12 @@ import type { EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountExtras } from './extras.ts';
 import type { Journal } from './journal.ts';
-import type { Meter } from './meter.ts';
+import type { Meter, MeterChange } from './meter.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface MeterEvent {
   readonly meter: string;
-  readonly change: Change;
+  readonly change: MeterChange;
 }
 
 /** Failing is one of a poll's ordinary results; properties that could be read are read all the same. */

@@ -1,11 +1,11 @@
-// What is worth an event: new and corrected days, data grown late, polls that fail or recover, a login that is needed.
+// What is worth an event: new and corrected days, another tariff, data grown late, polls that fail or recover, a login that is needed.
 import { needsAPerson } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
-import { bridgeEventMessage, changeMessage, lateMessage } from '../publication/bridge.ts';
+import { bridgeEventMessage, changeMessage, lateMessage, tariffMessage } from '../publication/bridge.ts';
 import { billMessage } from '../publication/invoices.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { AccountRuntime } from './account.ts';
@@ -35,7 +35,11 @@ export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts
     ofPoll(outcome, before) {
       const at = zone.iso(clock.now());
       return outcome.accounts.flatMap(({ account, events, fault }) => {
-        const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
+        const changes = events.map(({ meter, change }) =>
+          change.kind === 'tariff_changed'
+            ? tariffMessage(topics, meter, change, at)
+            : changeMessage(topics, meter, change, at),
+        );
         const known = before.find((trouble) => trouble.account === account);
         if (fault === null) {
           const words = {

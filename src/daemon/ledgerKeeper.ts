@@ -3,6 +3,7 @@ import type { Config } from '../config/schema.ts';
 import { type Ledger, openLedger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
 import { openingAfter, type Remembered, reopen } from '../domain/recovery.ts';
+import { fitTariff, hasMoved, type TariffChange } from '../domain/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
@@ -16,7 +17,8 @@ export interface LedgerKeeper {
   readonly isNew: boolean;
   /** To be called before the first question: a clock that was wrong at the start has been set since. */
   begin(): void;
-  keep(ledger: Ledger): Promise<void>;
+  /** Resolves to the change of the tariff since it was last told, if the ledger shows one. */
+  keep(ledger: Ledger): Promise<TariffChange | null>;
   /** Takes over the origin, and the opening balance where the provider has forgotten days; `null`: there is none. */
   remember(found: Remembered | null): Promise<void>;
 }
@@ -40,6 +42,7 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
   const stored = await document.read();
   let isNew = stored?.isNew ?? true;
   let remembered = stored?.remembered ?? null;
+  let told = stored?.tariff ?? null;
   let ledger = stored === null ? openLedger(firstOrigin()) : stillCutAlike(stored);
 
   function firstOrigin(): Day {
@@ -65,7 +68,7 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     const saving = ledger;
     const before = memories;
     await document
-      .write({ ...cut, ledger: saving, remembered, isNew })
+      .write({ ...cut, ledger: saving, remembered, isNew, tariff: told })
       .catch((err) => log.error({ err }, 'ledger could not be saved'));
     // What was on its way when the broker remembered better is not to be told.
     if (memories === before) kept = saving;
@@ -76,6 +79,15 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     if (!ledger.complete || remembered === null) return;
     ledger = { ...ledger, opening: openingAfter(ledger, remembered) };
     remembered = null;
+  }
+
+  /** The last one told is kept with the ledger: neither a restart nor some unexplained days make it news again. */
+  function tariffChange(): TariffChange | null {
+    const before = told;
+    const after = ledger.complete ? fitTariff(ledger.days) : null;
+    if (after === null) return null;
+    told = after;
+    return before && hasMoved(before, after, ledger.days) ? { kind: 'tariff_changed', before, after } : null;
   }
 
   return {
@@ -95,7 +107,9 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     async keep(next) {
       ledger = next;
       settle();
+      const change = tariffChange();
       await save();
+      return change;
     },
     async remember(found) {
       if (!isNew) return;

@@ -1,8 +1,10 @@
 // One property while the daemon runs: its ledger in memory and on disk, and how a poll takes new readings in.
 import type { Config } from '../config/schema.ts';
+import { forecastMonth } from '../domain/forecast.ts';
 import { type Change, type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
+import { fitTariff, type Tariff, type TariffChange } from '../domain/tariff.ts';
 import { totals } from '../domain/totals.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
@@ -27,11 +29,14 @@ export interface MeterParts {
   readonly onProgress: () => void;
 }
 
+/** Worth an event. */
+export type MeterChange = Change | TariffChange;
+
 export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'remember'> {
   readonly name: string;
   readonly property: Property;
-  /** Reads what the provider has; resolves to the changes worth an event. Rejects with the provider's failures. */
-  poll(client: ProviderClient, signal: AbortSignal, span?: DaySpan): Promise<readonly Change[]>;
+  /** Reads what the provider has; resolves to the changes. Rejects with the provider's failures. */
+  poll(client: ProviderClient, signal: AbortSignal, span?: DaySpan): Promise<readonly MeterChange[]>;
   /** `null` until the history is complete. */
   view(): MeterView | null;
 }
@@ -49,11 +54,11 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     client: ProviderClient,
     signal: AbortSignal,
     again?: DaySpan,
-  ): Promise<readonly Change[]> {
+  ): Promise<readonly MeterChange[]> {
     keeper.begin();
     const { origin } = keeper.ledger;
     const today = zone.dayAt(clock.now());
-    const events: Change[] = [];
+    const events: MeterChange[] = [];
     for (const span of questions(keeper.ledger, today, usage.reread_days, again)) {
       const buckets = await client.usage({
         propertyCustomerId: property.propertyCustomerId,
@@ -67,15 +72,22 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
       if (keeper.ledger.origin !== origin) return poll(client, signal, again);
       const firstTime = !keeper.ledger.complete;
       const { ledger, changes, heldBack } = merge(keeper.ledger, buckets, clock.now(), span);
-      await keeper.keep(markRead(ledger, span, today));
+      const tariffChange = await keeper.keep(markRead(ledger, span, today));
       updatedAt = clock.now();
       if (heldBack.length > 0) log.warn({ days: heldBack }, 'implausible readings held back');
       if (firstTime) {
         log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length }, 'history read');
         parts.onProgress();
-      } else events.push(...changes);
+      } else events.push(...changes, ...(tariffChange ? [tariffChange] : []));
     }
     return events;
+  }
+
+  // A state is written far more often than a ledger changes.
+  let fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
+  function tariffOf({ days }: Ledger): Tariff | null {
+    if (fitted?.days !== days) fitted = { days, tariff: fitTariff(days) };
+    return fitted.tariff;
   }
 
   return {
@@ -93,7 +105,9 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
       const ledger = keeper.kept;
       if (!ledger.complete) return null;
       const now = clock.now();
-      const sums = totals(ledger, zone.dayAt(now));
+      const today = zone.dayAt(now);
+      const sums = totals(ledger, today);
+      const tariff = tariffOf(ledger);
       const readingAt = sums.newestDay === null ? null : zone.startOf(addDays(sums.newestDay, 1));
       return {
         meter: parts.name,
@@ -101,6 +115,8 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         identifiers: property.meterIdentifiers,
         ledger,
         totals: sums,
+        tariff,
+        monthForecast: forecastMonth(ledger, today, tariff),
         zone,
         readingAt,
         late: readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS,

@@ -19,6 +19,13 @@ export interface Tariff {
   readonly tolerance: Micro;
 }
 
+/** A tariff was told before, and another one holds now. */
+export interface TariffChange {
+  readonly kind: 'tariff_changed';
+  readonly before: Tariff;
+  readonly after: Tariff;
+}
+
 type Prices = Pick<Tariff, 'unitRate' | 'standingCharge' | 'tolerance'>;
 
 const LOOK_BACK_DAYS = 366;

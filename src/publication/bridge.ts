@@ -1,9 +1,10 @@
 // What the bridge says of itself: state, info, health and events.
 
-import { type Micro, toUnits } from '../domain/amount.ts';
+import { inFull, type Micro, toUnits } from '../domain/amount.ts';
 import { type HealthRecord, verdict } from '../domain/health.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
+import type { Tariff, TariffChange } from '../domain/tariff.ts';
 import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
 import { say, type Topics } from './topics.ts';
@@ -113,6 +114,26 @@ export function changeMessage(topics: Topics, meter: string, change: Change, at:
           old_energy_kwh: units(before?.energy),
           old_cost_eur: units(before?.cost),
         },
+    { retain: false },
+  );
+}
+
+export function tariffMessage(
+  topics: Topics,
+  meter: string,
+  { before, after }: TariffChange,
+  at: string,
+): Message {
+  const told = ({ unitRate, standingCharge, from, to }: Tariff) => ({
+    unit_rate: unitRate,
+    standing_charge: inFull(standingCharge),
+    from,
+    to,
+  });
+  return say(
+    'meter/+/event',
+    topics.meterEvent(meter),
+    { event_type: 'tariff_changed', at, day: after.from, before: told(before), after: told(after) },
     { retain: false },
   );
 }

@@ -37,13 +37,9 @@ export function meterDocument(place: DiscoveryPlace, view: MeterView): Discovery
     ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
     via_device: bridgeId(place),
   };
-  const components = fromRows(METER_ROWS, view, id, `${place.baseTopic}_${view.meter}`);
-  const withAttributes = {
-    ...components.energy_total,
-    json_attributes_topic: stateTopic,
-    json_attributes_template: attributesTemplate(METER_ROWS),
-  };
-  return document(place, id, device, stateTopic, { ...components, energy_total: withAttributes });
+  const plain = fromRows(METER_ROWS, view, id, `${place.baseTopic}_${view.meter}`);
+  const components = withAttributes(plain, METER_ROWS, stateTopic);
+  return document(place, id, device, stateTopic, components);
 }
 
 export function accountDocument(place: DiscoveryPlace, view: AccountView): DiscoveryDocument {
@@ -138,7 +134,7 @@ function fromRows<View extends { readonly currency: string }>(
   id: string,
   idName: string,
 ): Record<string, Body> {
-  const own = rows.filter(({ platform }) => platform !== 'attribute' && platform !== 'later');
+  const own = rows.filter(({ platform }) => platform !== 'attribute');
   const shown = own.filter(({ given }) => given?.(view) ?? true);
   return Object.fromEntries(shown.map((row) => [row.key, component(row, id, idName, view.currency)]));
 }
@@ -162,7 +158,22 @@ function component<View>(row: EntityRow<View>, id: string, idName: string, curre
   };
 }
 
-function attributesTemplate<View>(rows: readonly EntityRow<View>[]): string {
-  const keys = rows.filter(({ platform }) => platform === 'attribute').map(({ key }) => key);
-  return `{{ {${keys.map((key) => `'${key}': value_json.${key}`).join(', ')}} | tojson }}`;
+function withAttributes<View>(
+  components: Readonly<Record<string, Body>>,
+  rows: readonly EntityRow<View>[],
+  stateTopic: string,
+): Record<string, Body> {
+  const shown = Object.entries(components).map(([key, body]) => {
+    const own = rows.filter(({ platform, of }) => platform === 'attribute' && of === key);
+    return [key, own.length > 0 ? { ...body, ...attributesOf(own, stateTopic) } : body];
+  });
+  return Object.fromEntries(shown);
+}
+
+function attributesOf<View>(rows: readonly EntityRow<View>[], stateTopic: string): Body {
+  const pairs = rows.map(({ key }) => `'${key}': value_json.${key}`);
+  return {
+    json_attributes_topic: stateTopic,
+    json_attributes_template: `{{ {${pairs.join(', ')}} | tojson }}`,
+  };
 }

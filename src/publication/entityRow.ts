@@ -1,6 +1,12 @@
 // One row of the tables of entities: a key, what it means, and how Home Assistant shows it.
 
-export type Value = string | number | boolean | null | readonly string[] | Readonly<Record<string, number>>;
+export type Value =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly string[]
+  | Readonly<Record<string, string | number>>;
 
 /** One key of a state object. `unit` may name `{currency}`. */
 export interface EntityRow<View> {
@@ -11,8 +17,9 @@ export interface EntityRow<View> {
   readonly read: (view: View) => Value;
   /** Whether Home Assistant is shown it; default: always. */
   readonly given?: (view: View) => boolean;
-  /** `attribute`: no entity of its own. `later`: always `null` for now. */
-  readonly platform: 'sensor' | 'binary_sensor' | 'attribute' | 'later';
+  /** `attribute`: shown with the entity that `of` names. */
+  readonly platform: 'sensor' | 'binary_sensor' | 'attribute';
+  readonly of?: string;
   readonly deviceClass?: string;
   readonly stateClass?: 'total' | 'total_increasing';
   readonly unit?: string;

@@ -1,6 +1,7 @@
 // THE table of a meter: state payload, discovery and reference derive from it.
 import { inFull, type Micro, toUnits } from '../domain/amount.ts';
 import type { EntityRow } from './entityRow.ts';
+import { TARIFF_ROWS } from './tariffEntities.ts';
 import type { MeterView } from './views.ts';
 
 const units = (amount: Micro | null): number | null => (amount === null ? null : toUnits(amount));
@@ -36,14 +37,6 @@ function pair(
     },
   ];
 }
-
-const later = (key: string, name: string, help: string): Row => ({
-  key,
-  name,
-  help,
-  platform: 'later',
-  read: () => null,
-});
 
 export const METER_ROWS: readonly Row[] = [
   {
@@ -83,15 +76,7 @@ export const METER_ROWS: readonly Row[] = [
     deviceClass: 'timestamp',
     read: (view) => instant(view, view.readingAt),
   },
-  later('unit_rate', 'Unit rate', 'Price of heat, fitted from the days; null until the fit explains them.'),
-  later('standing_charge', 'Standing charge', 'Price of a day, fitted from the days.'),
-  later('cost_day_consumption', 'Cost latest day, consumption', 'The part of cost_day that heat made.'),
-  later('cost_day_standing', 'Cost latest day, standing charge', 'The part of cost_day that a day made.'),
-  later(
-    'cost_month_forecast',
-    'Cost forecast this month',
-    'Month to date and the recent mean for its other days.',
-  ),
+  ...TARIFF_ROWS,
   {
     ...energy,
     key: 'meter_reading',
@@ -124,6 +109,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Origin',
     help: 'First day of the totals. Never moves.',
     platform: 'attribute',
+    of: 'energy_total',
     read: ({ ledger }) => ledger.origin,
   },
   {
@@ -131,6 +117,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Opening balance',
     help: 'Part of the totals that stands for days the provider has forgotten; null when there are none.',
     platform: 'attribute',
+    of: 'energy_total',
     read: ({ ledger: { opening } }) =>
       opening.energy === 0 && opening.cost === 0
         ? null
@@ -142,6 +129,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Meter identifiers',
     help: 'All heat meters of the property.',
     platform: 'attribute',
+    of: 'energy_total',
     read: ({ identifiers }) => identifiers,
   },
   {
@@ -149,6 +137,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Meter reading taken',
     help: 'When the register was read.',
     platform: 'attribute',
+    of: 'energy_total',
     read: (view) => instant(view, view.register?.readAt ?? null),
   },
   {
@@ -156,6 +145,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Updated',
     help: 'When the provider last answered.',
     platform: 'attribute',
+    of: 'energy_total',
     read: (view) => instant(view, view.updatedAt),
   },
 ];

@@ -67,8 +67,9 @@ const NOTES: Readonly<Record<Relative, Note>> = {
     names: ['meter'],
     retained: false,
     says:
-      '`event_type` (`new_day`, `corrected`, `late`), `at`, `day`; a day with `energy_kwh`, `cost_eur`, a correction also with ' +
-      '`old_energy_kwh`, `old_cost_eur`; lateness with `reading_at`.',
+      '`event_type` (`new_day`, `corrected`, `late`, `tariff_changed`), `at`, `day`; a day with `energy_kwh`, `cost_eur`, a correction also with ' +
+      '`old_energy_kwh`, `old_cost_eur`; lateness with `reading_at`; a tariff with `before` and `after` (`unit_rate`, `standing_charge`, ' +
+      '`from`, `to`), its `day` being the first of the new one.',
   },
   'account/+/state': { names: ['account'], retained: true, says: 'One object, see below.' },
   'account/+/invoices': {
@@ -125,12 +126,10 @@ function topicLine([relative, { names = [], retained, says }]: [string, Note]): 
   return [`\`<base>/${topic}\``, retained ? 'yes' : 'no', says];
 }
 
-const SHOWN_AS = {
-  sensor: 'sensor',
-  binary_sensor: 'binary sensor',
-  attribute: 'attribute of `energy_total`',
-  later: '–',
-} as const;
+const shownAs = ({ platform, of }: Pick<EntityRow<never>, 'platform' | 'of'>): string => {
+  if (platform === 'attribute') return `attribute of \`${of}\``;
+  return platform.replace('_', ' ');
+};
 
 function entityTable<View>(rows: readonly EntityRow<View>[]): string {
   return table(
@@ -141,11 +140,10 @@ function entityTable<View>(rows: readonly EntityRow<View>[]): string {
       row.unit?.replace('{currency}', 'EUR') ?? '',
       row.deviceClass ?? '',
       row.stateClass ?? '',
-      [SHOWN_AS[row.platform], ...(row.category ? [row.category] : [])].join(', '),
+      [shownAs(row), ...(row.category ? [row.category] : [])].join(', '),
       [
         row.help,
         ...(row.options ? [`One of ${row.options.map((option) => `\`${option}\``).join(', ')}.`] : []),
-        ...(row.platform === 'later' ? ['Always `null` for now.'] : []),
       ].join(' '),
     ]),
   );

@@ -1,10 +1,12 @@
 // The facts that states and discovery are written from.
+import type { Micro } from '../domain/amount.ts';
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Register } from '../domain/reading.ts';
+import type { Tariff } from '../domain/tariff.ts';
 import type { Totals } from '../domain/totals.ts';
 
 export interface MeterView {
@@ -13,6 +15,10 @@ export interface MeterView {
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
   readonly totals: Totals;
+  /** `null` while none explains the days. */
+  readonly tariff: Tariff | null;
+  /** Cost of the running month at its end. */
+  readonly monthForecast: Micro | null;
   readonly zone: Zone;
   readonly currency: string;
   /** End of the newest day with a reading, epoch milliseconds. */

@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Remembered } from '../domain/recovery.ts';
+import type { Tariff } from '../domain/tariff.ts';
 import { DAY_SHAPE, day, versioned } from './documents.ts';
 import type { Codec } from './stateDirectory.ts';
 
@@ -14,6 +15,8 @@ export interface LedgerDocument {
   readonly ledger: Ledger;
   /** What the broker remembered, until the history has been read again. */
   readonly remembered: Remembered | null;
+  /** The last one that was told; only one that differs from it is news. */
+  readonly tariff: Tariff | null;
   /** The broker has not been asked yet what it remembers. */
   readonly isNew: boolean;
 }
@@ -57,6 +60,18 @@ const ledgerSchema = z.object({
     })
     .nullable()
     .default(null),
+  tariff: z
+    .object({
+      unitRate: z.number(),
+      standingCharge: micro,
+      from: day,
+      to: day,
+      daysExplained: z.number().int(),
+      daysSeen: z.number().int(),
+      tolerance: micro,
+    })
+    .nullable()
+    .default(null),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });
 
@@ -64,7 +79,7 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
   const flat = versioned(ledgerSchema);
   return {
     decode(json) {
-      const { timezone, readingCloses, remembered, isNew, days, held, ...rest } = flat.decode(json);
+      const { timezone, readingCloses, remembered, isNew, tariff, days, held, ...rest } = flat.decode(json);
       const ledger: Ledger = {
         ...rest,
         held: new Map(held.map(([date, energy, cost]) => [date, { energy, cost }])),
@@ -75,14 +90,15 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
           ]),
         ),
       };
-      return { timezone, readingCloses, ledger, remembered, isNew };
+      return { timezone, readingCloses, ledger, remembered, isNew, tariff };
     },
-    encode: ({ timezone, readingCloses, remembered, isNew, ledger: { days, held, ...rest } }) =>
+    encode: ({ timezone, readingCloses, remembered, isNew, tariff, ledger: { days, held, ...rest } }) =>
       flat.encode({
         timezone,
         readingCloses,
         remembered,
         isNew,
+        tariff,
         ...rest,
         held: [...held].map(([date, { energy, cost }]) => [date, energy, cost]),
         days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),

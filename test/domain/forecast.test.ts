@@ -1,11 +1,20 @@
 // The forecast of the month: known days as they are, the recent mean for every other day.
 import { expect, test } from 'vitest';
 import { forecastMonth } from '../../src/domain/forecast.ts';
-import { fitTariff } from '../../src/domain/tariff.ts';
+import { fitTariff, type Tariff } from '../../src/domain/tariff.ts';
 import { type Line, ledgerOf, row } from './ledgers.ts';
 import { billed, days } from './tariffs.ts';
 
 const EUR = 1_000_000;
+const TARIFF: Tariff = {
+  unitRate: 0.1,
+  standingCharge: 500_000,
+  from: '2025-05-01',
+  to: '2025-06-02',
+  daysExplained: 32,
+  daysSeen: 32,
+  tolerance: 100,
+};
 const forecast = (lines: readonly Line[], today: string) =>
   forecastMonth(ledgerOf(lines, { origin: '2023-01-01', today }), today, null);
 
@@ -55,4 +64,14 @@ test('a bill that carries two days is two days, once the tariff is known', () =>
   const whole = forecastMonth({ days: known }, '2025-06-09', tariff) ?? 0;
   expect(Math.abs(whole - 30 * 1.7 * EUR)).toBeLessThan(0.5 * EUR);
   expect(forecastMonth({ days: known }, '2025-06-09', null)).toBeGreaterThan(whole + EUR);
+});
+
+test('days of the month before that a bill of the first carries are none of this month', () => {
+  const known = billed(
+    days(33, () => 10),
+    { rate: 0.1, standing: 0.5 },
+    { from: '2025-05-01', fate: (at) => (at === 30 ? 'missed' : 'billed') },
+  );
+  // Two bills in June, the first with the last day of May in it, and 28 days to come.
+  expect(forecastMonth({ days: known }, '2025-06-02', TARIFF)).toBe((3 + 1.5 + 28 * 1.5) * EUR);
 });

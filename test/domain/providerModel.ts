@@ -116,6 +116,7 @@ export function restarted(ledger: Ledger): Ledger {
     readingCloses: 'same_day',
     ledger,
     remembered: null,
+    tariff: null,
     isNew: false,
   } as const;
   return ledgerCodec.decode(JSON.parse(JSON.stringify(ledgerCodec.encode(document)))).ledger;

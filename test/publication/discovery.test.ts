@@ -75,7 +75,7 @@ test('only the pair for the Energy dashboard and the register have a state class
 test('money is in the currency of the meter', () => {
   const { components } = meterDocument(placeBelow('heat2mqtt'), { ...FULL, currency: 'GBP' });
   const units = new Set(Object.values(components).map((body) => body.unit_of_measurement));
-  expect(units).toEqual(new Set(['kWh', 'GBP', undefined]));
+  expect(units).toEqual(new Set(['kWh', 'GBP', 'GBP/kWh', 'GBP/d', undefined]));
 });
 
 test('without constituencies in the configuration the bridge shows none', () => {

@@ -33,6 +33,8 @@ const UNITS: Readonly<Record<string, readonly unknown[]>> = {
   date: [undefined],
   timestamp: [undefined],
   enum: [undefined],
+  // Prices of a kWh and of a day: no device class fits them.
+  undefined: [undefined, 'EUR/kWh', 'EUR/d'],
 };
 const STATE_CLASSES: Readonly<Record<string, readonly unknown[]>> = {
   energy: [undefined, 'total', 'total_increasing'],

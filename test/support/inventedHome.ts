@@ -1,8 +1,10 @@
 // An invented household as the publication sees it: one meter, one account, a bridge that is well.
+import { forecastMonth } from '../../src/domain/forecast.ts';
 import type { HealthRecord } from '../../src/domain/health.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
+import { fitTariff } from '../../src/domain/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridge.ts';
@@ -33,6 +35,7 @@ export const placeBelow = (baseTopic: string, prefix = 'homeassistant'): Discove
 /** The view of a meter with this ledger, as the daemon would show it on the day. */
 export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUBLIN } = {}): MeterView {
   const sums = totals(ledger, today);
+  const tariff = fitTariff(ledger.days);
   const readingAt = sums.newestDay === null ? null : timezone.startOf(addDays(sums.newestDay, 1));
   return {
     meter: '70418235',
@@ -40,6 +43,8 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     identifiers: ['70418235', '70418236'],
     ledger,
     totals: sums,
+    tariff,
+    monthForecast: forecastMonth(ledger, today, tariff),
     zone: timezone,
     currency: 'EUR',
     readingAt,

@@ -5,6 +5,7 @@ import { costEur, count, day, energyKwh, instant, payload, text } from './parts.
 import { stateOf } from './states.ts';
 
 export const meterState = stateOf(METER_ROWS, {
+  tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
   missing_days: count,
   origin: day,
   opening_balance: z.strictObject({ energy_kwh: z.number(), cost_eur: z.number() }).nullable(),
@@ -29,6 +30,13 @@ export const meterUsage = payload({
   buckets: z.array(usageBucket).max(62).describe('Oldest first.'),
 }).describe('The newest 62 days, 26 weeks or 36 months.');
 
+const tariff = z.strictObject({
+  unit_rate: z.number().describe('EUR/kWh.'),
+  standing_charge: z.number().describe('EUR/d.'),
+  from: day.describe('First and last day that it explains.'),
+  to: day,
+});
+
 const read = { at: instant, day, energy_kwh: energyKwh, cost_eur: costEur };
 
 export const meterEvent = z
@@ -46,5 +54,12 @@ export const meterEvent = z
       day: z.null(),
       reading_at: instant.nullable().describe('End of the newest day with a reading.'),
     }),
+    payload({
+      event_type: z.literal('tariff_changed'),
+      at: instant,
+      day: day.describe('The first day of the new tariff.'),
+      before: tariff,
+      after: tariff,
+    }),
   ])
-  .describe('A day that is new or corrected, or readings that have become late.');
+  .describe('A day that is new or corrected, readings that have become late, or another tariff.');

@@ -21,7 +21,6 @@ const withUnit = ({ help, unit }: Pick<EntityRow<never>, 'help' | 'unit'>): stri
   unit === undefined ? help : `${help} In ${unit.replace('{currency}', "the provider's currency")}.`;
 
 function shapeOf<View>({ key, platform, deviceClass, unit, options }: EntityRow<View>): z.ZodType {
-  if (platform === 'later') return z.null();
   if (platform === 'binary_sensor') return z.boolean().nullable();
   if (options) return z.enum(options).nullable();
   if (deviceClass === 'date') return day.nullable();

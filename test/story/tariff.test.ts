@@ -1,0 +1,76 @@
+// A household whose tariff changes: told once, when it is sure, and not again by a restart or by days that fit nothing.
+import { expect, test } from 'vitest';
+import { addDays } from '../../src/domain/period.ts';
+import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { usual } from '../domain/tariffs.ts';
+import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
+import { HOUR_MS, openHouse } from '../support/house.ts';
+
+const FIRST = '2025-02-01';
+const OLD = { rate: 0.124, standing: 0.686 };
+const NEW = { rate: 0.138, standing: 0.71 };
+const ODD = { rate: 0.7, standing: 0.1 };
+
+const bill = (at: number, { rate, standing } = OLD): ExplicitEvent => {
+  const kwh = usual(at);
+  return reading(addDays(FIRST, at), kwh, Number((rate * kwh + standing).toFixed(4)));
+};
+
+test('a tariff found first is no news, another one is, once', async () => {
+  const events = Array.from({ length: 38 }, (_, at) => bill(at));
+  const house = await openHouse({ accounts: [person('me', [home(METER, { events })])] });
+  const probe = await house.listen();
+  let daemon = await house.start();
+  expect(await probe.until(STATE, () => true)).toMatchObject({
+    unit_rate: 0.124,
+    standing_charge: 0.686,
+    tariff: { from: '2025-02-02', to: '2025-03-10', days_explained: 37, days_seen: 37 },
+    cost_day_standing: 0.686,
+  });
+  await house.polled(1);
+  let polls = 1;
+  const changes = () =>
+    probe
+      .on(EVENT)
+      .map(({ payload }) => JSON.parse(payload))
+      .filter(({ event_type }) => event_type === 'tariff_changed');
+  async function nextDay(price: typeof OLD) {
+    events.push(bill(events.length, price));
+    house.clock.advance(24 * HOUR_MS);
+    house.tick();
+    await house.polled(++polls);
+    const day = addDays(FIRST, events.length - 1);
+    return probe.until(STATE, (state) => state.day === day);
+  }
+  expect(changes()).toEqual([]);
+
+  expect(await nextDay(NEW)).toMatchObject({
+    unit_rate: 0.124,
+    tariff: { to: '2025-03-10' },
+    cost_day_standing: null,
+  });
+  await nextDay(NEW);
+  for (const _ of [3, 4, 5, 6]) expect(await nextDay(NEW)).toMatchObject({ unit_rate: null, tariff: null });
+  expect(changes()).toEqual([]);
+  expect(await nextDay(NEW)).toMatchObject({
+    unit_rate: 0.138,
+    standing_charge: 0.71,
+    cost_day_standing: 0.71,
+  });
+  const change = {
+    event_type: 'tariff_changed',
+    day: '2025-03-11',
+    before: { unit_rate: 0.124, standing_charge: 0.686, from: '2025-02-02', to: '2025-03-10' },
+    after: { unit_rate: 0.138, standing_charge: 0.71, from: '2025-03-11', to: '2025-03-17' },
+  };
+  expect(changes()).toMatchObject([change]);
+
+  await house.stop(daemon);
+  daemon = await house.start();
+  await nextDay(NEW);
+  for (const _ of [1, 2]) await nextDay(ODD);
+  expect(await nextDay(ODD)).toMatchObject({ unit_rate: null });
+  for (const _ of [1, 2, 3, 4, 5, 6, 7]) await nextDay(NEW);
+  expect(await nextDay(NEW)).toMatchObject({ unit_rate: 0.138 });
+  expect(changes()).toHaveLength(1);
+});

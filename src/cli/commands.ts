@@ -52,7 +52,11 @@ const COMMANDS: readonly CommandRow[] = [
     options: {
       ...CONFIG,
       account: { type: 'string', value: 'ID', help: 'the account; default: the first' },
-      from: { type: 'string', value: 'DATE', help: 'first day, YYYY-MM-DD; default: 30 days ago' },
+      from: {
+        type: 'string',
+        value: 'DATE',
+        help: 'first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
+      },
       to: { type: 'string', value: 'DATE', help: 'last day; default: today' },
       interval: { type: 'string', value: 'day|week|month|quarter|year', help: 'default: day' },
       format: FORMAT,

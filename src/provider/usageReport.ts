@@ -1,13 +1,12 @@
 // The usage report: the Elasticsearch question of the specification, and its answer as one bucket for each interval.
 import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
+import type { Interval } from '../domain/interval.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
 import { LARGEST_UNITS, LAST_INSTANT, understand } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
-
-export type Interval = 'day' | 'week' | 'month' | 'quarter' | 'year';
 
 export interface UsageQuestion {
   readonly propertyCustomerId: string;

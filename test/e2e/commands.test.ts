@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { METER } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { freePort, startMosquitto } from './mosquitto.ts';
@@ -122,28 +121,6 @@ test('healthcheck: 0 beside a healthy daemon, 1 without one', async () => {
   expect(await (await fetch(`http://127.0.0.1:${home.httpPort}/metrics`)).text()).toContain(
     'heat2mqtt_polls_total 1',
   );
-});
-
-test('usage: the numbers of the provider, as JSON and CSV', async () => {
-  const home = await openHome(await freePort());
-  const config = await home.configure({});
-  const from = `${new Date().getFullYear() - 1}-12-01`;
-  const args = ['usage', '--from', from, '--to', `${from.slice(0, 8)}03`, '--config', config];
-  const days = [...home.simulator.truth(home.simulator.properties()[0]?.id ?? 0)]
-    .filter(([day]) => day >= from)
-    .slice(0, 3);
-  const json = await outcome([...args, '--format', 'json']);
-  expect([json.code, json.errors]).toEqual([0, '']);
-  expect(JSON.parse(json.output)).toEqual(
-    days.map(([start, { kwh, eur }]) => ({
-      meter: METER,
-      start,
-      energy_kwh: expect.closeTo(kwh, 3),
-      cost_eur: expect.closeTo(eur, 3),
-    })),
-  );
-  const csv = await outcome([...args, '--format', 'csv']);
-  expect(csv.output.split('\r\n').filter(Boolean)).toHaveLength(4);
 });
 
 test('config show masks what is secret, config example loads', async () => {

@@ -1,8 +1,9 @@
 // Honest numbers: the report of a living household against what the simulator knows, in winter, summer and between.
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import type { Interval } from '../../src/domain/interval.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
-import { type Interval, readUsage, type UsageQuestion } from '../../src/provider/usageReport.ts';
+import { readUsage, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import { wideAccounts } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { openProvider, type Provider } from './home.ts';

@@ -1,0 +1,148 @@
+// heat2mqtt usage against a simulated provider: what it asks, what it makes of the answers, and what it leaves alone.
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { addDays, type Day } from '../../src/domain/period.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { home, METER, PROPERTY, person, quiet, USAGE } from '../support/homes.ts';
+
+const ME = person('me', [home(METER, quiet({ since: '2023-01-01' }))]);
+let simulator: Simulator;
+let stateDir: string;
+
+beforeEach(async () => {
+  simulator = await startSimulator({ clock: systemClock, accounts: [ME] });
+  stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-usage-'));
+});
+afterEach(async () => {
+  await simulator.stop();
+  await rm(stateDir, { recursive: true, force: true });
+});
+
+interface Typed {
+  readonly isTerminal?: boolean;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+async function type(words: readonly string[], { isTerminal = false, env = {} }: Typed = {}) {
+  const told = { out: '', err: '' };
+  const exitCode = await runCommandLine(['usage', ...words], {
+    out: (text) => {
+      told.out += text;
+    },
+    err: (text) => {
+      told.err += text;
+    },
+    env: {
+      HEAT2MQTT_PROVIDER_ISSUER: simulator.urls.issuer,
+      HEAT2MQTT_PROVIDER_API_URL: simulator.urls.api,
+      HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
+      HEAT2MQTT_USERNAME: ME.username,
+      HEAT2MQTT_PASSWORD: ME.password,
+      HEAT2MQTT_STATE_DIR: stateDir,
+      ...env,
+    },
+    isTerminal,
+    columns: 100,
+    interrupted: new AbortController().signal,
+  });
+  return { ...told, exitCode, rows: () => JSON.parse(told.out) as { start: Day; energy_kwh: number }[] };
+}
+
+const asked = (): string[] =>
+  simulator.requests
+    .filter(({ route }) => route === USAGE)
+    .map(({ body }) => /"interval":"(\w+)"/.exec(JSON.stringify(body))?.[1] ?? '');
+
+/** What the provider knows of the days from one to another, the first included. */
+function truth(from: Day, to: Day): number {
+  const days = [...simulator.truth(PROPERTY)].filter(([day]) => day >= from && day < to);
+  return days.reduce((sum, [, { kwh }]) => sum + kwh, 0);
+}
+
+test.each([
+  ['week', 53, '2023-12-25', '2024-01-01'],
+  ['month', 13, '2023-12-01', '2024-01-01'],
+  ['quarter', 5, '2023-10-01', '2024-01-01'],
+  ['year', 2, '2023-01-01', '2024-01-01'],
+])(
+  'a year and a day by %s: one question, the first piece only what was asked for',
+  async (interval, count, first, second) => {
+    const { rows, err, exitCode } = await type([
+      '--interval',
+      interval,
+      '--from',
+      '2023-12-31',
+      '--to',
+      '2024-12-31',
+    ]);
+    expect([exitCode, err, asked()]).toEqual([0, '', [interval]]);
+    expect(rows()).toHaveLength(interval === 'week' ? count + 1 : count);
+    expect(rows()[0]).toMatchObject({ start: first, from: '2023-12-31', to: '2023-12-31', partial: true });
+    expect(rows()[0]?.energy_kwh).toBeCloseTo(truth('2023-12-31', '2024-01-01'), 2);
+    expect(rows()[1]).toMatchObject({ start: second });
+    expect(rows().reduce((sum, row) => sum + row.energy_kwh, 0)).toBeCloseTo(
+      truth('2023-12-31', '2025-01-01'),
+      1,
+    );
+  },
+);
+
+test('a month that ends in a clock change has all of its days and no other', async () => {
+  const { rows } = await type(['--interval', 'month', '--from', '2024-03-01', '--to', '2024-04-30']);
+  expect(rows().map(({ energy_kwh }) => energy_kwh)).toEqual([
+    expect.closeTo(truth('2024-03-01', '2024-04-01'), 2),
+    expect.closeTo(truth('2024-04-01', '2024-05-01'), 2),
+  ]);
+});
+
+test('long spans are asked in pieces of at most 366, with progress beside the output', async () => {
+  const { rows, err } = await type(['--from', '2022-06-01', '--to', '2024-12-31']);
+  expect(asked()).toEqual(['day', 'day', 'day']);
+  expect(err.split('\n')).toEqual([
+    'Asking the provider, 1 of 3: 2022-06-01 to 2023-06-01',
+    'Asking the provider, 2 of 3: 2023-06-02 to 2024-06-01',
+    'Asking the provider, 3 of 3: 2024-06-02 to 2024-12-31',
+    '',
+  ]);
+  expect(rows()).toHaveLength(945);
+  expect(rows()[0]).toMatchObject({ start: '2022-06-01', energy_kwh: null, cost_eur: null });
+  expect(rows().at(-1)?.energy_kwh).toBeCloseTo(truth('2024-12-31', '2025-01-01'), 3);
+});
+
+test('readings that close the day before: months are made of days', async () => {
+  const closes = { env: { HEAT2MQTT_USAGE_READING_CLOSES: 'previous_day' } };
+  const { rows } = await type(['--interval', 'month', '--from', '2024-01-01', '--to', '2024-02-29'], closes);
+  expect(asked()).toEqual(['day']);
+  expect(rows()[0]?.energy_kwh).toBeCloseTo(truth('2024-01-02', '2024-02-02'), 2);
+});
+
+test('on a terminal: a table with bars and the tariff, for which days are asked', async () => {
+  const { out, err } = await type(['--interval', 'month', '--from', '2024-01-01', '--to', '2024-12-31'], {
+    isTerminal: true,
+  });
+  expect(asked()).toEqual(['month', 'day']);
+  expect(err).toBe('');
+  expect(out.match(/█+/g)).toHaveLength(12);
+  expect(out).toContain(
+    'Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 365 of 365 days, 2024-01-02 to 2024-12-31.',
+  );
+});
+
+test('the days after today are left out, and that is said', async () => {
+  const today = new Date().toISOString().slice(0, 10);
+  const { rows, err } = await type(['--from', addDays(today, -3), '--to', '2999-12-31']);
+  expect(rows().length).toBeGreaterThan(2);
+  expect(rows().length).toBeLessThan(6);
+  expect(err).toMatch(/^Shown until today, \d{4}-\d\d-\d\d\.\n$/);
+});
+
+test('nothing is kept in the state directory but what the login budget needs', async () => {
+  await type(['--from', '2024-01-01', '--to', '2024-01-03']);
+  expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  const files = (await readdir(stateDir, { recursive: true })).filter((name) => name.endsWith('.json'));
+  expect(files.filter((name) => !name.endsWith('login-budget.json'))).toEqual([]);
+});

@@ -1,0 +1,162 @@
+// The usage command's output as its reader sees it: aligned, with bars on a terminal, and honest about what is not known.
+import { expect, test } from 'vitest';
+import { type MeterUsage, printRecords, printTable, type UsageRow } from '../../src/cli/usagePrinting.ts';
+import { type Interval, piecesOf } from '../../src/domain/interval.ts';
+import { addDays } from '../../src/domain/period.ts';
+import type { Tariff } from '../../src/domain/tariff.ts';
+import { amounts } from '../domain/ledgers.ts';
+
+const TARIFF: Tariff = {
+  unitRate: 0.124,
+  standingCharge: 686_000,
+  from: '2025-01-16',
+  to: '2025-03-09',
+  daysExplained: 51,
+  daysSeen: 53,
+  tolerance: 10_000,
+};
+
+interface Asked {
+  readonly interval: Interval;
+  readonly from: string;
+  readonly to: string;
+  /** kWh and EUR of each row. */
+  readonly values: readonly (readonly [number | null, number | null])[];
+  readonly tariff?: Tariff;
+}
+
+function printed(
+  { interval, from, to, values, tariff }: Asked,
+  { format = 'table' as 'table' | 'json' | 'csv', isTerminal = true, columns = 60, currency = 'EUR' } = {},
+): string {
+  const lines: string[] = [];
+  const io = {
+    out: (text: string) => void lines.push(text),
+    err: () => undefined,
+    env: {},
+    isTerminal,
+    columns,
+    interrupted: new AbortController().signal,
+  };
+  const span = { from, to: addDays(to, 1) };
+  const rows = piecesOf(span, interval).map((piece, at): UsageRow => {
+    const [kwh, eur] = values[at] ?? [null, null];
+    return { ...piece, ...amounts(kwh, eur) };
+  });
+  const meter: MeterUsage = { meter: '70418235', rows, tariff: tariff ?? null };
+  const words = { period: { interval, span, wasShortened: false }, currency, timezone: 'Europe/Dublin' };
+  if (format === 'table') printTable(meter, words, io);
+  else printRecords(format, [meter], words, io);
+  return lines.join('');
+}
+
+const MONTHS: Asked = {
+  interval: 'month',
+  from: '2025-01-15',
+  to: '2025-04-10',
+  values: [
+    [386.44, 59.58],
+    [1561.681, 188.864],
+    [null, null],
+    [0, 6.86],
+  ],
+  tariff: TARIFF,
+};
+
+test('a table on a terminal', () => {
+  expect(printed(MONTHS)).toBe(`Meter 70418235, 2025-01-15 to 2025-04-10, Europe/Dublin
+
+month          kWh     EUR
+2025-01 *   386.44   59.58  ███████▉
+2025-02    1561.68  188.86  ████████████████████████████████
+2025-03          –       –  no reading
+2025-04 *     0.00    6.86
+─────────  ───────  ──────
+total      1948.12  255.30
+
+* 2025-01: only 2025-01-15 to 2025-01-31.
+* 2025-04: only 2025-04-01 to 2025-04-10.
+1 of 4 months without a reading: not known, which is not 0.
+Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 51 of 53 days, 2025-01-16 to 2025-03-09.
+
+`);
+});
+
+test('no line is wider than the terminal, and a narrow one goes without bars', () => {
+  for (const columns of [20, 36, 37, 38, 50, 80, 200]) {
+    const rows = printed(MONTHS, { columns }).split('\n').slice(2, 9);
+    expect(Math.max(...rows.slice(0, 3).map((row) => row.length))).toBeLessThanOrEqual(Math.max(columns, 26));
+    expect(rows.some((row) => row.includes('█'))).toBe(columns > 37);
+  }
+});
+
+test('no bars where no terminal is, but still no reading', () => {
+  const table = printed(MONTHS, { isTerminal: false });
+  expect(table).not.toContain('█');
+  expect(table).toContain('–  no reading\n');
+});
+
+test('nothing known at all: no total, no tariff, in another currency', () => {
+  const table = printed(
+    { interval: 'week', from: '2025-03-24', to: '2025-04-06', values: [] },
+    { currency: 'SEK' },
+  );
+  expect(table).toContain('week of     kWh  SEK\n');
+  expect(table).toContain('total         –    –\n');
+  expect(table).toContain('2 of 2 weeks without a reading');
+  expect(table).toContain('Tariff (derived): none explains these days');
+});
+
+test.each([
+  ['quarter', '2024-Q4', '2025-Q1'],
+  ['year', '2024 *', '2025 *'],
+  ['day', '2024-12-31', '2025-01-01'],
+] as const)('the names of a %s', (interval, first, second) => {
+  const from = interval === 'day' ? '2024-12-31' : '2024-10-01';
+  const to = interval === 'day' ? '2025-01-01' : '2025-03-31';
+  const rows = printed({
+    interval,
+    from,
+    to,
+    values: [
+      [1, 1],
+      [1, 1],
+    ],
+  }).split('\n');
+  expect([rows[3], rows[4]].map((row) => row?.split('  ')[0])).toEqual([first, second]);
+});
+
+test('JSON and CSV: null and an empty cell for what is not known, all decimals, what is partial', () => {
+  const records = JSON.parse(printed(MONTHS, { format: 'json' }));
+  expect(records).toHaveLength(4);
+  expect(records.slice(1, 3)).toEqual([
+    {
+      meter: '70418235',
+      start: '2025-02-01',
+      energy_kwh: 1561.681,
+      cost_eur: 188.864,
+      currency: 'EUR',
+      from: '2025-02-01',
+      to: '2025-02-28',
+      partial: false,
+    },
+    {
+      meter: '70418235',
+      start: '2025-03-01',
+      energy_kwh: null,
+      cost_eur: null,
+      currency: 'EUR',
+      from: '2025-03-01',
+      to: '2025-03-31',
+      partial: false,
+    },
+  ]);
+  expect(printed(MONTHS, { format: 'csv' }).split('\r\n')).toEqual([
+    'meter,start,energy_kwh,cost_eur,currency,from,to,partial',
+    '70418235,2025-01-01,386.44,59.58,EUR,2025-01-15,2025-01-31,true',
+    '70418235,2025-02-01,1561.681,188.864,EUR,2025-02-01,2025-02-28,false',
+    '70418235,2025-03-01,,,EUR,2025-03-01,2025-03-31,false',
+    '70418235,2025-04-01,0,6.86,EUR,2025-04-01,2025-04-10,true',
+    '',
+  ]);
+});

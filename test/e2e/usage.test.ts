@@ -1,0 +1,59 @@
+// heat2mqtt usage of the built program: the provider's numbers, and a daemon beside it that does not notice.
+import { expect, test } from 'vitest';
+import { METER, PROPERTY, USAGE } from '../support/homes.ts';
+import { freePort } from './mosquitto.ts';
+import { openHome, outcome, run } from './program.ts';
+
+test('usage: the numbers of the provider, as JSON and CSV', async () => {
+  const home = await openHome(await freePort());
+  const config = await home.configure({});
+  const from = `${new Date().getFullYear() - 1}-12-01`;
+  const args = ['usage', '--from', from, '--to', `${from.slice(0, 8)}03`, '--config', config];
+  const days = [...home.simulator.truth(home.simulator.properties()[0]?.id ?? 0)]
+    .filter(([day]) => day >= from)
+    .slice(0, 3);
+  const json = await outcome([...args, '--format', 'json']);
+  expect([json.code, json.errors]).toEqual([0, '']);
+  expect(JSON.parse(json.output)).toEqual(
+    days.map(([start, { kwh, eur }]) => ({
+      meter: METER,
+      start,
+      energy_kwh: expect.closeTo(kwh, 3),
+      cost_eur: expect.closeTo(eur, 3),
+      currency: 'EUR',
+      from: start,
+      to: start,
+      partial: false,
+    })),
+  );
+  const csv = await outcome([...args, '--format', 'csv']);
+  expect(csv.output.split('\r\n').filter(Boolean)).toHaveLength(4);
+});
+
+test('beside a running daemon it borrows token and meters, and disturbs nothing', async () => {
+  const home = await openHome(await freePort());
+  const config = await home.configure({ mqtt: { embedded: { port: await freePort(), host: '127.0.0.1' } } });
+  const program = home.stack.use(run(['--config', config]));
+  await program.says('"polled"');
+  const { counters } = home.simulator;
+  const before = { ...counters.requests };
+  const from = `${new Date().getFullYear() - 1}-11-01`;
+  const args = ['usage', '--interval', 'month', '--from', from, '--config', config, '--format'];
+
+  const table = await outcome([...args, 'table']);
+  expect([table.code, table.errors]).toEqual([0, '']);
+  expect(table.output).toMatch(
+    /Tariff \(derived\): 0\.124 EUR\/kWh \+ 0\.686 EUR\/day, explains (\d+) of \1 days/,
+  );
+  expect(counters.requests[USAGE]).toBe((before[USAGE] ?? 0) + 2);
+  const discovery = Object.keys(counters.requests).filter((route) => route.includes('customers'));
+  for (const route of discovery) expect(counters.requests[route]).toBe(before[route]);
+  expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(counters.refreshGrants.asked).toBe(0);
+
+  home.simulator.renumberProperty(PROPERTY, 512_777);
+  const json = await outcome([...args, 'json']);
+  expect([json.code, JSON.parse(json.output)[0]]).toMatchObject([0, { meter: METER, start: from }]);
+  expect(await outcome(['healthcheck', '--config', config])).toMatchObject({ code: 0 });
+  expect(program.output).not.toContain('"level":50');
+});

@@ -51,7 +51,7 @@ export function statisticsFor({ config, accounts, ...rest }: HouseParts): Statis
 }
 
 export function startStatistics(parts: StatisticsParts): Statistics {
-  const { homeAssistant, clock, log, publishNews } = parts;
+  const { homeAssistant, clock, log } = parts;
   const run = openStatisticsRun(parts);
   const stopping = new AbortController();
   let retry = new AbortController();
@@ -63,6 +63,11 @@ export function startStatistics(parts: StatisticsParts): Statistics {
   let underWay: Stored | null = null;
   let lastSuccessAt: number | null = null;
   let nextAttemptAt: number | null = null;
+
+  function publishNews(): void {
+    // The bridge is about to say that it is offline, and nothing comes after that.
+    if (!stopping.signal.aborted) parts.publishNews();
+  }
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = running.then(work);

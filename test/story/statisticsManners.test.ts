@@ -29,6 +29,8 @@ test('leaving in the middle of an import is quick, and Home Assistant is left be
   expect(await house.stop(daemon)).toBeLessThan(2_000);
   await watching;
   expect(openAtTheEnd).toBe(0);
+  await house.pass(5_000);
+  expect(probe.heard.at(-1)).toMatchObject({ topic: 'heat2mqtt/bridge/state', payload: 'offline' });
   expect(house.log.filter(({ msg }) => /shutdown step|statistics could not/.test(String(msg)))).toEqual([]);
 });
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
 import { waitFor } from '../support/waitFor.ts';
 
@@ -21,10 +21,22 @@ const STARTED = /Home Assistant initialized in/;
 const START_MS = 120_000;
 const STOP_MS = 60_000;
 
-export async function startHomeAssistant(): Promise<HomeAssistant> {
+export interface HomeAssistantOptions {
+  /** Further sections of configuration.yaml. */
+  readonly sections?: Readonly<Record<string, unknown>>;
+  /** Further files of the configuration directory, by their path in it. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+export async function startHomeAssistant(options: HomeAssistantOptions = {}): Promise<HomeAssistant> {
+  const { sections = {}, files = {} } = options;
   const port = await portOfItsOwn();
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-home-assistant-'));
-  await writeConfiguration(folder, port);
+  await writeConfiguration(folder, port, sections);
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), text);
+  }
   let child: ChildProcess | undefined;
   let output = '';
 
@@ -67,7 +79,7 @@ export async function startHomeAssistant(): Promise<HomeAssistant> {
 }
 
 /** The address was a matter of configuration.yaml up to 2026.7; newer ones keep it in a store of their own. */
-async function writeConfiguration(folder: string, port: number): Promise<void> {
+async function writeConfiguration(folder: string, port: number, sections: object): Promise<void> {
   const address = { server_host: ['127.0.0.1'], server_port: port };
   const isInStore = isSince(inject('release'), 2026, 8);
   const parts = { api: null, config: null, history: null, logbook: null, energy: null };
@@ -76,6 +88,7 @@ async function writeConfiguration(folder: string, port: number): Promise<void> {
     recorder: { commit_interval: 1 },
     logger: { default: 'info' },
     ...(isInStore ? {} : { http: address }),
+    ...sections,
   };
   // JSON is YAML.
   await writeFile(join(folder, 'configuration.yaml'), JSON.stringify(configuration));

@@ -5,19 +5,19 @@ import { type ME, openHome, run } from '../e2e/program.ts';
 import { STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { type Api, connect } from './api.ts';
-import { startHomeAssistant } from './homeAssistant.ts';
+import { type HomeAssistantOptions, startHomeAssistant } from './homeAssistant.ts';
 import { onboard, setUpMqtt } from './onboarding.ts';
 
-export interface HouseOptions {
+export interface HouseOptions extends HomeAssistantOptions {
   readonly me?: typeof ME;
 }
 
 /** To be called from within a test. */
-export async function openHouse({ me }: HouseOptions = {}) {
+export async function openHouse({ me, ...options }: HouseOptions = {}) {
   const home = await openHome(await freePort(), me);
   const { stack, simulator } = home;
   const broker = stack.use(await startMosquitto());
-  const homeAssistant = stack.use(await startHomeAssistant());
+  const homeAssistant = stack.use(await startHomeAssistant(options));
   onTestFinished(({ task }) => {
     // What a reader of a failure wants to know first.
     if (task.result?.state === 'fail') process.stderr.write(homeAssistant.records().slice(-40).join('\n'));

@@ -1,0 +1,73 @@
+// The example blueprints and the dashboard in a real Home Assistant: they are accepted, and tell what they promise.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
+import { METER } from '../support/homes.ts';
+import { ROOT } from '../support/sources.ts';
+import { waitFor } from '../support/waitFor.ts';
+import type { Api } from './api.ts';
+import { complaints, stateOf, untilShown } from './entities.ts';
+import { openHouse } from './house.ts';
+
+const LATE = `binary_sensor.heat2mqtt_${METER}_data_late`;
+const STATE = `heat2mqtt/meter/${METER}/state`;
+const read = (file: string) => readFileSync(join(ROOT, 'examples/home-assistant', file), 'utf8');
+const automation = (file: string, input: Fields) => ({
+  id: file,
+  alias: file,
+  // MQTT is set up after Home Assistant has started, which would be too late for a trigger of it.
+  initial_state: file !== 'new-bill.yaml',
+  use_blueprint: { path: `heat2mqtt/${file}`, input },
+});
+
+test('late readings and a new bill are told, and the dashboard has all its entities', async () => {
+  const { start, enter, probe, homeAssistant } = await openHouse({
+    files: {
+      'blueprints/automation/heat2mqtt/data-late.yaml': read('data-late.yaml'),
+      'blueprints/automation/heat2mqtt/new-bill.yaml': read('new-bill.yaml'),
+    },
+    sections: {
+      persistent_notification: null,
+      automation: [automation('data-late.yaml', { data_late: LATE }), automation('new-bill.yaml', {})],
+    },
+  });
+  await start();
+  const api = await enter();
+  await untilShown(probe, api);
+  await waitFor('a meter in time', async () => (await stateOf(api, LATE)) === 'off');
+
+  const state = await probe.until(STATE, () => true);
+  await probe.publish(STATE, JSON.stringify({ ...state, data_late: true }));
+  await told(api, `Heat meter ${METER}: the provider has had no new reading for a while.`);
+  await probe.publish(STATE, JSON.stringify({ ...state, data_late: false }));
+  await told(api, `Heat meter ${METER}: the readings are coming again.`);
+
+  await api.post('/api/services/automation/turn_on', { entity_id: 'automation.new_bill_yaml' });
+  const invoice = { id: '1', status: 'invoice', due: '2026-12-04', amount: 87.5, amount_due: 87.5 };
+  const bill = { schema: 1, event_type: 'bill', at: '2026-11-20T06:23:00+00:00', currency: 'EUR', invoice };
+  // An event does not wait for a listener, and nobody can see when Home Assistant has become one.
+  const again = () => probe.publish('heat2mqtt/account/home/event', JSON.stringify(bill));
+  await told(api, 'A new bill for heat of 87.50 EUR, to be paid by 2026-12-04.', again);
+
+  const shown = new Set((await states(api)).map(({ entity_id }) => entity_id));
+  const named =
+    JSON.stringify(parse(read('dashboard.yaml'))).match(/\b(binary_sensor|sensor|button)\.\w+/g) ?? [];
+  expect(named.filter((id) => !shown.has(id))).toEqual([]);
+  expect(complaints(homeAssistant.records())).toEqual([]);
+});
+
+async function told(api: Api, text: string, before = async () => {}): Promise<void> {
+  const find = async () => {
+    await before();
+    const notes = await api.ask('persistent_notification/get');
+    return Array.isArray(notes) && notes.some(({ message }) => String(message).startsWith(text));
+  };
+  await waitFor(`the message "${text}"`, find, { timeoutMs: 30_000 });
+}
+
+const states = async (api: Api): Promise<Fields[]> => {
+  const all = await api.get('/api/states');
+  return Array.isArray(all) ? all.filter(isFields) : [];
+};

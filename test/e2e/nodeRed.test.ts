@@ -5,7 +5,7 @@ import { home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { freePort, startMosquitto } from './mosquitto.ts';
-import { isThere, startNodeRed, whereItShouldBe } from './nodeRed.ts';
+import { isThere, startNodeRed } from './nodeRed.ts';
 import { openHome, run } from './program.ts';
 
 const DAY_MS = 86_400_000;
@@ -13,7 +13,7 @@ const DAYS_KNOWN = 70;
 const LIST = 'heat2mqtt/constituencies/dail/34';
 
 if (!isThere)
-  process.stderr.write(`\nNOT TRIED: the Node-RED flows; there is no Node-RED in ${whereItShouldBe}\n\n`);
+  process.stderr.write('\n!! LEFT OUT: the Node-RED flows; NODE_RED_FOLDER names no Node-RED\n\n');
 
 const today = Math.floor(Date.now() / DAY_MS);
 const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({

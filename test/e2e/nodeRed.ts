@@ -2,20 +2,18 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { exampleFlows, type FlowNode } from '../support/nodeRedFlows.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { freePort } from './mosquitto.ts';
 
 /** Where `npm install --prefix … node-red` was done; a package `node` beside it is the Node.js that it runs on. */
-const { XDG_CACHE_HOME = join(homedir(), '.cache') } = process.env;
-const { NODE_RED_FOLDER = join(XDG_CACHE_HOME, 'heat2mqtt/node-red') } = process.env;
+const { NODE_RED_FOLDER = '' } = process.env;
 const PROGRAM = join(NODE_RED_FOLDER, 'node_modules/node-red/red.js');
 const OWN_NODE = join(NODE_RED_FOLDER, 'node_modules/node/bin/node');
 
 export const isThere = existsSync(PROGRAM);
-export const whereItShouldBe = NODE_RED_FOLDER;
 
 export interface NodeRed {
   readonly url: string;
@@ -31,7 +29,7 @@ export async function startNodeRed(brokerPort: number): Promise<NodeRed> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const settings = join(folder, 'settings.js');
-  const { version } = process;
+
   await writeFile(
     settings,
     `module.exports = ${JSON.stringify({
@@ -62,7 +60,7 @@ export async function startNodeRed(brokerPort: number): Promise<NodeRed> {
   const says = (text: RegExp) =>
     waitFor(`Node-RED to say ${text}`, () => text.test(output), {
       timeoutMs: 40_000,
-      diagnose: () => ({ version, output: output.slice(-3_000) }),
+      diagnose: () => output.slice(-3_000),
     });
   const running: NodeRed = {
     url,

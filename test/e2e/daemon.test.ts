@@ -9,6 +9,7 @@ import { ME, openHome, run } from './program.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 const LONGEST_STOP_MS = 8_000;
+const INVOICES = 'heat2mqtt/account/home/invoices';
 const V5 = { protocolVersion: 5 } as const;
 
 async function livingHome() {
@@ -20,7 +21,7 @@ async function livingHome() {
   const start = () => home.stack.use(run(['run', '--config', config]));
   const program = start();
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  await program.says('"polled"');
+  await probe.until(INVOICES, () => true);
   return { ...home, broker, probe, listen, start, program, state };
 }
 
@@ -38,6 +39,7 @@ test('first run: everything on its topic, retained where it should be, with the 
   await waitFor('the bridge', () => late.last(BRIDGE)?.payload === 'online');
   expect(late.heard.filter(({ retained }) => !retained)).toEqual([]);
   expect([...new Set(late.heard.map(({ topic }) => topic))].sort()).toEqual([
+    INVOICES,
     'heat2mqtt/account/home/state',
     HEALTH,
     'heat2mqtt/bridge/info',

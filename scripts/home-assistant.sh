@@ -30,12 +30,12 @@ mkdir -p "$cache" || { log=none; give_up "$cache cannot be written"; }
 
 # Each with the lowest patch release that Home Assistant takes, and the Debian that has it.
 case $version in
-  2025.* | 2026.[12] | 2026.[12].*) python=python3.13 lowest='(3, 13, 2)' suite=trixie ;;
-  *) python=python3.14 lowest='(3, 14, 2)' suite=forky ;;
+  2025.* | 2026.[12] | 2026.[12].*) python=python3.13 lowest=3.13.2 suite=trixie ;;
+  *) python=python3.14 lowest=3.14.2 suite=forky ;;
 esac
 
 installed_python() {
-  local check="import sys, ensurepip, venv, sqlite3; sys.exit(sys.version_info < $lowest)"
+  local check="import sys, ensurepip, venv, sqlite3; sys.exit(sys.version_info[:3] < (${lowest//./, }))"
   quietly "$python" -c "$check" && command -v "$python"
 }
 
@@ -52,7 +52,7 @@ unpacked_python() {
   [ -e "$room/complete" ] || wait_for_turn
   [ -e "$room/complete" ] && { echo "$usr/bin/python"; return; }
   for program in apt-get dpkg-deb; do
-    command -v "$program" >/dev/null || give_up "neither $python of at least $lowest nor $program is installed"
+    command -v "$program" >/dev/null || give_up "neither Python $lowest nor $program is installed"
   done
   say "unpacking $python of Debian $suite into $room"
   rm -rf "$room"
@@ -96,7 +96,7 @@ pip() {
 if [ "$version" = newest ]; then
   version=$(pip "$base" index versions homeassistant 2>>"$log" | sed -n '1s/.*(\(.*\)).*/\1/p') || version=
   if [ -z "$version" ]; then
-    version=$(cd "$cache" && ls -d 20*/complete 2>/dev/null | sort -V | tail -1 | cut -d/ -f1)
+    version=$(cd "$cache" && ls -d 20*/complete 2>/dev/null | sort -V | tail -1 | cut -d/ -f1) || true
     [ -n "$version" ] || give_up 'PyPI cannot be asked for its newest release'
     say "PyPI cannot be asked; taking $version, the newest that is here"
   fi

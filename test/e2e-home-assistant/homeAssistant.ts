@@ -63,7 +63,15 @@ export async function startHomeAssistant(options: HomeAssistantOptions = {}): Pr
     clearTimeout(late);
   }
 
-  await start();
+  async function forget(): Promise<void> {
+    await end();
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  await start().catch(async (err) => {
+    await forget();
+    throw err;
+  });
   return {
     url: `http://127.0.0.1:${port}`,
     records: () => output.split(/\n(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)/),
@@ -71,10 +79,7 @@ export async function startHomeAssistant(options: HomeAssistantOptions = {}): Pr
       await end();
       await start();
     },
-    async stop() {
-      await end();
-      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-    },
+    stop: forget,
   };
 }
 

@@ -26,6 +26,18 @@ const gas = (energy: string, cost: string) => ({
 });
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
+/** Day, energy and cost in thousandths, of each of the newest days on MQTT. */
+async function onTopic({ probe }: House): Promise<unknown[]> {
+  const { buckets } = await probe.until(`heat2mqtt/meter/${METER}/usage/day`, () => true);
+  return (Array.isArray(buckets) ? buckets : [])
+    .filter(({ energy_kwh }) => energy_kwh !== null)
+    .map(({ start, energy_kwh, cost_eur }) => [
+      start.slice(0, 10),
+      Math.round(energy_kwh * 1_000),
+      Math.round(cost_eur * 1_000),
+    ]);
+}
+
 test('the series equal what was booked, row by row; the Energy dashboard takes them; twice is the same as once', async () => {
   const house = await openHouse();
   const { probe, simulator, homeAssistant } = house;
@@ -37,14 +49,8 @@ test('the series equal what was booked, row by row; the Energy dashboard takes t
   expect(energy).toEqual(rowsOfTruth(simulator, 'kwh'));
   expect(cost).toEqual(rowsOfTruth(simulator, 'eur'));
 
-  const { buckets } = await probe.until(`heat2mqtt/meter/${METER}/usage/day`, () => true);
-  const onTopic = (Array.isArray(buckets) ? buckets : []).map(({ start, energy_kwh, cost_eur }) => [
-    start.slice(0, 10),
-    Math.round(energy_kwh * 1_000),
-    Math.round(cost_eur * 1_000),
-  ]);
-  const newest = energy.map(({ day, state }, at) => [day, state, cost[at]?.state]).slice(-onTopic.length);
-  expect(newest).toEqual(onTopic);
+  const newest = energy.map(({ day, state }, at) => [day, state, cost[at]?.state]).slice(-62);
+  expect(newest).toEqual(await onTopic(house));
 
   expect(await api.ask('recorder/list_statistic_ids')).toEqual(
     expect.arrayContaining([
@@ -116,6 +122,20 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
   const again = await house.enter();
   expect(await rowsOf(again, ENERGY)).toEqual(energy);
   expect(complaints(homeAssistant.records())).toEqual([]);
+});
+
+test('readings that close the day before stand on the day before', async () => {
+  const events = [5, 4, 2, 1].map((days) => reading(daysAgo(days), days, days / 4));
+  const house = await openHouse({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
+  await startWithStatistics(house, {
+    usage: { history_since: daysAgo(30), reading_closes: 'previous_day' },
+  });
+  await untilWritten(house.probe);
+  const energy = await rowsOf(await house.enter(), ENERGY);
+  expect(energy.map(({ day, state }) => [day, state / 1_000])).toEqual(
+    [6, 5, 3, 2].map((days) => [daysAgo(days), days - 1]),
+  );
+  expect(await onTopic(house)).toEqual(energy.map(({ day, state }) => expect.arrayContaining([day, state])));
 });
 
 test('Home Assistant goes away in the middle of the import of many years: nothing is missing in the end', async () => {

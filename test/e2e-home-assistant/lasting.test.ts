@@ -1,4 +1,6 @@
 // What lasts in Home Assistant and what does not: restarts, lost discovery documents, and entities and devices that are gone.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
 import { METER } from '../support/homes.ts';
@@ -51,6 +53,36 @@ test('the documents are deleted: entities and devices go, and come back when Hom
   const after = await house.enter();
   await untilShown(house.probe, after);
   expect(await registered(after)).toEqual(ids);
+  expect(complaints(house.homeAssistant.records())).toEqual([]);
+});
+
+test('an entity that an older version called otherwise leaves no ghost', async () => {
+  const house = await openHouse();
+  const { probe, folder } = house;
+  const first = await house.start();
+  const api = await house.enter();
+  const wanted = await untilShown(probe, api);
+  await first.end('SIGTERM');
+
+  const topic = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
+  const document = Object(probe.json(topic));
+  const { energy_total, ...others } = document.components;
+  const named = `heat2mqtt_meter_${METER}_sum`;
+  const sum = { ...energy_total, unique_id: named, default_entity_id: `sensor.${named}` };
+  const older = { ...document, components: { ...others, sum } };
+  await probe.publish(topic, JSON.stringify(older), { retain: true });
+  const isThere = async () => (await stateOf(api, `sensor.${named}`)) !== undefined;
+  await waitFor('the older entity', isThere, SLOW);
+  // What it would have remembered of that.
+  const path = join(folder, 'state/announced.json');
+  const remembered = JSON.parse(await readFile(path, 'utf8'));
+  remembered.components[topic].sum = 'sensor';
+  await writeFile(path, JSON.stringify(remembered));
+
+  await house.start();
+  await waitFor('no ghost', async () => !(await isThere()), SLOW);
+  expect(await untilShown(probe, api)).toHaveLength(wanted.length);
+  expect((await registered(api)).filter((line) => line.includes(named))).toEqual([]);
   expect(complaints(house.homeAssistant.records())).toEqual([]);
 });
 

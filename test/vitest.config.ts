@@ -8,7 +8,7 @@ export default defineConfig({
     reporters: report ? ['default', ['json', { outputFile: `${report}/unit.json` }]] : ['default'],
     dir: 'test',
     include: ['**/*.test.ts'],
-    exclude: ['e2e/**', 'e2e-home-assistant/**', 'slow/**', '**/node_modules/**'],
+    exclude: ['e2e/**', 'e2e-home-assistant/**', 'image/**', 'slow/**', '**/node_modules/**'],
     // Nothing is mocked, so files need not be kept apart: it takes half the time.
     isolate: false,
     // A machine that is busy with something else may be late once; a fault is there twice.

@@ -1,4 +1,4 @@
-// One version everywhere: package.json, its lock, about, discovery, the user agent, and what --version prints.
+// One version everywhere: package.json, its lock, about, discovery, the user agent, the image, and what --version prints.
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/commands.ts';
@@ -47,4 +47,9 @@ test('is all that --version prints', async () => {
   };
   expect(await runCommandLine(['--version'], io)).toBe(0);
   expect(printed).toEqual([`${version}\n`]);
+});
+
+test('is on the image', async () => {
+  const dockerfile = await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8');
+  expect(dockerfile).toContain(`org.opencontainers.image.version="${version}"`);
 });

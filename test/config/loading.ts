@@ -17,7 +17,7 @@ export const BASE = `${PROVIDER}accounts:
     password: hunter2-of-the-heat
 `;
 
-type More = Partial<Omit<LoadOptions, 'path' | 'readFile' | 'now'>>;
+type More = Partial<Omit<LoadOptions, 'path' | 'now'>>;
 
 export function load(
   yaml: string | undefined,

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Builds the image of ../../Dockerfile into the folder given, without an engine and without a registry of images: a Debian made by
+# debootstrap, with the Node and the npm of the npm registry, stands in for the official base image, under its name.
+set -euo pipefail
+work=$1
+cd "$(dirname "$0")/../.."
+for tool in buildah debootstrap runc; do
+  command -v "$tool" >/dev/null || { echo "no $tool: apt-get install buildah debootstrap runc" >&2; exit 1; }
+done
+[ "$(id -u)" = 0 ] || { echo 'only root can make a root file system' >&2; exit 1; }
+
+base=$(grep -oP '^FROM .*\Knode:\S+' Dockerfile | sort -u)
+node_version=$(grep -oP '^node:\K[0-9.]+' <<<"$base")
+suite=$(grep -oP -- '-\K[a-z]+(?=-slim$)' <<<"$base")
+case $(uname -m) in
+  x86_64) arch=x64 ;;
+  aarch64) arch=arm64 ;;
+  *) echo "no stand-in for $(uname -m)" >&2; exit 1 ;;
+esac
+export BUILDAH_ISOLATION=chroot
+buildah() { command buildah --root "$work/store" --runroot "$work/run" --storage-driver vfs "$@"; }
+
+echo "== $base, as a stand-in"
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1 || true)
+debootstrap --variant=minbase "$suite" "$work/base" "${mirror:-http://deb.debian.org/debian}" >"$work/debootstrap.log" || { tail "$work/debootstrap.log" >&2; exit 1; }
+npm install --prefix "$work/node" --no-save --ignore-scripts "node-linux-$arch@$node_version" npm@11 >/dev/null
+local=$work/base/usr/local
+cp "$work/node/node_modules/node-linux-$arch/bin/node" "$local/bin/"
+cp "$work/node/node_modules/node-linux-$arch/LICENSE" "$local/"
+mkdir -p "$local/lib/node_modules" "$local/etc"
+cp -a "$work/node/node_modules/npm" "$local/lib/node_modules/"
+ln -s ../lib/node_modules/npm/bin/npm-cli.js "$local/bin/npm"
+# The build asks the registry as this machine does.
+certificates=/etc/ssl/certs/ca-certificates.crt
+printf 'registry=%s\ncafile=%s\n' "$(npm config get registry)" "$certificates" >"$local/etc/npmrc"
+container=$(buildah from scratch)
+buildah add -q "$container" "$work/base" / >/dev/null
+buildah config --env PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
+buildah commit -q --rm "$container" "docker.io/library/$base" >/dev/null
+rm -rf "$work/base" "$work/node"
+
+echo '== the image'
+buildah bud -q --format docker --pull=never --volume "$(dirname "$certificates"):$(dirname "$certificates"):ro" \
+  --tag localhost/heat2mqtt:test . >"$work/bud.log" 2>&1 || { cat "$work/bud.log" >&2; exit 1; }
+buildah inspect --type image localhost/heat2mqtt:test >"$work/inspect.json"
+buildah mount "$(buildah from --pull-never localhost/heat2mqtt:test)" >"$work/mounted"
+echo "image: $(($(du -sb "$(cat "$work/mounted")" | cut -f1) / 1000000)) MB in $(find "$(cat "$work/mounted")" ! -type d | wc -l) files"

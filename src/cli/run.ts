@@ -1,6 +1,7 @@
 // heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal.
 import { startDaemon } from '../daemon/daemon.ts';
 import { startCron } from '../daemon/schedule.ts';
+import { openServiceManager } from '../daemon/serviceManager.ts';
 import { about } from '../foundation/about.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -21,12 +22,14 @@ export const run: Command = async (given, io) => {
     random: Math.random,
     startTicker: startCron,
   });
+  const systemd = openServiceManager({ env: io.env, clock: systemClock, log });
+  await systemd.ready();
   await new Promise<void>((resolve) => {
     if (io.interrupted.aborted) resolve();
     io.interrupted.addEventListener('abort', () => resolve());
   });
   log.info('heat2mqtt stops');
-  await daemon.stop();
+  await Promise.all([systemd.stopping(), daemon.stop()]);
   log.info('heat2mqtt has stopped');
   return EXIT.fine;
 };

@@ -7,10 +7,12 @@ import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Command } from './command.ts';
+import { leaveRoot } from './leaveRoot.ts';
 import { loadSettings, openLog } from './settings.ts';
 
 export const run: Command = async (given, io) => {
   const { config, scrubber, path } = await loadSettings(given, io);
+  if (io.env.SUPERVISOR_TOKEN) await leaveRoot(config.state_dir);
   const log = await openLog(config.log, scrubber, io);
   dieLoudly(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');

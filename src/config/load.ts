@@ -2,6 +2,7 @@
 import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
+import { withAppOptions } from './appOptions.ts';
 import { crossCheck } from './crossChecks.ts';
 import { parseTree } from './document.ts';
 import { type Environment, readEnvironment } from './environment.ts';
@@ -56,6 +57,8 @@ export interface LoadOptions {
   readonly scrubber: Scrubber;
   readonly validateCron?: (expression: string) => boolean;
   readonly readFile?: ReadFile;
+  /** For the Supervisor of a Home Assistant app. */
+  readonly fetch?: typeof fetch;
   /** For a command that only wants the public list: a configuration without anything is fine then. */
   readonly assumeConstituencies?: boolean;
 }
@@ -81,8 +84,9 @@ export function findConfigFile(options: {
 
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
-  const { path, env, scrubber, validateCron, readFile = readFileOf } = options;
+  const { path, scrubber, validateCron, readFile = readFileOf } = options;
   const faults = collectFaults(scrubber);
+  const env = await withAppOptions(options.env, { readFile, fetch: options.fetch ?? fetch, faults });
   const tree = path === undefined ? {} : await readTree(path, readFile, faults);
   if (tree === undefined) throw new ConfigInvalid(faults.all());
 

@@ -39,9 +39,13 @@ buildah config --env PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$contain
 buildah commit -q --rm "$container" "docker.io/library/$base" >/dev/null
 rm -rf "$work/base" "$work/node"
 
-echo '== the image'
-buildah bud -q --format docker --pull=never --volume "$(dirname "$certificates"):$(dirname "$certificates"):ro" \
-  --tag localhost/heat2mqtt:test . >"$work/bud.log" 2>&1 || { cat "$work/bud.log" >&2; exit 1; }
-buildah inspect --type image localhost/heat2mqtt:test >"$work/inspect.json"
-buildah mount "$(buildah from --pull-never localhost/heat2mqtt:test)" >"$work/mounted"
-echo "image: $(($(du -sb "$(cat "$work/mounted")" | cut -f1) / 1000000)) MB in $(find "$(cat "$work/mounted")" ! -type d | wc -l) files"
+echo '== the image, and the Home Assistant app made of it'
+published=$(grep -oP '^FROM \K\S+' app/Dockerfile)
+bud() { buildah bud -q --format docker --pull=never "$@" >>"$work/bud.log" 2>&1 || { cat "$work/bud.log" >&2; exit 1; }; }
+bud --volume "$(dirname "$certificates"):$(dirname "$certificates"):ro" --tag "$published" .
+bud --build-arg BUILD_VERSION="${published##*:}" --build-arg BUILD_ARCH=amd64 --tag localhost/app app
+buildah inspect --type image "$published" >"$work/image.json"
+buildah inspect --type image localhost/app >"$work/app.json"
+root=$(buildah mount "$(buildah from --pull-never "$published")")
+echo "$root" >"$work/root"
+echo "image: $(($(du -sb "$root" | cut -f1) / 1000000)) MB in $(find "$root" ! -type d | wc -l) files"

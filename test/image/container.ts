@@ -24,12 +24,14 @@ export interface ImageConfig {
   readonly Healthcheck: { readonly Test: readonly string[] };
 }
 
-export async function imageConfig(): Promise<ImageConfig> {
-  return JSON.parse(await readFile(join(IMAGE, 'inspect.json'), 'utf8')).Docker.config;
+export type Kind = 'image' | 'app';
+
+export async function imageConfig(kind: Kind = 'image'): Promise<ImageConfig> {
+  return JSON.parse(await readFile(join(IMAGE, `${kind}.json`), 'utf8')).Docker.config;
 }
 
 export async function imageRoot(): Promise<string> {
-  return (await readFile(join(IMAGE, 'mounted'), 'utf8')).trim();
+  return (await readFile(join(IMAGE, 'root'), 'utf8')).trim();
 }
 
 export interface ContainerOptions {
@@ -37,8 +39,8 @@ export interface ContainerOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Files by their path in the container, readable for its user only. */
   readonly files?: Readonly<Record<string, string>>;
-  /** The user and owner of /data; the image's when left out. */
-  readonly user?: number;
+  /** The image itself when left out. */
+  readonly kind?: Kind;
   readonly capabilities?: readonly string[];
 }
 
@@ -56,14 +58,10 @@ export interface Container {
 }
 
 export async function startContainer(stack: Stack, options: ContainerOptions = {}): Promise<Container> {
-  const { Entrypoint, Cmd, Env, User, WorkingDir } = await imageConfig();
-  const {
-    command = Cmd,
-    env = {},
-    files = {},
-    user = Number(User.split(':')[0]),
-    capabilities = [],
-  } = options;
+  const { kind, env = {}, files = {}, capabilities = [] } = options;
+  const { Entrypoint, Cmd, Env, User, WorkingDir } = await imageConfig(kind);
+  const { command = Cmd } = options;
+  const user = Number(User.split(':')[0]);
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-container-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const id = `heat2mqtt-${randomBytes(4).toString('hex')}`;

@@ -1,0 +1,103 @@
+// Within an app of Home Assistant: its options, and the broker that the Supervisor knows, in the words of an environment.
+import * as z from 'zod';
+import type { Environment } from './environment.ts';
+import type { Faults } from './faults.ts';
+import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
+import { isTree, type Tree } from './tree.ts';
+
+export interface AppWorld {
+  readonly readFile: ReadFile;
+  readonly fetch: typeof fetch;
+  readonly faults: Faults;
+}
+
+const OPTIONS = '/data/options.json';
+const BROKER_SERVICE = 'http://supervisor/services/mqtt';
+const PATIENCE_MS = 10_000;
+const NO_BROKER = 'the app "Mosquitto broker" installed and started, or mqtt_url in the options of this app';
+
+const brokerReply = z.object({
+  data: z.object({
+    host: z.string().min(1),
+    port: z.number().int(),
+    ssl: z.boolean().default(false),
+    username: z.string().nullish(),
+    password: z.string().nullish(),
+  }),
+});
+
+/** The environment as it is, unless a Supervisor has started us; what the environment says wins over an option. */
+export async function withAppOptions(env: Environment, world: AppWorld): Promise<Environment> {
+  const token = env.SUPERVISOR_TOKEN;
+  if (token === undefined || token === '') return env;
+  const options = await readOptions(world);
+  if (options === undefined) return env;
+  const given = { ...variablesOf(options), ...env };
+  const broker = given.HEAT2MQTT_MQTT_URL ? {} : await askForBroker(token, world);
+  return { ...broker, ...given };
+}
+
+async function readOptions({ readFile, faults }: AppWorld): Promise<Tree | undefined> {
+  let text: string;
+  try {
+    text = decodeText(await readFile(OPTIONS));
+  } catch (error) {
+    const found = whyUnreadable(error);
+    if (found !== 'no such file') faults.add(OPTIONS, found, 'a readable file');
+    return undefined;
+  }
+  try {
+    const options: unknown = JSON.parse(text);
+    if (isTree(options)) return options;
+  } catch {
+    // Said below.
+  }
+  faults.add(OPTIONS, 'something else than options', 'a JSON object, as the Supervisor writes it');
+  return undefined;
+}
+
+/** `mqtt_url` is HEAT2MQTT_MQTT_URL; an option that is empty is not given. */
+function variablesOf({ statistics, more_accounts: more, ...options }: Tree): Record<string, string> {
+  const accounts = Array.isArray(more) ? more.filter(isTree) : [];
+  const named = [
+    ...Object.entries(options),
+    // Switched on, its way leads through the Supervisor; nothing has to be said.
+    ...(statistics === false ? [['home_assistant', false] as const] : []),
+    // Several accounts need a name each.
+    ...(accounts.length > 0 ? [['accounts_0_id', 'home'] as const] : []),
+    ...accounts.flatMap((account, n) =>
+      Object.entries(account).map(([name, value]) => [`accounts_${n + 1}_${name}`, value] as const),
+    ),
+  ];
+  return Object.fromEntries(
+    named
+      .filter(([, value]) => value !== null && value !== '')
+      .map(([name, value]) => [`HEAT2MQTT_${name.toUpperCase()}`, String(value)]),
+  );
+}
+
+async function askForBroker(token: string, { fetch, faults }: AppWorld): Promise<Record<string, string>> {
+  const refuse = (found: string) => {
+    faults.add('mqtt.url', found, NO_BROKER);
+    return {};
+  };
+  try {
+    const response = await fetch(BROKER_SERVICE, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    // 400 "Service not enabled": no app offers a broker.
+    if (response.status === 400) return refuse('no broker that Home Assistant knows of');
+    if (!response.ok) return refuse(`status ${response.status} from the Supervisor instead of a broker`);
+    const reply = brokerReply.safeParse(await response.json());
+    if (!reply.success) return refuse('an answer of the Supervisor that names no broker');
+    const { host, port, ssl, username, password } = reply.data.data;
+    return {
+      HEAT2MQTT_MQTT_URL: `mqtt${ssl ? 's' : ''}://${host}:${port}`,
+      ...(username ? { HEAT2MQTT_MQTT_USERNAME: username } : {}),
+      ...(password ? { HEAT2MQTT_MQTT_PASSWORD: password } : {}),
+    };
+  } catch {
+    return refuse('no answer from the Supervisor about a broker');
+  }
+}

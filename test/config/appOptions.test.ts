@@ -1,0 +1,166 @@
+// The options of the Home Assistant app, and the broker that a stub of the Supervisor names.
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { load, refusal } from './loading.ts';
+
+const TOKEN = 'supervisor-token-of-the-test';
+const ENV = { SUPERVISOR_TOKEN: TOKEN };
+const SERVICE = {
+  addon: 'core_mosquitto',
+  host: 'core-mosquitto',
+  port: 1883,
+  ssl: false,
+  protocol: '3.1.1',
+};
+const LOGIN = { username: 'addons', password: 'of-the-broker' };
+const OPTIONS = {
+  provider_issuer: 'https://id.example.org/auth/realms/energy',
+  provider_api_url: 'https://api.example.org/api/v1',
+  provider_client_id: 'self-care',
+  username: 'me@example.org',
+  password: '0123',
+  more_accounts: [],
+};
+
+/** A Supervisor that answers so, and what it was asked. */
+function supervised(options: unknown, status: number, body: unknown) {
+  const asked: { url: string; authorization: string | null }[] = [];
+  const text = typeof options === 'string' ? options : JSON.stringify(options);
+  return {
+    asked,
+    readFile: async (path: string) => {
+      if (path === '/data/options.json') return text;
+      throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+    },
+    fetch: async (input: string | URL | Request, init?: RequestInit) => {
+      asked.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
+      if (status === 0) throw new TypeError('fetch failed');
+      return Response.json(body, { status });
+    },
+  };
+}
+const withBroker = (options: unknown, service: object = { ...SERVICE, ...LOGIN }) =>
+  supervised(options, 200, { result: 'ok', data: service });
+
+describe('options', () => {
+  test('are the configuration, and the broker is the one the Supervisor names', async () => {
+    const home = withBroker(OPTIONS);
+    const { config, origins } = await load(undefined, ENV, home);
+    expect(home.asked).toEqual([
+      { url: 'http://supervisor/services/mqtt', authorization: `Bearer ${TOKEN}` },
+    ]);
+    expect(config.provider?.issuer).toBe(OPTIONS.provider_issuer);
+    expect(await config.accounts[0]?.password.read()).toBe('0123');
+    expect(config.mqtt).toMatchObject({ url: 'mqtt://core-mosquitto:1883', username: 'addons' });
+    expect(await config.mqtt.password?.read()).toBe('of-the-broker');
+    expect(origins.get('mqtt.url')).toBe('environment HEAT2MQTT_MQTT_URL');
+  });
+
+  test('empty ones count as not given, and numbers, lists and switches are understood', async () => {
+    const more = { usage_timezone: '', usage_late_after_hours: 72, provider_scopes: ['openid', 'heat'] };
+    const { config } = await load(undefined, ENV, withBroker({ ...OPTIONS, ...more, extras_balance: false }));
+    expect(config.usage).toMatchObject({ timezone: 'Europe/Dublin', late_after_hours: 72 });
+    expect(config.provider?.scopes).toEqual(['openid', 'heat']);
+    expect(config.extras).toMatchObject({ balance: false, invoices: true });
+  });
+
+  test('several accounts: the first is called home', async () => {
+    const other = { id: 'parents', username: 'they@example.org', password: 'theirs' };
+    const { config } = await load(undefined, ENV, withBroker({ ...OPTIONS, more_accounts: [other] }));
+    expect(config.accounts.map(({ id, username }) => [id, username])).toEqual([
+      ['home', 'me@example.org'],
+      ['parents', 'they@example.org'],
+    ]);
+  });
+
+  test('the environment wins over them', async () => {
+    const { config } = await load(
+      undefined,
+      { ...ENV, HEAT2MQTT_LOG_LEVEL: 'warn' },
+      withBroker({ ...OPTIONS, log_level: 'debug' }),
+    );
+    expect(config.log.level).toBe('warn');
+  });
+
+  test('that say nothing of an account are refused by name', async () => {
+    const { message } = await refusal(
+      undefined,
+      ENV,
+      withBroker({ provider_issuer: 'no address', more_accounts: [] }),
+    );
+    expect(message).toContain('provider.issuer: found "no address"');
+  });
+
+  test.each(['{', '[1]', '"text"'])(
+    'that are no options (%s) are refused without quoting them',
+    async (text) => {
+      const { message } = await refusal(undefined, ENV, withBroker(text));
+      expect(message).toContain('/data/options.json: found something else than options');
+    },
+  );
+
+  test('are not looked for without a Supervisor', async () => {
+    const home = withBroker(OPTIONS);
+    await refusal(undefined, {}, home);
+    expect(home.asked).toEqual([]);
+  });
+});
+
+describe('the broker', () => {
+  test.each([
+    [400, { result: 'error', message: 'Service not enabled' }, 'no broker that Home Assistant knows of'],
+    [403, { result: 'error', message: 'No access' }, 'status 403 from the Supervisor'],
+    [200, { result: 'ok', data: {} }, 'an answer of the Supervisor that names no broker'],
+    [0, null, 'no answer from the Supervisor'],
+  ])('status %i, %j: told with advice', async (status, body, found) => {
+    const { message } = await refusal(undefined, ENV, supervised(OPTIONS, status, body));
+    expect(message).toContain(`mqtt.url: found ${found}`);
+    expect(message).toContain('"Mosquitto broker" installed and started, or mqtt_url in the options');
+    expect(message.split('\n')).toHaveLength(1);
+  });
+
+  test('of the options is taken, and the Supervisor not asked', async () => {
+    const home = supervised({ ...OPTIONS, mqtt_url: 'mqtt://broker.example.org' }, 400, {});
+    const { config } = await load(undefined, ENV, home);
+    expect([config.mqtt.url, config.mqtt.username, home.asked]).toEqual([
+      'mqtt://broker.example.org',
+      undefined,
+      [],
+    ]);
+  });
+
+  test('with TLS, and without a login', async () => {
+    const { config } = await load(undefined, ENV, withBroker(OPTIONS, { ...SERVICE, ssl: true, port: 8883 }));
+    expect([config.mqtt.url, config.mqtt.username]).toEqual(['mqtts://core-mosquitto:8883', undefined]);
+  });
+});
+
+test('every option of the app is one that the program knows', async () => {
+  const text = await readFile(new URL('../../app/config.yaml', import.meta.url), 'utf8');
+  const { schema, options } = parse(text);
+  const values: Record<string, unknown> = {
+    usage_timezone: 'Europe/Dublin',
+    usage_history_since: '2024-01-01',
+  };
+  const sample = Object.fromEntries(
+    Object.entries(schema).map(([name, type]) => [name, values[name] ?? example(String(type)) ?? '']),
+  );
+  await load(undefined, ENV, withBroker({ ...sample, ...OPTIONS }));
+  expect(Object.keys(options).filter((name) => !(name in schema))).toEqual([]);
+});
+
+/** A value that the Supervisor would accept for a type of its own; nothing for a text. */
+function example(type: string): unknown {
+  if (type.startsWith('bool')) return true;
+  if (type.startsWith('int(')) return Number(/\d+/.exec(type)?.[0]);
+  return /^list\(([^|)]+)/.exec(type)?.[1];
+}
+
+test.each([
+  [true, 'ws://supervisor/core/websocket'],
+  [false, undefined],
+])('statistics %s: the way into Home Assistant is %s', async (statistics, url) => {
+  const { config } = await load(undefined, ENV, withBroker({ ...OPTIONS, statistics }));
+  expect(config.home_assistant ? config.home_assistant.url : undefined).toBe(url);
+});

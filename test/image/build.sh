@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds the image of ../../Dockerfile into the folder given, without an engine and without a registry of images: a Debian made by
-# debootstrap, with the Node and the npm of the npm registry, stands in for the official base image, under its name.
+# debootstrap, with the Node and the npm of the npm registry, stands in for the official base image, under its name. It has a systemd,
+# so that it can be booted as well (machine.ts).
 set -euo pipefail
 work=$1
 cd "$(dirname "$0")/../.."
-for tool in buildah debootstrap runc; do
-  command -v "$tool" >/dev/null || { echo "no $tool: apt-get install buildah debootstrap runc" >&2; exit 1; }
+for tool in buildah debootstrap runc systemd-nspawn; do
+  command -v "$tool" >/dev/null || { echo "no $tool: apt-get install buildah debootstrap runc systemd-container" >&2; exit 1; }
 done
 [ "$(id -u)" = 0 ] || { echo 'only root can make a root file system' >&2; exit 1; }
 
@@ -22,7 +23,7 @@ buildah() { command buildah --root "$work/store" --runroot "$work/run" --storage
 
 echo "== $base, as a stand-in"
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1 || true)
-debootstrap --variant=minbase "$suite" "$work/base" "${mirror:-http://deb.debian.org/debian}" >"$work/debootstrap.log" || { tail "$work/debootstrap.log" >&2; exit 1; }
+debootstrap --variant=minbase --include=systemd,systemd-sysv "$suite" "$work/base" "${mirror:-http://deb.debian.org/debian}" >"$work/debootstrap.log" || { tail "$work/debootstrap.log" >&2; exit 1; }
 npm install --prefix "$work/node" --no-save --ignore-scripts "node-linux-$arch@$node_version" npm@11 >/dev/null
 local=$work/base/usr/local
 cp "$work/node/node_modules/node-linux-$arch/bin/node" "$local/bin/"
@@ -37,7 +38,7 @@ container=$(buildah from scratch)
 buildah add -q "$container" "$work/base" / >/dev/null
 buildah config --env PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
 buildah commit -q --rm "$container" "docker.io/library/$base" >/dev/null
-rm -rf "$work/base" "$work/node"
+rm -rf "$work/node"
 
 echo '== the image, and the Home Assistant app made of it'
 published=$(grep -oP '^FROM \K\S+' app/Dockerfile)

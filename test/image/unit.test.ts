@@ -1,0 +1,108 @@
+// The systemd unit under a real systemd, installed as docs/systemd.md tells, word by word.
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
+import { ME, openHome } from '../e2e/program.ts';
+import { STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { ROOT } from '../support/sources.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { bootMachine, type Machine } from './machine.ts';
+
+const execute = promisify(execFile);
+const PATIENCE = { timeoutMs: 30_000 };
+
+/** The commands of the page, without sudo: we are root there. */
+async function steps(): Promise<string[]> {
+  const page = await readFile(join(ROOT, 'docs/systemd.md'), 'utf8');
+  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  return blocks.flatMap((block) => block.trim().split('\n')).map((line) => line.replaceAll('sudo ', ''));
+}
+
+/** Gives what each step prints; `written` is what the person types into an editor. */
+async function follow(machine: Machine, written: Readonly<Record<string, string>>): Promise<string[]> {
+  const printed: string[] = [];
+  for (const step of await steps()) {
+    if (step === 'npm ci && npm pack') {
+      await execute(
+        'npm',
+        ['pack', '--silent', '--ignore-scripts', '--pack-destination', join(machine.root, 'root')],
+        {
+          cwd: ROOT,
+        },
+      );
+    } else if (step.startsWith('nano ')) {
+      const path = step.slice('nano '.length);
+      await writeFile(join(machine.root, path), written[path] ?? 'a file the page does not speak of');
+    } else {
+      printed.push(await machine.shell(step.replace('npm install', 'npm install --offline')));
+    }
+  }
+  return printed;
+}
+
+test('installed word by word it starts, has no rights, is watched, and starts again when that can help', async (context) => {
+  const home = await openHome(await freePort());
+  const broker = home.stack.use(await startMosquitto());
+  const probe = home.stack.use(await startProbe(broker.url));
+  const machine = await bootMachine(home.stack);
+  if (!machine) return context.skip('!! LEFT OUT: a systemd cannot be booted in namespaces here');
+  const { issuer, api } = home.simulator.urls;
+  const configuration = JSON.stringify({
+    provider: { issuer, api_url: api, client_id: 'self-care' },
+    accounts: [{ username: ME.username }],
+    mqtt: { url: broker.url },
+    http: { listen: `127.0.0.1:${home.httpPort}` },
+  });
+  const printed = await follow(machine, {
+    '/etc/heat2mqtt/config.yaml': configuration,
+    '/etc/heat2mqtt/password': `${ME.password}\n`,
+  });
+  expect(printed.at(-1)).toContain('Active: active (running)');
+  await probe.until(STATE, () => true);
+
+  const pid = () => machine.property('MainPID');
+  const status = await machine.shell(`cat /proc/${await pid()}/status`);
+  for (const set of ['Prm', 'Eff', 'Bnd', 'Amb'])
+    expect(status).toMatch(new RegExp(`^Cap${set}:\\s+0+$`, 'm'));
+  expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+  expect(status).toMatch(/^Seccomp:\s+2$/m);
+  expect(status).not.toMatch(/^Uid:\s+0/m);
+
+  const faster = '[Service]\nRestartSec=1\nWatchdogSec=5\n';
+  await machine.shell(`mkdir -p /etc/systemd/system/heat2mqtt.service.d; printf '${faster.replaceAll('\n', '\\n')}' \
+    >/etc/systemd/system/heat2mqtt.service.d/faster.conf; systemctl daemon-reload; systemctl restart heat2mqtt`);
+  const restarts = (times: number) =>
+    waitFor(
+      `restart ${times}`,
+      async () => (await machine.property('NRestarts')) === String(times),
+      PATIENCE,
+    );
+  const isActive = () =>
+    waitFor('the start', async () => (await machine.property('ActiveState')) === 'active', PATIENCE);
+  await machine.shell(`kill -KILL ${await pid()}`);
+  await restarts(1);
+  await isActive();
+  await machine.shell(`kill -STOP ${await pid()}`);
+  await restarts(2);
+  await isActive();
+  expect(await machine.shell('journalctl --boot --unit heat2mqtt --output cat')).toContain(
+    'Watchdog timeout',
+  );
+
+  await machine.shell('systemctl stop heat2mqtt');
+  expect(await machine.property('Result')).toBe('success');
+  await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
+  const log = await machine.shell('journalctl --boot --unit heat2mqtt --output cat');
+  expect(log).not.toContain('systemd cannot be told');
+  expect(log).not.toContain(ME.password);
+
+  await machine.shell(
+    'echo "mqtt: { urll: x }" >/etc/heat2mqtt/config.yaml; systemctl start heat2mqtt || true',
+  );
+  await waitFor('the refusal', async () => (await machine.property('ActiveState')) === 'failed', PATIENCE);
+  expect([await machine.property('ExecMainStatus'), await machine.property('NRestarts')]).toEqual(['3', '0']);
+}, 240_000);

@@ -19,7 +19,8 @@ Relative paths start at the working directory. \`heat2mqtt config example\` prin
 **Environment.** Each key has a variable; it wins over the file, and an empty variable counts as not set. Lists are
 split at commas and blanks. \`<N>\` counts accounts from 0; a single account may also use \`HEAT2MQTT_USERNAME\`,
 \`HEAT2MQTT_PASSWORD\` and \`HEAT2MQTT_PASSWORD_FILE\`. An unknown \`HEAT2MQTT_\` variable is a mistake, except for those
-that Kubernetes and Docker make up for a service of that name.
+that Kubernetes and Docker make up for a service of that name. An option of the Home Assistant app is such a variable
+in lower case without \`HEAT2MQTT_\`; the environment wins over it.
 
 **Secrets.** Each can be given inline, as the path of a file (\`…_file\`, \`…_FILE\`), or as a file in
 \`$CREDENTIALS_DIRECTORY\` (systemd): \`password\` (one account), \`<account id>_password\`, \`accounts_<n>_password\`,

@@ -17,8 +17,8 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm (test|run demo)\b/, '.ci/run does the first, test/e2e/demo.test.ts the second'],
   [/^npm (ci|install|i|link|run build)\b/, 'installs into the system; the package is installed by test/e2e'],
   [/^(git|curl|wget) /, 'needs the network'],
-  [/^(docker|podman) /, 'the image is built and run by test/e2e where it can be'],
-  [/^sudo /, 'changes the system; the unit is verified by test/e2e'],
+  [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
+  [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],
   [/^ha /, 'a command of Home Assistant OS'],
 ];

@@ -41,6 +41,7 @@ USER 10001:10001
 WORKDIR /data
 VOLUME /data
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=60s --timeout=10s --start-period=30s --retries=3 CMD ["heat2mqtt", "healthcheck"]
+# Being asked costs a start of Node, and the answer changes in minutes.
+HEALTHCHECK --interval=120s --timeout=10s --start-period=30s --retries=3 CMD ["heat2mqtt", "healthcheck"]
 ENTRYPOINT ["heat2mqtt"]
 CMD ["run"]

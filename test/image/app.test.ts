@@ -27,7 +27,10 @@ async function startSupervisor(stack: Stack, status: number, answer: object): Pr
     response.end(JSON.stringify(answer));
   });
   await new Promise<void>((resolve) => server.listen(80, address, resolve));
-  stack.defer(() => new Promise<void>((resolve) => void server.close(() => resolve())));
+  stack.defer(async () => {
+    server.close();
+    server.closeAllConnections();
+  });
   return address;
 }
 

@@ -10,6 +10,7 @@ import type { Stack } from '../support/stack.ts';
 
 const execute = promisify(execFile);
 const LONGEST_BOOT_MS = 60_000;
+const LONGEST_END_MS = 20_000;
 const SHELL = { HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
 export interface Machine {
@@ -35,7 +36,10 @@ export async function bootMachine(stack: Stack): Promise<Machine | undefined> {
   stack.defer(async () => {
     // Its own systemd takes this for the order to end; what has not ended then is killed with its first process.
     nspawn.kill('SIGTERM');
-    await Promise.race([gone, setTimeout(20_000).then(() => nspawn.kill('SIGKILL'))]);
+    await Promise.race([
+      gone,
+      setTimeout(LONGEST_END_MS, undefined, { ref: false }).then(() => nspawn.kill('SIGKILL')),
+    ]);
   });
 
   async function shell(script: string): Promise<string> {

@@ -18,28 +18,69 @@ const SHORTEST_SECRET = 4;
 const NEWEST_TOKENS = 40;
 
 export function createScrubber(): Scrubber {
-  const secrets = new Set<string>();
-  const tokens = new Set<string>();
-  let longestFirst: string[] = [];
+  const secrets = openForms();
+  const tokens = openForms();
+  const newestTokens = new Set<string>();
 
-  function remember(secret: string, among: Set<string>): void {
-    if (secret.length < SHORTEST_SECRET || among.has(secret)) return;
-    among.add(secret);
-    const [oldest] = tokens;
-    if (tokens.size > NEWEST_TOKENS && oldest !== undefined) tokens.delete(oldest);
-    const forms = new Set([...secrets, ...tokens].flatMap(writtenForms));
-    longestFirst = [...forms].sort((a, b) => b.length - a.length);
+  function masked(text: string): string {
+    let clean = '';
+    let open = 0;
+    // Where the masked stretch ends: forms that overlap are one stretch, so that no end of one stays behind.
+    let end = 0;
+    for (let at = 0; at + SHORTEST_SECRET <= text.length; at += 1) {
+      const start = text.slice(at, at + SHORTEST_SECRET);
+      const length = Math.max(secrets.lengthAt(text, at, start), tokens.lengthAt(text, at, start));
+      if (length === 0) continue;
+      if (at >= end) clean += text.slice(open, at) + MASK;
+      end = Math.max(end, at + length);
+      open = end;
+    }
+    return end === 0 ? text : clean + text.slice(open);
   }
 
   return {
-    register: (secret) => remember(secret, secrets),
-    registerToken: (token) => remember(token, tokens),
-    scrub(text) {
-      let clean = text.replace(JWT_SHAPE, MASK);
-      for (const form of longestFirst) {
-        if (clean.includes(form)) clean = clean.replaceAll(form, MASK);
+    register: secrets.add,
+    registerToken(token) {
+      newestTokens.delete(token);
+      newestTokens.add(token);
+      tokens.add(token);
+      const [oldest] = newestTokens;
+      if (newestTokens.size <= NEWEST_TOKENS || oldest === undefined) return;
+      newestTokens.delete(oldest);
+      tokens.remove(oldest);
+    },
+    scrub: (text) => masked(text.replace(JWT_SHAPE, MASK)),
+  };
+}
+
+/** Written forms by their first characters, then by length: looking at a place of a text costs the same for any number. */
+function openForms() {
+  const byStart = new Map<string, Map<number, Set<string>>>();
+  const startOf = (form: string) => form.slice(0, SHORTEST_SECRET);
+  return {
+    add(secret: string): void {
+      if (secret.length < SHORTEST_SECRET) return;
+      for (const form of writtenForms(secret)) {
+        const byLength = byStart.get(startOf(form)) ?? new Map<number, Set<string>>();
+        byStart.set(startOf(form), byLength);
+        byLength.set(form.length, (byLength.get(form.length) ?? new Set()).add(form));
       }
-      return clean;
+    },
+    remove(secret: string): void {
+      for (const form of writtenForms(secret)) {
+        const byLength = byStart.get(startOf(form));
+        const alike = byLength?.get(form.length);
+        alike?.delete(form);
+        if (alike?.size === 0) byLength?.delete(form.length);
+        if (byLength?.size === 0) byStart.delete(startOf(form));
+      }
+    },
+    /** The length of the longest form that stands there; 0: none. */
+    lengthAt(text: string, at: number, start: string): number {
+      let longest = 0;
+      for (const [length, forms] of byStart.get(start) ?? [])
+        if (length > longest && forms.has(text.slice(at, at + length))) longest = length;
+      return longest;
     },
   };
 }

@@ -59,6 +59,26 @@ describe('the scrubber', () => {
     expect(scrubber.scrub('hunter2-and-more, hunter')).toBe('[secret], [secret]');
   });
 
+  test('secrets that overlap leave no end of one behind', () => {
+    const scrubber = createScrubber();
+    scrubber.register('abcd');
+    scrubber.register('cdefgh');
+    expect(scrubber.scrub('<abcdefgh> <abcd> <cdefghabcd>')).toBe('<[secret]> <[secret]> <[secret][secret]>');
+  });
+
+  test('each of thousands of secrets is known, and no token that came among them is forgotten too soon', () => {
+    const scrubber = createScrubber();
+    for (let n = 0; n < 20_000; n += 1) scrubber.register(`invented-${n}-password`);
+    scrubber.registerToken('invented-token');
+    const told = [
+      'invented-0-password',
+      'invented-19999-password',
+      'invented-token',
+      'invented-20000-password',
+    ];
+    expect(scrubber.scrub(told.join())).toBe('[secret],[secret],[secret],invented-20000-password');
+  });
+
   test.each([
     ['as it is', TOKEN],
     ['without its signature', TOKEN.split('.').slice(0, 2).join('.')],

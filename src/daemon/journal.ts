@@ -27,7 +27,8 @@ export async function openJournal(
   clock: Clock,
   log: Log,
 ): Promise<Journal> {
-  const document = state.document(`accounts/${name}/journal`, journalCodec);
+  // Written with each poll of each account; what a power cut takes back is at most a count of this day.
+  const document = state.document(`accounts/${name}/journal`, journalCodec, 'brief');
   const stored = await document.read();
   let day = stored?.day ?? zone.dayAt(clock.now());
   let requests = stored?.requestsToday ?? 0;

@@ -108,7 +108,9 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
       ledger = next;
       settle();
       const change = tariffChange();
-      await save();
+      // Most polls bring nothing new, and the file of twenty years is long.
+      if (change === null && isSame(ledger, kept)) kept = ledger;
+      else await save();
       return change;
     },
     async remember(found) {
@@ -126,3 +128,6 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     },
   };
 }
+
+const isSame = (one: Ledger, other: Ledger): boolean =>
+  (Object.keys(one) as (keyof Ledger)[]).every((key) => one[key] === other[key]);

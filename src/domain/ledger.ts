@@ -140,7 +140,16 @@ export function merge(
     const before = known ? { energy: known.energy, cost: known.cost } : null;
     changes.push({ kind: known ? 'corrected' : 'new_day', day, before, after });
   }
-  return { ledger: { ...ledger, days, held }, changes, heldBack };
+  // What is as it was stays the same object: so it is seen at once that nothing has to be written or summed again.
+  return {
+    ledger: {
+      ...ledger,
+      days: changes.length === 0 ? ledger.days : days,
+      held: heldBack.length === 0 && held.size === ledger.held.size ? ledger.held : held,
+    },
+    changes,
+    heldBack,
+  };
 }
 
 // Far above what heat pipes of one dwelling carry, and far above all this property ever used.

@@ -8,7 +8,7 @@ import type { Log } from '../foundation/log.ts';
 /** One document. `read` gives `null` when there is none, or none that can be understood. */
 export interface Document<T> {
   read(): Promise<T | null>;
-  /** Resolves once the document is on the disk. Rejects with StateUnwritable. */
+  /** Resolves once the document is on the disk, or with brief care on its way there. Rejects with StateUnwritable. */
   write(value: T): Promise<void>;
   /** Rejects with StateUnwritable. */
   remove(): Promise<void>;
@@ -20,13 +20,16 @@ export interface Codec<T> {
   encode(value: T): unknown;
 }
 
+/** `brief`: whole and private, but a power cut may bring the previous one back. It costs a tenth of a durable write. */
+export type Care = 'durable' | 'brief';
+
 export interface StateDirectory {
   readonly path: string;
   /** Set while something that had to be written or removed has not been. */
   readonly fault: StateUnwritable | null;
   /** Tries again to write and remove whatever could not be. Never rejects. */
   retry(): Promise<void>;
-  document<T>(name: string, codec: Codec<T>): Document<T>;
+  document<T>(name: string, codec: Codec<T>, care?: Care): Document<T>;
   /** Names of the documents below a folder of the directory, such as `accounts/home`. */
   list(folder: string): Promise<string[]>;
 }
@@ -66,7 +69,8 @@ export function visitStateDirectory(path: string, log: Log): StateDirectory {
     async retry() {
       for (const { again } of [...undone.values()]) await again();
     },
-    document: (name, codec) => document(join(path, `${name}.json`), codec, { path, undone, log }),
+    document: (name, codec, care = 'durable') =>
+      document(join(path, `${name}.json`), codec, { path, undone, log, care }),
     async list(folder) {
       const names = await readdir(join(path, folder)).catch(() => []);
       return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
@@ -118,9 +122,10 @@ interface Surroundings {
   /** By file. */
   readonly undone: Map<string, Undone>;
   readonly log: Log;
+  readonly care: Care;
 }
 
-function document<T>(file: string, codec: Codec<T>, { path, undone, log }: Surroundings): Document<T> {
+function document<T>(file: string, codec: Codec<T>, { path, undone, log, care }: Surroundings): Document<T> {
   // One step at a time: the newest value is the one that stays, and a damaged file is set aside before it is replaced.
   let last: Promise<unknown> = Promise.resolve();
   const inTurn = <R>(step: () => Promise<R>): Promise<R> => {
@@ -150,8 +155,8 @@ function document<T>(file: string, codec: Codec<T>, { path, undone, log }: Surro
       change(async () => {
         await makePrivateDirectory(dirname(file));
         const text = `${JSON.stringify(codec.encode(value))}\n`;
-        await writeFileAtomic(file, text, { mode: PRIVATE_FILE });
-        await syncDirectory(dirname(file));
+        await writeFileAtomic(file, text, { mode: PRIVATE_FILE, fsync: care === 'durable' });
+        if (care === 'durable') await syncDirectory(dirname(file));
       }),
     remove: () => change(() => rm(file, { force: true })),
   };
@@ -178,11 +183,7 @@ function document<T>(file: string, codec: Codec<T>, { path, undone, log }: Surro
 // The rename itself is only durable once the directory is synced: after a power cut the old pair of tokens would be back.
 async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await handle.sync().finally(() => handle.close());
 }
 
 const setAside = (file: string): Promise<void> => rename(file, `${file}.damaged`).catch(() => undefined);

@@ -1,6 +1,7 @@
 // What goes to the broker and when: everything on connect and on Home Assistant's birth, afterwards what changed.
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/schema.ts';
+import type { Ledger } from '../domain/ledger.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridge.ts';
@@ -11,18 +12,22 @@ import {
   type DiscoveryDocument,
   meterDocument,
 } from '../publication/discovery.ts';
-import { accountMessages, meterMessages } from '../publication/states.ts';
+import { accountMessages, meterStateMessage, usageMessages } from '../publication/states.ts';
 import { type Topics, unsay } from '../publication/topics.ts';
+import type { AccountView, MeterView } from '../publication/views.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import type { Constituencies } from './constituencies.ts';
 import { openStanding } from './standing.ts';
 import type { Truth } from './truth.ts';
 
 export interface Announcer {
-  /** Everything that is true now: bridge online, discovery, states, and withdrawals of what is gone. */
-  everything(): Message[];
-  /** The retained messages whose payload differs from what was said last. */
-  news(): Message[];
+  /** Everything is news again, said or not: the broker or Home Assistant starts anew. */
+  forget(): void;
+  /**
+   * The retained messages whose payload differs from what was said last, of these accounts and, when asked for, of
+   * the bridge: online, discovery, states, and withdrawals of what is gone.
+   */
+  news(accounts: readonly string[], withBridge: boolean): Message[];
   /** To be told of each message that the broker has acknowledged. */
   delivered(message: Message): void;
   /** Resolves once what stands on the broker is remembered on disk. */
@@ -46,51 +51,84 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   // Digests, not payloads: with thousands of meters the payloads themselves would double the memory.
   const said = new Map<string, string>();
 
-  function documents(): DiscoveryDocument[] {
-    if (prefix === false) return [];
-    const has = { accounts: config.accounts.length > 0, constituencies: constituencies !== null };
-    const place = { prefix, baseTopic, topics, ...has };
-    return [
-      bridgeDocument(place),
-      ...truth.accounts().map((view) => accountDocument(place, view)),
-      ...truth.meters().map((view) => meterDocument(place, view)),
-    ];
-  }
+  // Of each account, the shape in which it was announced; of each meter, the ledger that its usage was written from.
+  const whole = new Map<string, string>();
+  const written = new Map<string, Ledger>();
+  const hasAccounts = config.accounts.length > 0;
+  const place =
+    prefix === false
+      ? null
+      : { prefix, baseTopic, topics, accounts: hasAccounts, constituencies: constituencies !== null };
 
-  function states(): Message[] {
+  const announced = (docs: readonly DiscoveryDocument[]) =>
+    docs.flatMap((doc) => announce(doc, standing.components(doc.topic)));
+
+  function ofBridge(): Parts {
+    const docs = place ? [bridgeDocument(place)] : [];
     const bridge = truth.bridge();
-    return [
+    const discovery = [stateMessage(topics, 'online'), ...announced(docs)];
+    const states = [
       infoMessage(topics, baseTopic, bridge),
       healthMessage(topics, bridge.health, bridge.zone),
-      ...truth.accounts().flatMap((view) => accountMessages(topics, view)),
-      ...bridge.meters.flatMap((view) => meterMessages(topics, view)),
       ...(constituencies?.messages() ?? []),
     ];
+    standing.stand('', [...discovery, ...states], docs);
+    return { discovery, states };
   }
 
-  function compose(): Message[] {
-    const docs = documents();
-    const discovery = docs.flatMap((doc) => announce(doc, standing.components(doc.topic)));
-    const current = [stateMessage(topics, 'online'), ...discovery, ...states()];
-    standing.stand(current, docs);
-    return [...current, ...(truth.isWhole() ? standing.gone().map(unsay) : [])];
+  function ofAccount(view: AccountView, meters: readonly MeterView[]): Parts {
+    const docs = place
+      ? [accountDocument(place, view), ...meters.map((meter) => meterDocument(place, meter))]
+      : [];
+    const living = [
+      ...accountMessages(topics, view),
+      ...meters.map((meter) => meterStateMessage(topics, meter)),
+    ];
+    // Discovery differs when its components or its devices do; until then it need not be written.
+    const shape = docs.map(({ components, frame }) => [Object.keys(components), frame.device]);
+    const now = JSON.stringify([shape, view.currency, living.map(({ topic }) => topic)]);
+    const isNew = whole.get(view.account) !== now;
+    const rewritten = meters.filter(({ meter, ledger }) => isNew || written.get(meter) !== ledger);
+    const discovery = isNew ? announced(docs) : [];
+    const states = [...living, ...rewritten.flatMap((meter) => usageMessages(topics, meter))];
+    if (isNew) standing.stand(view.account, [...discovery, ...states], docs);
+    for (const { meter, ledger } of rewritten) written.set(meter, ledger);
+    whole.set(view.account, now);
+    return { discovery, states };
+  }
+
+  function compose(accounts: readonly string[], withBridge: boolean): Message[] {
+    const parts = [
+      ...(withBridge ? [ofBridge()] : []),
+      ...truth.accounts(accounts).map((view) => ofAccount(view, truth.meters([view.account]))),
+    ];
+    const isWhole = withBridge && whole.size === config.accounts.length && truth.isWhole();
+    return [
+      ...parts.flatMap(({ discovery }) => discovery),
+      ...parts.flatMap(({ states }) => states),
+      ...(isWhole ? standing.gone().map(unsay) : []),
+    ];
   }
 
   const digest = ({ payload }: Message) => createHash('sha1').update(payload).digest('base64');
   const isNews = (message: Message) => message.step || said.get(message.topic) !== digest(message);
 
   return {
-    everything() {
-      const all = compose();
-      for (const message of all) said.set(message.topic, digest(message));
-      return all;
+    forget() {
+      said.clear();
+      whole.clear();
     },
-    news() {
-      const fresh = compose().filter(isNews);
+    news(accounts, withBridge) {
+      const fresh = compose(accounts, withBridge).filter(isNews);
       for (const message of fresh) said.set(message.topic, digest(message));
       return fresh;
     },
     delivered: standing.delivered,
     saved: standing.saved,
   };
+}
+
+interface Parts {
+  readonly discovery: readonly Message[];
+  readonly states: readonly Message[];
 }

@@ -61,7 +61,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const brokerUrl = embedded?.url ?? mqtt.url;
   const tally = openTally();
   const ownReasons: Reason[] = [];
-  const news = openNews(sayNews);
+  const accountIds = config.accounts.map(({ id }) => id);
+  const news = openNews({ accountIds, voices: () => ({ announcer, events, link }), clock });
   let keepAlives: KeepAlives | null = null;
   let recollection: Recollection | null = null;
 
@@ -73,7 +74,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     onOpened: async (meter) => recollection?.settle(meter),
     onChange(account) {
       keepAlives?.wake(account);
-      news.publish();
+      news.publish(account);
     },
     onBills: (account, bills) => link.publish(events.ofBills(account, bills)),
   });
@@ -83,11 +84,14 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     clock,
     log,
     random,
-    onOutcome(outcome, before) {
+    onPolled(outcome, before) {
       tallyPoll(tally, outcome);
       link.publish(events.ofPoll(outcome, before));
+      news.publish(outcome.account);
+    },
+    onOutcome() {
       statistics?.wake();
-      news.publish();
+      news.publishBridge();
     },
   });
   const schedule = startSchedule({
@@ -111,7 +115,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     statistics: () => statistics,
   });
   const { meters } = truth;
-  const publishNews = news.publish;
+  const { publish: publishNews, sayBridge: publishNow } = news;
   const statistics = statisticsFor({ ...parts, accounts, meters, zone, publishNews });
   recollection = openRecollection({
     accounts,
@@ -121,14 +125,14 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log,
   });
   const events = openEvents({ accounts, truth, topics, zone, clock });
-  const constituencies = await openConstituencies({ ...parts, topics, zone, state, publishNow: sayNews });
+  const constituencies = await openConstituencies({ ...parts, topics, zone, state, publishNow });
   const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, log });
 
   const birth = birthOf(mqtt.discovery_prefix, {
     clock,
     random,
     onBirth() {
-      link.publish(announcer.everything());
+      link.publish(news.everything());
       statistics?.wake();
     },
   });
@@ -147,19 +151,16 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
     // A broker of our own has nothing to remember yet.
     ...(embedded ? {} : { recollection }),
-    announcement: announcer.everything,
-    onDelivered: announcer.delivered,
+    announcement: news.everything,
+    onDelivered(message) {
+      announcer.delivered(message);
+      news.resume();
+    },
     clock,
     log,
     random,
   });
   news.open();
-
-  function sayNews(): void {
-    // The first connection begins with everything; news that waited for it could be older than the broker's memory.
-    if (link.status().lastConnectedAt === null) return;
-    link.publish([...announcer.news(), ...events.ofLateness()]);
-  }
 
   const heartbeat = startHeartbeat({ accounts, poller, state, clock, log, publishNews });
   const watch = await startWatch({ config, accounts, truth, link, heartbeat, tally, startedAt, clock });

@@ -8,8 +8,8 @@ import type { Message } from '../mqtt/message.ts';
 import { bridgeEventMessage, changeMessage, lateMessage, tariffMessage } from '../publication/bridge.ts';
 import { billMessage } from '../publication/invoices.ts';
 import type { Topics } from '../publication/topics.ts';
-import type { AccountRuntime } from './account.ts';
-import type { PollOutcome, Trouble } from './poll.ts';
+import type { AccountOutcome, AccountRuntime } from './account.ts';
+import type { Trouble } from './poll.ts';
 import type { Truth } from './truth.ts';
 
 export interface EventsParts {
@@ -21,9 +21,10 @@ export interface EventsParts {
 }
 
 export interface Events {
-  ofPoll(outcome: PollOutcome, before: readonly Trouble[]): Message[];
+  /** `before`: what troubled the account before this poll. */
+  ofPoll(outcome: AccountOutcome, before: Trouble | undefined): Message[];
   /** Meters whose data has become late since the last call; the first call only takes note. */
-  ofLateness(): Message[];
+  ofLateness(only: readonly string[]): Message[];
   /** New invoices of an account, oldest first. */
   ofBills(account: string, bills: readonly Invoice[]): Message[];
 }
@@ -32,32 +33,29 @@ export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts
   const lateBefore = new Map<string, boolean>();
 
   return {
-    ofPoll(outcome, before) {
+    ofPoll({ account, events, fault }, before) {
       const at = zone.iso(clock.now());
-      return outcome.accounts.flatMap(({ account, events, fault }) => {
-        const changes = events.map(({ meter, change }) =>
-          change.kind === 'tariff_changed'
-            ? tariffMessage(topics, meter, change, at)
-            : changeMessage(topics, meter, change, at),
-        );
-        const known = before.find((trouble) => trouble.account === account);
-        if (fault === null) {
-          const words = {
-            type: 'recovered',
-            code: 'recovered',
-            message: 'The account is read again.',
-          } as const;
-          return known ? [...changes, bridgeEventMessage(topics, { ...words, account }, at)] : changes;
-        }
-        const { code, message } = safeWords(fault);
-        const session = accounts.find(({ id }) => id === account)?.upstream.session.status();
-        const type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
-        return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
-      });
+      const changes = events.map(({ meter, change }) =>
+        change.kind === 'tariff_changed'
+          ? tariffMessage(topics, meter, change, at)
+          : changeMessage(topics, meter, change, at),
+      );
+      if (fault === null) {
+        const words = {
+          type: 'recovered',
+          code: 'recovered',
+          message: 'The account is read again.',
+        } as const;
+        return before ? [...changes, bridgeEventMessage(topics, { ...words, account }, at)] : changes;
+      }
+      const { code, message } = safeWords(fault);
+      const session = accounts.find(({ id }) => id === account)?.upstream.session.status();
+      const type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
+      return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
     },
-    ofLateness() {
+    ofLateness(only) {
       const at = zone.iso(clock.now());
-      return truth.meters().flatMap(({ meter, late, readingAt }) => {
+      return truth.meters(only).flatMap(({ meter, late, readingAt }) => {
         const became = late === true && lateBefore.get(meter) === false;
         lateBefore.set(meter, late === true);
         return became

@@ -57,6 +57,7 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
   const replies = await openReplyLog(parts.state, parts.clock, parts.log);
   const common = { names, inTurn, replies };
   const opened: AccountRuntime[] = [];
+  // One after the other: of two properties with the same meter the first keeps its name.
   for (const account of parts.config.accounts) opened.push(await openOne(account, common, parts));
   return opened;
 }

@@ -109,7 +109,7 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
       settle();
       const change = tariffChange();
       // Most polls bring nothing new, and the file of twenty years is long.
-      if (change === null && isSame(ledger, kept)) kept = ledger;
+      if (change === null && isSame(ledger, kept)) ledger = kept;
       else await save();
       return change;
     },

@@ -5,7 +5,7 @@ import { type Change, type Ledger, markRead, merge, questions } from '../domain/
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { fitTariff, type Tariff, type TariffChange } from '../domain/tariff.ts';
-import { totals } from '../domain/totals.ts';
+import { type Totals, totals } from '../domain/totals.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import type { ProviderClient } from '../provider/client.ts';
@@ -37,7 +37,8 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'remember
   readonly property: Property;
   /** Reads what the provider has; resolves to the changes. Rejects with the provider's failures. */
   poll(client: ProviderClient, signal: AbortSignal, span?: DaySpan): Promise<readonly MeterChange[]>;
-  /** `null` until the history is complete. */
+  /** The history is complete: it has a view. */
+  readonly isTold: boolean;
   view(): MeterView | null;
 }
 
@@ -49,6 +50,13 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
   const file = `accounts/${parts.account}/ledger-${encodeURIComponent(property.propertyCustomerId)}`;
   const keeper = await openLedgerKeeper({ file, usage, zone, state, clock, log });
   let updatedAt = newestReceipt(keeper.ledger);
+  let summed: { readonly ledger: Ledger; readonly today: Day; readonly sums: Totals } | null = null;
+
+  function sumsOf(ledger: Ledger, today: Day): Totals {
+    if (summed?.ledger !== ledger || summed.today !== today)
+      summed = { ledger, today, sums: totals(ledger, today) };
+    return summed.sums;
+  }
 
   async function poll(
     client: ProviderClient,
@@ -100,13 +108,16 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
       return keeper.isNew;
     },
     remember: keeper.remember,
+    get isTold() {
+      return keeper.kept.complete;
+    },
     poll,
     view() {
       const ledger = keeper.kept;
       if (!ledger.complete) return null;
       const now = clock.now();
       const today = zone.dayAt(now);
-      const sums = totals(ledger, today);
+      const sums = sumsOf(ledger, today);
       const tariff = tariffOf(ledger);
       const readingAt = sums.newestDay === null ? null : zone.startOf(addDays(sums.newestDay, 1));
       return {

@@ -43,7 +43,9 @@ export interface PollerParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
-  readonly onOutcome: (outcome: PollOutcome, before: readonly Trouble[]) => void;
+  /** Called as soon as an account is done: a slow one keeps nobody waiting. `before`: what troubled it until now. */
+  readonly onPolled: (outcome: AccountOutcome, before: Trouble | undefined) => void;
+  readonly onOutcome: (outcome: PollOutcome) => void;
 }
 
 interface TroubleRecord extends Trouble {
@@ -94,22 +96,23 @@ export function openPoller(parts: PollerParts): Poller {
   }
 
   async function pollNow(whom: Whom, span?: DaySpan): Promise<PollOutcome> {
-    const before = [...troubles.values()];
     const wanted = accounts.filter(({ id }) => whom === 'all' || isDue(id));
     const patient = wanted.filter(({ id }) => isPatient(id)).map(({ id }) => id);
-    const queue = wanted.filter(({ id }) => !patient.includes(id));
+    const queue = wanted.filter(({ id }) => !isPatient(id));
     const outcomes: AccountOutcome[] = [];
     const worker = async () => {
       for (let next = queue.shift(); next && !stopping.signal.aborted; next = queue.shift()) {
         const outcome = await next.poll(stopping.signal, span);
         if (stopping.signal.aborted) return;
+        const before = troubles.get(outcome.account);
         note(outcome);
+        parts.onPolled(outcome, before);
         outcomes.push(outcome);
       }
     };
     await Promise.all(Array.from({ length: Math.min(parts.concurrency, queue.length) }, worker));
     const outcome = { accounts: outcomes, patient };
-    if (!stopping.signal.aborted) parts.onOutcome(outcome, before);
+    if (!stopping.signal.aborted) parts.onOutcome(outcome);
     return outcome;
   }
 

@@ -8,8 +8,8 @@ import type { StateDirectory } from '../store/stateDirectory.ts';
 export interface Standing {
   /** Component key to platform, as the topic last brought them to the broker. */
   components(topic: string): Readonly<Record<string, string>>;
-  /** Says what stands now. */
-  stand(messages: readonly Message[], documents: readonly DiscoveryDocument[]): void;
+  /** Says what stands now of one owner: an account, or the bridge itself. */
+  stand(owner: string, messages: readonly Message[], documents: readonly DiscoveryDocument[]): void;
   /** Topics that stand on the broker and should not. They stay in this list until their withdrawal is delivered. */
   gone(): string[];
   delivered(message: Message): void;
@@ -22,8 +22,8 @@ export async function openStanding(state: StateDirectory, log: Log): Promise<Sta
   const stored = await document.read();
   const topics = new Set(stored?.topics ?? []);
   const components = new Map(Object.entries(stored?.components ?? {}));
-  let current: ReadonlySet<string> = new Set();
-  let documents = new Map<string, Record<string, string>>();
+  const current = new Map<string, readonly string[]>();
+  const documents = new Map<string, Record<string, string>>();
   let saving: Promise<void> | null = null;
   let changed = false;
 
@@ -46,17 +46,22 @@ export async function openStanding(state: StateDirectory, log: Log): Promise<Sta
   return {
     saved: async () => saving ?? undefined,
     components: (topic) => components.get(topic) ?? {},
-    stand(messages, docs) {
-      current = new Set(messages.map(({ topic }) => topic));
-      documents = new Map(docs.map((doc) => [doc.topic, platformsOf(doc)]));
+    stand(owner, messages, docs) {
+      const own = [...new Set(messages.map(({ topic }) => topic))];
+      current.set(owner, own);
+      for (const doc of docs) documents.set(doc.topic, platformsOf(doc));
       const before = topics.size;
-      for (const topic of current) topics.add(topic);
+      for (const topic of own) topics.add(topic);
       if (topics.size !== before) save();
     },
-    gone: () => [...topics].filter((topic) => !current.has(topic)),
+    gone() {
+      const standing = new Set([...current.values()].flat());
+      return [...topics].filter((topic) => !standing.has(topic));
+    },
     delivered({ topic, payload, retain, step }) {
       if (retain && payload === '' && topics.delete(topic)) {
         components.delete(topic);
+        documents.delete(topic);
         log.info({ topic }, 'withdrawn');
         save();
       }

@@ -1,6 +1,6 @@
 // Counts since the start of the process, for the metrics.
 import { Failure } from '../foundation/failure.ts';
-import type { PollOutcome } from './poll.ts';
+import type { AccountOutcome } from './account.ts';
 
 export interface Tally {
   polls: number;
@@ -30,11 +30,9 @@ export function tallyRequest(tally: Tally, seen: { readonly ms: number; readonly
   if (!seen.ok) tally.requestsUnanswered += 1;
 }
 
-export function tallyPoll(tally: Tally, outcome: PollOutcome): void {
-  for (const { fault } of outcome.accounts) {
-    tally.polls += 1;
-    if (fault === null) continue;
-    const code = fault instanceof Failure ? fault.code : 'unexpected';
-    tally.pollFailures[code] = (tally.pollFailures[code] ?? 0) + 1;
-  }
+export function tallyPoll(tally: Tally, { fault }: AccountOutcome): void {
+  tally.polls += 1;
+  if (fault === null) return;
+  const code = fault instanceof Failure ? fault.code : 'unexpected';
+  tally.pollFailures[code] = (tally.pollFailures[code] ?? 0) + 1;
 }

@@ -1,6 +1,6 @@
 // The living truth: what is known of meters, accounts and health at this moment.
 import type { Config } from '../config/schema.ts';
-import type { HealthRecord, Reason } from '../domain/health.ts';
+import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../domain/health.ts';
 import { newestOf } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -26,19 +26,32 @@ export interface TruthParts {
 }
 
 export interface Truth {
-  meters(): MeterView[];
-  accounts(): AccountView[];
+  /** `only`: of these accounts. */
+  meters(only?: readonly string[]): MeterView[];
+  accounts(only?: readonly string[]): AccountView[];
   bridge(): BridgeView;
   health(): HealthRecord;
   /** Every account's properties are known: whatever else was announced once is gone for good. */
   isWhole(): boolean;
 }
 
+// Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
+const MOST_TOLD = 50;
+
+function atMost(reasons: readonly Reason[]): readonly Reason[] {
+  if (reasons.length <= MOST_TOLD) return reasons;
+  const left = reasons.length - MOST_TOLD;
+  const rest = { code: 'more_reasons', message: `${left} more reasons are not listed here.` };
+  return [...reasons.slice(0, MOST_TOLD), rest];
+}
+
 export function openTruth(parts: TruthParts): Truth {
   const { accounts, zone, clock, config } = parts;
-  const allMeters = () =>
-    accounts.flatMap(({ id, meters }) => (meters ?? []).map((meter) => ({ account: id, meter })));
-  const meters = () => allMeters().flatMap(({ meter }) => meter.view() ?? []);
+  const byId = new Map(accounts.map((account) => [account.id, account]));
+  const among = (only?: readonly string[]) => only?.flatMap((id) => byId.get(id) ?? []) ?? accounts;
+  const allMeters = (only?: readonly string[]) =>
+    among(only).flatMap(({ id, meters }) => (meters ?? []).map((meter) => ({ account: id, meter })));
+  const meters = (only?: readonly string[]) => allMeters(only).flatMap(({ meter }) => meter.view() ?? []);
   const newest = (times: readonly (number | null)[]): number | null => {
     const known = times.filter((time) => time !== null);
     return known.length === 0 ? null : Math.max(...known);
@@ -54,15 +67,27 @@ export function openTruth(parts: TruthParts): Truth {
     return [...parts.ownReasons(), ...troubles, ...ofStatistics, ...ofMeters, ...ofSites];
   }
 
+  /** Of many accounts only those that are not well, the worst first: each has its own topic too. */
+  function authWorthTelling(): [string, AuthStatus][] {
+    const all = accounts.map(({ id, upstream }): [string, AuthStatus] => [id, upstream.session.status()]);
+    if (all.length <= MOST_TOLD) return all;
+    const unwell = all.filter(([, { state }]) => state !== 'ok');
+    const isStuck = ([, { state }]: [string, AuthStatus]) => Number(needsAPerson(state));
+    return unwell.sort((one, other) => isStuck(other) - isStuck(one)).slice(0, MOST_TOLD);
+  }
+
   function health(): HealthRecord {
     const today = zone.dayAt(clock.now());
     return {
-      auth: Object.fromEntries(accounts.map(({ id, upstream }) => [id, upstream.session.status()])),
-      reasons: reasons(),
-      progress: allMeters().flatMap(({ account, meter }) => {
-        const progress = historyProgress(meter, today);
-        return progress === null ? [] : { account, meter: meter.name, ...progress };
-      }),
+      auth: Object.fromEntries(authWorthTelling()),
+      reasons: atMost(reasons()),
+      progress: allMeters()
+        .filter(({ meter }) => !meter.ledger.complete)
+        .slice(0, MOST_TOLD)
+        .flatMap(({ account, meter }) => {
+          const progress = historyProgress(meter, today);
+          return progress === null ? [] : { account, meter: meter.name, ...progress };
+        }),
       statistics: parts.statistics()?.status() ?? null,
       lastPollAt: newest(accounts.map(({ journal }) => journal.lastPollAt)),
       lastSuccessAt: newest(accounts.map(({ journal }) => journal.lastSuccessAt)),
@@ -75,8 +100,8 @@ export function openTruth(parts: TruthParts): Truth {
 
   return {
     meters,
-    accounts: () =>
-      accounts.map(({ id, upstream, journal, extras }) => {
+    accounts: (only) =>
+      among(only).map(({ id, upstream, journal, extras }) => {
         const { requests, logins } = journal.today();
         const { balance, credit, invoices } = extras.known;
         return {
@@ -97,7 +122,13 @@ export function openTruth(parts: TruthParts): Truth {
       schedule: accounts.length > 0 ? config.usage.schedule : null,
       zone,
       health: health(),
-      meters: meters(),
+      meters: allMeters()
+        .filter(({ meter }) => meter.isTold)
+        .map(({ account, meter }) => ({
+          meter: meter.name,
+          account,
+          identifiers: meter.property.meterIdentifiers,
+        })),
     }),
     health,
     isWhole: () =>

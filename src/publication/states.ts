@@ -13,24 +13,29 @@ import type { AccountView, MeterView } from './views.ts';
 const NEWEST = { day: 62, week: 26, month: 36 } as const;
 
 /** The state and the three usage topics of one meter. */
-export function meterMessages(topics: Topics, view: MeterView): Message[] {
-  return [
-    say('meter/+/state', topics.meterState(view.meter), read(METER_ROWS, view), { retain: true }),
-    ...(['day', 'week', 'month'] as const).map((interval) =>
-      say(
-        'meter/+/usage/+',
-        topics.meterUsage(view.meter, interval),
-        {
-          interval,
-          timezone: view.zone.name,
-          currency: view.currency,
-          buckets: buckets(view, interval),
-        },
-        { retain: true },
-      ),
+export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
+  meterStateMessage(topics, view),
+  ...usageMessages(topics, view),
+];
+
+export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
+  say('meter/+/state', topics.meterState(view.meter), read(METER_ROWS, view), { retain: true });
+
+/** They change with the ledger only. */
+export const usageMessages = (topics: Topics, view: MeterView): Message[] =>
+  (['day', 'week', 'month'] as const).map((interval) =>
+    say(
+      'meter/+/usage/+',
+      topics.meterUsage(view.meter, interval),
+      {
+        interval,
+        timezone: view.zone.name,
+        currency: view.currency,
+        buckets: buckets(view, interval),
+      },
+      { retain: true },
     ),
-  ];
-}
+  );
 
 /** The state of one account, and its invoices if there is a list. */
 export const accountMessages = (topics: Topics, view: AccountView): Message[] => [

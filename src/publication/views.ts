@@ -50,5 +50,6 @@ export interface BridgeView {
   readonly schedule: string | null;
   readonly zone: Zone;
   readonly health: HealthRecord;
-  readonly meters: readonly MeterView[];
+  /** Those that have a state. */
+  readonly meters: readonly Pick<MeterView, 'meter' | 'account' | 'identifiers'>[];
 }

@@ -22,7 +22,7 @@ function open() {
     },
   } as unknown as AccountRuntime;
   const parts = { accounts: [account], concurrency: 1, clock, log, random: () => 0.5 };
-  const poller = openPoller({ ...parts, onOutcome: () => undefined });
+  const poller = openPoller({ ...parts, onPolled: () => undefined, onOutcome: () => undefined });
   const coolDown = openCoolDown(poller, zone, clock);
   const handler = backfillHandler({ poller, coolDown, statistics: null, zone, clock });
   const told: unknown[] = [];

@@ -12,6 +12,7 @@ const { metafile } = await build({
   outdir,
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
+  sourcemap: process.argv.includes('--sourcemap'),
   metafile: true,
 });
 await chmod(`${outdir}heat2mqtt.js`, 0o755);

@@ -36,6 +36,7 @@ export async function openJournal(
   let lastPollAt = stored?.lastPollAt ?? null;
   let lastSuccessAt = stored?.lastSuccessAt ?? null;
   let polls = stored?.polls ?? [];
+  let isChanged = false;
 
   function turnPage(): void {
     const today = zone.dayAt(clock.now());
@@ -49,13 +50,16 @@ export async function openJournal(
     countRequest() {
       turnPage();
       requests += 1;
+      isChanged = true;
     },
     countLogin() {
       turnPage();
       logins += 1;
+      isChanged = true;
     },
     notePoll(code) {
       lastPollAt = clock.now();
+      isChanged = true;
       if (code === null) lastSuccessAt = lastPollAt;
       polls = [...polls, [lastPollAt, code] satisfies [number, string | null]].slice(-NEWEST_POLLS);
     },
@@ -69,9 +73,12 @@ export async function openJournal(
     get lastSuccessAt() {
       return lastSuccessAt;
     },
-    save: () =>
-      document
+    async save() {
+      if (!isChanged) return;
+      isChanged = false;
+      await document
         .write({ day, requestsToday: requests, loginsToday: logins, lastPollAt, lastSuccessAt, polls })
-        .catch((err) => log.error({ err }, 'journal could not be saved')),
+        .catch((err) => log.error({ err }, 'journal could not be saved'));
+    },
   };
 }

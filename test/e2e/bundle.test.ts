@@ -1,4 +1,4 @@
-// The bundle stays small, loads for the daemon only what the daemon needs, and keeps the names that people read in a log.
+// The bundle stays small, loads for the daemon only what the daemon needs, and keeps the names of errors that people read in a log.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -55,8 +55,9 @@ test('what only tells its version or its help loads no package', () => {
   expect(bytes).toBeLessThan(20_000);
 });
 
-test('functions keep the names that stand in stack traces', async () => {
-  const [path = ''] = ofCommand('run');
-  const { run } = await import(path);
-  expect(run.name).toBe('run');
-});
+test.each(['BrokerUnreachable', 'LoginRefused', 'UnexpectedReply', 'ConfigInvalid'])(
+  'an error keeps the name that stands in a log: %s',
+  (name) => {
+    expect(files.map(text).join('\n').replaceAll('\\\n', '')).toContain(`"${name}"`);
+  },
+);

@@ -83,8 +83,8 @@ export async function openHouse({
     probes.push(probe);
     return probe;
   }
-  // Somebody always listens, so that no message goes unchecked.
-  await listen();
+  // Somebody always listens, so that no message goes unchecked, and forgets: a year of them would fill the memory.
+  let ear = stack.use(await startProbe(broker.url));
   const tickers = new Set<() => void>();
   const startTicker: StartTicker = (_expression, _timezone, onTick) => {
     tickers.add(onTick);
@@ -122,7 +122,10 @@ export async function openHouse({
     return daemon;
   }
 
-  const rest = () => untilAtRest(() => simulator.counters.inFlight);
+  const rest = async () => {
+    await untilAtRest(() => simulator.counters.inFlight);
+    ear.forget();
+  };
 
   const connections = () => lines.filter((line) => line.includes('connected to the broker')).length;
   /** Reading back what the broker remembers takes its time on the clock. */
@@ -169,7 +172,7 @@ export async function openHouse({
     },
     async startBroker() {
       broker = await startBroker({ port: broker.port });
-      await listen();
+      ear = stack.use(await startProbe(broker.url));
       brokerIsUp = true;
     },
     async pass(ms, stepMs = 1_000) {

@@ -23,8 +23,8 @@ export class Counters {
   readonly log: SeenRequest[] = [];
   passwordGrants = { asked: 0, ok: 0 };
   refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
-  /** Requests under way. */
-  inFlight = 0;
+  /** Requests that wait for an answer because a fault wants it so. */
+  held = 0;
   /** Requests to the public list that carried credentials, which none should. */
   credentialsToConstituencies = 0;
   readonly #inFlightByName = new Map<string, number>();
@@ -50,12 +50,20 @@ export class Counters {
     if (grant === 'password') this.passwordGrants.asked += 1;
     if (grant === 'refresh_token') this.refreshGrants.asked += 1;
     const names = [route, ...(grant ? [`grant ${grant}`] : [])];
-    this.inFlight += 1;
     for (const name of names) this.#shift(name, 1);
     this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;
     return () => {
-      this.inFlight -= 1;
       for (const name of names) this.#shift(name, -1);
+    };
+  }
+
+  /** Counts a request that is kept waiting; the returned function ends that. */
+  hold(): () => void {
+    let isOver = false;
+    this.held += 1;
+    return () => {
+      if (!isOver) this.held -= 1;
+      isOver = true;
     };
   }
 

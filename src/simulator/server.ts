@@ -56,9 +56,14 @@ async function answer(
   const left = counters.enter(exchange, `${exchange.method} ${found?.template ?? exchange.path}`);
   response.once('close', left);
   const fault = switches.take(exchange);
-  if (fault?.kind === 'slow') await clock.sleep(fault.ms, gone.signal);
+  if (fault?.kind === 'slow' || fault?.kind === 'hang') {
+    const release = counters.hold();
+    response.once('close', release);
+    if (fault.kind === 'hang') return;
+    await clock.sleep(fault.ms, gone.signal);
+    release();
+  }
   if (gone.signal.aborted) return;
-  if (fault?.kind === 'hang') return;
   if (breaksOff(fault)) {
     request.socket.destroy();
     return;

@@ -123,7 +123,7 @@ export async function openHouse({
   }
 
   const rest = async () => {
-    await untilAtRest(() => simulator.counters.inFlight);
+    await untilAtRest(() => simulator.counters.held);
     ear.forget();
   };
 

@@ -25,5 +25,7 @@ export async function untilAtRest(held: () => number = () => 0): Promise<void> {
   }
 }
 
+// As Node calls what the file system has under way; the last one closes a file handle.
+const AT_FILES = ['FSReqCallback', 'FSReqPromise', 'FileHandle', 'FileHandleCloseReq', 'CloseReq'];
 const isWritingFiles = (): boolean =>
-  process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq') || name.startsWith('FileHandle'));
+  process.getActiveResourcesInfo().some((name) => AT_FILES.includes(name));

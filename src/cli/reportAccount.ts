@@ -70,7 +70,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
     `days cut in ${timezone}, a reading closes ${readingCloses}`,
     `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.held.size} held back`,
-    `totals ${units(total.energy) ?? '–'} kWh, ${units(total.cost) ?? '–'}; opening balance ${toUnits(ledger.opening.energy)} kWh, ${toUnits(ledger.opening.cost)}`,
+    `totals ${units(total.energy) ?? '–'} kWh, ${units(total.cost) ?? '–'}`,
     ...dayTable(ledger, zone, now),
   ];
 }

@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema.ts';
 import { type Ledger, openLedger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
-import { openingAfter, type Remembered, reopen } from '../domain/recovery.ts';
+import { type Remembered, recall } from '../domain/recovery.ts';
 import { fitTariff, hasMoved, type TariffChange } from '../domain/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
@@ -19,7 +19,9 @@ export interface LedgerKeeper {
   begin(): void;
   /** Resolves to the change of the tariff since it was last told, if the ledger shows one. */
   keep(ledger: Ledger): Promise<TariffChange | null>;
-  /** Takes over the origin, and the opening balance where the provider has forgotten days; `null`: there is none. */
+  /** What there is to remember of it. */
+  readonly memory: Remembered;
+  /** A new ledger goes on from what was published last; `null`: nothing was. */
   remember(found: Remembered | null): Promise<void>;
 }
 
@@ -41,7 +43,6 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
   const cut = { timezone: zone.name, readingCloses: usage.reading_closes };
   const stored = await document.read();
   let isNew = stored?.isNew ?? true;
-  let remembered = stored?.remembered ?? null;
   let told = stored?.tariff ?? null;
   let ledger = stored === null ? openLedger(firstOrigin()) : stillCutAlike(stored);
 
@@ -50,14 +51,18 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     return usage.history_since ?? `${Number(today.slice(0, 4)) - 2}-01-01`;
   }
 
-  function stillCutAlike({ timezone, readingCloses, ledger: found }: LedgerDocument): Ledger {
-    const { origin, opening } = found;
+  function isCutAlike(other: typeof cut): boolean {
+    return other.timezone === cut.timezone && other.readingCloses === cut.readingCloses;
+  }
+
+  function stillCutAlike(found: LedgerDocument): Ledger {
+    const { origin } = found.ledger;
     if (usage.history_since !== undefined && usage.history_since !== origin) {
       log.warn({ origin }, 'usage.history_since is not followed: the origin of the totals is frozen');
     }
-    if (timezone === cut.timezone && readingCloses === cut.readingCloses) return found;
+    if (isCutAlike(found)) return found.ledger;
     log.warn('days are cut differently now: the history is read again');
-    return { ...openLedger(origin), opening };
+    return openLedger(origin);
   }
 
   let kept = ledger;
@@ -68,17 +73,10 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     const saving = ledger;
     const before = memories;
     await document
-      .write({ ...cut, ledger: saving, remembered, isNew, tariff: told })
+      .write({ ...cut, ledger: saving, isNew, tariff: told })
       .catch((err) => log.error({ err }, 'ledger could not be saved'));
     // What was on its way when the broker remembered better is not to be told.
     if (memories === before) kept = saving;
-  }
-
-  /** Once the whole history has been read again, what was remembered has served. */
-  function settle(): void {
-    if (!ledger.complete || remembered === null) return;
-    ledger = { ...ledger, opening: openingAfter(ledger, remembered) };
-    remembered = null;
   }
 
   /** The last one told is kept with the ledger: neither a restart nor some unexplained days make it news again. */
@@ -97,6 +95,9 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     get kept() {
       return kept;
     },
+    get memory() {
+      return { ...cut, origin: ledger.origin, days: ledger.days };
+    },
     get isNew() {
       return isNew;
     },
@@ -106,7 +107,6 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     },
     async keep(next) {
       ledger = next;
-      settle();
       const change = tariffChange();
       // Most polls bring nothing new, and the file of twenty years is long.
       if (change === null && isSame(ledger, kept)) ledger = kept;
@@ -117,10 +117,11 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
       if (!isNew) return;
       isNew = false;
       if (found !== null) {
-        log.info({ origin: found.origin }, 'totals recovered from the broker');
-        remembered = found;
-        if (ledger.origin !== found.origin) ledger = reopen(found);
-        settle();
+        const { origin } = found;
+        // Days that were cut differently cannot be told from the provider's own.
+        const days = isCutAlike(found) ? found.days : new Map();
+        log.info({ origin, days: days.size }, 'history recovered');
+        ledger = recall(ledger, { ...found, days }, parts.clock.now());
         memories += 1;
         kept = ledger;
       }

@@ -32,7 +32,7 @@ export interface MeterParts {
 /** Worth an event. */
 export type MeterChange = Change | TariffChange;
 
-export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'isNew' | 'remember'> {
+export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'memory' | 'isNew' | 'remember'> {
   readonly name: string;
   readonly property: Property;
   /** Reads what the provider has; resolves to the changes. Rejects with the provider's failures. */
@@ -104,6 +104,9 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     get ledger() {
       return keeper.ledger;
     },
+    get memory() {
+      return keeper.memory;
+    },
     get isNew() {
       return keeper.isNew;
     },
@@ -129,6 +132,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         tariff,
         monthForecast: forecastMonth(ledger, today, tariff),
         zone,
+        readingCloses: usage.reading_closes,
         readingAt,
         late: readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS,
         updatedAt,

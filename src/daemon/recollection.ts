@@ -26,19 +26,22 @@ export function openRecollection({ accounts, topics, onReopened, log }: Recollec
 
   async function settle(meter: Meter): Promise<void> {
     if (taken === null || !meter.isNew) return;
-    const retained = taken.get(topics.meterState(meter.name));
+    const retained = taken.get(topics.meterHistory(meter.name));
     const remembered = retained ? readRemembered(retained.payload) : null;
-    if (retained && remembered === null) log.warn({ meter: meter.name }, 'retained state is not one of ours');
+    if (retained && remembered === null)
+      log.warn({ meter: meter.name }, 'retained history is not one of ours');
     await meter.remember(remembered);
   }
 
   return {
-    filter: topics.meterState('+'),
+    filter: topics.meterHistory('+'),
     isWanted: () =>
       taken === null && accounts.some((account) => account.meters?.some(({ isNew }) => isNew) ?? true),
     async take(retained) {
       taken = new Map(retained.map((incoming) => [incoming.topic, incoming]));
       for (const meter of meters()) await settle(meter);
+      // Nobody else will ask for the rest.
+      if (accounts.every(({ meters: known }) => known !== null)) taken = new Map();
       if (meters().some(({ ledger }) => !ledger.complete)) onReopened();
     },
     settle,

@@ -18,8 +18,6 @@ export interface DayRecord extends Amounts {
 export interface Ledger {
   /** First day of the totals. Frozen when the ledger is opened. */
   readonly origin: Day;
-  /** What was counted since the origin on days that the provider no longer gives. */
-  readonly opening: { readonly energy: Micro; readonly cost: Micro };
   readonly days: ReadonlyMap<Day, DayRecord>;
   /** Days of absurd amounts, kept out of `days` until the provider has given them twice; negative ones for good. */
   readonly held: ReadonlyMap<Day, Amounts>;
@@ -51,10 +49,8 @@ const SWEEP_DAYS = 90;
 const SWEEP_EVERY_DAYS = 7;
 
 export function openLedger(origin: Day): Ledger {
-  const none = { energy: 0, cost: 0 };
   return {
     origin,
-    opening: none,
     days: new Map(),
     held: new Map(),
     readTo: origin,

@@ -1,42 +1,27 @@
-// Totals after a lost state directory: the origin and the opening balance come back from what was published last.
-import type { Micro } from './amount.ts';
-import { type Ledger, openLedger } from './ledger.ts';
-import { addDays, type Day, daysBetween } from './period.ts';
+// A ledger that was lost goes on from the history that stands on the broker, as if it had never been lost.
+import { type Amounts, type DayRecord, type Ledger, openLedger } from './ledger.ts';
+import type { Day } from './period.ts';
 
-/** What a meter's last published state says. */
+/** Every day of a ledger as it was published last, and how its days were cut. */
 export interface Remembered {
+  readonly timezone: string;
+  readonly readingCloses: 'same_day' | 'previous_day';
   readonly origin: Day;
-  /** Totals as published, the opening balance included. */
-  readonly energy: Micro;
-  readonly cost: Micro;
-  readonly opening: { readonly energy: Micro; readonly cost: Micro };
-  /** The newest day with a reading, and how many days since the origin had none. */
-  readonly newestDay: Day;
-  readonly missingDays: number;
+  readonly days: ReadonlyMap<Day, Amounts>;
 }
 
-/** A ledger that has nothing of its own takes over the origin; its history is to be read from there. */
-export const reopen = (remembered: Remembered): Ledger => openLedger(remembered.origin);
-
 /**
- * The balance to open with, once the history since the remembered origin has been read again. A provider that gives
- * as many days as were known needs none: its own days are the truth. One that has forgotten days gets back what they
- * came to, so that no total ever falls.
+ * The remembered days, and over them whatever the provider has said meanwhile: the newest word counts, and absence
+ * never erases. From another origin than the ledger's own, the history is still to be read.
  */
-export function openingAfter(ledger: Ledger, remembered: Remembered): Ledger['opening'] {
-  let known = 0;
-  let energy: Micro = 0;
-  let cost: Micro = 0;
-  for (const [day, record] of ledger.days) {
-    if (day > remembered.newestDay) continue;
-    if (record.energy !== null) known += 1;
-    energy += record.energy ?? 0;
-    cost += record.cost ?? 0;
+export function recall(ledger: Ledger, { origin, days }: Remembered, at: number): Ledger {
+  const all = new Map<Day, DayRecord>();
+  for (const [day, { energy, cost }] of days) all.set(day, { energy, cost, revision: 0, receivedAt: at });
+  for (const [day, read] of ledger.days) {
+    if (day < origin) continue;
+    const known = days.get(day);
+    const energy = read.energy ?? known?.energy ?? null;
+    all.set(day, { ...read, energy, cost: read.cost ?? known?.cost ?? null });
   }
-  const span = daysBetween(remembered.origin, addDays(remembered.newestDay, 1));
-  if (known >= span - remembered.missingDays) return remembered.opening;
-  return {
-    energy: Math.max(remembered.opening.energy, remembered.energy - energy),
-    cost: Math.max(remembered.opening.cost, remembered.cost - cost),
-  };
+  return { ...(ledger.origin === origin ? ledger : openLedger(origin)), days: all };
 }

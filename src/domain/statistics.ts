@@ -23,8 +23,8 @@ export const statisticsHour = (day: Day, zone: Zone): number =>
 
 /**
  * What a series has to hold, oldest first, given what it holds already. Rows cannot be taken back, only replaced:
- * - held days before the ledger's first one stay, and the sums go on from them: a ledger that was begun anew, or whose
- *   provider has forgotten those days. Without any, the sums go on from the opening balance;
+ * - held days before the ledger's first one stay, and the sums go on from them: a ledger that was begun anew, and whose
+ *   provider has forgotten those days;
  * - held rows that stand where the ledger has no day (days were cut differently then) are emptied: nothing used.
  */
 export function statisticsRows(
@@ -50,7 +50,6 @@ export function statisticsRows(
   for (const start of [...starts, ...strangers.map((row) => row.start)].sort((a, b) => a - b)) {
     const kept = earlier.get(start);
     if (kept) sum = toMicro(kept.sum);
-    if (start === first && earlier.size === 0) sum = ledger.opening[kind];
     const amount = amounts.get(start) ?? 0;
     sum += amount;
     rows.push(kept ?? { start, state: toUnits(amount), sum: toUnits(sum) });

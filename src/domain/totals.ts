@@ -1,10 +1,10 @@
 // Sums of a ledger: since the origin, and by local week, month and year, as seen on a given day.
-import { type Micro, sumKnown } from './amount.ts';
+import { sumKnown } from './amount.ts';
 import type { Amounts, DayRecord, Ledger } from './ledger.ts';
 import { addDays, addMonths, type Day, daysBetween, monthStart, weekStart, yearStart } from './period.ts';
 
 export interface Totals {
-  /** Since the origin, the opening balance included; `null` while no day is known. */
+  /** Since the origin; `null` while no day is known. */
   readonly total: Amounts;
   /** The newest day with an energy reading. */
   readonly newestDay: Day | null;
@@ -37,14 +37,8 @@ export function totals(ledger: Ledger, today: Day): Totals {
 
   const read = days.filter(([, record]) => record.energy !== null).map(([day]) => day);
   const newestDay = read.reduce<Day | null>((newest, day) => (newest && newest > day ? newest : day), null);
-  const known = sumOf(ledger.days.values());
-  const opened = (amount: Micro | null, opening: Micro) =>
-    amount === null && opening === 0 ? null : (amount ?? 0) + opening;
   return {
-    total: {
-      energy: opened(known.energy, ledger.opening.energy),
-      cost: opened(known.cost, ledger.opening.cost),
-    },
+    total: sumOf(ledger.days.values()),
     newestDay,
     day: newestDay === null ? NOTHING : (ledger.days.get(newestDay) ?? NOTHING),
     week: within(week, addDays(week, 7)),

@@ -19,8 +19,11 @@ export interface OpeningParts {
   readonly clock: Clock;
 }
 
-// Retained messages follow a subscription at once; nothing says which one is the last.
-const RECOLLECTION_MS = 700;
+// Retained messages follow a subscription at once; nothing says which one is the last but a silence.
+const SILENCE_MS = 700;
+const MOST_SILENCES = 30;
+// Anybody may have written there.
+const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Rejects with BrokerUnreachable, or with what a secret or certificate file failed of. */
 export async function openConnection(
@@ -29,18 +32,30 @@ export async function openConnection(
   stopping: AbortSignal,
 ): Promise<Connection> {
   const { recollection, clock } = parts;
-  const recollects = recollection?.isWanted() ?? false;
   const heard: Incoming[] = [];
+  let bytes = 0;
+  let listens = recollection?.isWanted() ?? false;
   const hear = (incoming: Incoming) => {
-    if (recollects && incoming.retained) heard.push(incoming);
+    if (listens && incoming.retained && bytes < MOST_BYTES) {
+      heard.push(incoming);
+      bytes += incoming.payload.length;
+    }
     parts.onMessage(incoming);
   };
+  async function silence(): Promise<void> {
+    for (let waited = 0, before = -1; waited < MOST_SILENCES && heard.length !== before; waited += 1) {
+      before = heard.length;
+      await clock.sleep(SILENCE_MS, stopping);
+    }
+  }
+
   const opened = await connectOnce(await parts.address(), version, parts.will, hear, clock);
   try {
-    if (recollection && recollects) {
+    if (recollection && listens) {
       await opened.subscribe([recollection.filter]);
-      await clock.sleep(RECOLLECTION_MS, stopping);
+      await silence();
       await opened.unsubscribe(recollection.filter);
+      listens = false;
       await recollection.take(heard.splice(0));
     }
     await opened.subscribe(parts.subscriptions);

@@ -1,5 +1,5 @@
 // THE table of a meter: state payload, discovery and reference derive from it.
-import { inFull, type Micro, toUnits } from '../domain/amount.ts';
+import { type Micro, toUnits } from '../domain/amount.ts';
 import type { EntityRow } from './entityRow.ts';
 import { TARIFF_ROWS } from './tariffEntities.ts';
 import type { MeterView } from './views.ts';
@@ -111,18 +111,6 @@ export const METER_ROWS: readonly Row[] = [
     platform: 'attribute',
     of: 'energy_total',
     read: ({ ledger }) => ledger.origin,
-  },
-  {
-    key: 'opening_balance',
-    name: 'Opening balance',
-    help: 'Part of the totals that stands for days the provider has forgotten; null when there are none.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: ({ ledger: { opening } }) =>
-      opening.energy === 0 && opening.cost === 0
-        ? null
-        : // Unrounded: it is read back after a loss, and rounding it twice could lower a total by a thousandth.
-          { energy_kwh: inFull(opening.energy), cost_eur: inFull(opening.cost) },
   },
   {
     key: 'meter_identifiers',

@@ -63,6 +63,13 @@ const NOTES: Readonly<Record<Relative, Note>> = {
       '`interval` (`day`, `week`, `month`), `timezone`, `currency`, `buckets[]`, oldest first, the newest 62, 26 or 36: `start`, `end`, ' +
       '`energy_kwh`, `cost_eur`, `revision` (one more for each correction), `received_at`.',
   },
+  'meter/+/history': {
+    names: ['meter'],
+    retained: true,
+    says:
+      '`timezone`, `reading_closes`, `currency`, `origin`, `days[]`: `[day, kWh, EUR]` of every day since the origin, oldest first, ' +
+      'unrounded. From it a lost state directory is recovered.',
+  },
   'meter/+/event': {
     names: ['meter'],
     retained: false,

@@ -1,5 +1,5 @@
 // The retained states of meters and accounts, written from the table.
-import { toUnits } from '../domain/amount.ts';
+import { inFull, type Micro, toUnits } from '../domain/amount.ts';
 import { stretches } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
@@ -12,7 +12,7 @@ import type { AccountView, MeterView } from './views.ts';
 
 const NEWEST = { day: 62, week: 26, month: 36 } as const;
 
-/** The state and the three usage topics of one meter. */
+/** The state, the history and the three usage topics of one meter. */
 export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
   meterStateMessage(topics, view),
   ...usageMessages(topics, view),
@@ -22,8 +22,9 @@ export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
   say('meter/+/state', topics.meterState(view.meter), read(METER_ROWS, view), { retain: true });
 
 /** They change with the ledger only. */
-export const usageMessages = (topics: Topics, view: MeterView): Message[] =>
-  (['day', 'week', 'month'] as const).map((interval) =>
+export const usageMessages = (topics: Topics, view: MeterView): Message[] => [
+  historyMessage(topics, view),
+  ...(['day', 'week', 'month'] as const).map((interval) =>
     say(
       'meter/+/usage/+',
       topics.meterUsage(view.meter, interval),
@@ -35,7 +36,28 @@ export const usageMessages = (topics: Topics, view: MeterView): Message[] =>
       },
       { retain: true },
     ),
+  ),
+];
+
+function historyMessage(
+  topics: Topics,
+  { meter, zone, readingCloses, currency, ledger }: MeterView,
+): Message {
+  const full = (amount: Micro | null) => (amount === null ? null : inFull(amount));
+  const days = [...ledger.days].sort(([a], [b]) => (a < b ? -1 : 1));
+  return say(
+    'meter/+/history',
+    topics.meterHistory(meter),
+    {
+      timezone: zone.name,
+      reading_closes: readingCloses,
+      currency,
+      origin: ledger.origin,
+      days: days.map(([day, { energy, cost }]) => [day, full(energy), full(cost)]),
+    },
+    { retain: true },
   );
+}
 
 /** The state of one account, and its invoices if there is a list. */
 export const accountMessages = (topics: Topics, view: AccountView): Message[] => [

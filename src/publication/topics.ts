@@ -15,6 +15,7 @@ export function topicsBelow(base: string) {
     requests: `${base}/bridge/request/+`,
     meterState: (meter: string) => `${base}/meter/${meter}/state`,
     meterUsage: (meter: string, interval: string) => `${base}/meter/${meter}/usage/${interval}`,
+    meterHistory: (meter: string) => `${base}/meter/${meter}/history`,
     meterEvent: (meter: string) => `${base}/meter/${meter}/event`,
     accountState: (account: string) => `${base}/account/${account}/state`,
     accountInvoices: (account: string) => `${base}/account/${account}/invoices`,

@@ -20,6 +20,8 @@ export interface MeterView {
   /** Cost of the running month at its end. */
   readonly monthForecast: Micro | null;
   readonly zone: Zone;
+  /** A reading closes the day it is taken on, or the day before. */
+  readonly readingCloses: 'same_day' | 'previous_day';
   readonly currency: string;
   /** End of the newest day with a reading, epoch milliseconds. */
   readonly readingAt: number | null;

@@ -1,7 +1,6 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
-import type { Remembered } from '../domain/recovery.ts';
 import type { Tariff } from '../domain/tariff.ts';
 import { DAY_SHAPE, day, versioned } from './documents.ts';
 import type { Codec } from './stateDirectory.ts';
@@ -13,8 +12,6 @@ export interface LedgerDocument {
   readonly timezone: string;
   readonly readingCloses: 'same_day' | 'previous_day';
   readonly ledger: Ledger;
-  /** What the broker remembered, until the history has been read again. */
-  readonly remembered: Remembered | null;
   /** The last one that was told; only one that differs from it is news. */
   readonly tariff: Tariff | null;
   /** The broker has not been asked yet what it remembers. */
@@ -43,23 +40,11 @@ const ledgerSchema = z.object({
   timezone: z.string(),
   readingCloses: z.enum(['same_day', 'previous_day']),
   origin: day,
-  opening: z.object({ energy: micro, cost: micro }),
   readTo: day,
   complete: z.boolean(),
   sweptOn: day.nullable(),
   held: z.array(z.tuple([day, amounts.energy, amounts.cost])),
   isNew: z.boolean().default(false),
-  remembered: z
-    .object({
-      origin: day,
-      energy: micro,
-      cost: micro,
-      opening: z.object({ energy: micro, cost: micro }),
-      newestDay: day,
-      missingDays: z.number().int(),
-    })
-    .nullable()
-    .default(null),
   tariff: z
     .object({
       unitRate: z.number(),
@@ -79,7 +64,7 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
   const flat = versioned(ledgerSchema);
   return {
     decode(json) {
-      const { timezone, readingCloses, remembered, isNew, tariff, days, held, ...rest } = flat.decode(json);
+      const { timezone, readingCloses, isNew, tariff, days, held, ...rest } = flat.decode(json);
       const ledger: Ledger = {
         ...rest,
         held: new Map(held.map(([date, energy, cost]) => [date, { energy, cost }])),
@@ -90,13 +75,12 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
           ]),
         ),
       };
-      return { timezone, readingCloses, ledger, remembered, isNew, tariff };
+      return { timezone, readingCloses, ledger, isNew, tariff };
     },
-    encode: ({ timezone, readingCloses, remembered, isNew, tariff, ledger: { days, held, ...rest } }) =>
+    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, held, ...rest } }) =>
       flat.encode({
         timezone,
         readingCloses,
-        remembered,
         isNew,
         tariff,
         ...rest,

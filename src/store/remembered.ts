@@ -1,21 +1,24 @@
-// What the broker remembers of a meter: its retained state, read back when the state directory is lost.
+// What the broker remembers of a meter: its retained history, read back when the state directory is lost.
 import * as z from 'zod';
 import { toMicro } from '../domain/amount.ts';
 import type { Remembered } from '../domain/recovery.ts';
 
 const day = z.iso.date();
-const total = z.number().min(0).max(1_000_000_000);
-const state = z.object({
+const amount = z
+  .number()
+  .min(0)
+  .max(1_000_000_000)
+  .nullable()
+  .transform((units) => (units === null ? null : toMicro(units)));
+const history = z.object({
   schema: z.literal(1),
-  energy_total: total,
-  cost_total: total.nullable(),
-  day,
-  missing_days: z.number().int().min(0),
+  timezone: z.string(),
+  reading_closes: z.enum(['same_day', 'previous_day']),
   origin: day,
-  opening_balance: z.object({ energy_kwh: total, cost_eur: total }).nullish(),
+  days: z.array(z.tuple([day, amount, amount])),
 });
 
-/** `null` for anything that is not a state of ours with a total in it: anybody may write to a broker. */
+/** `null` for anything that is not a history of ours: anybody may write to a broker. */
 export function readRemembered(payload: Buffer): Remembered | null {
   let json: unknown;
   try {
@@ -23,18 +26,14 @@ export function readRemembered(payload: Buffer): Remembered | null {
   } catch {
     return null;
   }
-  const parsed = state.safeParse(json, { jitless: true });
-  if (!parsed.success || parsed.data.origin > parsed.data.day) return null;
-  const { origin, energy_total, cost_total, day: newestDay, missing_days, opening_balance } = parsed.data;
+  const parsed = history.safeParse(json, { jitless: true });
+  if (!parsed.success) return null;
+  const { timezone, reading_closes: readingCloses, origin, days } = parsed.data;
+  if (days.some(([each]) => each < origin)) return null;
   return {
+    timezone,
+    readingCloses,
     origin,
-    energy: toMicro(energy_total),
-    cost: toMicro(cost_total ?? 0),
-    opening: {
-      energy: toMicro(opening_balance?.energy_kwh ?? 0),
-      cost: toMicro(opening_balance?.cost_eur ?? 0),
-    },
-    newestDay,
-    missingDays: missing_days,
+    days: new Map(days.map(([each, energy, cost]) => [each, { energy, cost }])),
   };
 }

@@ -19,6 +19,7 @@ test('every topic that can be built is in it', () => {
     topics.request('<what>'),
     topics.meterState('<meter>'),
     topics.meterUsage('<meter>', '<interval>'),
+    topics.meterHistory('<meter>'),
     topics.meterEvent('<meter>'),
     topics.accountState('<account>'),
     topics.accountInvoices('<account>'),

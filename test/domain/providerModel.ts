@@ -115,7 +115,6 @@ export function restarted(ledger: Ledger): Ledger {
     timezone: 'Europe/Dublin',
     readingCloses: 'same_day',
     ledger,
-    remembered: null,
     tariff: null,
     isNew: false,
   } as const;

@@ -1,86 +1,106 @@
-// The opening balance after a lost state directory: the provider's truth where it has it, never less than was said.
+// A lost ledger: as if it had never been lost, whatever the provider forgets, fills in or gives back at that moment.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toMicro, toUnits } from '../../src/domain/amount.ts';
-import { type Ledger, markRead, merge, openLedger } from '../../src/domain/ledger.ts';
-import { addDays, type Day } from '../../src/domain/period.ts';
-import { openingAfter, type Remembered, reopen } from '../../src/domain/recovery.ts';
+import { markRead, merge, openLedger } from '../../src/domain/ledger.ts';
+import { addDays } from '../../src/domain/period.ts';
+import { type Remembered, recall } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
+import { amounts, buckets, type Line, ledgerOf, row } from './ledgers.ts';
+import { beginning, fates, suffer } from './losses.ts';
+import { expectNewestWords } from './newestWords.ts';
+import { RUNS } from './runs.ts';
 
 const ORIGIN = '2025-01-01';
-const TODAY = '2025-03-01';
+const TODAY = '2025-06-30';
+const CUT = { timezone: 'Europe/Dublin', readingCloses: 'same_day' } as const;
+const memoryOf = (...lines: readonly Line[]): Remembered => ({ ...CUT, ...ledgerOf(lines) });
 
-interface Use {
-  readonly day: Day;
-  readonly kwh: number;
+/** Recovered, then read again from a provider that says this. */
+function again(remembered: Remembered, ...lines: readonly Line[]) {
+  const span = { from: remembered.origin, to: addDays(TODAY, 1) };
+  const { ledger } = merge(recall(openLedger(remembered.origin), remembered, 1), buckets(...lines), 2, span);
+  return markRead(ledger, span, TODAY);
 }
 
-const asLedger = (uses: readonly Use[], from: Ledger = openLedger(ORIGIN)): Ledger => {
-  const buckets = uses.map(({ day, kwh }) => ({ day, energy: toMicro(kwh), cost: toMicro(kwh / 8) }));
-  const span = { from: ORIGIN, to: addDays(TODAY, 1) };
-  return markRead(merge(from, buckets, 0, span).ledger, span, TODAY);
-};
+const totalOf = (...args: Parameters<typeof again>) => totals(again(...args), TODAY).total;
 
-/** As it would be read back from the retained state: three decimals. */
-function published(ledger: Ledger): Remembered {
-  const { total, newestDay, missingDays } = totals(ledger, TODAY);
-  const rounded = (amount: number | null) => toMicro(toUnits(amount ?? 0));
-  return {
-    origin: ledger.origin,
-    energy: rounded(total.energy),
-    cost: rounded(total.cost),
-    opening: { energy: rounded(ledger.opening.energy), cost: rounded(ledger.opening.cost) },
-    newestDay: newestDay ?? ORIGIN,
-    missingDays,
-  };
-}
+const THREE = memoryOf(['2025-01-01', 10, 1], ['2025-01-02', 20, 2], ['2025-01-04', 30, 3]);
 
-const energyOf = (ledger: Ledger) => toUnits(totals(ledger, TODAY).total.energy ?? 0);
-
-function recovered(before: Ledger, uses: readonly Use[]): Ledger {
-  const remembered = published(before);
-  const after = asLedger(uses, reopen(remembered));
-  return { ...after, opening: openingAfter(after, remembered) };
-}
-
-const use = (day: Day, kwh: number): Use => ({ day, kwh });
-
-test('a provider that still has every day needs no opening balance, and its corrections count', () => {
-  const before = asLedger([use('2025-01-01', 10), use('2025-01-02', 20)]);
-  const after = recovered(before, [use('2025-01-01', 10), use('2025-01-02', 15), use('2025-01-03', 1)]);
-  expect(after.opening).toEqual({ energy: 0, cost: 0 });
-  expect(energyOf(after)).toBe(26);
+test.each<[string, Line[], [number, number]]>([
+  [
+    'has everything',
+    [...row('2025-01-01', 1, 10, 1), ...row('2025-01-02', 1, 20, 2), ...row('2025-01-04', 1, 30, 3)],
+    [60, 6],
+  ],
+  [
+    'has corrected a day',
+    [
+      ['2025-01-01', 9, 1],
+      ['2025-01-02', 20, 2],
+      ['2025-01-04', 30, 3],
+    ],
+    [59, 6],
+  ],
+  [
+    'has forgotten the oldest day',
+    [
+      ['2025-01-02', 20, 2],
+      ['2025-01-04', 30, 3],
+      ['2025-01-05', 5, 1],
+    ],
+    [65, 7],
+  ],
+  [
+    'has forgotten a day and filled a gap',
+    [
+      ['2025-01-02', 20, 2],
+      ['2025-01-03', 1, 1],
+      ['2025-01-04', 30, 3],
+    ],
+    [61, 7],
+  ],
+  ['has forgotten everything', [], [60, 6]],
+])('the provider %s', (_, lines, [kwh, eur]) => {
+  expect(totalOf(THREE, ...lines)).toEqual(amounts(kwh, eur));
 });
 
-test('days that the provider has forgotten come back as opening balance', () => {
-  const before = asLedger([use('2025-01-01', 10), use('2025-01-02', 20), use('2025-01-03', 30)]);
-  const after = recovered(before, [use('2025-01-03', 30), use('2025-01-04', 5)]);
-  expect(toUnits(after.opening.energy)).toBe(30);
-  expect(energyOf(after)).toBe(65);
+test('forgotten days that come back are not counted twice', () => {
+  const forgotten = again(THREE, ['2025-01-04', 30, 3]);
+  expect(totals(forgotten, TODAY).total).toEqual(amounts(60, 6));
+  expect(totalOf({ ...CUT, ...forgotten }, ['2025-01-01', 10, 1], ['2025-01-02', 21, 2])).toEqual(
+    amounts(61, 6),
+  );
 });
 
-test('an opening balance survives a second loss', () => {
-  const before = asLedger([use('2025-01-01', 10), use('2025-01-02', 20), use('2025-01-03', 30)]);
-  const once = recovered(before, [use('2025-01-03', 30), use('2025-01-04', 5)]);
-  const twice = recovered(once, [use('2025-01-03', 30), use('2025-01-04', 5), use('2025-01-05', 1)]);
-  expect(energyOf(twice)).toBe(66);
+test('what the provider has said meanwhile is newer than what is remembered', () => {
+  const read = ledgerOf([
+    ['2025-01-02', 25, null],
+    ['2025-01-05', 5, 1],
+  ]);
+  const { days, complete } = recall(read, THREE, 9);
+  expect(complete).toBe(true);
+  expect(days.get('2025-01-02')).toMatchObject(amounts(25, 2));
+  expect(days.get('2025-01-01')).toEqual({ ...amounts(10, 1), revision: 0, receivedAt: 9 });
+  expect([...days.keys()].sort()).toEqual(['2025-01-01', '2025-01-02', '2025-01-04', '2025-01-05']);
 });
 
-test('however much the provider forgets, and however often the state is lost, no total falls', () => {
-  const amounts = fc.array(fc.integer({ min: 0, max: 40_000 }), { minLength: 1, maxLength: 50 });
-  const losses = fc.array(fc.record({ forgets: fc.integer({ min: 0, max: 12 }) }), { maxLength: 4 });
+test.each(['2025-02-01', '2024-12-01'])('not our own origin (%s) counts but the remembered one', (own) => {
+  const ledger = recall(ledgerOf(row('2024-12-30', 60, 1, 1), { origin: own }), THREE, 9);
+  expect(ledger).toMatchObject({ origin: ORIGIN, readTo: ORIGIN, complete: false });
+  expect([...ledger.days.keys()].sort()[0]).toBe(ORIGIN);
+  // The history is still to be read from there: nothing is told of it before.
+  expect(ledger.days.has('2025-02-10')).toBe(true);
+});
+
+test('lost again and again, deaf or not, beside a provider that forgets, corrects and remembers', () => {
   fc.assert(
-    fc.property(amounts, losses, (milliKwh, all) => {
-      const uses = milliKwh.map((milli, at) => use(addDays(ORIGIN, at), milli / 1000));
-      let ledger = asLedger(uses);
-      let first = 0;
-      const truth = energyOf(ledger);
-      for (const { forgets } of all) {
-        // The newest day stays: a provider without any day has no total to compare.
-        first = Math.min(first + forgets, uses.length - 1);
-        ledger = recovered(ledger, uses.slice(first));
-        expect(energyOf(ledger)).toBe(truth);
+    fc.property(fates, (all) => {
+      let lives = beginning();
+      for (const [at, fate] of all.entries()) {
+        lives = suffer(lives, fate, at + 1);
+        expectNewestWords(lives, fate);
       }
     }),
+    { numRuns: RUNS },
   );
 });

@@ -62,9 +62,9 @@ describe('what a series has to hold', () => {
     expect(statisticsRows(ledger, 'cost', DUBLIN).map(({ sum }) => sum)).toEqual([2, 3]);
   });
 
-  test('sums begin with the opening balance, unless the days it stands for are held', () => {
-    const ledger = { ...ledgerOf([['2025-01-05', 2, 1]]), opening: { energy: 9_000_000, cost: 0 } };
-    expect(shown(energyOf(ledger))).toEqual([['2025-01-05T00:00', 2, 11]]);
+  test('sums go on from held days before the first one', () => {
+    const ledger = ledgerOf([['2025-01-05', 2, 1]]);
+    expect(shown(energyOf(ledger))).toEqual([['2025-01-05T00:00', 2, 2]]);
     const held = energyOf(ledgerOf(row('2025-01-01', 3, 3.1, 0)));
     expect(shown(energyOf(ledger, held)).slice(-2)).toEqual([
       ['2025-01-03T00:00', 3.1, 9.3],
@@ -110,8 +110,8 @@ const anyZone = fc
 describe('whatever the ledger and whatever is held', () => {
   test('the last sum is the total, starts rise by whole hours, and no sum falls', () => {
     fc.assert(
-      fc.property(anyLines, anyZone, fc.integer({ min: 0, max: 9_000_000 }), (lines, where, opening) => {
-        const ledger = { ...ledgerOf(lines, { today: '2026-12-31' }), opening: { energy: opening, cost: 0 } };
+      fc.property(anyLines, anyZone, (lines, where) => {
+        const ledger = ledgerOf(lines, { today: '2026-12-31' });
         const rows = energyOf(ledger, [], where);
         const total = totals(ledger, '2026-12-31').total.energy ?? 0;
         if (rows.length > 0) expect(rows.at(-1)?.sum).toBe(toUnits(total));

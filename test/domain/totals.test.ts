@@ -85,15 +85,6 @@ test('energy and cost are summed each for itself, null staying null', () => {
   });
 });
 
-test('the opening balance is in the total and nowhere else', () => {
-  const opening = { energy: 100_000_000, cost: 20_000_000 };
-  expect(totals({ ...ledgerOf([['2025-06-28', 5, 1]]), opening }, '2025-06-28')).toMatchObject({
-    total: amounts(105, 21),
-    year: amounts(5, 1),
-  });
-  expect(totals({ ...openLedger('2025-01-01'), opening }, '2025-06-28').total).toEqual(amounts(100, 20));
-});
-
 test.each<[string, Line[], number]>([
   ['none', row('2025-01-01', 5, 1, 1), 0],
   ['before the first reading', row('2025-01-04', 2, 1, 1), 3],

@@ -36,6 +36,7 @@ test('first run: everything on its topic, retained where it should be, with the 
   await late.until(STATE, () => true);
   await late.until(`heat2mqtt/meter/${METER}/usage/month`, () => true);
   await late.until(HEALTH, () => true);
+  await late.until(`homeassistant/device/heat2mqtt_meter_${METER}/config`, () => true);
   await waitFor('the bridge', () => late.last(BRIDGE)?.payload === 'online');
   expect(late.heard.filter(({ retained }) => !retained)).toEqual([]);
   expect([...new Set(late.heard.map(({ topic }) => topic))].sort()).toEqual([
@@ -44,6 +45,7 @@ test('first run: everything on its topic, retained where it should be, with the 
     HEALTH,
     'heat2mqtt/bridge/info',
     BRIDGE,
+    `heat2mqtt/meter/${METER}/history`,
     STATE,
     ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
     'homeassistant/device/heat2mqtt_account_home/config',

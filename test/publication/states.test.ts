@@ -15,14 +15,33 @@ const state = (view: MeterView) => bodyOf(states(view)['heat2mqtt/meter/70418235
 const viewOf = (lines: readonly Line[], options: { origin?: string; today?: string } = {}) =>
   meterView(ledgerOf(lines, options), options.today ? { today: options.today } : {});
 
-test('a meter has one state and three usage topics, retained', () => {
+test('a meter has its history, one state and three usage topics, retained', () => {
   expect(Object.keys(states(FULL))).toEqual([
     'heat2mqtt/meter/70418235/state',
+    'heat2mqtt/meter/70418235/history',
     'heat2mqtt/meter/70418235/usage/day',
     'heat2mqtt/meter/70418235/usage/week',
     'heat2mqtt/meter/70418235/usage/month',
   ]);
   expect(Object.values(states(FULL)).every(({ retain }) => retain)).toBe(true);
+});
+
+test('the history is every day, oldest first, to the last millionth', () => {
+  const lines: Line[] = [
+    ['2025-06-03', 0, null],
+    ['2025-06-01', 5.000001, 1.3],
+  ];
+  expect(bodyOf(states(viewOf(lines))['heat2mqtt/meter/70418235/history'])).toEqual({
+    schema: 1,
+    timezone: 'Europe/Dublin',
+    reading_closes: 'same_day',
+    currency: 'EUR',
+    origin: '2025-01-01',
+    days: [
+      ['2025-06-01', 5.000001, 1.3],
+      ['2025-06-03', 0, null],
+    ],
+  });
 });
 
 test.each(['heat2mqtt', 'heat/home', 'Wärme'])('every JSON payload below %s carries schema 1', (base) => {

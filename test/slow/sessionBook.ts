@@ -18,7 +18,12 @@ export interface SessionBook {
   readonly outOfTurn: readonly string[];
 }
 
-export function openSessionBook({ counters, switches }: Simulator, now: () => number): SessionBook {
+/** `daemonNow`: what the daemon's own clock shows; after a start it knows no other. */
+export function openSessionBook(
+  { counters, switches }: Simulator,
+  now: () => number,
+  daemonNow: () => number,
+): SessionBook {
   const { token } = switches;
   const needless: string[] = [];
   const outOfTurn: string[] = [];
@@ -31,7 +36,7 @@ export function openSessionBook({ counters, switches }: Simulator, now: () => nu
 
   function sawLogin(): void {
     const at = now();
-    const lapsed = at - grantedAt >= token.refreshSeconds * 1000;
+    const lapsed = Math.max(at, daemonNow()) - grantedAt >= token.refreshSeconds * 1000;
     const over = at - startedAt >= token.sessionMaxSeconds * 1000;
     if (!isLost && !lapsed && !over) {
       needless.push(`${new Date(at).toISOString()}, ${(at - grantedAt) / 60_000} min after the last grant`);

@@ -59,7 +59,7 @@ export async function openYear(
     refreshSeconds: 18_000,
     sessionMaxSeconds: 30 * 86_400,
   });
-  const book = openSessionBook(house.simulator, house.clock.now);
+  const book = openSessionBook(house.simulator, house.clock.now, () => house.clock.now() + skewMs);
   const polls = { ok: 0, failed: 0, asked: 0 };
   const alarms: string[] = [];
   const events = new Map<string, number>();

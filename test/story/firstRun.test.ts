@@ -64,6 +64,7 @@ test('online, then discovery, then states; all retained; no events from history'
     'heat2mqtt/bridge/health',
     'heat2mqtt/bridge/info',
     'heat2mqtt/bridge/state',
+    `heat2mqtt/meter/${METER}/history`,
     STATE,
     ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
     'homeassistant/device/heat2mqtt_account_home/config',

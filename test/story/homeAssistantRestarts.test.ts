@@ -35,6 +35,7 @@ test('online: bridge state, discovery, states, and no question to the provider',
     'heat2mqtt/account/home/state',
     'heat2mqtt/account/home/invoices',
     STATE,
+    `heat2mqtt/meter/${METER}/history`,
     ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
   ]);
   expect(house.simulator.requests.length).toBe(requests);

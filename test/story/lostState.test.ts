@@ -104,6 +104,25 @@ test('lost twice, and more forgotten each time: still not less', async () => {
   }
 });
 
+test('a day is forgotten while a gap is filled, and comes back later: each day counts once', async () => {
+  const { house, probe, events, before, lose } = await livedIn();
+  const kept = events.splice(40, 1);
+  const total = () => Number(before.energy_total);
+  await lose();
+  const [oldest] = events.splice(0, 1);
+  events.push(reading('2025-03-10', 2.5, 1));
+  const daemon = await house.start();
+  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(total() + 2.5, 3);
+  await house.polled(2);
+  await house.stop(daemon);
+
+  await lose();
+  if (oldest) events.push(...kept, { ...oldest, kwh: (oldest.kwh ?? 0) + 1 });
+  probe.forget();
+  await house.start();
+  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(total() + 2.5 + 1, 3);
+});
+
 test('the broker was away when the state was lost: what it remembers counts once it is back', async () => {
   const { house, probe, events, before, lose, totals } = await livedIn();
   await lose();

@@ -58,6 +58,7 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
   const { house, probe } = await readHouse(null);
   const own = (name: string) => [
     `homeassistant/device/heat2mqtt_meter_${name}/config`,
+    `heat2mqtt/meter/${name}/history`,
     `heat2mqtt/meter/${name}/state`,
     ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${name}/usage/${interval}`),
   ];

@@ -57,7 +57,7 @@ export interface House {
 export const HOUR_MS = 3_600_000;
 const STEP_MS = 4 * HOUR_MS;
 const OPENING_STEP_MS = 20;
-const LONGEST_OPENING_MS = 1_000;
+const LONGEST_OPENING_MS = 3_000;
 
 export async function openHouse({
   at = '2025-03-10T12:00:00Z',

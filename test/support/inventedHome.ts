@@ -46,6 +46,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     tariff,
     monthForecast: forecastMonth(ledger, today, tariff),
     zone: timezone,
+    readingCloses: 'same_day',
     currency: 'EUR',
     readingAt,
     late: readingAt === null ? null : false,

@@ -8,7 +8,6 @@ export const meterState = stateOf(METER_ROWS, {
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
   missing_days: count,
   origin: day,
-  opening_balance: z.strictObject({ energy_kwh: z.number(), cost_eur: z.number() }).nullable(),
   meter_identifiers: z.array(text),
   meter_reading_at: instant.nullable(),
   updated_at: instant.nullable(),
@@ -29,6 +28,18 @@ export const meterUsage = payload({
   currency: text.length(3),
   buckets: z.array(usageBucket).max(62).describe('Oldest first.'),
 }).describe('The newest 62 days, 26 weeks or 36 months.');
+
+export const meterHistory = payload({
+  timezone: text.describe('Days are cut in it.'),
+  reading_closes: z
+    .enum(['same_day', 'previous_day'])
+    .describe('A reading belongs to the day it is taken on, or to the day before.'),
+  currency: text.length(3),
+  origin: day.describe('First day of the totals. Never moves.'),
+  days: z
+    .array(z.tuple([day, energyKwh, costEur]))
+    .describe('Every day since the origin that has a reading, oldest first, not rounded.'),
+}).describe('What the totals are made of. A daemon that has lost its state directory goes on from here.');
 
 const tariff = z.strictObject({
   unit_rate: z.number().describe('EUR/kWh.'),

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { accountEvent, accountInvoices, accountState } from './account.ts';
 import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState } from './bridge.ts';
 import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencies.ts';
-import { meterEvent, meterState, meterUsage, type usageBucket } from './meter.ts';
+import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meter.ts';
 import { REQUESTS, RESPONSES } from './requests.ts';
 
 /** What the bridge says by itself, as JSON. */
@@ -14,6 +14,7 @@ const SAID = {
   'bridge/constituencies': constituenciesSummary,
   'meter/+/state': meterState,
   'meter/+/usage/+': meterUsage,
+  'meter/+/history': meterHistory,
   'meter/+/event': meterEvent,
   'account/+/state': accountState,
   'account/+/invoices': accountInvoices,

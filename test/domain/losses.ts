@@ -1,0 +1,98 @@
+// A ledger lost at any moment of any life, and read back from what was published; the model only remembers words.
+import fc from 'fast-check';
+import type { Ledger } from '../../src/domain/ledger.ts';
+import { addDays, type Day } from '../../src/domain/period.ts';
+import type { Bucket } from '../../src/domain/reading.ts';
+import { recall } from '../../src/domain/recovery.ts';
+import { meterMessages } from '../../src/publication/states.ts';
+import { topicsBelow } from '../../src/publication/topics.ts';
+import { readRemembered } from '../../src/store/remembered.ts';
+import { meterView } from '../support/inventedHome.ts';
+import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';
+
+/** What comes between two polls, before the provider books what the turn says. */
+export interface Fate {
+  readonly turn: Turn;
+  readonly loses: boolean;
+  /** The broker is away as well: one poll goes by before it tells what it remembers. */
+  readonly isDeaf: boolean;
+  /** So many of its oldest days the provider forgets. */
+  readonly forgets: number;
+  /** Every day that it has forgotten is back. */
+  readonly returns: boolean;
+}
+
+const chance = (oneIn: number) => fc.nat({ max: oneIn - 1 }).map((drawn) => drawn === 0);
+
+export const fates: fc.Arbitrary<Fate[]> = believableTurns.chain((turns) =>
+  fc
+    .array(
+      fc.record({
+        loses: chance(3),
+        isDeaf: chance(3),
+        forgets: fc.oneof(fc.constant(0), fc.nat({ max: 9 })),
+        returns: chance(5),
+      }),
+      { minLength: turns.length, maxLength: turns.length },
+    )
+    .map((all) =>
+      turns.map((turn, at) => ({
+        ...{ loses: false, isDeaf: false, forgets: 0, returns: false, ...all[at] },
+        // A clock that runs back while the state is lost is a story of its own.
+        turn: { ...turn, daysPass: Math.max(0, turn.daysPass) },
+      })),
+    ),
+);
+
+export interface Lives {
+  readonly life: Life;
+  /** What was published last, and the words it was made of. */
+  readonly said: Pick<Life, 'ledger' | 'newestWord'> | null;
+  readonly forgotten: ReadonlyMap<Day, Bucket>;
+}
+
+export const beginning = (): Lives => ({ life: birth(), said: null, forgotten: new Map() });
+
+/** The origin that a daemon would take today, had it nothing to remember. */
+const LATER_DAYS = 20;
+
+export function suffer({ life, said, forgotten }: Lives, fate: Fate, at: number): Lives {
+  const provider = memoryOf(life, forgotten, fate);
+  let next: Life = { ...life, truth: provider.truth };
+  if (fate.loses) {
+    const born = birth();
+    const origin = addDays(born.ledger.origin, said !== null && fate.isDeaf ? LATER_DAYS : 0);
+    next = { ...next, ledger: { ...born.ledger, origin, readTo: origin }, newestWord: new Map() };
+    if (fate.isDeaf) next = live(next, { ...fate.turn, deeds: [], daysPass: 0 }, at);
+    if (said !== null) {
+      const words = new Map(said.newestWord);
+      for (const [day, { energy, cost }] of next.newestWord) {
+        const before = words.get(day);
+        words.set(day, { energy: energy ?? before?.energy ?? null, cost: cost ?? before?.cost ?? null });
+      }
+      next = { ...next, ledger: recall(next.ledger, published(said.ledger), at), newestWord: words };
+    }
+  }
+  next = live(next, fate.turn, at);
+  const { ledger, newestWord } = next;
+  return { life: next, said: ledger.complete ? { ledger, newestWord } : said, forgotten: provider.forgotten };
+}
+
+function memoryOf({ truth }: Life, forgotten: Lives['forgotten'], { forgets, returns }: Fate) {
+  const gone = [...truth].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, forgets);
+  const left = new Map([...truth].filter(([day]) => !gone.some(([other]) => other === day)));
+  const all = new Map([...forgotten, ...gone]);
+  return returns
+    ? { truth: new Map([...all, ...left]), forgotten: new Map() }
+    : { truth: left, forgotten: all };
+}
+
+/** Through the very text that stands on the broker. */
+function published(ledger: Ledger) {
+  const topics = topicsBelow('heat2mqtt');
+  const view = meterView(ledger);
+  const message = meterMessages(topics, view).find(({ topic }) => topic === topics.meterHistory(view.meter));
+  const found = readRemembered(Buffer.from(message?.payload ?? ''));
+  if (found === null) throw new Error(`not understood: ${message?.payload}`);
+  return found;
+}

@@ -12,6 +12,8 @@ export interface LoginBudgetRecord {
   readonly code: string | null;
   /** Salted hash of everything the refused login was made of, to notice when it changes. */
   readonly secretMark: string | null;
+  /** When somebody asked for one more try, and got it. */
+  readonly askedAt: number | null;
 }
 
 /** Where a record is kept between restarts. */
@@ -26,7 +28,10 @@ export interface LoginBudget {
   inForce(credentials: string): Promise<LoginBudgetRecord | null>;
   refused(refusal: LoginRefused, credentials: string): Promise<void>;
   accepted(): Promise<void>;
-  /** Somebody asks for one more try. It counts only after the budget has stopped, and not more than once an hour. */
+  /**
+   * Somebody asks for one more try. It counts only after the budget has stopped, not more than once an hour, and not
+   * while that cannot be written down.
+   */
   ask(): Promise<void>;
 }
 
@@ -37,6 +42,7 @@ const LONGEST_WAIT_MS = 6 * HOUR_MS;
 
 export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): LoginBudget {
   let known: Promise<LoginBudgetRecord | null> | null = null;
+  const openedAt = clock.monotonic();
   let askedFor = false;
   let lastAskedAt: number | null = null;
   const record = () => (known ??= vault.read());
@@ -47,6 +53,14 @@ export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): 
     if (compared?.credentials !== credentials || compared.mark !== mark)
       compared = { credentials, mark, same: isMarkOf(credentials, mark) };
     return compared.same;
+  }
+
+  function wasAskedLately({ askedAt }: LoginBudgetRecord): boolean {
+    if (lastAskedAt !== null && clock.monotonic() - lastAskedAt < HOUR_MS) return true;
+    if (askedAt === null) return false;
+    const age = clock.now() - askedAt;
+    // A clock that stepped back tells nothing: an hour of this process does.
+    return (age < 0 ? clock.monotonic() - openedAt : age) < HOUR_MS;
   }
 
   return {
@@ -70,6 +84,7 @@ export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): 
         state: refusal.state,
         code: refusal.code,
         secretMark: sameSecret ? before.secretMark : markOf(credentials),
+        askedAt: before?.askedAt ?? null,
       };
       askedFor = false;
       known = Promise.resolve(after);
@@ -84,9 +99,14 @@ export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): 
     async ask() {
       const budget = await record();
       if (budget === null || budget.nextAttemptAt !== null) return;
-      if (lastAskedAt !== null && clock.monotonic() - lastAskedAt < HOUR_MS) return;
+      if (wasAskedLately(budget)) return;
       lastAskedAt = clock.monotonic();
-      askedFor = true;
+      const after = { ...budget, askedAt: clock.now() };
+      known = Promise.resolve(after);
+      askedFor = await vault.write(after).then(
+        () => true,
+        () => false,
+      );
     },
   };
 }

@@ -44,6 +44,7 @@ export const loginBudgetCodec = versioned(
     state: z.enum(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled']).nullable(),
     code: z.string().nullable(),
     secretMark: z.string().nullable(),
+    askedAt: instant.nullable(),
   }),
 );
 

@@ -68,6 +68,28 @@ describe('asking for one more try', () => {
     expect(await isFree()).toBe(false);
   });
 
+  test('a restart between two asks makes no hour either, whatever its clock shows', async () => {
+    await refuse(4);
+    await budget.ask();
+    await budget.refused(bad, MINE);
+    for (const jump of [1, -48 * HOUR, HOUR]) {
+      clock.jump(jump);
+      budget = openLoginBudget(vault, clock);
+      await budget.ask();
+      expect(await isFree()).toBe(false);
+    }
+    clock.advance(HOUR);
+    await budget.ask();
+    expect(await isFree()).toBe(true);
+  });
+
+  test('counts only once it is written down', async () => {
+    await refuse(4);
+    vault.isFull = true;
+    await budget.ask();
+    expect(await isFree()).toBe(false);
+  });
+
   test('also helps after a refusal that waiting could not', async () => {
     await budget.refused(final, MINE);
     await budget.ask();

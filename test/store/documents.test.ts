@@ -27,6 +27,7 @@ const BUDGET = {
   state: 'needs_user_action' as const,
   code: 'account_disabled',
   secretMark: 'salt.hash',
+  askedAt: null,
 };
 const CONTEXT = {
   owner: 'me',

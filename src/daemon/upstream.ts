@@ -106,8 +106,8 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     session,
     login,
     budget,
-    client: openClient(openRequest(api)),
-    modestClient: openClient(openRequest({ ...api, takesRefusals: true })),
+    client: openClient(openRequest(api), log),
+    modestClient: openClient(openRequest({ ...api, takesRefusals: true }), log),
     context: owned(state.document(`${folder}/context`, contextCodec), owner),
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
     async identity() {

@@ -3,6 +3,7 @@ import type { Micro } from '../domain/amount.ts';
 import type { Site } from '../domain/extras.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Bucket, Register } from '../domain/reading.ts';
+import type { Log } from '../foundation/log.ts';
 import { readBalance, readCredit } from './balance.ts';
 import { discover, type EntityContext } from './discovery.ts';
 import { type InvoiceQuestion, readInvoices } from './invoices.ts';
@@ -24,9 +25,9 @@ export interface ProviderClient {
   site(signal?: AbortSignal): Promise<Site>;
 }
 
-export function openClient(ask: Ask): ProviderClient {
+export function openClient(ask: Ask, log: Log): ProviderClient {
   return {
-    discover: (identity, signal) => discover(ask, identity, signal),
+    discover: (identity, signal) => discover(ask, identity, log, signal),
     usage: (question) => readUsage(ask, question),
     invoices: (question) => readInvoices(ask, question),
     register: (question) => readRegister(ask, question),

@@ -1,6 +1,7 @@
 // The three steps from a customer code to every property with a heat meter, kept as the account's EntityContext.
 import * as z from 'zod';
 import type { Property } from '../domain/reading.ts';
+import type { Log } from '../foundation/log.ts';
 import { readList } from './lists.ts';
 import { opaqueId, understand } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
@@ -49,6 +50,7 @@ const propertyCustomer = z.object({
 export async function discover(
   ask: Ask,
   identity: { readonly customerCode: string; readonly siteCodes: readonly string[] },
+  log: Log,
   signal?: AbortSignal,
 ): Promise<EntityContext> {
   const code = encodeURIComponent(identity.customerCode);
@@ -64,6 +66,7 @@ export async function discover(
     row: group,
     identity: ({ id }) => id,
     signal,
+    log,
   });
   const properties = new Map<string, Property>();
   // Asked for, but a server may not listen.
@@ -76,6 +79,7 @@ export async function discover(
       row: propertyCustomer,
       identity: (row) => row.id,
       signal,
+      log,
     });
     for (const row of customers) {
       const found = toProperty(row);

@@ -5,10 +5,11 @@ import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts'
 import { type GroupOptions, wideAccounts } from '../../src/simulator/accounts.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { refusalOf } from '../auth/account.ts';
+import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 
 const find = ({ ask, customerCode }: Provider) =>
-  discover(ask, { customerCode, siteCodes: ['/harbour-yard'] });
+  discover(ask, { customerCode, siteCodes: ['/harbour-yard'] }, logLines().log);
 const living = (groups: readonly GroupOptions[]) =>
   openProvider({ accounts: [{ username: 'me@example.org', password: 'p', customerId: 77, groups }] });
 const heat = (identifier: string | null) => ({ identifier, serviceType: 'HEAT_METER_READ_SERVICE' });

@@ -5,6 +5,7 @@ import { readList } from '../../src/provider/lists.ts';
 import { UnexpectedReply } from '../../src/provider/request.ts';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { refusalOf } from '../auth/account.ts';
+import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 
 const LIST = '/api/v1/customers';
@@ -18,7 +19,7 @@ async function listOf(rows: number): Promise<Provider> {
   return openProvider({ accounts: [{ username: 'me@example.org', password: 'p', groups }] });
 }
 
-const read = ({ ask }: Provider, signal?: AbortSignal) =>
+const read = ({ ask }: Provider, signal?: AbortSignal, { log } = logLines()) =>
   readList(ask, {
     what: 'list of things',
     path: '/customers',
@@ -26,6 +27,7 @@ const read = ({ ask }: Provider, signal?: AbortSignal) =>
     row: z.object({ id: z.number() }),
     identity: ({ id }) => String(id),
     signal,
+    log,
   });
 const ids = (rows: number) => Array.from({ length: rows }, (_, index) => ({ id: FIRST + index }));
 const requests = ({ simulator }: Provider) => simulator.counters.requests[ROUTE] ?? 0;
@@ -85,11 +87,27 @@ describe('a server with its own ideas', () => {
     },
   );
 
-  test('the same, and counting rows that it never gives, comes to an end', async () => {
+  test.each([true, false])(
+    'the same with more rows than a page: asked for in one (bare: %s)',
+    async (bareArrays) => {
+      const provider = await listOf(120);
+      Object.assign(provider.simulator.switches.api, { ignoresPage: true, bareArrays, maxPageSize: 10_000 });
+      const told = logLines();
+      expect(await read(provider, undefined, told)).toEqual(ids(120));
+      expect(requests(provider)).toBe(3);
+      expect(told.lines).toEqual([]);
+    },
+  );
+
+  test('the same, and counting rows that it never gives: said, and at an end', async () => {
     const provider = await listOf(8);
     Object.assign(provider.simulator.switches.api, { ignoresPage: true, maxPageSize: 5 });
-    expect(await read(provider)).toEqual(ids(5));
-    expect(requests(provider)).toBe(2);
+    const told = logLines();
+    expect(await read(provider, undefined, told)).toEqual(ids(5));
+    expect(requests(provider)).toBe(3);
+    expect(told.lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 'warn', what: 'list of things', rows: 5, total: 8 },
+    ]);
   });
 
   test('one whose pages overlap: each row once', async () => {

@@ -137,11 +137,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     },
   });
   const answer = openRequests({
+    ...parts,
     baseTopic: mqtt.base_topic,
     guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
     handlers: openAnswers({ accounts, poller, truth, constituencies, statistics, zone, clock, publishNews }),
     publish: (messages) => link.publish(messages),
-    log,
   });
   const link = startLink({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),

@@ -1,7 +1,9 @@
 // One connection to a broker, from CONNECT to its end. The only door to mqtt.js.
+import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IClientPublishOptions, type MqttClient, connect as open } from 'mqtt';
 import { type Clock, deadline } from '../foundation/clock.ts';
 import type { Incoming, Message } from './message.ts';
+import { cutOversized, LARGEST_PACKET_BYTES } from './oversized.ts';
 import { refusal, whatBroke } from './refusal.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
@@ -53,6 +55,8 @@ export function connectOnce(
     ...(password === undefined ? {} : { password }),
     ...tls,
     protocolVersion: version,
+    ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),
+    manualConnect: true,
     clean: true,
     keepalive: KEEP_ALIVE_SECONDS,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -60,6 +64,9 @@ export function connectOnce(
     reconnectPeriod: 0,
     will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
   } satisfies IClientOptions);
+
+  keepSmall(client);
+  client.connect();
 
   client.on('message', (topic, payload, packet) => {
     const { responseTopic, correlationData } = packet.properties ?? {};
@@ -86,6 +93,19 @@ export function connectOnce(
       reject(refusal(fault, version));
     });
   });
+}
+
+/** mqtt.js takes a packet of any size into memory; what it reads from goes through us. */
+function keepSmall(client: MqttClient): void {
+  const inside = client as unknown as { streamBuilder: (self: MqttClient) => Duplex };
+  const build = inside.streamBuilder;
+  inside.streamBuilder = (self) => {
+    const stream = build(self);
+    const pipe = stream.pipe.bind(stream);
+    return Object.assign(stream, {
+      pipe: (to: NodeJS.WritableStream) => pipe(cutOversized()).pipe(to),
+    });
+  };
 }
 
 const PORTS = { mqtt: 1883, mqtts: 8883, ws: 80, wss: 443 } as const;

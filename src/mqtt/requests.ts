@@ -1,8 +1,10 @@
 // Requests over MQTT: `<base>/bridge/request/<what>` in, an answer on `<base>/bridge/response/<what>` out.
 import * as z from 'zod';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
+import { openSparing } from './sparing.ts';
 
 /** What a handler found. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -33,6 +35,7 @@ export interface RequestParts {
   readonly guarded: readonly string[];
   readonly handlers: Readonly<Record<string, Handler>>;
   readonly publish: (messages: readonly Message[]) => void;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -43,19 +46,25 @@ const LARGEST_CORRELATION_BYTES = 1_024;
 const transaction = z.union([z.string().max(256), z.number()]);
 
 /** Answers every request but retained ones; resolves when the answer is on its way. */
-export function openRequests({ baseTopic, guarded, handlers, publish, log }: RequestParts) {
+export function openRequests({ baseTopic, guarded, handlers, publish, clock, log }: RequestParts) {
   const prefix = `${baseTopic}/bridge/request/`;
+  const sparing = openSparing(clock);
 
   return async (incoming: Incoming): Promise<void> => {
     if (!incoming.topic.startsWith(prefix)) return;
     const what = incoming.topic.slice(prefix.length);
     const handler = Object.hasOwn(handlers, what) ? handlers[what] : undefined;
     if (!handler) {
-      log.warn('unknown request ignored');
+      sparing.tell('unknown', (unsaid) => log.warn(unsaid, 'unknown request ignored'));
       return;
     }
     if (incoming.retained) {
-      log.warn({ request: what }, 'retained request ignored: publish requests without the retain flag');
+      sparing.tell(`retained ${what}`, (unsaid) =>
+        log.warn(
+          { request: what, ...unsaid },
+          'retained request ignored: publish requests without the retain flag',
+        ),
+      );
       return;
     }
     const topic = `${baseTopic}/bridge/response/${what}`;
@@ -72,7 +81,11 @@ export function openRequests({ baseTopic, guarded, handlers, publish, log }: Req
         publish([{ topic, payload: written({ status: 'progress', data }), retain: false }]);
       reply = { ...(await handler(parameters, tell)) };
     } catch (err) {
-      if (!(err instanceof Failure)) log.error({ err, request: what }, 'request failed');
+      if (!(err instanceof Failure)) {
+        sparing.tell(`failed ${what}`, (unsaid) =>
+          log.error({ err, request: what, ...unsaid }, 'request failed'),
+        );
+      }
       reply = { status: 'error', error: safeWords(err) };
     }
     const payload = written(reply);
@@ -94,7 +107,7 @@ export function openRequests({ baseTopic, guarded, handlers, publish, log }: Req
 function parse(payload: Buffer): Record<string, unknown> {
   if (payload.length > LARGEST_REQUEST_BYTES) {
     throw new RequestMalformed(
-      `The request has ${payload.length} bytes; at most ${LARGEST_REQUEST_BYTES} are allowed.`,
+      `The request has more than ${LARGEST_REQUEST_BYTES} bytes, which is all that is allowed.`,
     );
   }
   try {

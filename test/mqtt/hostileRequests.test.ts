@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
 import { createOutbox } from '../../src/mqtt/outbox.ts';
 import { openRequests } from '../../src/mqtt/requests.ts';
+import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
 function open() {
@@ -13,6 +14,7 @@ function open() {
     guarded: ['homeassistant'],
     handlers: { refresh: async () => ({ status: 'ok' }) },
     publish: (messages) => void published.push(...messages),
+    clock: handClock('2026-03-10T12:00:00Z'),
     log,
   });
   return async (responseTopic: string, correlationData?: Buffer) => {

@@ -4,6 +4,7 @@ import { Failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { type Handler, openRequests, RequestMalformed } from '../../src/mqtt/requests.ts';
+import { handClock } from '../support/clock.ts';
 
 class Tired extends Failure {
   readonly code = 'tired';
@@ -14,6 +15,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const published: Message[] = [];
   const lines: string[] = [];
   const asked: unknown[] = [];
+  const clock = handClock('2026-03-10T12:00:00Z');
   const answer = openRequests({
     baseTopic: 'heat',
     guarded: ['homeassistant'],
@@ -24,6 +26,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
       },
     },
     publish: (messages) => void published.push(...messages),
+    clock,
     log: createLog({ level: 'debug', scrubber: createScrubber(), write: (line) => void lines.push(line) }),
   });
   const ask = async (payload: string | Buffer = '', more: Partial<Incoming> = {}) => {
@@ -40,7 +43,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
     });
     return published.map(({ payload: text }) => JSON.parse(text) as Record<string, unknown>);
   };
-  return { ask, asked, published, lines };
+  return { ask, asked, published, lines, clock };
 }
 
 test('an empty request is answered on the response topic, not retained', async () => {
@@ -169,4 +172,20 @@ test('a handler that stumbles tells its stack to the log only', async () => {
 test('skipped is told with its reason', async () => {
   const { ask } = open(async () => ({ status: 'skipped', data: { next_at: 'later' } }));
   expect(await ask()).toEqual([{ schema: 1, status: 'skipped', data: { next_at: 'later' } }]);
+});
+
+test('a flood of what is ignored is told once, and an hour later as a number', async () => {
+  const { ask, lines, clock } = open();
+  const flood = async () => {
+    for (let at = 0; at < 1_000; at += 1) {
+      await ask('', { topic: `heat/bridge/request/${at}` });
+      await ask('', { retained: true });
+    }
+  };
+  await flood();
+  expect(lines).toHaveLength(2);
+  clock.advance(3_600_000);
+  await flood();
+  expect(lines).toHaveLength(4);
+  expect(lines.slice(2).map((line) => JSON.parse(line).repeated)).toEqual([999, 999]);
 });

@@ -79,6 +79,7 @@ test('a thousand different questions for the public list are thirty, and few of 
 test.each([
   ['oversized by a byte', JSON.stringify({ transaction: 1, x: 'x'.repeat(8_192) })],
   ['a megabyte', 'x'.repeat(1_000_000)],
+  ['larger than any packet we take in', 'x'.repeat(20_000_000)],
   ['deeper than any parser likes', '['.repeat(8_000)],
   ['no JSON', '{"from":'],
   ['a list', '[]'],

@@ -1,11 +1,12 @@
 // One account while the daemon runs: its properties, found once and kept, and one poll over all of them.
 import type { DaySpan } from '../domain/period.ts';
-import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
+import { type Property, seriesName, topicSafe, withFound } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
+import { openDiscoveryPace } from './discoveryPace.ts';
 import type { AccountExtras } from './extras.ts';
 import type { Journal } from './journal.ts';
 import type { Meter, MeterChange } from './meter.ts';
@@ -42,7 +43,8 @@ export interface AccountParts {
   readonly upstream: Upstream;
   readonly journal: Journal;
   readonly extras: AccountExtras;
-  readonly openMeter: (property: Property, name: string) => Promise<Meter>;
+  /** `predecessor`: had that name, and its property is gone; the series goes on from it. */
+  readonly openMeter: (property: Property, name: string, predecessor?: Meter) => Promise<Meter>;
   /** Gives out names of series: `false` when another property has it. */
   readonly claimName: (name: string, propertyCustomerId: string) => boolean;
   /** The names of a property that is gone are free again: its meter may have moved to another property. */
@@ -54,7 +56,6 @@ export interface AccountParts {
 }
 
 const CLOCK_IS_SET_AFTER = Date.UTC(2020, 0, 1);
-const DAY_MS = 24 * 3_600_000;
 
 /** A Raspberry Pi has no clock battery: before the network has told the time, days cannot be told apart. */
 export class ClockNotSet extends Failure {
@@ -72,21 +73,23 @@ export class ClockNotSet extends Failure {
 export async function openAccount(parts: AccountParts): Promise<AccountRuntime> {
   const { upstream, journal, extras, clock, log } = parts;
   let meters: readonly Meter[] | null = null;
-  let rediscoveredAt: number | null = null;
+  const pace = openDiscoveryPace(journal, clock);
   let context = await upstream.context.read();
   if (context !== null) meters = await openMeters(context);
 
   async function openMeters({ properties }: EntityContext): Promise<Meter[]> {
     const opened: Meter[] = [];
     const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
-    for (const { property } of meters ?? []) {
-      if (!present.has(property.propertyCustomerId)) parts.releaseNames(property.propertyCustomerId);
-    }
+    const gone = (meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
+    for (const { property } of gone) parts.releaseNames(property.propertyCustomerId);
     for (const property of properties) {
       const known = meters?.find((meter) => isSame(meter.property, property));
       const name = nameOf(property);
       if (known && known.name === name) opened.push(known);
-      else opened.push(await parts.openMeter(property, name));
+      else {
+        const predecessor = gone.find((meter) => meter.name === name);
+        opened.push(await parts.openMeter(property, name, predecessor));
+      }
     }
     return opened;
   }
@@ -97,8 +100,10 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     return `${name}-${topicSafe(property.propertyCustomerId)}`;
   }
 
-  async function discover(signal: AbortSignal): Promise<readonly Meter[]> {
-    const found = await upstream.client.discover(await upstream.identity(), signal);
+  async function discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
+    const listed = await upstream.client.discover(await upstream.identity(), signal);
+    journal.noteDiscovery();
+    const found = { ...listed, properties: withFound(known, listed.properties) };
     log.info({ properties: found.properties.length }, 'heat meters found');
     await upstream.context
       .write(found)
@@ -130,25 +135,35 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     return { events, faults };
   }
 
-  function mayRediscover(faults: readonly unknown[]): boolean {
-    const stale = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
-    const now = clock.monotonic();
-    if (!stale || (rediscoveredAt !== null && now - rediscoveredAt < DAY_MS)) return false;
-    rediscoveredAt = now;
-    return true;
+  /** Properties that have appeared since. */
+  async function lookForMore(known: readonly Meter[], signal: AbortSignal): Promise<readonly Meter[]> {
+    try {
+      const all = await discover(
+        signal,
+        known.map(({ property }) => property),
+      );
+      return all.filter((meter) => !known.includes(meter));
+    } catch (err) {
+      log.warn(safeWords(err), 'new properties could not be looked for');
+      return [];
+    }
   }
 
   async function attempt(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
     if (clock.now() < CLOCK_IS_SET_AFTER) throw new ClockNotSet();
     const cached = meters;
     let { events, faults } = await pollMeters(cached ?? (await discover(signal)), signal, span);
-    if (cached !== null && mayRediscover(faults)) {
+    if (cached !== null && pace.forRefused(faults)) {
       log.info('the provider refuses a known property: discovering again');
       const again = await pollMeters(await discover(signal), signal, span);
       events = [...events, ...again.events];
       faults = again.faults;
-      // It helped: the next refusal is a new one.
-      if (faults.length === 0) rediscoveredAt = null;
+      if (faults.length === 0) pace.helped();
+    }
+    if (cached !== null && faults.length === 0 && pace.forMore()) {
+      const more = await pollMeters(await lookForMore(meters ?? cached, signal), signal);
+      events = [...events, ...more.events];
+      faults = more.faults;
     }
     return { account: parts.id, events, fault: faults[0] ?? null };
   }

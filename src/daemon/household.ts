@@ -109,7 +109,7 @@ async function openOne(
     upstream,
     journal,
     extras,
-    async openMeter(property, name) {
+    async openMeter(property, name, predecessor) {
       const cut = { usage: config.usage, zone };
       const meter = await openMeter({
         account: id,
@@ -122,6 +122,7 @@ async function openOne(
         beside: () => ({ currency: extras.currency, register: extras.register(property) }),
         onProgress: onChange,
       });
+      if (predecessor?.ledger.complete) await meter.remember(predecessor.memory);
       await parts.onOpened(meter);
       return meter;
     },

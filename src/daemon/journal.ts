@@ -10,10 +10,13 @@ export interface Journal {
   countLogin(): void;
   /** `code` of what went wrong; `null`: nothing did. */
   notePoll(code: string | null): void;
+  /** The provider has been asked for the account's properties. */
+  noteDiscovery(): void;
   today(): { readonly requests: number; readonly logins: number };
   /** Epoch milliseconds. */
   readonly lastPollAt: number | null;
   readonly lastSuccessAt: number | null;
+  readonly discoveredAt: number | null;
   save(): Promise<void>;
 }
 
@@ -35,6 +38,7 @@ export async function openJournal(
   let logins = stored?.loginsToday ?? 0;
   let lastPollAt = stored?.lastPollAt ?? null;
   let lastSuccessAt = stored?.lastSuccessAt ?? null;
+  let discoveredAt = stored?.discoveredAt ?? null;
   let polls = stored?.polls ?? [];
   let isChanged = false;
 
@@ -63,6 +67,10 @@ export async function openJournal(
       if (code === null) lastSuccessAt = lastPollAt;
       polls = [...polls, [lastPollAt, code] satisfies [number, string | null]].slice(-NEWEST_POLLS);
     },
+    noteDiscovery() {
+      isChanged = true;
+      discoveredAt = clock.now();
+    },
     today() {
       turnPage();
       return { requests, logins };
@@ -73,11 +81,15 @@ export async function openJournal(
     get lastSuccessAt() {
       return lastSuccessAt;
     },
+    get discoveredAt() {
+      return discoveredAt;
+    },
     async save() {
       if (!isChanged) return;
       isChanged = false;
+      const counts = { requestsToday: requests, loginsToday: logins };
       await document
-        .write({ day, requestsToday: requests, loginsToday: logins, lastPollAt, lastSuccessAt, polls })
+        .write({ day, ...counts, lastPollAt, lastSuccessAt, discoveredAt, polls })
         .catch((err) => log.error({ err }, 'journal could not be saved'));
     },
   };

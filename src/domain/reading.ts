@@ -31,5 +31,20 @@ export function seriesName(property: Property): string {
   return topicSafe(lowest);
 }
 
+/**
+ * The known properties and those that were found besides. A known one keeps its place and its series although a list
+ * leaves it out or its meter has another number now; only an unknown one with the same meter takes over from it.
+ */
+export function withFound(known: readonly Property[], found: readonly Property[]): Property[] {
+  const isKnown = ({ propertyCustomerId: id }: Property) =>
+    known.some(({ propertyCustomerId }) => propertyCustomerId === id);
+  const current = known.map((one) => {
+    const sameMeter = found.filter((other) => seriesName(other) === seriesName(one));
+    const itself = sameMeter.find((other) => other.propertyCustomerId === one.propertyCustomerId);
+    return itself ?? sameMeter.find((other) => !isKnown(other)) ?? one;
+  });
+  return [...new Set([...current, ...found.filter((one) => !isKnown(one))])];
+}
+
 /** Reduced to `[A-Za-z0-9_-]`: each run of other characters becomes one `_`. */
 export const topicSafe = (name: string): string => name.replace(/[^A-Za-z0-9_-]+/g, '_');

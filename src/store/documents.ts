@@ -81,6 +81,7 @@ export const journalCodec = versioned(
     loginsToday: z.number().int(),
     lastPollAt: instant.nullable(),
     lastSuccessAt: instant.nullable(),
+    discoveredAt: instant.nullable(),
     /** Oldest first, each with the code of what went wrong. */
     polls: z.array(z.tuple([instant, z.string().nullable()])),
   }),

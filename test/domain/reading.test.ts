@@ -1,6 +1,6 @@
 // Names of series: the lowest meter, reduced to what a topic and Home Assistant's ids may hold.
 import { expect, test } from 'vitest';
-import { seriesName, topicSafe } from '../../src/domain/reading.ts';
+import { seriesName, topicSafe, withFound } from '../../src/domain/reading.ts';
 
 const property = (...meterIdentifiers: string[]) => ({
   propertyCustomerId: '512001',
@@ -27,4 +27,23 @@ test.each([
   ['🔥🔥', '_'],
 ])('%s is %s in a topic', (name, safe) => {
   expect(topicSafe(name)).toBe(safe);
+});
+
+const at = (propertyCustomerId: string, ...meters: string[]) => ({
+  ...property(...meters),
+  propertyCustomerId,
+});
+const [A, B, C] = [at('1', 'a'), at('2', 'b'), at('3', 'c')];
+
+test.each([
+  ['the same, in another order', [A, B], [B, A], [A, B]],
+  ['one more', [A], [B, A], [A, B]],
+  ['one is left out', [A, B], [A], [A, B]],
+  ['nothing', [A], [], [A]],
+  ['one with more meters', [A], [at('1', 'a', 'd')], [at('1', 'a', 'd')]],
+  ['one whose meter was exchanged', [A], [at('1', 'b')], [A]],
+  ['another property with the same meter', [A, B], [B, at('9', 'a'), C], [at('9', 'a'), B, C]],
+  ['two of the same meter', [A, at('2', 'a')], [at('2', 'a')], [A, at('2', 'a')]],
+])('known properties, and a list that has %s', (_, known, found, expected) => {
+  expect(withFound(known, found)).toEqual(expected);
 });

@@ -45,7 +45,7 @@ export async function openYear(
   quietFrom: string,
 ): Promise<YearHouse> {
   const [one, other] = [seed, seed + 7919].map((each) =>
-    yearOfReadings(each, first, '2026-03-31', quietFrom, '2025-04-15'),
+    yearOfReadings(each, first, '2026-03-31', quietFrom, '2025-01-15'),
   ) as [YearOfReadings, YearOfReadings];
   const homes = [home(METER, one), home(OTHER, other, PROPERTY + 1)];
   let skewMs = 0;

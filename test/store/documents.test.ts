@@ -46,6 +46,7 @@ const JOURNAL = {
   loginsToday: 0,
   lastPollAt: 1_773_144_000_000,
   lastSuccessAt: null,
+  discoveredAt: null,
   polls: [[1_773_144_000_000, 'provider_unreachable']],
 };
 const REPLIES = {

@@ -83,6 +83,8 @@ test('unbelievable words are counted after two quiet polls at the latest, negati
       });
       const quiet = live(live(busy, QUIET, 100), QUIET, 101);
       for (const [day, held] of quiet.ledger.held) {
+        // A clock that ran back has not come to that day yet.
+        if (day > quiet.today) continue;
         expect([day, Math.min(held.energy ?? 0, held.cost ?? 0) < 0]).toEqual([day, true]);
       }
     }),

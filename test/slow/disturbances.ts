@@ -55,7 +55,11 @@ export function openDisturbances(year: YearHouse, seed: number): Disturbances {
   async function restart(draw: Draw, what: string, offMs: number): Promise<void> {
     await year.stop();
     const skewMs =
-      what === 'start in 1970' ? -clock.now() + Math.floor(draw() * HOUR_MS) : what === 'clock ahead' ? HOUR_MS : 0;
+      what === 'start in 1970'
+        ? -clock.now() + Math.floor(draw() * HOUR_MS)
+        : what === 'clock ahead'
+          ? HOUR_MS
+          : 0;
     lasts(what, offMs, async () => {
       year.skewMs = skewMs;
       await year.start();

@@ -35,8 +35,13 @@ export function openRecollection({ accounts, topics, onReopened, log }: Recollec
 
   return {
     filter: topics.meterHistory('+'),
-    isWanted: () =>
-      taken === null && accounts.some((account) => account.meters?.some(({ isNew }) => isNew) ?? true),
+    isWanted() {
+      const isWanted =
+        taken === null && accounts.some((account) => account.meters?.some(({ isNew }) => isNew) ?? true);
+      // What stands for a meter that appears later is nobody's but a stranger's.
+      if (!isWanted) taken ??= new Map();
+      return isWanted;
+    },
     async take(retained) {
       taken = new Map(retained.map((incoming) => [incoming.topic, incoming]));
       for (const meter of meters()) await settle(meter);

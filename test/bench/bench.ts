@@ -1,0 +1,41 @@
+// The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, accounts, history, size, peer).
+import { mkdtemp, rm } from 'node:fs/promises';
+import { cpus, release, tmpdir, totalmem, type } from 'node:os';
+import { join } from 'node:path';
+import { about } from '../../src/foundation/about.ts';
+import { benchAccounts } from './accounts.ts';
+import { startBroker } from './broker.ts';
+import { startProvider } from './children.ts';
+import { benchHistory } from './history.ts';
+import { benchMemory, benchRequests } from './memory.ts';
+import { mb, table } from './numbers.ts';
+import { benchSize } from './size.ts';
+import { type Bench, benchStart, benchVersion, type Row } from './startUp.ts';
+
+const args = process.argv.slice(2);
+const isQuick = args.includes('--quick');
+const wanted = args.filter((arg) => !arg.startsWith('-'));
+const wants = (part: string) => wanted.length === 0 || wanted.includes(part);
+const say = (text: string) => process.stdout.write(`${text}\n`);
+
+const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-bench-'));
+const broker = await startBroker(folder);
+const provider = await startProvider();
+const bench: Bench = { folder, broker, provider, runs: isQuick ? 5 : 15 };
+try {
+  say(`${about.name} ${about.version}, Node ${process.version}, ${broker.kind}`);
+  say(`${type()} ${release()}, ${cpus().length} × ${cpus()[0]?.model}, ${mb(totalmem()).toFixed(0)} MB\n`);
+  const rows: Row[] = [];
+  if (wants('start')) rows.push(await benchVersion(bench), ...(await benchStart(bench)));
+  if (wants('memory')) rows.push(...(await benchMemory(bench, isQuick ? 15_000 : 60_000, isQuick ? 2 : 5)));
+  if (wants('requests')) rows.push(await benchRequests(bench, isQuick ? 3 : 10));
+  if (wants('size')) rows.push(...(await benchSize(folder)));
+  const cells = rows.map(({ what, ours, floor, ratio, limit }) => [what, ours, floor, ratio, limit]);
+  if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);
+  if (wants('history')) say(`${await benchHistory([1, 20], isQuick ? 10 : 50)}\n`);
+  if (wants('accounts')) say(await benchAccounts(bench, isQuick ? [1, 100] : [1, 100, 1_000, 10_000]));
+} finally {
+  provider.stop();
+  await broker.stop();
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,5 +1,6 @@
 // Logging with pino, one child per room; every line passes a scrubber that knows the secrets by value.
 import { type Logger, pino } from 'pino';
+import { Failure, safeWords } from './failure.ts';
 
 export type Log = Logger;
 
@@ -114,6 +115,15 @@ export interface LogOptions {
   readonly write: (line: string) => void;
 }
 
+const DEBUGGING: ReadonlySet<string> = new Set(['debug', 'trace']);
+
+// A Failure was foreseen: where in our code it was thrown helps nobody at home, and buries its advice.
+function shown(thrown: Error): object {
+  if (!(thrown instanceof Failure)) return pino.stdSerializers.err(thrown);
+  const { cause } = thrown;
+  return cause === undefined ? safeWords(thrown) : { ...safeWords(thrown), cause: String(cause) };
+}
+
 /** Call it object first: `log.warn({ err }, 'lower-case sentence')`; pino loses an error that comes second. */
 export function createLog({ level, scrubber, write }: LogOptions): Log {
   return pino(
@@ -122,6 +132,7 @@ export function createLog({ level, scrubber, write }: LogOptions): Log {
       base: null,
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: DEBUGGING.has(level) ? pino.stdSerializers.err : shown },
       hooks: { streamWrite: (line) => scrubber.scrub(line) },
     },
     { write },

@@ -1,7 +1,13 @@
 // No secret in any line: the scrubber with canaries in every form in which they come by, and the log behind it.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
+
+class Unreachable extends Failure {
+  readonly code = 'unreachable';
+  readonly exitCode = 6;
+}
 
 const SECRET = 'cänary "17"\\\n&+= %41/?#@:;$\'';
 const TOKEN = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLWNhbmFyeQ';
@@ -160,5 +166,25 @@ describe('the log', () => {
     expect(line).toMatchObject({ level: 'error', msg: 'loud', err: { type: 'TypeError', message: 'oops' } });
     expect(new Date(line.time).toISOString()).toBe(line.time);
     expect(line).not.toHaveProperty('pid');
+  });
+
+  test('a foreseen failure is told with its advice and cause, and with its stack for those who debug only', () => {
+    const failure = new Unreachable('Nobody is there.', {
+      retry: 'soon',
+      hint: 'Look.',
+      cause: new Error('ECONNREFUSED'),
+    });
+    const errOf = (line = '') => JSON.parse(line).err;
+    const quiet = openLog('info');
+    quiet.log.warn({ err: failure }, 'told');
+    expect(errOf(quiet.lines[0])).toEqual({
+      code: 'unreachable',
+      message: 'Nobody is there.',
+      hint: 'Look.',
+      cause: 'Error: ECONNREFUSED',
+    });
+    const { lines, log } = openLog('debug');
+    log.warn({ err: failure }, 'told');
+    expect(errOf(lines[0])).toMatchObject({ hint: 'Look.', stack: expect.stringContaining('at ') });
   });
 });

@@ -40,6 +40,7 @@ export interface RequestParts {
 }
 
 const LARGEST_REQUEST_BYTES = 8_192;
+const LONGEST_SHOWN_REQUEST = 40;
 // Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
 const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
@@ -55,7 +56,8 @@ export function openRequests({ baseTopic, guarded, handlers, publish, clock, log
     const what = incoming.topic.slice(prefix.length);
     const handler = Object.hasOwn(handlers, what) ? handlers[what] : undefined;
     if (!handler) {
-      sparing.tell('unknown', (unsaid) => log.warn(unsaid, 'unknown request ignored'));
+      const shown = { request: what.slice(0, LONGEST_SHOWN_REQUEST) };
+      sparing.tell('unknown', (unsaid) => log.warn({ ...unsaid, ...shown }, 'unknown request ignored'));
       return;
     }
     if (incoming.retained) {

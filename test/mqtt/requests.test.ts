@@ -113,6 +113,12 @@ test.each(['unknown', 'constructor', '__proto__', 'toString', ''])(
   },
 );
 
+test('the log says which request nobody knows', async () => {
+  const { ask, lines } = open();
+  await ask('', { topic: `heat/bridge/request/refrehs${'h'.repeat(1_000)}` });
+  expect(JSON.parse(lines[0] ?? '').request).toMatch(/^refrehsh{33}$/);
+});
+
 test('other topics are none of its business', async () => {
   const { ask, asked } = open();
   expect(await ask('', { topic: 'heat/bridge/response/refresh' })).toEqual([]);

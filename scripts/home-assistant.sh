@@ -40,10 +40,8 @@ installed_python() {
 }
 
 # Debian's own mirror as this machine knows it.
-mirror() {
-  local known
-  known=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>>"$log" | head -1)
-  echo "${known:-http://deb.debian.org/debian}"
+debian_mirror() {
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>>"$log" | head -1
 }
 
 # The packages are downloaded by an apt that knows nothing of this machine but its mirror, proxies and keys.
@@ -54,17 +52,20 @@ unpacked_python() {
   for program in apt-get dpkg-deb; do
     command -v "$program" >/dev/null || give_up "neither Python $lowest nor $program is installed"
   done
+  local mirror
+  mirror=$(debian_mirror)
+  [ -n "$mirror" ] || give_up "apt knows no mirror of Debian (try apt-get update)"
   say "unpacking $python of Debian $suite into $room"
   rm -rf "$room"
   mkdir -p "$room/apt/state/lists/partial" "$room/apt/cache/archives/partial"
   : >"$room/apt/status"
-  echo "deb $(mirror) $suite main" >"$room/apt/sources.list"
+  echo "deb $mirror $suite main" >"$room/apt/sources.list"
   local apt=(apt-get -o Dir::State="$room/apt/state" -o Dir::State::status="$room/apt/status" -o Dir::Cache="$room/apt/cache"
     -o Dir::Etc::sourcelist="$room/apt/sources.list" -o Dir::Etc::sourceparts=- -o Dir::Etc::preferencesparts=-
     -o Acquire::Languages=none -o APT::Update::Error-Mode=any -o Debug::NoLocking=1 -o APT::Sandbox::User="$(id -un)")
-  quietly "${apt[@]}" update || give_up "the package lists of Debian $suite cannot be fetched from $(mirror)"
+  quietly "${apt[@]}" update || give_up "the package lists of Debian $suite cannot be fetched from $mirror"
   quietly "${apt[@]}" install -y --download-only --no-install-recommends "$python-venv" "lib$python-dev" ||
-    give_up "the packages of $python cannot be fetched from $(mirror)"
+    give_up "the packages of $python cannot be fetched from $mirror"
   for package in "$room"/apt/cache/archives/*.deb; do
     quietly dpkg-deb -x "$package" "$room" || give_up "$package cannot be unpacked"
   done

@@ -23,7 +23,7 @@ buildah() { command buildah --root "$work/store" --runroot "$work/run" --storage
 
 echo "== $base, as a stand-in"
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1 || true)
-debootstrap --variant=minbase --include=systemd,systemd-sysv "$suite" "$work/base" "${mirror:-http://deb.debian.org/debian}" >"$work/debootstrap.log" || { tail "$work/debootstrap.log" >&2; exit 1; }
+debootstrap --variant=minbase --include=systemd,systemd-sysv "$suite" "$work/base" ${mirror:+"$mirror"} >"$work/debootstrap.log" || { tail "$work/debootstrap.log" >&2; exit 1; }
 npm install --prefix "$work/node" --no-save --ignore-scripts "node-linux-$arch@$node_version" npm@11 >/dev/null
 local=$work/base/usr/local
 cp "$work/node/node_modules/node-linux-$arch/bin/node" "$local/bin/"

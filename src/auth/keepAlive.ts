@@ -33,6 +33,7 @@ export function startKeepAlive(session: Session, clock: Clock, log: Log, random:
     let share = EARLIEST_SHARE;
     let failures = 0;
     let notBefore = 0;
+    let complaint = '';
     while (!stopping) {
       const held = await session.held();
       if (held === null || !refreshIsWorthTrying(held, clock)) {
@@ -52,9 +53,14 @@ export function startKeepAlive(session: Session, clock: Clock, log: Log, random:
       }
       try {
         await session.renew();
+        if (complaint !== '') log.info('refreshed ahead of expiry again');
+        complaint = '';
       } catch (err) {
         failures += 1;
-        log.warn(safeWords(err), 'refresh ahead of expiry failed');
+        // Once for each kind of trouble: the issuer is asked twice a minute for as long as it is away.
+        const words = safeWords(err);
+        if (words.message !== complaint) log.warn(words, 'refresh ahead of expiry failed');
+        complaint = words.message;
         const pause = FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 4);
         const askedFor = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
         notBefore = clock.monotonic() + Math.max(pause, askedFor);

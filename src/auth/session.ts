@@ -88,7 +88,6 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
 
   /** `null` when the issuer has ended the session. */
   async function refresh({ set }: token.HeldTokens): Promise<string | null> {
-    enter('refreshing');
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
       renewals += 1;
@@ -136,6 +135,7 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
     if (current) {
       if (isGood(current, rejected)) return current.set.accessToken;
       if (rejected.length < 2 && token.refreshIsWorthTrying(current, clock)) {
+        enter('refreshing');
         const refreshed = await refresh(current);
         if (refreshed !== null) return refreshed;
       }
@@ -154,6 +154,7 @@ export function openSession({ issuer, login, tokens, clock, log, ...parts }: Ses
     const current = await load();
     if (!current || !token.refreshIsWorthTrying(current, clock)) return '';
     const lasted = renewals > 0;
+    // Ahead of expiry nobody waits for it: told each time, it would be the most frequent news of all.
     const refreshed = await refresh(current);
     if (refreshed !== null) return refreshed;
     // A realm that ends each session at its first refresh is left alone until the next poll.

@@ -29,6 +29,13 @@ describe('on good days', () => {
     expect(account.simulator.counters.refreshGrants).toMatchObject({ ok: refreshes, maxInFlight: 1 });
   });
 
+  test('a refresh in good time is no news: the session stands as before', async () => {
+    await loggedIn(account);
+    account.events.splice(0);
+    await account.pass(6 * HOUR);
+    expect(new Set(account.events)).toEqual(new Set(['refresh', 'ok']));
+  });
+
   test.each([0, 0.999_999])('also when chance draws %d', async (chance) => {
     await loggedIn(account, () => chance);
     await account.pass(6 * HOUR);

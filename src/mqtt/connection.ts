@@ -59,6 +59,8 @@ export function connectOnce(
     manualConnect: true,
     clean: true,
     keepalive: KEEP_ALIVE_SECONDS,
+    // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
+    writeCache: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     // The link in front of this decides when to try again, and with which version.
     reconnectPeriod: 0,

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts';
 import { type Ledger, openLedger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
 import { type Remembered, recall } from '../domain/recovery.ts';
-import { fitTariff, hasMoved, type TariffChange } from '../domain/tariff.ts';
+import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
@@ -19,6 +19,8 @@ export interface LedgerKeeper {
   begin(): void;
   /** Resolves to the change of the tariff since it was last told, if the ledger shows one. */
   keep(ledger: Ledger): Promise<TariffChange | null>;
+  /** What explains the days of this ledger; `null` while nothing does. */
+  tariffOf(ledger: Ledger): Tariff | null;
   /** What there is to remember of it. */
   readonly memory: Remembered;
   /** A new ledger goes on from what was published last; `null`: nothing was. */
@@ -79,11 +81,18 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     if (memories === before) kept = saving;
   }
 
+  // The search takes milliseconds, and a state is written far more often than a day changes.
+  let fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
+  function tariffOf({ days }: Ledger): Tariff | null {
+    if (fitted?.days !== days) fitted = { days, tariff: fitTariff(days) };
+    return fitted.tariff;
+  }
+
   /** The last one told is kept with the ledger: neither a restart nor some unexplained days make it news again. */
   function tariffChange(): TariffChange | null {
     const before = told;
-    const after = ledger.complete ? fitTariff(ledger.days) : null;
-    if (after === null) return null;
+    const after = ledger.complete ? tariffOf(ledger) : null;
+    if (after === null || after === before) return null;
     told = after;
     return before && hasMoved(before, after, ledger.days) ? { kind: 'tariff_changed', before, after } : null;
   }
@@ -95,6 +104,7 @@ export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<Ledger
     get kept() {
       return kept;
     },
+    tariffOf,
     get memory() {
       return { ...cut, origin: ledger.origin, days: ledger.days };
     },

@@ -4,7 +4,7 @@ import { forecastMonth } from '../domain/forecast.ts';
 import { type Change, type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
-import { fitTariff, type Tariff, type TariffChange } from '../domain/tariff.ts';
+import type { TariffChange } from '../domain/tariff.ts';
 import { type Totals, totals } from '../domain/totals.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
@@ -91,13 +91,6 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     return events;
   }
 
-  // A state is written far more often than a ledger changes.
-  let fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
-  function tariffOf({ days }: Ledger): Tariff | null {
-    if (fitted?.days !== days) fitted = { days, tariff: fitTariff(days) };
-    return fitted.tariff;
-  }
-
   return {
     name: parts.name,
     property,
@@ -121,7 +114,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
       const now = clock.now();
       const today = zone.dayAt(now);
       const sums = sumsOf(ledger, today);
-      const tariff = tariffOf(ledger);
+      const tariff = keeper.tariffOf(ledger);
       const readingAt = sums.newestDay === null ? null : zone.startOf(addDays(sums.newestDay, 1));
       return {
         meter: parts.name,

@@ -22,10 +22,25 @@ export function newestBilledDays(days: Days, span: number): BilledDay[] {
   let newest: Day | null = null;
   for (const [day, amounts] of days) if ((newest === null || day > newest) && isBilled(amounts)) newest = day;
   if (newest === null) return [];
+  const from = addDays(newest, 1 - span);
   const found: BilledDay[] = [];
-  for (let back = span - 1; back >= 0; back -= 1) {
-    const billed = billedDay(days, addDays(newest, -back));
-    if (billed) found.push(billed);
+  let missedBefore = 0;
+  for (let day = addDays(from, -LONGEST_GAP_DAYS), next = day; day <= newest; day = next) {
+    next = addDays(day, 1);
+    const amounts = days.get(day);
+    if (!isBilled(amounts)) {
+      missedBefore = Math.min(missedBefore + 1, LONGEST_GAP_DAYS);
+      continue;
+    }
+    if (day >= from)
+      found.push({
+        day,
+        energy: amounts.energy,
+        cost: amounts.cost,
+        missedBefore,
+        isFollowed: isBilled(days.get(next)),
+      });
+    missedBefore = 0;
   }
   return found;
 }
@@ -42,5 +57,7 @@ export function billedDay(days: Days, day: Day): BilledDay | null {
   return { day, energy: amounts.energy, cost: amounts.cost, missedBefore, isFollowed };
 }
 
-const isBilled = (amounts: Amounts | undefined): boolean =>
+type Billed = { readonly energy: Micro; readonly cost: Micro };
+
+const isBilled = (amounts: Amounts | undefined): amounts is Billed =>
   amounts !== undefined && amounts.energy !== null && amounts.cost !== null;

@@ -1,5 +1,5 @@
 // Sums of a ledger: since the origin, and by local week, month and year, as seen on a given day.
-import { sumKnown } from './amount.ts';
+import type { Micro } from './amount.ts';
 import type { Amounts, DayRecord, Ledger } from './ledger.ts';
 import { addDays, addMonths, type Day, daysBetween, monthStart, weekStart, yearStart } from './period.ts';
 
@@ -31,12 +31,18 @@ export function totals(ledger: Ledger, today: Day): Totals {
   const month = monthStart(today);
   const year = yearStart(today);
   const lastMonth = addMonths(today, -1);
-  const days = [...ledger.days];
+  const [oldest = week] = [week, year, lastMonth].sort();
+  const recent: [Day, DayRecord][] = [];
+  let newestDay: Day | null = null;
+  let daysRead = 0;
+  for (const [day, record] of ledger.days) {
+    if (day >= oldest) recent.push([day, record]);
+    if (record.energy === null) continue;
+    daysRead += 1;
+    if (newestDay === null || day > newestDay) newestDay = day;
+  }
   const within = (from: Day, to: Day): Amounts =>
-    sumOf(days.filter(([day]) => day >= from && day < to).map(([, record]) => record));
-
-  const read = days.filter(([, record]) => record.energy !== null).map(([day]) => day);
-  const newestDay = read.reduce<Day | null>((newest, day) => (newest && newest > day ? newest : day), null);
+    sumOf(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
   return {
     total: sumOf(ledger.days.values()),
     newestDay,
@@ -45,19 +51,15 @@ export function totals(ledger: Ledger, today: Day): Totals {
     month: within(month, addMonths(month, 1)),
     year: within(year, addMonths(year, 12)),
     lastMonth: within(lastMonth, month),
-    missingDays: newestDay === null ? 0 : daysBetween(ledger.origin, newestDay) + 1 - read.length,
+    missingDays: newestDay === null ? 0 : daysBetween(ledger.origin, newestDay) + 1 - daysRead,
   };
 }
 
 /** The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. */
 export function stretches(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): Stretch[] {
-  const byStart = new Map<Day, DayRecord[]>();
-  for (const [day, record] of ledger.days) {
-    const start = startOf(interval, day);
-    const members = byStart.get(start);
-    if (members) members.push(record);
-    else byStart.set(start, [record]);
-  }
+  const ofNewest = grouped(ledger, interval, earliestOf(ledger, interval, most));
+  // Gaps leave too few of them: the rest lies further back.
+  const byStart = ofNewest.size < most ? grouped(ledger, interval, '') : ofNewest;
   const newest = [...byStart.keys()].sort().slice(-most);
   return newest.map((start) => {
     const members = byStart.get(start) ?? [];
@@ -71,9 +73,35 @@ export function stretches(ledger: Ledger, interval: 'day' | 'week' | 'month', mo
   });
 }
 
+/** Where the newest `most` stretches begin when none of them is without a day. */
+function earliestOf({ days, origin }: Ledger, interval: 'day' | 'week' | 'month', most: number): Day {
+  let newest = origin;
+  for (const day of days.keys()) if (day > newest) newest = day;
+  const start = startOf(interval, newest);
+  if (interval === 'month') return addMonths(start, 1 - most);
+  return addDays(start, (1 - most) * (interval === 'week' ? 7 : 1));
+}
+
+function grouped(ledger: Ledger, interval: 'day' | 'week' | 'month', from: Day): Map<Day, DayRecord[]> {
+  const byStart = new Map<Day, DayRecord[]>();
+  for (const [day, record] of ledger.days) {
+    if (day < from) continue;
+    const start = startOf(interval, day);
+    const members = byStart.get(start);
+    if (members) members.push(record);
+    else byStart.set(start, [record]);
+  }
+  return byStart;
+}
+
 function sumOf(records: Iterable<Amounts>): Amounts {
-  const all = [...records];
-  return { energy: sumKnown(all.map(({ energy }) => energy)), cost: sumKnown(all.map(({ cost }) => cost)) };
+  let energy: Micro | null = null;
+  let cost: Micro | null = null;
+  for (const record of records) {
+    if (record.energy !== null) energy = (energy ?? 0) + record.energy;
+    if (record.cost !== null) cost = (cost ?? 0) + record.cost;
+  }
+  return { energy, cost };
 }
 
 function startOf(interval: 'day' | 'week' | 'month', day: Day): Day {

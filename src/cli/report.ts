@@ -25,7 +25,7 @@ export const report: Command = async (given, io) => {
     ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
   );
   const whole = `# ${about.name} report\n\n${text.join('\n')}`;
-  io.out(withoutHome(settings?.scrubber.scrub(whole) ?? whole));
+  io.out(withoutHome(settings?.scrubber.scrub(whole) ?? whole, io.env.HOME));
   return settings === null ? EXIT.config : EXIT.fine;
 };
 
@@ -65,7 +65,8 @@ async function replies(state: StateDirectory, iso: (at: number) => string): Prom
   return lines.length > 0 ? lines : ['none seen yet'];
 }
 
-/** A home directory carries a name. */
-function withoutHome(text: string): string {
-  return text.replaceAll(os.homedir(), '~').replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');
+/** A home directory carries a name. In a container it is `/`, or there is none. */
+function withoutHome(text: string, home = ''): string {
+  const isNamed = /^\/[^/]/.test(home);
+  return (isNamed ? text.replaceAll(home, '~') : text).replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');
 }

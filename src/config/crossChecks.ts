@@ -11,6 +11,8 @@ export interface Checked {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
   readonly validateCron: ((expression: string) => boolean) | undefined;
+  /** Where a configuration file was looked for, when there is none. */
+  readonly lookedIn: readonly string[];
 }
 
 export function crossCheck(checked: Checked): void {
@@ -28,11 +30,15 @@ const CHECKS = [
   certificateWithKey,
 ];
 
-function somethingToAsk({ tree, faults }: Checked): void {
+function somethingToAsk({ tree, faults, lookedIn }: Checked): void {
   const accounts = tree.accounts ?? [];
-  if (Array.isArray(accounts) && accounts.length === 0 && tree.constituencies === undefined) {
-    faults.missing('accounts', 'at least one of the two sections', 'neither accounts nor constituencies');
-  }
+  if (!Array.isArray(accounts) || accounts.length > 0 || tree.constituencies !== undefined) return;
+  const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
+  faults.missing(
+    'accounts',
+    'at least one of the two sections; `heat2mqtt config example` prints a file to begin with',
+    `neither accounts nor constituencies${noFile}`,
+  );
 }
 
 function providerForAccounts({ tree, faults }: Checked): void {

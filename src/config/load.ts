@@ -105,7 +105,8 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const secrets = await findSecrets(tree, { credentialsDirectory, readFile, scrubber, origins, faults });
   addWrongValues(faults, issues, tree, origins);
   const given = new Set(secrets.keys());
-  crossCheck({ tree, origins, faults, secrets: given, now: options.now(), validateCron });
+  const lookedIn = path === undefined ? PLACES : [];
+  crossCheck({ tree, origins, faults, secrets: given, now: options.now(), validateCron, lookedIn });
   await checkReadable(tree, readFile, origins, faults);
   if (!parsed.success || faults.all().length > 0) throw new ConfigInvalid(faults.all());
 

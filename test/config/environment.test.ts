@@ -22,7 +22,7 @@ describe('without a file', () => {
 
   it('nothing at all is told as what is missing, not as each key', async () => {
     expect((await refusal(undefined)).message).toMatch(
-      /^accounts: found neither accounts nor constituencies/,
+      /^accounts: found neither accounts nor constituencies, and no configuration file \(config.yaml, .*config example/,
     );
   });
 

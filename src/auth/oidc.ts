@@ -118,10 +118,21 @@ function unreachable(err: unknown, now: number): IssuerUnreachable {
   const askedFor = retryAfterMs(response, now);
   return new IssuerUnreachable(`The issuer ${whatHappened(err, response)}.`, {
     retry: response === null ? 'soon' : 'later',
-    hint: 'If this lasts, check provider.issuer and the network; the password is not in doubt.',
+    hint: hintFor(err, response),
     cause: err,
     ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
   });
+}
+
+const OTHER_ISSUER = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
+
+function hintFor(err: unknown, response: Response | null): string {
+  const own = 'the password is not in doubt';
+  if (rootOf(err).code === OTHER_ISSUER)
+    return `Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals; ${own}.`;
+  if (response !== null && (response.status === 429 || response.status >= 500))
+    return `It mostly passes by itself. If it lasts, check provider.issuer; ${own}.`;
+  return `If this lasts, check provider.issuer and the network; ${own}.`;
 }
 
 function responseOf(err: unknown): Response | null {
@@ -139,8 +150,7 @@ function whatHappened(err: unknown, response: Response | null): string {
   }
   const { name, code } = rootOf(err);
   if (name === 'TimeoutError' || name === 'AbortError') return 'did not answer in time';
-  if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
-    return 'calls itself by another address than provider.issuer';
+  if (code === OTHER_ISSUER) return 'calls itself by another address than provider.issuer';
   if (name === 'SyntaxError') return 'answered with something else than JSON';
   return `could not be reached (${code ?? name})`;
 }

@@ -91,6 +91,7 @@ export async function discover(
       'discovery of the heat meters',
       `a property with a service of type ${HEAT_SERVICE_TYPE}`,
       `none in ${payment.length} payment group(s)`,
+      "Sign in on the provider's own page with this user name. If no heat meter is there either, it is another account that has it; if one is, please report it.",
     );
   }
   const profiles = payment.flatMap(({ owner_billing_profile }) => owner_billing_profile?.id ?? []);

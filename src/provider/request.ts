@@ -73,10 +73,15 @@ export class UnexpectedReply extends Failure {
   readonly code = 'unexpected_reply';
   readonly exitCode = EXIT.provider;
 
-  constructor(what: string, expected: string, found: string) {
+  constructor(
+    what: string,
+    expected: string,
+    found: string,
+    hint = 'The last good values stay. If this lasts, the provider has changed its interface: please report it.',
+  ) {
     super(`The reply to the ${what} was not understood: expected ${expected}, found ${found}.`, {
       retry: 'later',
-      hint: 'The last good values stay. If this lasts, the provider has changed its interface: please report it.',
+      hint,
     });
   }
 }

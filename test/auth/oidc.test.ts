@@ -110,6 +110,7 @@ test('Retry-After is passed on', async () => {
     expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toMatchObject({
       retryAfterMs,
       retry: 'later',
+      hint: expect.stringContaining('passes by itself'),
     });
   }
 });
@@ -129,6 +130,7 @@ test('an issuer that calls itself by another name is not trusted, and the reason
   const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
   expect(err).toBeInstanceOf(IssuerUnreachable);
   expect(String(err)).toContain('another address than provider.issuer');
+  expect(err).toMatchObject({ hint: expect.stringContaining('a slash at the end') });
   expect(account.asked().logins).toBe(0);
 });
 

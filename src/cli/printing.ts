@@ -16,22 +16,28 @@ export function printCsv(heads: readonly string[], rows: readonly (readonly Cell
   for (const row of [heads, ...rows]) io.out(`${row.map(csvCell).join(',')}\r\n`);
 }
 
-/** Numbers stand right, text left. */
+/** Numbers stand right, those of a column with equally many decimals; text left. */
 export function tableLines(heads: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
-  const text = (cell: Cell) => (cell === null ? '–' : String(cell));
+  const decimals = heads.map((_, at) => Math.max(0, ...rows.map((row) => decimalsOf(row[at] ?? null))));
+  const text = (cell: Cell, at: number) =>
+    cell === null ? '–' : typeof cell === 'number' ? cell.toFixed(decimals[at]) : cell;
   const widths = heads.map((head, at) =>
-    Math.max(head.length, ...rows.map((row) => text(row[at] ?? null).length)),
+    Math.max(head.length, ...rows.map((row) => text(row[at] ?? null, at).length)),
   );
   const isNumeric = heads.map((_, at) => rows.some((row) => typeof row[at] === 'number'));
   const pad = (word: string, at: number) =>
     isNumeric[at] ? word.padStart(widths[at] ?? 0) : word.padEnd(widths[at] ?? 0);
   return [heads, ...rows].map((row) =>
     row
-      .map((cell, at) => pad(text(cell), at))
+      .map((cell, at) => pad(text(cell, at), at))
       .join('  ')
       .trimEnd(),
   );
 }
+
+/** Amounts have three at most. */
+const decimalsOf = (cell: Cell): number =>
+  typeof cell === 'number' ? (/\.(\d+)$/.exec(String(cell))?.[1] ?? '').length : 0;
 
 export function printTable(heads: readonly string[], rows: readonly (readonly Cell[])[], io: Io): void {
   for (const line of tableLines(heads, rows)) io.out(`${line}\n`);

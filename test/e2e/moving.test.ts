@@ -8,7 +8,7 @@ import { docCommands } from '../support/docCommands.ts';
 import { STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { freePort, startMosquitto } from './mosquitto.ts';
-import { openHome, outcome, run } from './program.ts';
+import { ME, openHome, outcome, run } from './program.ts';
 
 const shell = promisify(execFile);
 const PACK = docCommands().find(({ command }) => command.startsWith('tar '))?.command ?? '';
@@ -17,7 +17,8 @@ test('the new Pi neither logs in nor reads history again, and says the same', as
   const { stack, folder, simulator, configure } = await openHome(await freePort());
   const broker = stack.use(await startMosquitto());
   const probe = stack.use(await startProbe(broker.url));
-  await configure({ mqtt: { url: broker.url }, state_dir: './state' });
+  const accounts = [{ username: ME.username, password_file: './password' }];
+  await configure({ accounts, mqtt: { url: broker.url }, state_dir: './state' });
   const old = stack.use(run(['run'], { cwd: folder }));
   const state = await probe.until(STATE, () => true);
   await old.says('"polled"');

@@ -43,20 +43,20 @@ export const REFUSALS = {
     code: 'bad_credentials_or_locked',
     state: 'bad_credentials_or_locked',
     message: 'The issuer refused the user name or password, or has locked the account for a while.',
-    hint: "Check username and password by signing in once on the provider's own page. A lock looks just the same: if they work there, wait and ask for a refresh.",
+    hint: "Check username and password by signing in once on the provider's own page. A lock looks just the same: if they work there, wait and press Poll now (or send to bridge/request/refresh).",
   },
   accountDisabled: {
     code: 'account_disabled',
     state: 'needs_user_action',
     message: 'The issuer says that the account is disabled.',
-    hint: 'Ask the provider to enable the account, then ask for a refresh.',
+    hint: 'Ask the provider to enable the account, then press Poll now (or send to bridge/request/refresh).',
   },
   notSetUp: {
     code: 'account_not_set_up',
     state: 'needs_user_action',
     message:
       'The account waits for something only its owner can do (new password, terms, confirmed e-mail address).',
-    hint: "Sign in once in the provider's own app or page and do what it asks, then ask for a refresh.",
+    hint: "Sign in once in the provider's own app or page and do what it asks, then press Poll now (or send to bridge/request/refresh).",
   },
   methodDisabled: {
     code: 'method_disabled',

@@ -18,7 +18,12 @@ const LATEST_SHARE = 0.88;
 const LONGEST_NAP_MS = 30_000;
 const FIRST_RETRY_MS = 2_000;
 
-export function startKeepAlive(session: Session, clock: Clock, log: Log, random: () => number): KeepAlive {
+export function startKeepAlive(
+  session: Pick<Session, 'held' | 'renew'>,
+  clock: Clock,
+  log: Log,
+  random: () => number,
+): KeepAlive {
   let stopping = false;
   let nap = new AbortController();
 

@@ -28,6 +28,7 @@ import { shutDown } from './shutdown.ts';
 import { statisticsFor } from './statistics.ts';
 import { openTally, tallyPoll } from './tally.ts';
 import { openTruth } from './truth.ts';
+import { openTurns } from './turns.ts';
 import { startWatch } from './watch.ts';
 
 export interface DaemonParts {
@@ -78,9 +79,10 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     },
     onBills: (account, bills) => link.publish(events.ofBills(account, bills)),
   });
+  const turns = openTurns(usage.concurrency);
   const poller = openPoller({
     accounts,
-    concurrency: usage.concurrency,
+    turns,
     clock,
     log,
     random,
@@ -95,13 +97,11 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     },
   });
   const schedule = startSchedule({
+    ...parts,
     expression: accounts.length > 0 ? usage.schedule : null,
     timezone: usage.timezone,
     jitterMs: installation.jitterFraction * usage.jitter_seconds * 1000,
-    startTicker: parts.startTicker,
     poller,
-    clock,
-    log,
   });
   const truth = openTruth({
     config,
@@ -168,7 +168,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log.error({ err: watch.fault }, 'no HTTP: health and metrics cannot be asked for');
     ownReasons.push(safeWords(watch.fault));
   }
-  keepAlives = startKeepAlives({ config, accounts, clock, log, random });
+  keepAlives = startKeepAlives({ config, accounts, turns, clock, log, random });
   statistics?.wake();
   if (!isFresh(accounts, schedule.step(), clock.now())) void poller.poll('all');
   else if (accounts.length > 0) log.info('the last poll is fresh: none at start');

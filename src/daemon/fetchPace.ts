@@ -1,6 +1,7 @@
 // How often the public list may be asked, and by how many questions at a time: a flood on MQTT must end here.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
+import { openTurns } from './turns.ts';
 
 export interface FetchPace {
   /** Why nothing may be asked now, and until when (epoch milliseconds); `null` = go ahead. */
@@ -17,8 +18,7 @@ export function openFetchPace(clock: Clock): FetchPace {
   // Monotonic: setting the clock must neither open nor lock the gate.
   let begun: number[] = [];
   let patientUntil = Number.NEGATIVE_INFINITY;
-  let free = MOST_AT_ONCE;
-  const queue: (() => void)[] = [];
+  const turns = openTurns(MOST_AT_ONCE);
 
   function noteRefusal(fault: unknown): void {
     const wait = fault instanceof Failure ? fault.retryAfterMs : undefined;
@@ -36,17 +36,11 @@ export function openFetchPace(clock: Clock): FetchPace {
     },
     async run(fetchOne) {
       begun.push(clock.monotonic());
-      if (free > 0) free -= 1;
-      else await new Promise<void>((turn) => queue.push(turn));
       try {
-        return await fetchOne();
+        return await turns.take(fetchOne);
       } catch (err) {
         noteRefusal(err);
         throw err;
-      } finally {
-        const next = queue.shift();
-        if (next) next();
-        else free += 1;
       }
     },
   };

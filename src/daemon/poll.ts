@@ -5,6 +5,7 @@ import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { AccountOutcome, AccountRuntime } from './account.ts';
+import type { Turns } from './turns.ts';
 
 /** `all` for a tick or a request, `failed` for those whose retry is due. */
 export type Whom = 'all' | 'failed';
@@ -39,7 +40,8 @@ export interface Poller {
 
 export interface PollerParts {
   readonly accounts: readonly AccountRuntime[];
-  readonly concurrency: number;
+  /** Shared with whatever else asks the provider by itself. */
+  readonly turns: Turns;
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
@@ -55,7 +57,7 @@ interface TroubleRecord extends Trouble {
 }
 
 export function openPoller(parts: PollerParts): Poller {
-  const { accounts, clock, log } = parts;
+  const { accounts, turns, clock, log } = parts;
   const troubles = new Map<string, TroubleRecord>();
   const stopping = new AbortController();
   let flight: Promise<PollOutcome> | null = null;
@@ -102,7 +104,8 @@ export function openPoller(parts: PollerParts): Poller {
     const outcomes: AccountOutcome[] = [];
     const worker = async () => {
       for (let next = queue.shift(); next && !stopping.signal.aborted; next = queue.shift()) {
-        const outcome = await next.poll(stopping.signal, span);
+        const account = next;
+        const outcome = await turns.take(() => account.poll(stopping.signal, span));
         if (stopping.signal.aborted) return;
         const before = troubles.get(outcome.account);
         note(outcome);
@@ -110,7 +113,7 @@ export function openPoller(parts: PollerParts): Poller {
         outcomes.push(outcome);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(parts.concurrency, queue.length) }, worker));
+    await Promise.all(Array.from({ length: Math.min(turns.atOnce, queue.length) }, worker));
     const outcome = { accounts: outcomes, patient };
     if (!stopping.signal.aborted) parts.onOutcome(outcome);
     return outcome;

@@ -4,6 +4,7 @@ import type { AccountRuntime } from '../../src/daemon/account.ts';
 import { backfillHandler } from '../../src/daemon/backfill.ts';
 import { openCoolDown } from '../../src/daemon/coolDown.ts';
 import { openPoller } from '../../src/daemon/poll.ts';
+import { openTurns } from '../../src/daemon/turns.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
@@ -21,7 +22,7 @@ function open() {
       return { account: 'home', events: [], fault: null };
     },
   } as unknown as AccountRuntime;
-  const parts = { accounts: [account], concurrency: 1, clock, log, random: () => 0.5 };
+  const parts = { accounts: [account], turns: openTurns(1), clock, log, random: () => 0.5 };
   const poller = openPoller({ ...parts, onPolled: () => undefined, onOutcome: () => undefined });
   const coolDown = openCoolDown(poller, zone, clock);
   const handler = backfillHandler({ poller, coolDown, statistics: null, zone, clock });

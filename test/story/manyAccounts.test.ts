@@ -1,0 +1,49 @@
+// Several accounts at a time and no more: a slow one keeps nobody waiting, and refreshes that are due together take turns.
+import { expect, test } from 'vitest';
+import type { AccountOptions } from '../../src/simulator/accounts.ts';
+import { home, person, quiet, USAGE } from '../support/homes.ts';
+import { openHouse } from '../support/house.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
+  person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
+);
+const stateOf = (n: number) => `heat2mqtt/meter/7055500${n}/state`;
+const OTHERS = [2, 3, 4, 5];
+
+test('an account whose provider hangs: the others are polled and told in the meantime', async () => {
+  const house = await openHouse({ accounts: FLATS });
+  const { switches, counters } = house.simulator;
+  const probe = await house.listen();
+  await house.start({ usage: { concurrency: 2 } });
+  for (const n of [1, ...OTHERS]) await probe.until(stateOf(n), () => true);
+  await house.polled(5);
+  await house.pass(60_000);
+  switches.fault(
+    '/api/v1/reports',
+    { kind: 'hang' },
+    { times: 1, when: ({ body }) => JSON.stringify(body).includes('700001') },
+  );
+  const before = counters.requests[USAGE] ?? 0;
+  const told = (n: number) => probe.heard.filter(({ topic }) => topic === stateOf(n)).length;
+  const toldBefore = OTHERS.map(told);
+  house.tick();
+  // No time passes on the clock: whoever waited for the slow one would wait for ever.
+  await house.polled(9);
+  await waitFor('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));
+  expect((counters.requests[USAGE] ?? 0) - before).toBe(5);
+  await house.pass(31_000);
+  await house.polled(10);
+  expect(house.log.filter(({ msg }) => msg === 'poll failed')).toMatchObject([{ account: 'home' }]);
+});
+
+test('five sessions due at the same moment are refreshed two at a time', async () => {
+  const house = await openHouse({ accounts: FLATS });
+  const { switches, counters } = house.simulator;
+  await house.start({ usage: { concurrency: 2 } });
+  await house.polled(5);
+  switches.fault('/auth/', { kind: 'slow', ms: 1_000 });
+  await house.pass(1_700_000, 500);
+  expect(counters.refreshGrants).toMatchObject({ ok: 5, maxInFlight: 2 });
+  expect(counters.passwordGrants.ok).toBe(5);
+});

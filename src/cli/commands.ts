@@ -1,8 +1,9 @@
-// The table of commands; help and parsing derive from it, and each command is loaded only when it is typed.
+// The table of commands; help and parsing derive from it, and what the commands do is loaded only when one of them is meant.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { type Command, WrongUsage } from './command.ts';
+import { WrongUsage } from './command.ts';
+import type { everyCommand } from './everyCommand.ts';
 import type { Io } from './io.ts';
 
 interface Option {
@@ -14,11 +15,10 @@ interface Option {
 }
 
 interface CommandRow {
-  readonly name: string;
+  readonly name: keyof typeof everyCommand;
   readonly words?: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, Option>>;
-  readonly load: () => Promise<Command>;
 }
 
 const CONFIG: Record<string, Option> = {
@@ -31,7 +31,6 @@ const COMMANDS: readonly CommandRow[] = [
     name: 'run',
     summary: 'the daemon (default)',
     options: CONFIG,
-    load: async () => (await import('./run.ts')).run,
   },
   {
     name: 'check',
@@ -44,7 +43,6 @@ const COMMANDS: readonly CommandRow[] = [
       },
       json: { type: 'boolean', help: 'print JSON' },
     },
-    load: async () => (await import('./check.ts')).check,
   },
   {
     name: 'usage',
@@ -61,7 +59,6 @@ const COMMANDS: readonly CommandRow[] = [
       interval: { type: 'string', value: 'day|week|month|quarter|year', help: 'default: day' },
       format: FORMAT,
     },
-    load: async () => (await import('./usage.ts')).usage,
   },
   {
     name: 'invoices',
@@ -71,7 +68,6 @@ const COMMANDS: readonly CommandRow[] = [
       account: { type: 'string', value: 'ID', help: 'the account; default: the first' },
       format: FORMAT,
     },
-    load: async () => (await import('./invoices.ts')).invoices,
   },
   {
     name: 'constituencies',
@@ -90,19 +86,16 @@ const COMMANDS: readonly CommandRow[] = [
       limit: { type: 'string', value: 'N', help: 'at most N; default: all' },
       format: FORMAT,
     },
-    load: async () => (await import('./constituencies.ts')).constituencies,
   },
   {
     name: 'report',
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
     options: CONFIG,
-    load: async () => (await import('./report.ts')).report,
   },
   {
     name: 'healthcheck',
     summary: 'ask the running daemon; exit 0 healthy, 1 not',
     options: CONFIG,
-    load: async () => (await import('./healthcheck.ts')).healthcheck,
   },
   {
     name: 'demo',
@@ -110,14 +103,12 @@ const COMMANDS: readonly CommandRow[] = [
     options: {
       port: { type: 'string', value: 'N', help: "the broker's port; default: 1883, or a free one" },
     },
-    load: async () => (await import('./demo.ts')).demo,
   },
   {
     name: 'config',
     words: 'example|schema|show',
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',
     options: CONFIG,
-    load: async () => (await import('./config.ts')).config,
   },
 ];
 
@@ -139,8 +130,8 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
   if (!row.words && positionals[0] !== undefined) {
     throw new WrongUsage(`${row.name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
   }
-  const command = await row.load();
-  return command({ options: values, words: positionals }, io);
+  const { everyCommand } = await import('./everyCommand.ts');
+  return everyCommand[row.name]({ options: values, words: positionals }, io);
 }
 
 function parse(row: CommandRow, args: readonly string[]) {

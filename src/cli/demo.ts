@@ -9,8 +9,7 @@ import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
 import { connectOnce } from '../mqtt/connection.ts';
-import { demoAccounts } from '../simulator/accounts.ts';
-import { type Simulator, startSimulator } from '../simulator/provider.ts';
+import type { Simulator } from '../simulator/provider.ts';
 import { type Command, WrongUsage } from './command.ts';
 import type { Io } from './io.ts';
 import { openLog } from './settings.ts';
@@ -19,6 +18,9 @@ const USUAL_PORT = 1883;
 
 export const demo: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
+  // Only here: no other command needs it.
+  const { startSimulator } = await import('../simulator/provider.ts');
+  const { demoAccounts } = await import('../simulator/accounts.ts');
   const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts() });
   // Short-lived tokens, so that a refresh ahead of expiry can be watched.
   simulator.switches.token.accessSeconds = 60;

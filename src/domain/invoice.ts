@@ -48,14 +48,19 @@ export function invoiceRecord(invoice: Invoice, zone: Zone): InvoiceRecord {
   };
 }
 
-/** By their periods; those without any date come last. */
+/** By their periods; of one period by the day they are due, then by number. Those without any date come last. */
 export const newestFirst = (invoices: readonly Invoice[]): Invoice[] =>
-  [...invoices].sort((a, b) => dateOf(b) - dateOf(a) || compareText(b.id, a.id));
+  [...invoices].sort(
+    (a, b) => dateOf(b) - dateOf(a) || (b.dueAt ?? 0) - (a.dueAt ?? 0) || compareIds(b.id, a.id),
+  );
 
 /** Of invoices newest first. One dated more than a year ahead does not count as long as there is another. */
 export const newestOf = (invoices: readonly Invoice[], now: number): Invoice | null =>
   invoices.find((invoice) => dateOf(invoice) <= now + A_YEAR_MS) ?? invoices[0] ?? null;
 
 const dateOf = ({ startAt, endAt, dueAt }: Invoice): number => startAt ?? endAt ?? dueAt ?? 0;
+
+/** 9 was given before 10. */
+const compareIds = (a: string, b: string): number => a.length - b.length || compareText(a, b);
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

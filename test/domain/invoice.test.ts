@@ -37,6 +37,12 @@ describe('days of a period', () => {
 });
 
 describe('the newest', () => {
+  test('of one period: the one due last, then the one with the highest number', () => {
+    const march = (id: string, due: string) => invoice(id, '2025-03-01', { dueAt: Date.parse(due) });
+    const given = [march('9', '2025-04-15'), march('10', '2025-04-15'), march('8', '2025-05-15')];
+    expect(ids(newestFirst(given))).toEqual(['8', '10', '9']);
+  });
+
   test('by period, whatever the order and the ids; those without a date last', () => {
     const given = [
       invoice('9'),

@@ -66,8 +66,10 @@ onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => 
   const before = await document(ledger);
 
   await spoil(disk);
-  await published(more());
   const said = await waitFor('the reason', () => reasons()[0]);
+  // A write that was under way has failed, and given back the space it had.
+  await spoil(disk);
+  await published(more());
   expect(reasons()).toHaveLength(1);
   expect(said).toMatchObject({
     code: 'state_unwritable',

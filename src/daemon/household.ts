@@ -120,6 +120,7 @@ async function openOne(
         clock,
         log,
         beside: () => ({ currency: extras.currency, register: extras.register(property) }),
+        lastSuccessAt: () => journal.lastSuccessAt,
         onProgress: onChange,
       });
       if (predecessor?.ledger.complete) await meter.remember(predecessor.memory);

@@ -25,6 +25,8 @@ export interface MeterParts {
   readonly log: Log;
   /** What is known of it beside the usage. */
   readonly beside: () => Pick<MeterView, 'currency' | 'register'>;
+  /** The account's last good poll, which restarts do not forget; epoch milliseconds. */
+  readonly lastSuccessAt: () => number | null;
   /** Called after each answered question while the history is read for the first time. */
   readonly onProgress: () => void;
 }
@@ -128,7 +130,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         readingCloses: usage.reading_closes,
         readingAt,
         late: readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS,
-        updatedAt,
+        updatedAt: Math.max(updatedAt ?? 0, parts.lastSuccessAt() ?? 0) || null,
         ...parts.beside(),
       };
     },

@@ -20,9 +20,10 @@ test('the new Pi neither logs in nor reads history again, and says the same', as
   const accounts = [{ username: ME.username, password_file: './password' }];
   await configure({ accounts, mqtt: { url: broker.url }, state_dir: './state' });
   const old = stack.use(run(['run'], { cwd: folder }));
-  const state = await probe.until(STATE, () => true);
   await old.says('"polled"');
+  await probe.until(STATE, () => true);
   await old.end('SIGTERM');
+  const state = probe.json(STATE);
 
   await shell('bash', ['-euc', PACK], { cwd: folder });
   const elsewhere = join(folder, 'new-pi');

@@ -29,6 +29,22 @@ test('fresh: no login, no discovery, no poll, and yet everything is published ag
   expect(house.log.some(({ msg }) => msg === 'the last poll is fresh: none at start')).toBe(true);
 });
 
+test('a poll that brought nothing new is not forgotten: updated_at stays when the provider last answered', async () => {
+  const house = await openHouse();
+  const probe = await house.listen();
+  const daemon = await house.start();
+  await house.polled(1);
+  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
+  house.clock.advance(2 * HOUR_MS);
+  house.tick();
+  await house.polled(2);
+  const state = await probe.until(STATE, ({ updated_at }) => updated_at === '2025-03-10T14:00:00+00:00');
+  await house.stop(daemon);
+  probe.forget();
+  await house.start();
+  expect(await probe.until(STATE, () => true)).toEqual(state);
+});
+
 test('the next tick asks once for each property, with the session from the disk', async () => {
   const { house, requests } = await ranBefore();
   const probe = await house.listen();

@@ -3,7 +3,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { LoginBudget, LoginBudgetRecord } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
-import { LoginRefused } from './refusals.ts';
+import { LoginRefused, REFUSALS } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 
 export interface Credentials {
@@ -28,13 +28,26 @@ export class LoginHeld extends Failure {
   readonly budget: LoginBudgetRecord;
 
   constructor(budget: LoginBudgetRecord) {
-    super('The last login was refused; the next try is held back to keep the account from being locked.', {
+    const { nextAttemptAt } = budget;
+    const next =
+      nextAttemptAt === null
+        ? 'none is tried until the password changes or somebody asks'
+        : `the next one waits until ${new Date(nextAttemptAt).toISOString().slice(0, 19)}Z`;
+    super(`The last login was refused; to keep the account from being locked, ${next}.`, {
       retry: 'never',
-      hint: 'Correct the user name or password (a changed password file is picked up while running), or wait.',
+      hint: adviceOn(budget),
     });
     this.code = budget.code ?? 'bad_credentials_or_locked';
     this.budget = budget;
   }
+}
+
+// A typing mistake is the reader's to correct; anything else was advised on when it was refused.
+function adviceOn({ code, nextAttemptAt }: LoginBudgetRecord): string {
+  const refusal = Object.values(REFUSALS).find((row) => row.code === code);
+  if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return refusal.hint;
+  const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait';
+  return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.`;
 }
 
 export function openLogin(issuer: Issuer, credentials: Credentials, budget: LoginBudget, log: Log): Login {

@@ -59,6 +59,36 @@ test('going back to the refused password within the wait is held again', async (
   expect(account.asked().logins).toBe(2);
 });
 
+test('what is held back is told with its time, and with the advice on what was refused', async () => {
+  account.password = 'wrong';
+  const { login } = account.start();
+  await refusalOf(login.attempt());
+  expect(await refusalOf(login.attempt())).toMatchObject({
+    message: expect.stringContaining('the next one waits until 2026-03-10T12:15:00Z.'),
+    hint: expect.stringMatching(/^Correct the user name or password .*, or wait\.$/),
+  });
+  for (let count = 0; count < 3; count += 1) {
+    account.clock.advance(7 * HOUR);
+    await refusalOf(login.attempt());
+  }
+  expect(await refusalOf(login.attempt())).toMatchObject({
+    message: expect.stringContaining('none is tried until the password changes or somebody asks.'),
+    hint: expect.stringMatching(/, or press Poll now\.$/),
+  });
+});
+
+test('an account that waits for its owner is not told to correct its password', async () => {
+  const held = new LoginHeld({
+    refusals: 1,
+    nextAttemptAt: null,
+    state: 'needs_user_action',
+    code: 'account_not_set_up',
+    secretMark: null,
+    askedAt: null,
+  });
+  expect(held.hint).toMatch(/^Sign in once in the provider's own/);
+});
+
 test('an outage costs nothing of the budget', async () => {
   const { login } = account.start();
   for (const fault of [FAULTS.htmlUnavailable, FAULTS.captivePage, FAULTS.empty, FAULTS.serverError]) {

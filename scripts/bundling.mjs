@@ -41,6 +41,10 @@ export const bundling = {
     'readable-stream': 'node:stream',
     socks: './scripts/absent.cjs',
     'worker-timers': './scripts/absent.cjs',
+    // The same code as ES modules, of which the bundler leaves out what is not used.
+    yaml: './node_modules/yaml/browser/index.js',
+    // Threads of pino that write: our lines go through a scrubber first, in this one.
+    'thread-stream': './scripts/absent.cjs',
   },
   // Optional native helpers of ws: never installed here.
   external: ['bufferutil', 'utf-8-validate'],

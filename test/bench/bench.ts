@@ -9,6 +9,7 @@ import { startProvider } from './children.ts';
 import { benchHistory } from './history.ts';
 import { benchMemory, benchRequests } from './memory.ts';
 import { mb, table } from './numbers.ts';
+import { benchPeer } from './peer.ts';
 import { benchSize } from './size.ts';
 import { type Bench, benchStart, benchVersion, type Row } from './startUp.ts';
 
@@ -33,6 +34,7 @@ try {
   const cells = rows.map(({ what, ours, floor, ratio, limit }) => [what, ours, floor, ratio, limit]);
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);
   if (wants('history')) say(`${await benchHistory([1, 20], isQuick ? 10 : 50)}\n`);
+  if (wants('peer')) say(`${await benchPeer(bench, isQuick ? 5_000 : 60_000, isQuick ? 2 : 3)}\n`);
   if (wants('accounts')) say(await benchAccounts(bench, isQuick ? [1, 100] : [1, 100, 1_000, 10_000]));
 } finally {
   provider.stop();

@@ -3,7 +3,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Session } from './session.ts';
-import { type HeldTokens, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
+import { type HeldTokens, msUntilRefreshEnds, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
 
 export interface KeepAlive {
   /** Tells that there may be new tokens to keep alive. */
@@ -17,6 +17,10 @@ const LATEST_SHARE = 0.88;
 // A suspended machine's timers stand still: look at the clocks again at least this often.
 const LONGEST_NAP_MS = 30_000;
 const FIRST_RETRY_MS = 2_000;
+const FREE_RETRY_MS = 32_000;
+const LONGEST_RETRY_MS = 30 * 60_000;
+// However long the waits have become, some tries are left before only the password helps.
+const SHARE_OF_THE_REST = 0.25;
 
 export function startKeepAlive(
   session: Pick<Session, 'held' | 'renew'>,
@@ -62,11 +66,11 @@ export function startKeepAlive(
         complaint = '';
       } catch (err) {
         failures += 1;
-        // Once for each kind of trouble: the issuer is asked twice a minute for as long as it is away.
+        // Once for each kind of trouble: the issuer may be asked often while it is away.
         const words = safeWords(err);
         if (words.message !== complaint) log.warn(words, 'refresh ahead of expiry failed');
         complaint = words.message;
-        const pause = FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 4);
+        const pause = pauseAfter(failures, held, clock) * (0.75 + random() / 4);
         const askedFor = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
         notBefore = clock.monotonic() + Math.max(pause, askedFor);
       }
@@ -82,4 +86,11 @@ export function startKeepAlive(
       await running;
     },
   };
+}
+
+/** Doubling from two seconds, by what is left of the session up to half an hour. */
+function pauseAfter(failures: number, held: HeldTokens, clock: Clock): number {
+  const rest = msUntilRefreshEnds(held, clock) ?? Number.POSITIVE_INFINITY;
+  const longest = Math.min(Math.max(rest * SHARE_OF_THE_REST, FREE_RETRY_MS), LONGEST_RETRY_MS);
+  return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 20), longest);
 }

@@ -81,3 +81,9 @@ export function refreshIsWorthTrying(held: HeldTokens, clock: Clock): boolean {
 export function msUntilShare(held: HeldTokens, share: number, clock: Clock): number {
   return Math.max(0, Math.ceil(accessLifeMs(held.set) * share - largestAgeMs(held, clock)));
 }
+
+/** Milliseconds for which a refresh is surely worth trying; `null` = as long as the issuer likes. */
+export function msUntilRefreshEnds(held: HeldTokens, clock: Clock): number | null {
+  const { refreshExpiresAt, obtainedAt } = held.set;
+  return refreshExpiresAt === null ? null : refreshExpiresAt - obtainedAt - largestAgeMs(held, clock);
+}

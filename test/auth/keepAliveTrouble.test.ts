@@ -44,6 +44,20 @@ describe('on bad days', () => {
     expect(account.asked().logins).toBe(2);
   });
 
+  test('a session of a month outlives an issuer that is away for a day, which is asked ever more seldom', async () => {
+    account.simulator.switches.token.refreshSeconds = 30 * 86_400;
+    account.simulator.switches.token.sessionMaxSeconds = 60 * 86_400;
+    await loggedIn(account);
+    account.simulator.switches.fault('/auth/', FAULTS.serverError);
+    await account.pass(24 * HOUR);
+    expect(account.simulator.requests.length).toBeGreaterThan(48);
+    expect(account.simulator.requests.length).toBeLessThan(90);
+    account.simulator.switches.clearFaults();
+    await account.pass(HOUR);
+    expect(account.asked().logins).toBe(1);
+    expect(account.messages('info')).toContain('refreshed ahead of expiry again');
+  });
+
   test('Retry-After is honoured, and no try is lost behind it', async () => {
     await loggedIn(account, () => 0);
     account.simulator.switches.fault(TOKEN_PATH, tooMany(180), { times: 1 });

@@ -1,4 +1,5 @@
 // What the daemon does when asked over MQTT.
+import { verdict } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { type Answer, type Handler, RequestMalformed } from '../mqtt/requests.ts';
@@ -56,8 +57,9 @@ const healthHandler =
   async (parameters) => {
     takeNoParameters(parameters);
     publishNews();
-    const { failuresInARow, reasons } = truth.health();
-    return { status: 'ok', data: { failures_in_a_row: failuresInARow, reasons } };
+    const health = truth.health();
+    const { failuresInARow, reasons } = health;
+    return { status: 'ok', data: { state: verdict(health), failures_in_a_row: failuresInARow, reasons } };
   };
 
 const constituenciesHandler =

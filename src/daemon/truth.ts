@@ -4,7 +4,7 @@ import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '.
 import { newestOf } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../publication/views.ts';
 import type { AccountRuntime } from './account.ts';
 import { historyProgress, type Meter } from './meter.ts';
@@ -59,8 +59,17 @@ export function openTruth(parts: TruthParts): Truth {
   const total = (kind: 'requests' | 'logins') =>
     accounts.reduce((sum, { journal }) => sum + journal.today()[kind], 0);
 
+  /** Signed in again, though the poll that follows has not come to its end. */
+  function isOver({ account, fault }: Trouble): boolean {
+    const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
+    return wasRefused && byId.get(account)?.upstream.session.status().state === 'ok';
+  }
+
   function reasons(): Reason[] {
-    const troubles = parts.troubles().map(({ account, fault }) => ({ ...safeWords(fault), account }));
+    const troubles = parts
+      .troubles()
+      .filter((trouble) => !isOver(trouble))
+      .map(({ account, fault }) => ({ ...safeWords(fault), account }));
     const ofMeters = allMeters().flatMap(({ account, meter }) => meterReasons(account, meter, parts));
     const ofStatistics = parts.statistics()?.reasons() ?? [];
     const ofSites = accounts.flatMap(({ extras }) => extras.reasons());

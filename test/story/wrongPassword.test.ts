@@ -94,3 +94,16 @@ test('a changed password file is picked up while running', async () => {
   await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(grants).toEqual({ asked: 2, ok: 1 });
 });
+
+test('once signed in again, health no longer says refused, however long the history takes', async () => {
+  const { house, probe, passwordFile } = await refusedHouse();
+  house.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
+  await writeFile(passwordFile, `${ME.password}\n`);
+  await house.pass(20_000, 1_000);
+  const isRefused = ({ code }: { code: string }) => code === LOCKED;
+  const health = await probe.until(HEALTH, ({ reasons }) => !(reasons as { code: string }[]).some(isRefused));
+  expect(health.auth).toMatchObject({ home: { state: 'ok' } });
+  await probe.publish('heat2mqtt/bridge/request/health', '');
+  const answer = await probe.until('heat2mqtt/bridge/response/health', () => true);
+  expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
+});

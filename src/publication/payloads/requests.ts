@@ -95,7 +95,11 @@ export const RESPONSES = {
     { data: fetched.optional() },
   ).describe('Where the list is, and how it came there.'),
   health: response(
-    z.strictObject({ failures_in_a_row: count, reasons: z.array(reason) }),
+    z.strictObject({
+      state: z.enum(['ok', 'degraded', 'failing']),
+      failures_in_a_row: count,
+      reasons: z.array(reason),
+    }),
     z.never(),
   ).describe('Given once bridge/health is current.'),
 };

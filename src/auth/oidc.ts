@@ -22,6 +22,13 @@ export interface IssuerOptions {
   readonly allowInsecure: boolean;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
+  /** What is known of the issuer: whoever shares it asks for it once together. */
+  readonly memory?: IssuerMemory;
+}
+
+/** Where an issuer takes its requests; begins empty. */
+export interface IssuerMemory {
+  metadata: Promise<OpenIdClient.ServerMetadata> | null;
 }
 
 /** The issuer could not be reached or talked nonsense: nothing is known about the credentials. */
@@ -36,21 +43,31 @@ const UNSTATED_LIFE_SECONDS = 60;
 const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
 
 export function openIssuer(options: IssuerOptions): Issuer {
-  let discovered: Promise<OpenIdClient.Configuration> | null = null;
+  const { memory = { metadata: null } } = options;
+
+  function settingsOf(client: typeof OpenIdClient) {
+    return {
+      timeout: options.timeoutSeconds,
+      [client.customFetch]: (url: string, init: unknown) =>
+        plainErrors(options.fetch(url, init as RequestInit)),
+      ...(options.allowInsecure ? { execute: [client.allowInsecureRequests] } : {}),
+    };
+  }
 
   async function discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
-    discovered ??= client.discovery(
-      new URL(options.issuer),
-      options.clientId,
-      { [client.clockTolerance]: ANY_CLOCK_SECONDS },
-      client.None(),
-      {
-        timeout: options.timeoutSeconds,
-        [client.customFetch]: (url, init) => plainErrors(options.fetch(url, init as RequestInit)),
-        ...(options.allowInsecure ? { execute: [client.allowInsecureRequests] } : {}),
-      },
-    );
-    return discovered;
+    const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
+    const { execute = [], ...settings } = settingsOf(client);
+    memory.metadata ??= client
+      .discovery(new URL(options.issuer), options.clientId, tolerance, client.None(), {
+        execute,
+        ...settings,
+      })
+      .then((found) => found.serverMetadata());
+    const metadata = await memory.metadata;
+    const configuration = new client.Configuration(metadata, options.clientId, tolerance, client.None());
+    Object.assign(configuration, settings);
+    for (const prepare of execute) prepare(configuration);
+    return configuration;
   }
 
   async function ask(
@@ -66,7 +83,7 @@ export function openIssuer(options: IssuerOptions): Issuer {
         if (refusal) throw refusal;
       }
       // A token endpoint that moved is found again by the next attempt.
-      discovered = null;
+      memory.metadata = null;
       throw err instanceof Failure ? err : unreachable(err, options.clock.now());
     }
   }

@@ -12,6 +12,7 @@ export async function borrowUpstream(settings: Settings, account: Account, io: I
   const { config, scrubber } = settings;
   const log = await openLog({ level: 'silent', format: 'json' }, scrubber, io);
   return openUpstream({
+    issuerMemory: { metadata: null },
     config,
     account,
     state: visitStateDirectory(config.state_dir, log),

@@ -1,4 +1,5 @@
 // The accounts of a configuration, opened: each with its own session, journal, meters and ledgers.
+import type { IssuerMemory } from '../auth/oidc.ts';
 import type { Account, Config } from '../config/schema.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
@@ -36,6 +37,7 @@ interface Common {
   readonly names: Pick<AccountParts, 'claimName' | 'releaseNames'>;
   readonly inTurn: InTurn;
   readonly replies: ReplyLog;
+  readonly issuerMemory: IssuerMemory;
 }
 
 export async function openHousehold(parts: HouseholdParts): Promise<AccountRuntime[]> {
@@ -55,7 +57,7 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
     return last;
   };
   const replies = await openReplyLog(parts.state, parts.clock, parts.log);
-  const common = { names, inTurn, replies };
+  const common = { names, inTurn, replies, issuerMemory: { metadata: null } };
   const opened: AccountRuntime[] = [];
   // One after the other: of two properties with the same meter the first keeps its name.
   for (const account of parts.config.accounts) opened.push(await openOne(account, common, parts));
@@ -64,7 +66,7 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
 
 async function openOne(
   account: Account,
-  { names, inTurn, replies }: Common,
+  { names, inTurn, replies, issuerMemory }: Common,
   { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
 ): Promise<AccountRuntime> {
   const { id } = account;
@@ -75,6 +77,7 @@ async function openOne(
     config,
     account,
     state,
+    issuerMemory,
     clock,
     log,
     scrubber,

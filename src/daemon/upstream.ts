@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../auth/claims.ts';
 import { type Login, openLogin } from '../auth/login.ts';
 import { type LoginBudget, openLoginBudget } from '../auth/loginBudget.ts';
-import { openIssuer } from '../auth/oidc.ts';
+import { type IssuerMemory, openIssuer } from '../auth/oidc.ts';
 import { openSession, type Session } from '../auth/session.ts';
 import type { TokenSet } from '../auth/tokens.ts';
 import type { Account, Config } from '../config/schema.ts';
@@ -37,6 +37,8 @@ export interface UpstreamParts {
   readonly state: StateDirectory;
   /** For a command beside the daemon: uses a valid access token, but neither refreshes nor keeps anything. */
   readonly borrowed?: boolean;
+  /** What all accounts share of their issuer. */
+  readonly issuerMemory: IssuerMemory;
   readonly clock: Clock;
   readonly log: Log;
   readonly scrubber: Scrubber;
@@ -70,6 +72,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
     fetch: outbound,
     clock,
+    memory: parts.issuerMemory,
   });
   const budget = openLoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
   const login = openLogin(

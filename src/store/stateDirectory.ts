@@ -1,9 +1,9 @@
-// The state directory: small JSON documents, each written whole, privately and durably; nothing else writes files.
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+// The state directory: small JSON documents, each written whole and privately; nothing else in the house writes files.
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import { type Care, replaceWhole } from './wholeFile.ts';
 
 /** One document. `read` gives `null` when there is none, or none that can be understood. */
 export interface Document<T> {
@@ -19,9 +19,6 @@ export interface Codec<T> {
   decode(json: unknown): T;
   encode(value: T): unknown;
 }
-
-/** `brief`: whole and private, but a power cut may bring the previous one back. It costs a tenth of a durable write. */
-export type Care = 'durable' | 'brief';
 
 export interface StateDirectory {
   readonly path: string;
@@ -48,7 +45,6 @@ export class StateUnwritable extends Failure {
   }
 }
 
-const PRIVATE_FILE = 0o600;
 const PRIVATE_DIRECTORY = 0o700;
 
 /** Opens the directory for the daemon: leftovers of a killed write are swept away. */
@@ -153,10 +149,12 @@ function document<T>(file: string, codec: Codec<T>, { path, undone, log, care }:
     read: () => inTurn(read),
     write: (value) =>
       change(async () => {
-        await makePrivateDirectory(dirname(file));
         const text = `${JSON.stringify(codec.encode(value))}\n`;
-        await writeFileAtomic(file, text, { mode: PRIVATE_FILE, fsync: care === 'durable' });
-        if (care === 'durable') await syncDirectory(dirname(file));
+        await replaceWhole(file, text, care).catch(async (err: NodeJS.ErrnoException) => {
+          if (err.code !== 'ENOENT') throw err;
+          await makePrivateDirectory(dirname(file));
+          await replaceWhole(file, text, care);
+        });
       }),
     remove: () => change(() => rm(file, { force: true })),
   };
@@ -180,15 +178,9 @@ function document<T>(file: string, codec: Codec<T>, { path, undone, log, care }:
   }
 }
 
-// The rename itself is only durable once the directory is synced: after a power cut the old pair of tokens would be back.
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  await handle.sync().finally(() => handle.close());
-}
-
 const setAside = (file: string): Promise<void> => rename(file, `${file}.damaged`).catch(() => undefined);
 
-// write-file-atomic names its temporary files `<name>.<digits>`; a kill in the middle leaves one behind.
+// Temporary files are named `<name>.<digits>`; a kill in the middle leaves one behind.
 async function sweepLeftovers(path: string): Promise<void> {
   const names = await readdir(path, { recursive: true }).catch(() => []);
   for (const name of names) if (/\.json\.\d+$/.test(name)) await rm(join(path, name), { force: true });

@@ -27,7 +27,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ws: /^statistics\/socket\.ts$/,
   'home-assistant-js-websocket': /^statistics\/connection\.ts$/,
   'node-cron': /^daemon\/schedule\.ts$/,
-  'write-file-atomic': /^store\/stateDirectory\.ts$/,
+  'write-file-atomic': /^store\/wholeFile\.ts$/,
   yaml: /^config\//,
   zod: /^(config|store|provider|publication\/payloads)\/|^(statistics\/recorder|mqtt\/requests)\.ts$/,
 };

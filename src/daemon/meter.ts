@@ -5,7 +5,7 @@ import { type Change, type Ledger, markRead, merge, questions } from '../domain/
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import type { TariffChange } from '../domain/tariff.ts';
-import { type Totals, totals } from '../domain/totals.ts';
+import { totals } from '../domain/totals.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import type { ProviderClient } from '../provider/client.ts';
@@ -44,6 +44,10 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'memory' | 'isNew' 
   view(): MeterView | null;
 }
 
+interface Summed extends Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'monthForecast'> {
+  readonly today: Day;
+}
+
 const HOUR_MS = 3_600_000;
 
 export async function openMeter(parts: MeterParts): Promise<Meter> {
@@ -52,12 +56,15 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
   const file = `accounts/${parts.account}/ledger-${encodeURIComponent(property.propertyCustomerId)}`;
   const keeper = await openLedgerKeeper({ file, usage, zone, state, clock, log });
   let updatedAt = newestReceipt(keeper.ledger);
-  let summed: { readonly ledger: Ledger; readonly today: Day; readonly sums: Totals } | null = null;
+  let summed: Summed | null = null;
 
-  function sumsOf(ledger: Ledger, today: Day): Totals {
-    if (summed?.ledger !== ledger || summed.today !== today)
-      summed = { ledger, today, sums: totals(ledger, today) };
-    return summed.sums;
+  /** What follows from a ledger and a day: a view is looked at far more often than either changes. */
+  function sumsOf(ledger: Ledger, today: Day): Summed {
+    if (summed?.ledger === ledger && summed.today === today) return summed;
+    const tariff = keeper.tariffOf(ledger);
+    const monthForecast = forecastMonth(ledger, today, tariff);
+    summed = { ledger, today, totals: totals(ledger, today), tariff, monthForecast };
+    return summed;
   }
 
   async function poll(
@@ -115,8 +122,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
       if (!ledger.complete) return null;
       const now = clock.now();
       const today = zone.dayAt(now);
-      const sums = sumsOf(ledger, today);
-      const tariff = keeper.tariffOf(ledger);
+      const { totals: sums, tariff, monthForecast } = sumsOf(ledger, today);
       const readingAt = sums.newestDay === null ? null : zone.startOf(addDays(sums.newestDay, 1));
       return {
         meter: parts.name,
@@ -125,7 +131,7 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         ledger,
         totals: sums,
         tariff,
-        monthForecast: forecastMonth(ledger, today, tariff),
+        monthForecast,
         zone,
         readingCloses: usage.reading_closes,
         readingAt,

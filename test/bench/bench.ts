@@ -35,7 +35,9 @@ try {
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);
   if (wants('history')) say(`${await benchHistory([1, 20], isQuick ? 10 : 50)}\n`);
   if (wants('peer')) say(`${await benchPeer(bench, isQuick ? 5_000 : 60_000, isQuick ? 2 : 3)}\n`);
-  if (wants('accounts')) say(await benchAccounts(bench, isQuick ? [1, 100] : [1, 100, 1_000, 10_000]));
+  const sizes = wanted.map(Number).filter((size) => size > 0);
+  const usual = isQuick ? [1, 100] : [1, 100, 1_000, 10_000];
+  if (wants('accounts')) say(await benchAccounts(bench, sizes.length > 0 ? sizes : usual));
 } finally {
   provider.stop();
   await broker.stop();

@@ -5,11 +5,13 @@ import { bundling } from './bundling.mjs';
 import { billOfMaterials, bundledPackages, licencesText } from './licences.mjs';
 
 const outdir = new URL('../dist/', import.meta.url).pathname;
+const manifest = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
 await rm(outdir, { recursive: true, force: true });
 const { metafile } = await build({
   ...bundling,
   entryPoints: { heat2mqtt: 'src/main.ts' },
   outdir,
+  define: { PROGRAM_VERSION: JSON.stringify(manifest.version) },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   sourcemap: process.argv.includes('--sourcemap'),
@@ -17,7 +19,6 @@ const { metafile } = await build({
 });
 await chmod(`${outdir}heat2mqtt.js`, 0o755);
 
-const manifest = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
 const packages = await bundledPackages(metafile);
 await writeFile(`${outdir}THIRD-PARTY-LICENCES.txt`, licencesText(packages));
 await writeFile(`${outdir}sbom.cdx.json`, billOfMaterials(manifest, packages));

@@ -12,7 +12,7 @@ const files = readdirSync(DIST, { recursive: true, withFileTypes: true })
   .map((entry) => join(entry.parentPath, entry.name));
 
 const text = (path: string) => readFileSync(path, 'utf8');
-const ofCommand = files.filter((path) => path.includes('/chunks/everyCommand-'));
+const ofPart = (name: string) => files.filter((path) => path.includes(`/chunks/${name}-`));
 
 /** The files that are loaded with these, lazy imports left out. */
 function loadedWith(paths: readonly string[], known = new Set<string>()): Set<string> {
@@ -43,14 +43,21 @@ const LAZY = {
 };
 
 test.each(Object.entries(LAZY))('the daemon starts without %s', (_, sign) => {
-  const loaded = loadedWith([join(DIST, 'heat2mqtt.js'), ...ofCommand]);
+  const loaded = loadedWith([join(DIST, 'heat2mqtt.js'), ...ofPart('begin'), ...ofPart('everyCommand')]);
   const carriers = files.filter((path) => text(path).includes(sign));
   expect(carriers).not.toEqual([]);
   expect(carriers.filter((path) => loaded.has(path))).toEqual([]);
 });
 
-test('what only tells its version or its help loads no package', () => {
+test('what only tells its version is one small file', () => {
   const loaded = [...loadedWith([join(DIST, 'heat2mqtt.js')])];
+  expect(loaded).toEqual([join(DIST, 'heat2mqtt.js')]);
+  expect(statSync(join(DIST, 'heat2mqtt.js')).size).toBeLessThan(2_000);
+});
+
+test('what only tells its help loads no package', () => {
+  const loaded = [...loadedWith(ofPart('begin'))];
+  expect(loaded).not.toEqual([]);
   const bytes = loaded.reduce((sum, path) => sum + statSync(path).size, 0);
   expect(bytes).toBeLessThan(20_000);
 });

@@ -41,16 +41,10 @@ async function sectionsOf(settings: Settings, io: Io): Promise<Section[]> {
   return [
     ['Clock', [clock, `up for ${Math.round(os.uptime() / 60)} minutes`]],
     ['Daemon', [(await askHealth(config)).words]],
-    ['Configuration', configuration(settings)],
+    ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
     ...accounts,
     ['Shapes of replies (keys and types, no values)', await replies(state, zone.iso)],
   ];
-}
-
-/** What is left of a masked name, such as its domain, may still tell a person's. */
-function configuration(settings: Settings): string[] {
-  const lines = showConfig(settings).trimEnd().split('\n');
-  return lines.map((line) => line.replace(/: \S*…\S*/, ': [private]'));
 }
 
 function versions(): Section {

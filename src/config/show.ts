@@ -4,41 +4,49 @@ import type { Loaded } from './load.ts';
 import { shapeAt } from './shape.ts';
 import { isTree, type Path, type Tree } from './tree.ts';
 
-/** YAML text; a comment behind each value says where it comes from. */
-export function showConfig({ config, origins, path }: Loaded): string {
+/** YAML text; a comment behind each value says where it comes from. For strangers nothing of a name is left. */
+export function showConfig({ config, origins, path }: Loaded, reader: Reader = 'owner'): string {
   const head = `# ${path === undefined ? 'No configuration file' : `From ${path}`}, environment and defaults.`;
-  return [head, ...mappingLines(config, [], origins), ''].join('\n');
+  return [head, ...mappingLines(config, [], { origins, reader }), ''].join('\n');
 }
 
-type Origins = Loaded['origins'];
+type Reader = 'owner' | 'stranger';
 
-function mappingLines(mapping: object, path: Path, origins: Origins): string[] {
+interface Sight extends Pick<Loaded, 'origins'> {
+  readonly reader: Reader;
+}
+
+function mappingLines(mapping: object, path: Path, sight: Sight): string[] {
   return Object.entries(mapping).flatMap(([name, value]) => {
     if (value === undefined) return [];
     const here = [...path, name];
-    if (isSection(value)) return [`${name}:`, ...indented(mappingLines(value, here, origins))];
-    if (Array.isArray(value) && value.some(isSection))
-      return [`${name}:`, ...listLines(value, here, origins)];
-    const shown = stringify(masked(value, here), {
-      collectionStyle: 'flow',
-      lineWidth: 0,
-      blockQuote: false,
-    }).trimEnd();
-    return [`${name}: ${shown} # ${origins.get(here.join('.')) ?? 'default'}`];
+    if (isSection(value)) return [`${name}:`, ...indented(mappingLines(value, here, sight))];
+    if (Array.isArray(value) && value.some(isSection)) return [`${name}:`, ...listLines(value, here, sight)];
+    const shown = written(value, here, sight.reader);
+    return [`${name}: ${shown} # ${sight.origins.get(here.join('.')) ?? 'default'}`];
   });
 }
 
-function listLines(list: readonly object[], path: Path, origins: Origins): string[] {
+function listLines(list: readonly object[], path: Path, sight: Sight): string[] {
   return list.flatMap((entry, n) => {
-    const lines = mappingLines(entry, [...path, String(n)], origins);
+    const lines = mappingLines(entry, [...path, String(n)], sight);
     return lines.map((line, i) => `${i === 0 ? '  - ' : '    '}${line}`);
   });
 }
 
+function written(value: unknown, path: Path, reader: Reader): string {
+  // What is left of a masked name, such as its domain, may still tell a person's.
+  if (reader === 'stranger' && isName(value, path)) return '[private]';
+  const style = { collectionStyle: 'flow', lineWidth: 0, blockQuote: false } as const;
+  return stringify(masked(value, path), style).trimEnd();
+}
+
+const isName = (value: unknown, path: Path): value is string =>
+  typeof value === 'string' && shapeAt(path)?.private === true;
+
 function masked(value: unknown, path: Path): unknown {
   if (isTree(value)) return `[secret] (${value.origin})`;
-  if (typeof value !== 'string') return value;
-  return shapeAt(path)?.private ? maskedName(value) : value;
+  return isName(value, path) ? maskedName(value) : value;
 }
 
 function maskedName(name: string): string {

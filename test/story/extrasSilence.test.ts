@@ -1,16 +1,8 @@
 // Canaries in invoices, readings, balance and site: the topics carry ids and amounts, and nothing sings in the log.
 import { expect, test } from 'vitest';
-import { ABOUT_THEM, CANARY, expectSilence } from '../support/canaries.ts';
+import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
 import { ACCOUNT, EXTRAS, firstPoll, INVOICES, spoil } from '../support/extras.ts';
-import { home } from '../support/homes.ts';
 
-const THEM = {
-  username: CANARY.email,
-  password: CANARY.password,
-  customerCode: CANARY.customerCode,
-  customerId: CANARY.customerId,
-  groups: [{ properties: [home()] }],
-};
 const ROW = {
   status: ABOUT_THEM,
   number: CANARY.customerId,

@@ -4,18 +4,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { FAULTS, type Fault, oauth } from '../../src/simulator/faults.ts';
 import { inSums } from '../../src/simulator/spoiling.ts';
-import { ABOUT_THEM, CANARY, expectSilence, formsOf } from '../support/canaries.ts';
-import { HEALTH, home, STATE } from '../support/homes.ts';
+import { ABOUT_THEM, CANARY, expectSilence, formsOf, THEM } from '../support/canaries.ts';
+import { HEALTH, STATE } from '../support/homes.ts';
 import { HOUR_MS, openHouse } from '../support/house.ts';
 import { waitFor } from '../support/waitFor.ts';
-
-const THEM = {
-  username: CANARY.email,
-  password: CANARY.password,
-  customerCode: CANARY.customerCode,
-  customerId: CANARY.customerId,
-  groups: [{ properties: [home()] }],
-};
 
 const PERSONAL_CLAIMS = {
   name: CANARY.name,

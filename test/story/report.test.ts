@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/commands.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { ABOUT_THEM, CANARY, expectSilence } from '../support/canaries.ts';
-import { HEALTH, home, STATE } from '../support/homes.ts';
+import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
+import { HEALTH, STATE } from '../support/homes.ts';
 import { openHouse } from '../support/house.ts';
 import { usualConfig } from '../support/houseRules.ts';
 
-const { email: username, password, customerCode, customerId } = CANARY;
-const THEM = { username, password, customerCode, customerId, groups: [{ properties: [home()] }] };
+const { username, password } = THEM;
 
 async function openDesk() {
   const house = await openHouse({ accounts: [THEM] });

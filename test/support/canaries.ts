@@ -1,5 +1,7 @@
 // Secrets that sing: invented private data, in every form in which it could leave the house, and whoever listens for it.
 import { expect } from 'vitest';
+import type { AccountOptions } from '../../src/simulator/accounts.ts';
+import { home } from './homes.ts';
 
 export const CANARY = {
   password: `kän"a\\ry '$&+=%/?#:@; pässwort`,
@@ -12,6 +14,15 @@ export const CANARY = {
   customerId: 998_877_661,
   opaqueToken: 'opaque~canary_token+0xdeadbeef/Zz9==',
 } as const;
+
+/** The account of whom all this is true. */
+export const THEM = {
+  username: CANARY.email,
+  password: CANARY.password,
+  customerCode: CANARY.customerCode,
+  customerId: CANARY.customerId,
+  groups: [{ properties: [home()] }],
+} satisfies AccountOptions;
 
 /** Everything about a person that a careless server may quote, in one text. */
 export const ABOUT_THEM = [CANARY.name, CANARY.address, CANARY.email, CANARY.phone, CANARY.customerCode].join(

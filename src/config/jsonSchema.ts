@@ -4,24 +4,14 @@ import { fileSchema } from './schema.ts';
 
 /** Of the file as it is written: defaults may be left out, and each secret has its `_file` key. */
 export function configJsonSchema(): Record<string, unknown> {
-  return draw((schema) => {
-    for (const name of ['allowed', 'private', 'readable', 'everyday']) delete schema[name];
-  });
-}
-
-/** The same with our own words about each key, which JSON Schema does not know. */
-export function annotatedSchema(): Record<string, unknown> {
-  return draw(() => {});
-}
-
-function draw(finish: (schema: Record<string, unknown>) => void): Record<string, unknown> {
   return z.toJSONSchema(fileSchema, {
     io: 'input',
     override: ({ zodSchema, jsonSchema }) => {
       // zod leaves examples out where a transform follows, since it cannot know that ours are inputs.
       const examples = z.globalRegistry.get(zodSchema)?.examples;
       if (Array.isArray(examples)) jsonSchema.examples = examples;
-      finish(jsonSchema);
+      // Our own words about each key, which JSON Schema does not know.
+      for (const name of ['allowed', 'private', 'readable', 'everyday']) delete jsonSchema[name];
     },
   });
 }

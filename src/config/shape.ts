@@ -1,6 +1,9 @@
-// The schema seen as plain data (its JSON Schema): what the environment, faults, example and reference go by.
-import { annotatedSchema } from './jsonSchema.ts';
+// The schema seen as plain data: what the environment, faults, example and reference go by.
+import * as z from 'zod';
+import { fileSchema } from './schema.ts';
 import type { Path } from './tree.ts';
+
+/** In the words of JSON Schema, and our own about each key. */
 
 export interface Shape {
   type?: string;
@@ -34,8 +37,49 @@ export interface Key {
 let drawn: Shape | undefined;
 
 export function fileShape(): Shape {
-  drawn ??= annotatedSchema() as Shape;
+  drawn ??= draw(fileSchema);
   return drawn;
+}
+
+// zod's own JSON Schema has more than anybody here looks at, and costs each start 6 ms.
+function draw(schema: z.core.$ZodType): Shape {
+  const words = z.globalRegistry.get(schema) as Shape | undefined;
+  return { ...drawPlain(schema as z.core.$ZodTypes), ...words };
+}
+
+function drawPlain({ _zod: { def } }: z.core.$ZodTypes): Shape {
+  if (def.type === 'object') return drawMapping(Object.entries(def.shape));
+  if (def.type === 'default' || def.type === 'prefault')
+    return { ...draw(def.innerType), default: def.defaultValue };
+  if (def.type === 'optional') return draw(def.innerType);
+  if (def.type === 'pipe') return draw(def.in);
+  if (def.type === 'union') return { anyOf: def.options.map(draw) };
+  if (def.type === 'array') return { type: 'array', items: draw(def.element) };
+  if (def.type === 'enum') return { type: 'string', enum: Object.values(def.entries) };
+  if (def.type === 'literal') {
+    const [only] = def.values;
+    return def.values.length > 1 ? { enum: [...def.values] } : { type: typeof only, const: only };
+  }
+  if (def.type !== 'number') return { type: def.type };
+  const bounds = (def.checks ?? []).map((check) => boundOf(check as z.core.$ZodChecks));
+  return Object.assign({ type: 'format' in def ? 'integer' : 'number' }, ...bounds);
+}
+
+function drawMapping(keys: readonly [string, z.core.$ZodType][]): Shape {
+  return {
+    type: 'object',
+    properties: Object.fromEntries(keys.map(([name, inner]) => [name, draw(inner)])),
+    required: keys.filter(([, { _zod }]) => _zod.optin === undefined).map(([name]) => name),
+  };
+}
+
+function boundOf({
+  _zod: { def },
+}: z.core.$ZodChecks): Pick<Shape, 'minimum' | 'maximum' | 'exclusiveMinimum'> {
+  const value = 'value' in def ? Number(def.value) : 0;
+  if (def.check === 'less_than') return { maximum: value };
+  if (def.check !== 'greater_than') return {};
+  return def.inclusive ? { minimum: value } : { exclusiveMinimum: value };
 }
 
 /** All keys in the order of the schema; sections stand before their keys. */

@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { exampleConfig } from '../../src/config/example.ts';
 import { configJsonSchema } from '../../src/config/jsonSchema.ts';
 import { configReference } from '../../src/config/reference.ts';
-import { flat, keysOf } from '../../src/config/shape.ts';
+import { fileSchema } from '../../src/config/schema.ts';
+import { fileShape, flat, keysOf } from '../../src/config/shape.ts';
 
 it('docs/configuration.md is current', async () => {
   await expect(configReference()).toMatchFileSnapshot('../../docs/configuration.md');
@@ -16,6 +17,17 @@ it('each key is described and has an example', () => {
     expect([path, shape.description]).toEqual([path, expect.stringMatching(/\.$/)]);
     if (keys.length === 0) expect([path, shape.examples]).toEqual([path, [expect.anything()]]);
   }
+});
+
+it('what we go by is what zod says of the schema', () => {
+  const told = z.toJSONSchema(fileSchema, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)),
+  });
+  // zod leaves out an empty list of required keys.
+  const written = JSON.stringify(fileShape()).replaceAll(',"required":[]', '');
+  expect(told).toMatchObject(JSON.parse(written));
+  expect(written).toMatch(/"minimum":.*"exclusiveMinimum":.*"private":true/);
 });
 
 describe('the JSON Schema', () => {

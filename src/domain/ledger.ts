@@ -112,7 +112,7 @@ export function merge(
   const held = new Map([...ledger.held].filter(([day]) => !isWithdrawn(day)));
   const changes: Change[] = [];
   const heldBack: Day[] = [];
-  const inOrder = [...buckets].sort((a, b) => daysBetween(b.day, a.day));
+  const inOrder = [...buckets].sort((a, b) => (a.day < b.day ? -1 : 1));
   const largest = largestDay(ledger);
   for (const bucket of inOrder) {
     const { day } = bucket;

@@ -48,16 +48,31 @@ export function consensus(points: readonly Point[], tolerance: Micro): Line | nu
       const rate = (high.cost - low.cost) / (high.energy - low.energy);
       const line = { rate, standing: low.cost - rate * low.energy };
       if (rate <= 0 || line.standing < -tolerance) continue;
-      const votes = points.filter((point) => fits(line, point, tolerance)).length;
-      if (votes > bestVotes) [best, bestVotes] = [line, votes];
+      const votes = votesFor(line, points, tolerance, bestVotes);
+      if (votes > bestVotes) {
+        best = line;
+        bestVotes = votes;
+      }
+      if (bestVotes === points.length) return best;
     }
   }
   return best;
 }
 
+/** How many points lie on the line; 0 as soon as it cannot be more than there were for another. */
+function votesFor(line: Line, points: readonly Point[], tolerance: Micro, before: number): number {
+  let against = 0;
+  for (const point of points) {
+    if (fits(line, point, tolerance)) continue;
+    against += 1;
+    if (points.length - against <= before) return 0;
+  }
+  return points.length - against;
+}
+
 /** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
 export function leastSquares(points: readonly Point[], leastScatter: Micro): Estimate | null {
-  const distinct = [...new Map(points.map((point) => [`${point.energy} ${point.cost}`, point])).values()];
+  const distinct = withoutDoubles(points);
   const count = distinct.length;
   const mean = (pick: (point: Point) => number) =>
     distinct.reduce((sum, point) => sum + pick(point), 0) / count;
@@ -85,6 +100,17 @@ export function leastSquares(points: readonly Point[], leastScatter: Micro): Est
   };
 }
 
+function withoutDoubles(points: readonly Point[]): Point[] {
+  const costs = new Map<Micro, Micro[]>();
+  return points.filter(({ energy, cost }) => {
+    const known = costs.get(energy);
+    if (known === undefined) costs.set(energy, [cost]);
+    else if (known.includes(cost)) return false;
+    else known.push(cost);
+    return true;
+  });
+}
+
 /** Between two numbers. */
 export type Bounds = readonly [low: number, high: number];
 
@@ -92,11 +118,13 @@ export type Bounds = readonly [low: number, high: number];
 export function possibleRates(points: readonly Point[], distance: Micro): Bounds | null {
   let low = 0;
   let high = Number.POSITIVE_INFINITY;
-  for (const [at, one] of points.entries()) {
-    for (const other of points.slice(0, at)) {
-      const [less, more] = one.energy < other.energy ? [one, other] : [other, one];
-      const energy = more.energy - less.energy;
-      const cost = more.cost - less.cost;
+  // Each with each, which a year makes 67,000 pairs of.
+  for (const one of points) {
+    for (const other of points) {
+      if (other === one) break;
+      const sign = one.energy < other.energy ? -1 : 1;
+      const energy = sign * (one.energy - other.energy);
+      const cost = sign * (one.cost - other.cost);
       if (energy === 0 && Math.abs(cost) > 2 * distance) return null;
       if (energy === 0) continue;
       low = Math.max(low, (cost - 2 * distance) / energy);

@@ -15,7 +15,16 @@ const DAY_MS = 24 * HOUR_MS;
 const epochDay = (day: Day): number => Date.parse(`${day}T00:00:00Z`) / DAY_MS;
 const fromEpochDay = (count: number): Day => new Date(count * DAY_MS).toISOString().slice(0, 10);
 
-export const addDays = (day: Day, days: number): Day => fromEpochDay(epochDay(day) + days);
+const SHORTEST_MONTH_DAYS = 28;
+
+export function addDays(day: Day, days: number): Day {
+  // Within the month no calendar is needed: histories are walked through day by day.
+  const ofMonth = Number(day.slice(8)) + days;
+  if (ofMonth >= 1 && ofMonth <= SHORTEST_MONTH_DAYS)
+    return `${day.slice(0, 8)}${ofMonth < 10 ? '0' : ''}${ofMonth}`;
+  return fromEpochDay(epochDay(day) + days);
+}
+
 export const daysBetween = (from: Day, to: Day): number => epochDay(to) - epochDay(from);
 
 /** The Monday on or before the day. */

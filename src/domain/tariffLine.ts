@@ -93,9 +93,11 @@ function newerTariff(sample: readonly BilledDay[], line: Line, tolerance: Micro)
   let begin: number | null = null;
   let most = NEW_TARIFF_DAYS - 1;
   let odd = 0;
-  for (const [back, day] of sample.toReversed().entries()) {
-    odd += fits(line, day, tolerance) ? -2 : 1;
-    if (odd > most) [begin, most] = [sample.length - 1 - back, odd];
+  for (let at = sample.length - 1; at >= 0; at -= 1) {
+    odd += fits(line, sample[at] as BilledDay, tolerance) ? -2 : 1;
+    if (odd <= most) continue;
+    begin = at;
+    most = odd;
   }
   return begin;
 }
@@ -122,9 +124,11 @@ function stretchStart(plain: readonly BilledDay[], line: Line, tolerance: Micro)
   let start = plain.length;
   let most = 0;
   let sum = 0;
-  for (const [back, day] of plain.toReversed().entries()) {
-    sum += isExplained(line, day, tolerance) ? 1 : -ODD_DAY_WEIGHT;
-    if (sum > most) [start, most] = [plain.length - 1 - back, sum];
+  for (let at = plain.length - 1; at >= 0; at -= 1) {
+    sum += isExplained(line, plain[at] as BilledDay, tolerance) ? 1 : -ODD_DAY_WEIGHT;
+    if (sum <= most) continue;
+    start = at;
+    most = sum;
   }
   return start;
 }

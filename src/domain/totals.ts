@@ -35,16 +35,21 @@ export function totals(ledger: Ledger, today: Day): Totals {
   const recent: [Day, DayRecord][] = [];
   let newestDay: Day | null = null;
   let daysRead = 0;
+  let energy: Micro | null = null;
+  let cost: Micro | null = null;
+  // Once through all days of maybe twenty years, and no more often.
   for (const [day, record] of ledger.days) {
     if (day >= oldest) recent.push([day, record]);
+    if (record.cost !== null) cost = (cost ?? 0) + record.cost;
     if (record.energy === null) continue;
+    energy = (energy ?? 0) + record.energy;
     daysRead += 1;
     if (newestDay === null || day > newestDay) newestDay = day;
   }
   const within = (from: Day, to: Day): Amounts =>
     sumOf(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
   return {
-    total: sumOf(ledger.days.values()),
+    total: { energy, cost },
     newestDay,
     day: newestDay === null ? NOTHING : (ledger.days.get(newestDay) ?? NOTHING),
     week: within(week, addDays(week, 7)),
@@ -57,36 +62,53 @@ export function totals(ledger: Ledger, today: Day): Totals {
 
 /** The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. */
 export function stretches(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): Stretch[] {
-  const ofNewest = grouped(ledger, interval, earliestOf(ledger, interval, most));
+  const newest = newestOf(ledger);
+  const earliest = earliestOf(interval, newest, most);
+  const ofNewest = grouped(ledger, interval, earliest, newest);
   // Gaps leave too few of them: the rest lies further back.
-  const byStart = ofNewest.size < most ? grouped(ledger, interval, '') : ofNewest;
-  const newest = [...byStart.keys()].sort().slice(-most);
-  return newest.map((start) => {
-    const members = byStart.get(start) ?? [];
-    return {
-      start,
-      end: endOf(interval, start),
-      ...sumOf(members),
-      revision: Math.max(...members.map(({ revision }) => revision)),
-      receivedAt: Math.max(...members.map(({ receivedAt }) => receivedAt)),
-    };
-  });
+  const hasMore = ofNewest.size < most && earliest > ledger.origin;
+  const byStart = hasMore ? grouped(ledger, interval, ledger.origin, newest) : ofNewest;
+  return [...byStart].slice(-most).map(([start, members]) => ({
+    start,
+    end: endOf(interval, start),
+    ...sumOf(members),
+    revision: Math.max(...members.map(({ revision }) => revision)),
+    receivedAt: Math.max(...members.map(({ receivedAt }) => receivedAt)),
+  }));
+}
+
+function newestOf({ days, origin }: Ledger): Day {
+  let newest = origin;
+  for (const day of days.keys()) if (day > newest) newest = day;
+  return newest;
 }
 
 /** Where the newest `most` stretches begin when none of them is without a day. */
-function earliestOf({ days, origin }: Ledger, interval: 'day' | 'week' | 'month', most: number): Day {
-  let newest = origin;
-  for (const day of days.keys()) if (day > newest) newest = day;
+function earliestOf(interval: 'day' | 'week' | 'month', newest: Day, most: number): Day {
   const start = startOf(interval, newest);
   if (interval === 'month') return addMonths(start, 1 - most);
   return addDays(start, (1 - most) * (interval === 'week' ? 7 : 1));
 }
 
-function grouped(ledger: Ledger, interval: 'day' | 'week' | 'month', from: Day): Map<Day, DayRecord[]> {
+/** Oldest first. */
+function grouped(
+  { days }: Ledger,
+  interval: 'day' | 'week' | 'month',
+  from: Day,
+  newest: Day,
+): Map<Day, DayRecord[]> {
   const byStart = new Map<Day, DayRecord[]>();
-  for (const [day, record] of ledger.days) {
-    if (day < from) continue;
-    const start = startOf(interval, day);
+  for (
+    let day = from, start = startOf(interval, from), end = endOf(interval, start);
+    day <= newest;
+    day = addDays(day, 1)
+  ) {
+    if (day >= end) {
+      start = day;
+      end = endOf(interval, start);
+    }
+    const record = days.get(day);
+    if (!record) continue;
     const members = byStart.get(start);
     if (members) members.push(record);
     else byStart.set(start, [record]);

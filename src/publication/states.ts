@@ -1,5 +1,6 @@
 // The retained states of meters and accounts, written from the table.
 import { inFull, type Micro, toUnits } from '../domain/amount.ts';
+import type { Day } from '../domain/period.ts';
 import { stretches } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
@@ -44,7 +45,16 @@ function historyMessage(
   { meter, zone, readingCloses, currency, ledger }: MeterView,
 ): Message {
   const full = (amount: Micro | null) => (amount === null ? null : inFull(amount));
-  const days = [...ledger.days].sort(([a], [b]) => (a < b ? -1 : 1));
+  const days: [Day, number | null, number | null][] = [];
+  let newest = '';
+  let isInOrder = true;
+  ledger.days.forEach(({ energy, cost }, day) => {
+    if (day < newest) isInOrder = false;
+    newest = day;
+    days.push([day, full(energy), full(cost)]);
+  });
+  // Rarely: gaps are filled later.
+  if (!isInOrder) days.sort(([a], [b]) => (a < b ? -1 : 1));
   return say(
     'meter/+/history',
     topics.meterHistory(meter),
@@ -53,7 +63,7 @@ function historyMessage(
       reading_closes: readingCloses,
       currency,
       origin: ledger.origin,
-      days: days.map(([day, { energy, cost }]) => [day, full(energy), full(cost)]),
+      days,
     },
     { retain: true },
   );

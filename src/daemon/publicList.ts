@@ -29,7 +29,7 @@ export function openPublicList(
   const ask = openRequest({
     baseUrl: base_url,
     timeoutSeconds: TIMEOUT_SECONDS,
-    fetch: openOutbound(clock, { onRequest: () => undefined }),
+    send: openOutbound(clock, { onRequest: () => undefined }).send,
     clock,
     setting: 'constituencies.base_url',
   });

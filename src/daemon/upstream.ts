@@ -70,7 +70,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     timeoutSeconds: provider.timeout_seconds,
     // The configuration has refused plain http wherever it is not meant.
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
-    fetch: outbound,
+    fetch: outbound.fetch,
     clock,
     memory: parts.issuerMemory,
   });
@@ -100,7 +100,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
   const api = {
     baseUrl: provider.api_url,
     timeoutSeconds: provider.timeout_seconds,
-    fetch: outbound,
+    send: outbound.send,
     clock,
     key: session.accessToken,
     onReply: parts.onReply,

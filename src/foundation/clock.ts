@@ -7,17 +7,28 @@ export interface Clock {
   monotonic(): number;
   /** Resolves after `ms` milliseconds, or at once when `signal` aborts: the caller looks at the signal. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Runs the step after `ms` milliseconds, unless the function that it returns is called before. */
+  after(ms: number, step: () => void): () => void;
 }
 
-/** A signal that aborts with a TimeoutError after `ms` on this clock, unless cleared before. */
-export function deadline(clock: Clock, ms: number): { readonly signal: AbortSignal; clear(): void } {
+/** A signal that aborts with a TimeoutError after `ms` on this clock, or with `other`, unless cleared before. */
+export function deadline(
+  clock: Clock,
+  ms: number,
+  other?: AbortSignal,
+): { readonly signal: AbortSignal; clear(): void } {
   const late = new AbortController();
-  const cleared = new AbortController();
-  void clock.sleep(ms, cleared.signal).then(() => {
-    if (!cleared.signal.aborted) late.abort(new DOMException('time ran out', 'TimeoutError'));
-  });
-  // With a reason of its own no DOMException is made, which would record a stack for each request.
-  return { signal: late.signal, clear: () => cleared.abort(null) };
+  const cancel = clock.after(ms, () => late.abort(new DOMException('time ran out', 'TimeoutError')));
+  const follow = () => late.abort(other?.reason);
+  if (other?.aborted) follow();
+  other?.addEventListener('abort', follow);
+  return {
+    signal: late.signal,
+    clear() {
+      cancel();
+      other?.removeEventListener('abort', follow);
+    },
+  };
 }
 
 // Node's timers overflow above 2^31 - 1 ms and would then fire at once.
@@ -30,6 +41,10 @@ export const systemClock: Clock = {
     for (let left = ms; left > 0 && !signal?.aborted; left -= LONGEST_TIMER_MS) {
       await timer(Math.min(left, LONGEST_TIMER_MS), signal);
     }
+  },
+  after(ms, step) {
+    const timeout = setTimeout(step, Math.min(ms, LONGEST_TIMER_MS));
+    return () => clearTimeout(timeout);
   },
 };
 

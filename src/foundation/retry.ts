@@ -20,7 +20,7 @@ export function backOffMs(thrown: unknown, failures: number, random: () => numbe
 }
 
 /** The waiting time that a response asks for in `Retry-After` (seconds or an HTTP date); `null` = none, or unreadable. */
-export function retryAfterMs(response: Response | null, now: number): number | null {
+export function retryAfterMs(response: Pick<Response, 'headers'> | null, now: number): number | null {
   const header = response?.headers.get('retry-after')?.trim();
   if (!header) return null;
   const wait = SECONDS.test(header) ? Number(header) * 1000 : dateIn(header) - now;

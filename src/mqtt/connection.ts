@@ -1,7 +1,7 @@
 // One connection to a broker, from CONNECT to its end. The only door to mqtt.js.
 import type { Duplex } from 'node:stream';
 import { type IClientOptions, type IClientPublishOptions, type MqttClient, connect as open } from 'mqtt';
-import { type Clock, deadline } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/clock.ts';
 import type { Incoming, Message } from './message.ts';
 import { cutOversized, LARGEST_PACKET_BYTES } from './oversized.ts';
 import { refusal, whatBroke } from './refusal.ts';
@@ -139,15 +139,14 @@ function toConnection(
   // Left alone, a publish without an acknowledgement never settles.
   function within(ms: number, start: (settle: (err: Error | null) => void) => void): Promise<void> {
     return new Promise((resolve, reject) => {
-      const limit = deadline(clock, ms);
+      const clear = clock.after(ms, () => settle(new Error('no acknowledgement in time')));
       const settle = (err: Error | null) => {
-        limit.clear();
+        clear();
         unsettled.delete(settle);
         if (err) reject(err);
         else resolve();
       };
       unsettled.add(settle);
-      limit.signal.addEventListener('abort', () => settle(new Error('no acknowledgement in time')));
       start(settle);
     });
   }

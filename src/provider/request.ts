@@ -20,8 +20,7 @@ export interface Exchange {
 export interface RequestParts {
   readonly baseUrl: string;
   readonly timeoutSeconds: number;
-  /** Resolves once the whole body has arrived. */
-  readonly fetch: typeof fetch;
+  readonly send: Send;
   readonly clock: Clock;
   /** Absent where no credentials are wanted. */
   readonly key?: AccessKey;
@@ -31,6 +30,15 @@ export interface RequestParts {
   readonly setting?: string;
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
+
+/** The part of a Response that is looked at here. */
+export type Arrived = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
+
+/** Resolves once the whole body has arrived. */
+export type Send = (
+  url: URL,
+  init: { method: string; headers: Record<string, string>; body: string | null; signal: AbortSignal },
+) => Promise<Arrived>;
 
 /** What came back, whatever its status. */
 export interface Reply {
@@ -87,12 +95,12 @@ export class UnexpectedReply extends Failure {
 }
 
 export function openRequest(parts: RequestParts): Ask {
-  async function send(exchange: Exchange, key: string | null): Promise<Response> {
+  async function send(exchange: Exchange, key: string | null): Promise<Arrived> {
     const url = new URL(parts.baseUrl.replace(/\/+$/, '') + exchange.path);
     if (exchange.query) url.search = exchange.query.toString();
-    const limit = deadline(parts.clock, parts.timeoutSeconds * 1000);
+    const limit = deadline(parts.clock, parts.timeoutSeconds * 1000, exchange.signal);
     try {
-      return await parts.fetch(url, {
+      return await parts.send(url, {
         method: exchange.method,
         headers: {
           accept: 'application/json',
@@ -100,7 +108,7 @@ export function openRequest(parts: RequestParts): Ask {
           'content-type': 'application/json',
         },
         body: exchange.body === undefined ? null : JSON.stringify(exchange.body),
-        signal: exchange.signal ? AbortSignal.any([exchange.signal, limit.signal]) : limit.signal,
+        signal: limit.signal,
       });
     } catch (err) {
       if (err instanceof Failure) throw err;
@@ -130,7 +138,7 @@ export function openRequest(parts: RequestParts): Ask {
   };
 }
 
-function refusal(what: string, response: Response, { clock, setting }: RequestParts): Failure {
+function refusal(what: string, response: Arrived, { clock, setting }: RequestParts): Failure {
   const { status } = response;
   if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status, setting);
   const askedFor = retryAfterMs(response, clock.now());
@@ -143,7 +151,7 @@ function refusal(what: string, response: Response, { clock, setting }: RequestPa
   });
 }
 
-async function read(what: string, response: Response): Promise<Reply> {
+async function read(what: string, response: Arrived): Promise<Reply> {
   const { status } = response;
   const text = await response.text();
   try {

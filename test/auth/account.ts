@@ -49,7 +49,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
   onTestFinished(() => simulator.stop());
   const told = logLines();
   let onTheWire = 0;
-  const outbound = openOutbound(clock, { onRequest: () => undefined });
+  const outbound = openOutbound(clock, { onRequest: () => undefined }).fetch;
   const counted: typeof fetch = async (input, init) => {
     onTheWire += 1;
     return outbound(input, init).finally(() => {

@@ -40,17 +40,17 @@ test('16 MiB to the byte are still read', async () => {
 
 test('status, headers and body arrive as they were; each request is counted with its time', async () => {
   const { clock, simulator, seen } = provider;
-  const outbound = openOutbound(clock, { onRequest: (one) => void seen.push(one) });
+  const { fetch } = openOutbound(clock, { onRequest: (one) => void seen.push(one) });
   const headers = { 'retry-after': '7', 'x-note': 'ok' };
   simulator.switches.fault(SITE, { kind: 'reply', status: 418, body: 'teapot ☕', headers }, { times: 1 });
   simulator.switches.fault(SITE, { kind: 'slow', ms: 250 }, { times: 1 });
-  const response = await outbound(`${simulator.urls.api}/site`);
+  const response = await fetch(`${simulator.urls.api}/site`);
   expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([
     418,
     '7',
     'teapot ☕',
   ]);
-  const slow = outbound(`${simulator.urls.api}/site`);
+  const slow = fetch(`${simulator.urls.api}/site`);
   await provider.arrived(SITE, 2);
   clock.advance(250);
   expect((await slow).status).toBe(401);
@@ -63,7 +63,7 @@ test('status, headers and body arrive as they were; each request is counted with
 test.each([204, 304])('an answer that cannot have a body: %i', async (status) => {
   const { clock, simulator } = provider;
   simulator.switches.fault(SITE, { kind: 'reply', status, body: '' });
-  const outbound = openOutbound(clock, { onRequest: () => undefined });
-  const response = await outbound(`${simulator.urls.api}/site`);
+  const { fetch } = openOutbound(clock, { onRequest: () => undefined });
+  const response = await fetch(`${simulator.urls.api}/site`);
   expect([response.status, await response.text()]).toEqual([status, '']);
 });

@@ -36,12 +36,12 @@ export async function openProvider({ at = '2026-03-10T12:00:00Z', accounts }: Pr
   const granted = await login(simulator, { username, password });
   const key = String(look(granted.body, 'access_token'));
   const seen: Provider['seen'] = [];
-  const fetch = openOutbound(clock, { onRequest: (one) => void seen.push(one) });
+  const { send } = openOutbound(clock, { onRequest: (one) => void seen.push(one) });
   const open = (changes: Partial<RequestParts> = {}) =>
     openRequest({
       baseUrl: simulator.urls.api,
       timeoutSeconds: 30,
-      fetch,
+      send,
       clock,
       key: async () => key,
       ...changes,

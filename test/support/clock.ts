@@ -47,6 +47,17 @@ export function handClock(start: string): HandClock {
         if (signal?.aborted) sleeper.wake();
         signal?.addEventListener('abort', sleeper.wake, { once: true });
       }),
+    after(ms, step) {
+      const sleeper = {
+        until: monotonic + ms,
+        wake: () => {
+          sleepers.delete(sleeper);
+          step();
+        },
+      };
+      sleepers.add(sleeper);
+      return () => void sleepers.delete(sleeper);
+    },
     advance,
     async pass(ms, settle) {
       const end = monotonic + ms;

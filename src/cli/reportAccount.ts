@@ -23,7 +23,7 @@ export async function reportAccount(
 ): Promise<Section[]> {
   const folder = `accounts/${account}`;
   const at = (time: number | null) => (time === null ? 'never' : zone.iso(time));
-  const journal = await state.document(`${folder}/journal`, journalCodec).read();
+  const journal = (await state.document('journal', journalCodec).read())?.accounts[account];
   const tokens = (await state.document(`${folder}/tokens`, tokensCodec).read())?.value;
   const budget = await state.document(`${folder}/login-budget`, loginBudgetCodec).read();
   const context = (await state.document(`${folder}/context`, contextCodec).read())?.value;

@@ -8,7 +8,7 @@ import type { EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import { openDiscoveryPace } from './discoveryPace.ts';
 import type { AccountExtras } from './extras.ts';
-import type { Journal } from './journal.ts';
+import type { JournalPage } from './journal.ts';
 import type { Meter, MeterChange } from './meter.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -28,7 +28,7 @@ export interface AccountOutcome {
 export interface AccountRuntime {
   readonly id: string;
   readonly upstream: Upstream;
-  readonly journal: Journal;
+  readonly journal: JournalPage;
   readonly extras: AccountExtras;
   /** `null` until the properties are known. */
   readonly meters: readonly Meter[] | null;
@@ -41,7 +41,7 @@ export interface AccountRuntime {
 export interface AccountParts {
   readonly id: string;
   readonly upstream: Upstream;
-  readonly journal: Journal;
+  readonly journal: JournalPage;
   readonly extras: AccountExtras;
   /** `predecessor`: had that name, and its property is gone; the series goes on from it. */
   readonly openMeter: (property: Property, name: string, predecessor?: Meter) => Promise<Meter>;
@@ -183,13 +183,13 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
         fault,
       }));
       journal.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
-      await journal.save();
+      journal.save();
       if (outcome.fault === null && context !== null) extras.begin(context, signal);
       return outcome;
     },
     async settled() {
       await extras.settled();
-      await journal.save();
+      await journal.saved();
     },
   };
 }

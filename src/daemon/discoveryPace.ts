@@ -1,7 +1,7 @@
 // How often an account's properties may be looked for again: once a day when one is refused, once a week for new ones.
 import type { Clock } from '../foundation/clock.ts';
 import { ProviderRefused } from '../provider/request.ts';
-import type { Journal } from './journal.ts';
+import type { JournalPage } from './journal.ts';
 
 export interface DiscoveryPace {
   /** A known property was refused, and nobody has looked for another one today. */
@@ -15,7 +15,7 @@ export interface DiscoveryPace {
 const DAY_MS = 24 * 3_600_000;
 const LOOK_AGAIN_MS = 7 * DAY_MS;
 
-export function openDiscoveryPace(journal: Pick<Journal, 'discoveredAt'>, clock: Clock): DiscoveryPace {
+export function openDiscoveryPace(journal: Pick<JournalPage, 'discoveredAt'>, clock: Clock): DiscoveryPace {
   let refusedAt: number | null = null;
   let lookedAt: number | null = null;
   const isToday = (at: number | null) => at !== null && clock.monotonic() - at < DAY_MS;

@@ -1,6 +1,6 @@
 // One question beside the usage: whether its day has come, and what its answer, or its failure, means for the next one.
 import { type Extra, isDue } from '../domain/extras.ts';
-import type { Zone } from '../domain/period.ts';
+import type { Day, Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
@@ -27,6 +27,9 @@ export interface QuestionParts {
 // A reading of midnight is booked in the small hours: whoever asks before gets yesterday's.
 const DAY_BEGINS_MS = 4 * 3_600_000;
 
+/** The day for which questions are asked now. */
+export const questionDay = (zone: Zone, clock: Clock): Day => zone.dayAt(clock.now() - DAY_BEGINS_MS);
+
 /**
  * Asks if it is due. Never rejects. Resolves to `false` when the provider has trouble: whatever else is due had
  * better wait for the next poll.
@@ -37,7 +40,7 @@ export async function askIfDue<T>(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { extra, everyDays, get, set } = question;
-  const today = zone.dayAt(clock.now() - DAY_BEGINS_MS);
+  const today = questionDay(zone, clock);
   const before = get();
   if (signal.aborted) return false;
   if (!isDue(before, today, everyDays)) return true;

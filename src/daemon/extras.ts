@@ -13,9 +13,10 @@ import {
 } from '../domain/extras.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
+import type { Day } from '../domain/period.ts';
 import type { Property, Register } from '../domain/reading.ts';
 import type { EntityContext } from '../provider/discovery.ts';
-import { askIfDue, type ExtraQuestion, type QuestionParts } from './extraQuestion.ts';
+import { askIfDue, type ExtraQuestion, type QuestionParts, questionDay } from './extraQuestion.ts';
 import { currencyOf, siteReasons } from './siteCheck.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -43,7 +44,7 @@ export interface ExtrasParts extends QuestionParts {
   readonly onFound: () => void;
   readonly onBills: (bills: readonly Invoice[]) => void;
   /** Called after each round in which something was asked. */
-  readonly onAsked: () => Promise<void>;
+  readonly onAsked: () => void;
 }
 
 const DAILY = 1;
@@ -56,6 +57,8 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
   let kept = wantedOf((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
   let flight: Promise<void> | null = null;
   let warned = '';
+  /** Nothing more is due for these properties on this day. */
+  let done: { readonly context: EntityContext; readonly day: Day } | null = null;
   warnOfSite();
 
   async function keep(changes: Partial<Extras>): Promise<void> {
@@ -115,6 +118,7 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
 
   async function round(context: EntityContext, signal: AbortSignal): Promise<void> {
     const before = kept;
+    const day = questionDay(parts.zone, clock);
     const bills: Invoice[] = [];
     const steps = [
       ...(wanted.site ? [() => ask(site, signal)] : []),
@@ -125,12 +129,17 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
       ...(wanted.balance ? [() => ask(amount('credit', context), signal)] : []),
       ...(wanted.invoices ? [() => ask(invoices(context, bills), signal)] : []),
     ];
-    for (const step of steps) if (!(await step())) break;
+    let isWhole = true;
+    for (const step of steps) {
+      isWhole = await step();
+      if (!isWhole) break;
+    }
+    if (isWhole) done = { context, day };
     warnOfSite();
     if (kept !== before) {
       parts.onFound();
       if (bills.length > 0) parts.onBills(bills);
-      await parts.onAsked();
+      parts.onAsked();
     }
     log.debug({ asked: kept !== before }, 'extras asked for');
   }
@@ -160,6 +169,10 @@ export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
     begin(context, signal) {
       if (flight !== null) {
         log.debug('extras still being asked for');
+        return;
+      }
+      if (done?.context === context && done.day === questionDay(parts.zone, clock)) {
+        log.debug('extras not due');
         return;
       }
       flight = parts

@@ -8,7 +8,7 @@ import type { Log, Scrubber } from '../foundation/log.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import { type AccountParts, type AccountRuntime, openAccount } from './account.ts';
 import { openExtras } from './extras.ts';
-import { openJournal } from './journal.ts';
+import { type Journal, openJournal } from './journal.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { openReplyLog, type ReplyLog } from './replyLog.ts';
 import { type Tally, tallyRequest } from './tally.ts';
@@ -36,6 +36,7 @@ type InTurn = (step: () => Promise<void>) => Promise<void>;
 interface Common {
   readonly names: Pick<AccountParts, 'claimName' | 'releaseNames'>;
   readonly inTurn: InTurn;
+  readonly journal: Journal;
   readonly replies: ReplyLog;
   readonly issuerMemory: IssuerMemory;
 }
@@ -57,7 +58,8 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
     return last;
   };
   const replies = await openReplyLog(parts.state, parts.clock, parts.log);
-  const common = { names, inTurn, replies, issuerMemory: { metadata: null } };
+  const journal = await openJournal(parts.state, parts.zone, parts.clock, parts.log);
+  const common = { names, inTurn, journal, replies, issuerMemory: { metadata: null } };
   const opened: AccountRuntime[] = [];
   // One after the other: of two properties with the same meter the first keeps its name.
   for (const account of parts.config.accounts) opened.push(await openOne(account, common, parts));
@@ -66,12 +68,12 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
 
 async function openOne(
   account: Account,
-  { names, inTurn, replies, issuerMemory }: Common,
+  { names, inTurn, replies, issuerMemory, ...common }: Common,
   { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
 ): Promise<AccountRuntime> {
   const { id } = account;
   const log = parts.log.child({ account: id });
-  const journal = await openJournal(state, id, zone, clock, log);
+  const journal = common.journal.page(id);
   const onChange = () => parts.onChange(id);
   const upstream = openUpstream({
     config,
@@ -102,7 +104,7 @@ async function openOne(
     inTurn,
     onFound: onChange,
     onBills: (bills) => parts.onBills(id, bills),
-    onAsked: journal.save,
+    onAsked: () => journal.save(),
     zone,
     clock,
     log,

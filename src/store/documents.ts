@@ -74,18 +74,20 @@ export const announcedCodec = versioned(
 );
 
 /** Counts of one local day, and how polls went. */
-export const journalCodec = versioned(
-  z.object({
-    day,
-    requestsToday: z.number().int(),
-    loginsToday: z.number().int(),
-    lastPollAt: instant.nullable(),
-    lastSuccessAt: instant.nullable(),
-    discoveredAt: instant.nullable(),
-    /** Oldest first, each with the code of what went wrong. */
-    polls: z.array(z.tuple([instant, z.string().nullable()])),
-  }),
-);
+const accountRecord = z.object({
+  day,
+  requestsToday: z.number().int(),
+  loginsToday: z.number().int(),
+  lastPollAt: instant.nullable(),
+  lastSuccessAt: instant.nullable(),
+  discoveredAt: instant.nullable(),
+  /** Oldest first, each with the code of what went wrong. */
+  polls: z.array(z.tuple([instant, z.string().nullable()])),
+});
+export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
+
+/** By account. */
+export const journalCodec = versioned(z.object({ accounts: z.record(z.string(), accountRecord) }));
 
 /** Shapes of the provider's replies by what was asked for, newest first: keys and types, no values. */
 export const repliesCodec = versioned(

@@ -41,13 +41,17 @@ const CONTEXT = {
   },
 };
 const JOURNAL = {
-  day: '2026-03-10',
-  requestsToday: 3,
-  loginsToday: 0,
-  lastPollAt: 1_773_144_000_000,
-  lastSuccessAt: null,
-  discoveredAt: null,
-  polls: [[1_773_144_000_000, 'provider_unreachable']],
+  accounts: {
+    home: {
+      day: '2026-03-10',
+      requestsToday: 3,
+      loginsToday: 0,
+      lastPollAt: 1_773_144_000_000,
+      lastSuccessAt: null,
+      discoveredAt: null,
+      polls: [[1_773_144_000_000, 'provider_unreachable']],
+    },
+  },
 };
 const REPLIES = {
   replies: { customer: [{ firstSeenAt: 1_773_144_000_000, status: 200, shape: ['id: number'] }] },

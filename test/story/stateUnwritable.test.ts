@@ -43,7 +43,6 @@ test('published from memory, health says why, and one beat after the cure everyt
   expect((await readdir(join(state_dir, 'accounts/home'))).sort()).toEqual([
     'context.json',
     'extras.json',
-    'journal.json',
     'ledger-512001.json',
     'tokens.json',
   ]);
@@ -51,6 +50,7 @@ test('published from memory, health says why, and one beat after the cure everyt
     'accounts',
     'announced.json',
     'installation.json',
+    'journal.json',
     'replies.json',
   ]);
   const requests = house.simulator.requests.length;

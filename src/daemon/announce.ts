@@ -1,18 +1,22 @@
 // What goes to the broker and when: everything on connect and on Home Assistant's birth, afterwards what changed.
 import { createHash } from 'node:crypto';
 import type { Config } from '../config/schema.ts';
+import type { Invoices } from '../domain/extras.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridge.ts';
 import {
   accountDocument,
+  accountShape,
   announce,
   bridgeDocument,
   type DiscoveryDocument,
   meterDocument,
+  meterShape,
 } from '../publication/discovery.ts';
-import { accountMessages, meterStateMessage, usageMessages } from '../publication/states.ts';
+import { invoicesMessages } from '../publication/invoices.ts';
+import { accountStateMessage, meterStateMessage, usageMessages } from '../publication/states.ts';
 import { type Topics, unsay } from '../publication/topics.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
@@ -51,8 +55,10 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   // Digests, not payloads: with thousands of meters the payloads themselves would double the memory.
   const said = new Map<string, string>();
 
-  // Of each account, the shape in which it was announced; of each meter, the ledger that its usage was written from.
-  const whole = new Map<string, string>();
+  // Of each account, the shape in which it was announced and the invoices that were told; of each meter, the ledger
+  // that its usage was written from.
+  const shapes = new Map<string, string>();
+  const listed = new Map<string, Invoices | null>();
   const written = new Map<string, Ledger>();
   const hasAccounts = config.accounts.length > 0;
   const place =
@@ -77,23 +83,25 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   }
 
   function ofAccount(view: AccountView, meters: readonly MeterView[]): Parts {
+    const shape = [accountShape(view), view.invoices !== null, ...meters.map(meterShape)].join();
+    const isNew = shapes.get(view.account) !== shape;
+    const rewritten = meters.filter(({ meter, ledger }) => isNew || written.get(meter) !== ledger);
+    const isBilled = isNew || listed.get(view.account) !== view.invoices;
+    const states = [
+      accountStateMessage(topics, view),
+      ...(isBilled ? invoicesMessages(topics, view) : []),
+      ...meters.map((meter) => meterStateMessage(topics, meter)),
+      ...rewritten.flatMap((meter) => usageMessages(topics, meter)),
+    ];
+    for (const { meter, ledger } of rewritten) written.set(meter, ledger);
+    listed.set(view.account, view.invoices);
+    if (!isNew) return { discovery: [], states };
+    shapes.set(view.account, shape);
     const docs = place
       ? [accountDocument(place, view), ...meters.map((meter) => meterDocument(place, meter))]
       : [];
-    const living = [
-      ...accountMessages(topics, view),
-      ...meters.map((meter) => meterStateMessage(topics, meter)),
-    ];
-    // Discovery differs when its components or its devices do; until then it need not be written.
-    const shape = docs.map(({ components, frame }) => [Object.keys(components), frame.device]);
-    const now = JSON.stringify([shape, view.currency, living.map(({ topic }) => topic)]);
-    const isNew = whole.get(view.account) !== now;
-    const rewritten = meters.filter(({ meter, ledger }) => isNew || written.get(meter) !== ledger);
-    const discovery = isNew ? announced(docs) : [];
-    const states = [...living, ...rewritten.flatMap((meter) => usageMessages(topics, meter))];
-    if (isNew) standing.stand(view.account, [...discovery, ...states], docs);
-    for (const { meter, ledger } of rewritten) written.set(meter, ledger);
-    whole.set(view.account, now);
+    const discovery = announced(docs);
+    standing.stand(view.account, [...discovery, ...states], docs);
     return { discovery, states };
   }
 
@@ -102,7 +110,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
       ...(withBridge ? [ofBridge()] : []),
       ...truth.accounts(accounts).map((view) => ofAccount(view, truth.meters([view.account]))),
     ];
-    const isWhole = withBridge && whole.size === config.accounts.length && truth.isWhole();
+    const isWhole = withBridge && shapes.size === config.accounts.length && truth.isWhole();
     return [
       ...parts.flatMap(({ discovery }) => discovery),
       ...parts.flatMap(({ states }) => states),
@@ -116,7 +124,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   return {
     forget() {
       said.clear();
-      whole.clear();
+      shapes.clear();
     },
     news(accounts, withBridge) {
       const fresh = compose(accounts, withBridge).filter(isNews);

@@ -30,6 +30,7 @@ export interface Events {
 }
 
 export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts): Events {
+  const byId = new Map(accounts.map((account) => [account.id, account]));
   const lateBefore = new Map<string, boolean>();
 
   return {
@@ -49,13 +50,13 @@ export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts
         return before ? [...changes, bridgeEventMessage(topics, { ...words, account }, at)] : changes;
       }
       const { code, message } = safeWords(fault);
-      const session = accounts.find(({ id }) => id === account)?.upstream.session.status();
+      const session = byId.get(account)?.upstream.session.status();
       const type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
       return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
     },
     ofLateness(only) {
       const at = zone.iso(clock.now());
-      return truth.meters(only).flatMap(({ meter, late, readingAt }) => {
+      return truth.readings(only).flatMap(({ meter, late, readingAt }) => {
         const became = late === true && lateBefore.get(meter) === false;
         lateBefore.set(meter, late === true);
         return became
@@ -65,7 +66,7 @@ export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts
     },
     ofBills(account, bills) {
       const at = zone.iso(clock.now());
-      const currency = accounts.find(({ id }) => id === account)?.extras.currency ?? '';
+      const currency = byId.get(account)?.extras.currency ?? '';
       return bills.map((invoice) => billMessage(topics, { account, invoice, currency, zone, at }));
     },
   };

@@ -42,6 +42,8 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'memory' | 'isNew' 
   /** The history is complete: it has a view. */
   readonly isTold: boolean;
   view(): MeterView | null;
+  /** Part of its view, at a fraction of the price. */
+  reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null;
 }
 
 interface Summed extends Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'monthForecast'> {
@@ -65,6 +67,16 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     const monthForecast = forecastMonth(ledger, today, tariff);
     summed = { ledger, today, totals: totals(ledger, today), tariff, monthForecast };
     return summed;
+  }
+
+  function reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null {
+    const ledger = keeper.kept;
+    if (!ledger.complete) return null;
+    const now = clock.now();
+    const { newestDay } = sumsOf(ledger, zone.dayAt(now)).totals;
+    const readingAt = newestDay === null ? null : zone.startOf(addDays(newestDay, 1));
+    const late = readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS;
+    return { meter: parts.name, readingAt, late };
   }
 
   async function poll(
@@ -118,14 +130,12 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
     },
     poll,
     view() {
+      const newest = reading();
+      if (newest === null) return null;
       const ledger = keeper.kept;
-      if (!ledger.complete) return null;
-      const now = clock.now();
-      const today = zone.dayAt(now);
-      const { totals: sums, tariff, monthForecast } = sumsOf(ledger, today);
-      const readingAt = sums.newestDay === null ? null : zone.startOf(addDays(sums.newestDay, 1));
+      const { totals: sums, tariff, monthForecast } = sumsOf(ledger, zone.dayAt(clock.now()));
       return {
-        meter: parts.name,
+        ...newest,
         account: parts.account,
         identifiers: property.meterIdentifiers,
         ledger,
@@ -134,12 +144,11 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         monthForecast,
         zone,
         readingCloses: usage.reading_closes,
-        readingAt,
-        late: readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS,
         updatedAt: Math.max(updatedAt ?? 0, parts.lastSuccessAt() ?? 0) || null,
         ...parts.beside(),
       };
     },
+    reading,
   };
 }
 

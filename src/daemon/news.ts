@@ -4,6 +4,7 @@ import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
 import type { Announcer } from './announce.ts';
 import type { Events } from './events.ts';
+import { openShare } from './share.ts';
 
 export interface News {
   /** Something of this account has changed; without one, anything may have. */
@@ -31,13 +32,12 @@ export interface NewsParts {
 const AT_ONCE = 20;
 // On their way to the broker: what else there is to say is composed once it has taken these.
 const MOST_WAITING = 500;
-// What the bridge says of itself grows with the accounts: it may take a fiftieth of the time.
-const REST_FACTOR = 50;
 
 export function openNews({ accountIds, voices, clock }: NewsParts): News {
   const changed = new Set<string>();
   let bridgeChanged = false;
-  let bridgeRestsUntil = 0;
+  // What the bridge says of itself grows with the accounts.
+  const bridgeShare = openShare(clock);
   let isResting = false;
   let isPlanned = true;
 
@@ -51,13 +51,12 @@ export function openNews({ accountIds, voices, clock }: NewsParts): News {
     isPlanned = false;
     if (voices().link.status().waiting >= MOST_WAITING) return;
     const some = take();
-    const rest = bridgeRestsUntil - clock.monotonic();
+    const rest = bridgeShare.restMs();
     const withBridge = bridgeChanged && changed.size === 0 && rest <= 0;
     if (withBridge) bridgeChanged = false;
-    const began = clock.monotonic();
+    const end = withBridge ? bridgeShare.begin() : null;
     if (some.length > 0 || withBridge) say(some, withBridge);
-    const ended = clock.monotonic();
-    if (withBridge) bridgeRestsUntil = ended + (ended - began) * REST_FACTOR;
+    end?.();
     if (changed.size > 0) plan();
     else if (bridgeChanged) void restBridge(rest);
   }

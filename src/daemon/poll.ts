@@ -56,8 +56,19 @@ interface TroubleRecord extends Trouble {
   readonly patienceMs: number;
 }
 
+// With more accounts than this, the log has one line for a poll and one for each failure.
+const MOST_NAMED = 50;
+
+const summaryOf = (outcomes: readonly AccountOutcome[]) => ({
+  accounts: outcomes.length,
+  failed: outcomes.filter(({ fault }) => fault !== null).length,
+  changes: outcomes.reduce((sum, { events }) => sum + events.length, 0),
+});
+
 export function openPoller(parts: PollerParts): Poller {
   const { accounts, turns, clock, log } = parts;
+  const byId = new Map(accounts.map((account) => [account.id, account]));
+  const isCrowd = accounts.length > MOST_NAMED;
   const troubles = new Map<string, TroubleRecord>();
   const stopping = new AbortController();
   let flight: Promise<PollOutcome> | null = null;
@@ -75,7 +86,7 @@ export function openPoller(parts: PollerParts): Poller {
   function note({ account, events, fault }: AccountOutcome): void {
     if (fault === null) {
       troubles.delete(account);
-      log.info({ account, changes: events.length }, 'polled');
+      log[isCrowd ? 'debug' : 'info']({ account, changes: events.length }, 'polled');
       return;
     }
     const failuresInARow = (troubles.get(account)?.failuresInARow ?? 0) + 1;
@@ -93,7 +104,7 @@ export function openPoller(parts: PollerParts): Poller {
   function retryWait(account: string, fault: unknown, failures: number): number | null {
     if (!(fault instanceof Failure) || fault.retry !== 'never')
       return backOffMs(fault, failures, parts.random);
-    const next = accounts.find(({ id }) => id === account)?.upstream.session.status().nextAttemptAt ?? null;
+    const next = byId.get(account)?.upstream.session.status().nextAttemptAt ?? null;
     return next === null ? null : Math.max(0, next - clock.now());
   }
 
@@ -102,9 +113,10 @@ export function openPoller(parts: PollerParts): Poller {
     const patient = wanted.filter(({ id }) => isPatient(id)).map(({ id }) => id);
     const queue = wanted.filter(({ id }) => !isPatient(id));
     const outcomes: AccountOutcome[] = [];
+    const left = queue.values();
     const worker = async () => {
-      for (let next = queue.shift(); next && !stopping.signal.aborted; next = queue.shift()) {
-        const account = next;
+      for (const account of left) {
+        if (stopping.signal.aborted) return;
         const outcome = await turns.take(() => account.poll(stopping.signal, span));
         if (stopping.signal.aborted) return;
         const before = troubles.get(outcome.account);
@@ -115,6 +127,7 @@ export function openPoller(parts: PollerParts): Poller {
     };
     await Promise.all(Array.from({ length: Math.min(turns.atOnce, queue.length) }, worker));
     const outcome = { accounts: outcomes, patient };
+    if (isCrowd) log.info(summaryOf(outcomes), 'accounts polled');
     if (!stopping.signal.aborted) parts.onOutcome(outcome);
     return outcome;
   }

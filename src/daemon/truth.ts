@@ -28,6 +28,8 @@ export interface TruthParts {
 export interface Truth {
   /** `only`: of these accounts. */
   meters(only?: readonly string[]): MeterView[];
+  /** The newest reading of each meter that has a view. */
+  readings(only?: readonly string[]): Pick<MeterView, 'meter' | 'readingAt' | 'late'>[];
   accounts(only?: readonly string[]): AccountView[];
   bridge(): BridgeView;
   health(): HealthRecord;
@@ -109,6 +111,7 @@ export function openTruth(parts: TruthParts): Truth {
 
   return {
     meters,
+    readings: (only) => allMeters(only).flatMap(({ meter }) => meter.reading() ?? []),
     accounts: (only) =>
       among(only).map(({ id, upstream, journal, extras }) => {
         const { requests, logins } = journal.today();
@@ -148,8 +151,8 @@ export function openTruth(parts: TruthParts): Truth {
 function meterReasons(account: string, meter: Meter, { config, zone }: TruthParts): Reason[] {
   const about = { account, meter: meter.name };
   const found: Reason[] = [];
-  const held = [...meter.ledger.held.keys()].sort();
-  if (held.length > 0) {
+  if (meter.ledger.held.size > 0) {
+    const held = [...meter.ledger.held.keys()].sort();
     found.push({
       code: 'implausible_reading',
       message: `The provider's amounts for ${held.join(', ')} are implausible and held back.`,
@@ -157,11 +160,11 @@ function meterReasons(account: string, meter: Meter, { config, zone }: TruthPart
       ...about,
     });
   }
-  const view = meter.view();
-  if (view?.late && view.readingAt !== null) {
+  const reading = meter.reading();
+  if (reading?.late && reading.readingAt !== null) {
     found.push({
       code: 'data_late',
-      message: `The newest reading ends ${zone.iso(view.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
+      message: `The newest reading ends ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
       hint: 'The provider has nothing newer; nothing is lost, late days fill in by themselves.',
       ...about,
     });

@@ -75,17 +75,19 @@ export function zone(name: string): Zone {
     second: '2-digit',
   });
   const starts = new Map<Day, number>();
-  // Asking Intl is slow, and each publication writes the same few hundred instants again.
-  const written = new Map<number, number>();
+  // Asking Intl is slow, and each reply and publication brings the same few hundred instants again.
+  const written = new Map<number, { readonly ms: number; readonly text: string }>();
 
-  function localMs(epochMs: number): number {
+  /** The wall clock there, as if it were UTC: in milliseconds, and as ISO 8601 without an offset. */
+  function local(epochMs: number): { readonly ms: number; readonly text: string } {
     const second = Math.floor(epochMs / 1000);
     const known = written.get(second);
     if (known !== undefined) return known;
     if (written.size >= MOST_WRITTEN) written.clear();
-    const local = askedLocalMs(epochMs);
-    written.set(second, local);
-    return local;
+    const ms = askedLocalMs(epochMs);
+    const found = { ms, text: new Date(ms).toISOString().slice(0, 19) };
+    written.set(second, found);
+    return found;
   }
   function askedLocalMs(epochMs: number): number {
     const part: Record<string, number> = {};
@@ -93,13 +95,13 @@ export function zone(name: string): Zone {
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = part;
     return Date.UTC(year, month - 1, day, hour, minute, second);
   }
-  const offsetMs = (epochMs: number): number => localMs(epochMs) - Math.floor(epochMs / 1000) * 1000;
-  const dayAt = (epochMs: number): Day => new Date(localMs(epochMs)).toISOString().slice(0, 10);
+  const offsetMs = (epochMs: number): number => local(epochMs).ms - Math.floor(epochMs / 1000) * 1000;
+  const dayAt = (epochMs: number): Day => local(epochMs).text.slice(0, 10);
 
   function findStart(day: Day): number {
     const utcMidnight = epochDay(day) * DAY_MS;
     const guess = utcMidnight - offsetMs(utcMidnight - offsetMs(utcMidnight));
-    if (localMs(guess) === utcMidnight && dayAt(guess - 1000) < day) return guess;
+    if (local(guess).ms === utcMidnight && dayAt(guess - 1000) < day) return guess;
     // A clock change about midnight: search for the first second of the day. No zone is 15 hours off UTC.
     let before = utcMidnight - 15 * HOUR_MS;
     let inside = utcMidnight + 15 * HOUR_MS;
@@ -124,7 +126,7 @@ export function zone(name: string): Zone {
       const sign = minutes < 0 ? '-' : '+';
       const two = (count: number) => String(count).padStart(2, '0');
       const offset = `${sign}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
-      return new Date(localMs(epochMs)).toISOString().slice(0, 19) + offset;
+      return local(epochMs).text + offset;
     },
   };
 }

@@ -40,12 +40,20 @@ export const looseInstant: z.ZodType<number | null> = decimal
 export const understandRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
   schema.safeParse(row, ONCE).data ?? null;
 
-// zod would compile code for each schema: that costs more than the few replies of a day.
+// zod would compile code for each schema: that costs more than the few replies of a day, and pays for thousands.
 const ONCE = { jitless: true };
+const MANY = 500;
+const timesRead = new WeakMap<z.ZodType, number>();
+
+function contextFor(schema: z.ZodType): typeof ONCE | undefined {
+  const times = (timesRead.get(schema) ?? 0) + 1;
+  timesRead.set(schema, times);
+  return times > MANY ? undefined : ONCE;
+}
 
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
 export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
-  const result = schema.safeParse(json, ONCE);
+  const result = schema.safeParse(json, contextFor(schema));
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = issue?.path ?? [];

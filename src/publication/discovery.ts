@@ -81,6 +81,21 @@ export function bridgeDocument(place: DiscoveryPlace): DiscoveryDocument {
   return document(place, id, device, health, Object.fromEntries(components));
 }
 
+/** Views of the same shape have the same document: it need not be written again. */
+export const meterShape = (view: MeterView): string =>
+  JSON.stringify([
+    view.meter,
+    view.identifiers,
+    view.currency,
+    ...METER_CONDITIONS.map((given) => given(view)),
+  ]);
+export const accountShape = (view: AccountView): string =>
+  JSON.stringify([view.account, view.currency, ...ACCOUNT_CONDITIONS.map((given) => given(view))]);
+
+const conditions = <View>(rows: readonly EntityRow<View>[]) => rows.flatMap(({ given }) => given ?? []);
+const METER_CONDITIONS = conditions(METER_ROWS);
+const ACCOUNT_CONDITIONS = conditions(ACCOUNT_ROWS);
+
 /**
  * The messages that bring a document to Home Assistant. `before` (component key to platform) is what the topic
  * announced last: a component that is gone is first reduced to its platform, because leaving it out keeps it alive.

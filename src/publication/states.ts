@@ -5,7 +5,6 @@ import { stretches } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
 import type { EntityRow } from './entityRow.ts';
-import { invoicesMessages } from './invoices.ts';
 import { METER_ROWS } from './meterEntities.ts';
 import type { UsageBucket } from './payloads/payloads.ts';
 import { say, type Topics } from './topics.ts';
@@ -69,11 +68,8 @@ function historyMessage(
   );
 }
 
-/** The state of one account, and its invoices if there is a list. */
-export const accountMessages = (topics: Topics, view: AccountView): Message[] => [
-  say('account/+/state', topics.accountState(view.account), read(ACCOUNT_ROWS, view), { retain: true }),
-  ...invoicesMessages(topics, view),
-];
+export const accountStateMessage = (topics: Topics, view: AccountView): Message =>
+  say('account/+/state', topics.accountState(view.account), read(ACCOUNT_ROWS, view), { retain: true });
 
 function read<View>(rows: readonly EntityRow<View>[], view: View): Record<string, unknown> {
   return Object.fromEntries(rows.map((row) => [row.key, row.read(view)]));

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import { accountDocument } from '../../src/publication/discovery.ts';
-import { billMessage } from '../../src/publication/invoices.ts';
-import { accountMessages } from '../../src/publication/states.ts';
+import { billMessage, invoicesMessages } from '../../src/publication/invoices.ts';
+import { accountStateMessage } from '../../src/publication/states.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 import { houseComplaints } from '../support/homeAssistantRules.ts';
 import { ACCOUNT, bodyOf, DUBLIN, placeBelow } from '../support/inventedHome.ts';
@@ -28,7 +28,8 @@ const withInvoices = (all: readonly Invoice[]) => ({
 });
 
 test('the list stands retained, in local days and units', () => {
-  const [state, list] = accountMessages(topics, ACCOUNT);
+  const state = accountStateMessage(topics, ACCOUNT);
+  const [list] = invoicesMessages(topics, ACCOUNT);
   expect(list).toMatchObject({ topic: 'heat2mqtt/account/home/invoices', retain: true });
   expect(bodyOf(list)).toEqual({
     schema: 1,
@@ -49,7 +50,7 @@ test('the list stands retained, in local days and units', () => {
 test('the newest 24 of many; an empty list is a list', () => {
   const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
   const ids = (all: readonly Invoice[]) =>
-    (bodyOf(accountMessages(topics, withInvoices(all))[1]).invoices as { id: string }[]).map(({ id }) => id);
+    (bodyOf(invoicesMessages(topics, withInvoices(all))[0]).invoices as { id: string }[]).map(({ id }) => id);
   expect(ids(many)).toEqual(many.slice(0, 24).map(({ id }) => id));
   expect(ids([])).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // The states as they go out: sums rounded once, null never 0, the schema in every payload.
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
-import { accountMessages, meterMessages } from '../../src/publication/states.ts';
+import { accountStateMessage, meterMessages } from '../../src/publication/states.ts';
 import { say, topicsBelow, unsay } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
@@ -106,8 +106,7 @@ describe('the state of a meter', () => {
 test('an account says how its session stands, and null for what the provider has not given', () => {
   const nothing = { balance: null, credit: null, invoices: null, newestInvoice: null };
   const auth = { ...ACCOUNT.auth, state: 'backoff' as const };
-  const [message, ...rest] = accountMessages(topics, { ...ACCOUNT, ...nothing, auth });
-  expect(rest).toEqual([]);
+  const message = accountStateMessage(topics, { ...ACCOUNT, ...nothing, auth });
   expect(message).toMatchObject({ topic: 'heat2mqtt/account/home/state', retain: true });
   expect(bodyOf(message)).toMatchObject({
     schema: 1,

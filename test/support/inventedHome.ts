@@ -16,7 +16,8 @@ import {
   type DiscoveryPlace,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { accountMessages, meterMessages } from '../../src/publication/states.ts';
+import { invoicesMessages } from '../../src/publication/invoices.ts';
+import { accountStateMessage, meterMessages } from '../../src/publication/states.ts';
 import { type Topics, topicsBelow } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -117,7 +118,8 @@ export const statesOf = (topics: Topics, base: string, meter: MeterView = FULL):
   stateMessage(topics, 'online'),
   infoMessage(topics, base, bridgeView([meter])),
   healthMessage(topics, WELL, DUBLIN),
-  ...accountMessages(topics, ACCOUNT),
+  accountStateMessage(topics, ACCOUNT),
+  ...invoicesMessages(topics, ACCOUNT),
   ...meterMessages(topics, meter),
   summaryMessage(topics, DUBLIN, 'dail/34', null),
 ];

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Config } from '../config/schema.ts';
 import type { Invoices } from '../domain/extras.ts';
 import type { Ledger } from '../domain/ledger.ts';
+import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridge.ts';
@@ -44,6 +45,7 @@ export interface AnnouncerParts {
   readonly truth: Truth;
   readonly constituencies: Constituencies | null;
   readonly state: StateDirectory;
+  readonly clock: Clock;
   readonly log: Log;
 }
 
@@ -51,7 +53,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   const { config, topics, truth, constituencies } = parts;
   const prefix = config.mqtt.discovery_prefix;
   const baseTopic = config.mqtt.base_topic;
-  const standing = await openStanding(parts.state, parts.log);
+  const standing = await openStanding(parts.state, parts.clock, parts.log);
   // Digests, not payloads: with thousands of meters the payloads themselves would double the memory.
   const said = new Map<string, string>();
 

@@ -126,7 +126,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   });
   const events = openEvents({ accounts, truth, topics, zone, clock });
   const constituencies = await openConstituencies({ ...parts, topics, zone, state, publishNow });
-  const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, log });
+  const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, clock, log });
 
   const birth = birthOf(mqtt.discovery_prefix, {
     clock,

@@ -68,8 +68,10 @@ export const contextCodec = ownedBy(
 export const announcedCodec = versioned(
   z.object({
     topics: z.array(z.string()),
-    /** Discovery topic to component key to platform. */
-    components: z.record(z.string(), z.record(z.string(), z.string())),
+    /** Component key to platform; thousands of meters share a few of these. */
+    tables: z.array(z.record(z.string(), z.string())),
+    /** Discovery topic to the place of its table. */
+    components: z.record(z.string(), z.number().int()),
   }),
 );
 

@@ -132,7 +132,7 @@ async function plainErrors(pending: Promise<Response>): Promise<Response> {
 
 function unreachable(err: unknown, now: number): IssuerUnreachable {
   const response = responseOf(err);
-  const askedFor = retryAfterMs(response, now);
+  const askedFor = retryAfterMs(response?.headers.get('retry-after'), now);
   return new IssuerUnreachable(`The issuer ${whatHappened(err, response)}.`, {
     retry: response === null ? 'soon' : 'later',
     hint: hintFor(err, response),

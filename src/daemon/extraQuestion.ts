@@ -4,8 +4,8 @@ import type { Day, Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import { ReplyTooLarge } from '../provider/exchange.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
-import { ReplyTooLarge } from './outbound.ts';
 
 export interface ExtraQuestion<T> {
   /** As the log calls it. */

@@ -19,10 +19,10 @@ export function backOffMs(thrown: unknown, failures: number, random: () => numbe
   return Math.round(Math.max(jittered, askedFor));
 }
 
-/** The waiting time that a response asks for in `Retry-After` (seconds or an HTTP date); `null` = none, or unreadable. */
-export function retryAfterMs(response: Pick<Response, 'headers'> | null, now: number): number | null {
-  const header = response?.headers.get('retry-after')?.trim();
-  if (!header) return null;
+/** The waiting time that a `Retry-After` header asks for (seconds or an HTTP date); `null` = none, or unreadable. */
+export function retryAfterMs(value: unknown, now: number): number | null {
+  const header = String(value ?? '').trim();
+  if (header === '') return null;
   const wait = SECONDS.test(header) ? Number(header) * 1000 : dateIn(header) - now;
   return Number.isFinite(wait) ? Math.min(Math.max(0, wait), LONGEST_RETRY_AFTER_MS) : null;
 }

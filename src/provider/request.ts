@@ -2,6 +2,7 @@
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
+import type { Arrived, Question } from './exchange.ts';
 
 /** Gives the key for the next request; `rejected` lists the keys that this exchange has had refused. */
 export type AccessKey = (rejected: readonly string[]) => Promise<string>;
@@ -20,7 +21,7 @@ export interface Exchange {
 export interface RequestParts {
   readonly baseUrl: string;
   readonly timeoutSeconds: number;
-  readonly send: Send;
+  readonly send: (url: URL, question: Question) => Promise<Arrived>;
   readonly clock: Clock;
   /** Absent where no credentials are wanted. */
   readonly key?: AccessKey;
@@ -30,15 +31,6 @@ export interface RequestParts {
   readonly setting?: string;
   readonly onReply?: ((reply: Reply) => void) | undefined;
 }
-
-/** The part of a Response that is looked at here. */
-export type Arrived = Pick<Response, 'ok' | 'status' | 'headers' | 'text'>;
-
-/** Resolves once the whole body has arrived. */
-export type Send = (
-  url: URL,
-  init: { method: string; headers: Record<string, string>; body: string | null; signal: AbortSignal },
-) => Promise<Arrived>;
 
 /** What came back, whatever its status. */
 export interface Reply {
@@ -128,9 +120,9 @@ export function openRequest(parts: RequestParts): Ask {
     for (;;) {
       const token = key ? await key(rejected) : null;
       const response = await send(exchange, token);
-      const reply = await read(exchange.what, response);
+      const reply = read(exchange.what, response);
       parts.onReply?.(reply);
-      if (response.ok) return trusted(reply);
+      if (reply.status >= 200 && reply.status < 300) return trusted(reply);
       // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
       if (response.status === 401 && token !== null && !takesRefusals) rejected.push(token);
       else throw refusal(exchange.what, response, parts);
@@ -141,7 +133,7 @@ export function openRequest(parts: RequestParts): Ask {
 function refusal(what: string, response: Arrived, { clock, setting }: RequestParts): Failure {
   const { status } = response;
   if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status, setting);
-  const askedFor = retryAfterMs(response, clock.now());
+  const askedFor = retryAfterMs(response.headers['retry-after'], clock.now());
   return new ProviderUnreachable(`The provider answered the ${what} with HTTP ${status}.`, {
     retry: status === 429 ? 'later' : 'soon',
     hint: setting
@@ -151,13 +143,15 @@ function refusal(what: string, response: Arrived, { clock, setting }: RequestPar
   });
 }
 
-async function read(what: string, response: Arrived): Promise<Reply> {
-  const { status } = response;
-  const text = await response.text();
+// Leaves out a byte order mark, before which JSON would not be understood.
+const UTF8 = new TextDecoder();
+
+function read(what: string, { status, headers, body }: Arrived): Reply {
+  const text = UTF8.decode(body);
   try {
     return { what, status, json: JSON.parse(text) };
   } catch {
-    const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
+    const type = String(headers['content-type'] ?? 'no content type').split(';')[0] ?? '';
     return { what, status, foreign: { type, characters: text.length } };
   }
 }

@@ -1,5 +1,6 @@
 // Waiting until everything in this process has come to rest: files, requests, and messages between sockets.
 import { subscribe } from 'node:diagnostics_channel';
+import type { ClientRequest } from 'node:http';
 
 const underWay = new Set<unknown>();
 const note = (channel: string, seen: (request: unknown) => void) =>
@@ -7,6 +8,11 @@ const note = (channel: string, seen: (request: unknown) => void) =>
 note('create', (request) => underWay.add(request));
 note('trailers', (request) => underWay.delete(request));
 note('error', (request) => underWay.delete(request));
+subscribe('http.client.request.start', (message) => {
+  const { request } = message as { request: ClientRequest };
+  underWay.add(request);
+  request.once('close', () => underWay.delete(request));
+});
 
 // A message takes a few turns of the loop from one socket of this process to another; time does not matter.
 const TURNS = 12;

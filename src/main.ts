@@ -5,7 +5,8 @@
 declare const PROGRAM_VERSION: string;
 
 if (process.argv.length === 3 && process.argv[2] === '--version') {
-  process.stdout.write(`${PROGRAM_VERSION}\n`);
+  // Making a stream of the standard output takes 3 ms, a tenth of all that `node` itself needs.
+  process.getBuiltinModule('node:fs').writeSync(1, `${PROGRAM_VERSION}\n`);
 } else {
   const { begin } = await import('./cli/begin.ts');
   await begin();

@@ -11,9 +11,12 @@ export const day = z.string().regex(DAY_SHAPE);
 
 /** Wraps a schema as a document of version 1: `{ version: 1, ...fields }`. */
 export function versioned<T extends object>(schema: z.ZodType<T>): Codec<T> {
-  const withVersion = z.looseObject({ version: z.literal(VERSION) });
   return {
-    decode: (json) => schema.parse(withVersion.parse(json, ONCE), ONCE),
+    decode(json) {
+      const { version } = Object(json);
+      if (version !== VERSION) throw new TypeError('a document of another version');
+      return schema.parse(json, ONCE);
+    },
     encode: (value) => ({ version: VERSION, ...value }),
   };
 }

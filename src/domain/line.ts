@@ -74,10 +74,13 @@ function votesFor(line: Line, points: readonly Point[], tolerance: Micro, before
 export function leastSquares(points: readonly Point[], leastScatter: Micro): Estimate | null {
   const distinct = withoutDoubles(points);
   const count = distinct.length;
-  const mean = (pick: (point: Point) => number) =>
-    distinct.reduce((sum, point) => sum + pick(point), 0) / count;
-  const meanEnergy = mean(({ energy }) => energy);
-  const meanCost = mean(({ cost }) => cost);
+  let [energies, costs] = [0, 0];
+  for (const { energy, cost } of distinct) {
+    energies += energy;
+    costs += cost;
+  }
+  const meanEnergy = energies / count;
+  const meanCost = costs / count;
   let squares = 0;
   let products = 0;
   for (const { energy, cost } of distinct) {
@@ -87,7 +90,8 @@ export function leastSquares(points: readonly Point[], leastScatter: Micro): Est
   if (count < 3 || squares === 0) return null;
   const rate = products / squares;
   const standing = meanCost - rate * meanEnergy;
-  const off = distinct.reduce((sum, { energy, cost }) => sum + (cost - rate * energy - standing) ** 2, 0);
+  let off = 0;
+  for (const { energy, cost } of distinct) off += (cost - rate * energy - standing) ** 2;
   const scatter = Math.max(leastScatter, Math.sqrt(off / (count - 2)));
   return {
     rate,
@@ -101,12 +105,18 @@ export function leastSquares(points: readonly Point[], leastScatter: Micro): Est
 }
 
 function withoutDoubles(points: readonly Point[]): Point[] {
-  const costs = new Map<Micro, Micro[]>();
+  const costs = new Map<Micro, Micro>();
+  // Days of one energy and several costs are few: only they are worth a text each.
+  const others = new Set<string>();
   return points.filter(({ energy, cost }) => {
     const known = costs.get(energy);
-    if (known === undefined) costs.set(energy, [cost]);
-    else if (known.includes(cost)) return false;
-    else known.push(cost);
+    if (known === undefined) {
+      costs.set(energy, cost);
+      return true;
+    }
+    const text = `${energy} ${cost}`;
+    if (known === cost || others.has(text)) return false;
+    others.add(text);
     return true;
   });
 }

@@ -33,19 +33,20 @@ export function totals(ledger: Ledger, today: Day): Totals {
   const lastMonth = addMonths(today, -1);
   const [oldest = week] = [week, year, lastMonth].sort();
   const recent: [Day, DayRecord][] = [];
-  let newestDay: Day | null = null;
+  let newest: Day = '';
   let daysRead = 0;
   let energy: Micro | null = null;
   let cost: Micro | null = null;
   // Once through all days of maybe twenty years, and no more often.
-  for (const [day, record] of ledger.days) {
+  ledger.days.forEach((record, day) => {
     if (day >= oldest) recent.push([day, record]);
     if (record.cost !== null) cost = (cost ?? 0) + record.cost;
-    if (record.energy === null) continue;
+    if (record.energy === null) return;
     energy = (energy ?? 0) + record.energy;
     daysRead += 1;
-    if (newestDay === null || day > newestDay) newestDay = day;
-  }
+    if (day > newest) newest = day;
+  });
+  const newestDay = newest === '' ? null : newest;
   const within = (from: Day, to: Day): Amounts =>
     sumOf(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
   return {

@@ -9,7 +9,7 @@ import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { connectOnce } from '../mqtt/connection.ts';
-import { makePrivateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
+import { makePrivateDirectory, StateUnwritable } from '../store/document.ts';
 import { borrowUpstream } from './borrow.ts';
 import type { Command } from './command.ts';
 import type { Io } from './io.ts';

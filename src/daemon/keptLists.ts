@@ -10,8 +10,9 @@ import {
   summaryMessage,
 } from '../publication/constituencies.ts';
 import type { Topics } from '../publication/topics.ts';
+import { type Document, owned } from '../store/document.ts';
 import { constituenciesCodec } from '../store/documents.ts';
-import { type Document, owned, type StateDirectory } from '../store/stateDirectory.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
 
 export interface KeptLists {
   get(place: string): ConstituenciesView | null;

@@ -13,9 +13,10 @@ import type { Log, Scrubber } from '../foundation/log.ts';
 import { openClient, type ProviderClient } from '../provider/client.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { openRequest, type Reply } from '../provider/request.ts';
+import { type Document, owned } from '../store/document.ts';
 import { contextCodec, loginBudgetCodec, tokensCodec } from '../store/documents.ts';
 import { extrasCodec } from '../store/extrasDocument.ts';
-import { type Document, owned, type StateDirectory } from '../store/stateDirectory.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
 import { openOutbound } from './outbound.ts';
 
 export interface Upstream {

@@ -1,6 +1,6 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import * as z from 'zod';
-import type { Codec } from './stateDirectory.ts';
+import type { Codec } from './document.ts';
 
 const VERSION = 1;
 // Each is read once: compiling code for its schema would cost more.

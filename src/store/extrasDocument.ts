@@ -1,8 +1,8 @@
 // What was found beside the usage, as it is kept on disk for each account.
 import * as z from 'zod';
 import type { Extras } from '../domain/extras.ts';
+import type { Codec, Owned } from './document.ts';
 import { day, instant, versioned } from './documents.ts';
-import type { Codec, Owned } from './stateDirectory.ts';
 
 const micro = z.number().int();
 const words = z.string().nullable();

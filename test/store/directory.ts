@@ -3,7 +3,8 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type Codec, openStateDirectory, type StateDirectory } from '../../src/store/stateDirectory.ts';
+import type { Codec } from '../../src/store/document.ts';
+import { openStateDirectory, type StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type LogLines, logLines } from '../support/logLines.ts';
 
 export interface Place extends LogLines {

@@ -1,5 +1,6 @@
 // What is kept of an account comes back as it was, and what is not quite it is set aside.
 import { expect, test } from 'vitest';
+import type { Codec } from '../../src/store/document.ts';
 import {
   contextCodec,
   installationCodec,
@@ -8,7 +9,6 @@ import {
   repliesCodec,
   tokensCodec,
 } from '../../src/store/documents.ts';
-import type { Codec } from '../../src/store/stateDirectory.ts';
 import { place } from './directory.ts';
 
 const TOKENS = {

@@ -2,7 +2,8 @@
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openStateDirectory, StateUnwritable } from '../../src/store/stateDirectory.ts';
+import { StateUnwritable } from '../../src/store/document.ts';
+import { openStateDirectory } from '../../src/store/stateDirectory.ts';
 import { place, wordCodec } from './directory.ts';
 
 describe('a directory that cannot be written', () => {

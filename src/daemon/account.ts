@@ -2,11 +2,12 @@
 import type { DaySpan } from '../domain/period.ts';
 import { type Property, seriesName, topicSafe, withFound } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure, safeWords } from '../foundation/failure.ts';
+import { safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
-import { openDiscoveryPace } from './discoveryPace.ts';
+import { mustBeSet } from './clockNotSet.ts';
+import { type DiscoveryPace, openDiscoveryPace } from './discoveryPace.ts';
 import type { AccountExtras } from './extras.ts';
 import type { JournalPage } from './journal.ts';
 import type { Meter, MeterChange } from './meter.ts';
@@ -55,67 +56,72 @@ export interface AccountParts {
   readonly log: Log;
 }
 
-const CLOCK_IS_SET_AFTER = Date.UTC(2020, 0, 1);
-
-/** A Raspberry Pi has no clock battery: before the network has told the time, days cannot be told apart. */
-export class ClockNotSet extends Failure {
-  readonly code = 'clock_not_set';
-  readonly exitCode = 1;
-
-  constructor() {
-    super('The clock of this machine is not set yet.', {
-      retry: 'soon',
-      hint: 'Check its time service (NTP).',
-    });
-  }
+export async function openAccount(parts: AccountParts): Promise<AccountRuntime> {
+  const account = new OpenAccount(parts);
+  await account.open();
+  return account;
 }
 
-export async function openAccount(parts: AccountParts): Promise<AccountRuntime> {
-  const { upstream, journal, extras, clock, log } = parts;
-  let meters: readonly Meter[] | null = null;
-  const pace = openDiscoveryPace(journal, clock);
-  let context = await upstream.context.read();
-  if (context !== null) meters = await openMeters(context);
+class OpenAccount implements AccountRuntime {
+  readonly id: string;
+  readonly upstream: Upstream;
+  readonly journal: JournalPage;
+  readonly extras: AccountExtras;
+  readonly #parts: AccountParts;
+  readonly #pace: DiscoveryPace;
+  #context: EntityContext | null = null;
+  meters: readonly Meter[] | null = null;
 
-  async function openMeters({ properties }: EntityContext): Promise<Meter[]> {
-    const opened: Meter[] = [];
-    const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
-    const gone = (meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
-    for (const { property } of gone) parts.releaseNames(property.propertyCustomerId);
-    for (const property of properties) {
-      const known = meters?.find((meter) => isSame(meter.property, property));
-      const name = nameOf(property);
-      if (known && known.name === name) opened.push(known);
-      else {
-        const predecessor = gone.find((meter) => meter.name === name);
-        opened.push(await parts.openMeter(property, name, predecessor));
-      }
+  constructor(parts: AccountParts) {
+    this.id = parts.id;
+    this.upstream = parts.upstream;
+    this.journal = parts.journal;
+    this.extras = parts.extras;
+    this.#parts = parts;
+    this.#pace = openDiscoveryPace(parts.journal, parts.clock);
+  }
+
+  async open(): Promise<void> {
+    this.#context = await this.upstream.context.read();
+    if (this.#context !== null) this.meters = await this.#openMeters(this.#context);
+  }
+
+  async poll(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
+    const { id, journal, extras } = this.#parts;
+    const failed = (fault: unknown) => ({ account: id, events: [], fault });
+    const outcome = await this.#attempt(signal, span).catch(failed);
+    journal.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
+    journal.save();
+    if (outcome.fault === null && this.#context !== null) extras.begin(this.#context, signal);
+    return outcome;
+  }
+
+  async settled(): Promise<void> {
+    await this.extras.settled();
+    await this.journal.saved();
+  }
+
+  async #attempt(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
+    const { id, clock, log } = this.#parts;
+    mustBeSet(clock);
+    const cached = this.meters;
+    let { events, faults } = await this.#pollMeters(cached ?? (await this.#discover(signal)), signal, span);
+    if (cached !== null && this.#pace.forRefused(faults)) {
+      log.info('the provider refuses a known property: discovering again');
+      const again = await this.#pollMeters(await this.#discover(signal), signal, span);
+      events = [...events, ...again.events];
+      faults = again.faults;
+      if (faults.length === 0) this.#pace.helped();
     }
-    return opened;
+    if (cached !== null && faults.length === 0 && this.#pace.forMore()) {
+      const more = await this.#pollMeters(await this.#lookForMore(this.meters ?? cached, signal), signal);
+      events = [...events, ...more.events];
+      faults = more.faults;
+    }
+    return { account: id, events, fault: faults[0] ?? null };
   }
 
-  function nameOf(property: Property): string {
-    const name = seriesName(property);
-    if (parts.claimName(name, property.propertyCustomerId)) return name;
-    return `${name}-${topicSafe(property.propertyCustomerId)}`;
-  }
-
-  async function discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
-    const listed = await upstream.client.discover(await upstream.identity(), signal);
-    journal.noteDiscovery();
-    const found = { ...listed, properties: withFound(known, listed.properties) };
-    log.info({ properties: found.properties.length }, 'heat meters found');
-    await upstream.context
-      .write(found)
-      .catch((err) => log.error({ err }, 'entity context could not be saved'));
-    await extras.askSite(signal);
-    context = found;
-    meters = await openMeters(found);
-    parts.onMeters();
-    return meters;
-  }
-
-  async function pollMeters(
+  async #pollMeters(
     all: readonly Meter[],
     signal: AbortSignal,
     span?: DaySpan,
@@ -124,7 +130,7 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     const faults: unknown[] = [];
     for (const meter of all) {
       try {
-        const changes = await meter.poll(upstream.client, signal, span);
+        const changes = await meter.poll(this.upstream.client, signal, span);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -135,63 +141,57 @@ export async function openAccount(parts: AccountParts): Promise<AccountRuntime> 
     return { events, faults };
   }
 
+  async #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
+    const { upstream, journal, extras, log } = this.#parts;
+    const listed = await upstream.client.discover(await upstream.identity(), signal);
+    journal.noteDiscovery();
+    const found = { ...listed, properties: withFound(known, listed.properties) };
+    log.info({ properties: found.properties.length }, 'heat meters found');
+    await upstream.context
+      .write(found)
+      .catch((err) => log.error({ err }, 'entity context could not be saved'));
+    await extras.askSite(signal);
+    this.#context = found;
+    this.meters = await this.#openMeters(found);
+    this.#parts.onMeters();
+    return this.meters;
+  }
+
   /** Properties that have appeared since. */
-  async function lookForMore(known: readonly Meter[], signal: AbortSignal): Promise<readonly Meter[]> {
+  async #lookForMore(known: readonly Meter[], signal: AbortSignal): Promise<readonly Meter[]> {
     try {
-      const all = await discover(
-        signal,
-        known.map(({ property }) => property),
-      );
+      const properties = known.map(({ property }) => property);
+      const all = await this.#discover(signal, properties);
       return all.filter((meter) => !known.includes(meter));
     } catch (err) {
-      log.warn(safeWords(err), 'new properties could not be looked for');
+      this.#parts.log.warn(safeWords(err), 'new properties could not be looked for');
       return [];
     }
   }
 
-  async function attempt(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
-    if (clock.now() < CLOCK_IS_SET_AFTER) throw new ClockNotSet();
-    const cached = meters;
-    let { events, faults } = await pollMeters(cached ?? (await discover(signal)), signal, span);
-    if (cached !== null && pace.forRefused(faults)) {
-      log.info('the provider refuses a known property: discovering again');
-      const again = await pollMeters(await discover(signal), signal, span);
-      events = [...events, ...again.events];
-      faults = again.faults;
-      if (faults.length === 0) pace.helped();
+  async #openMeters({ properties }: EntityContext): Promise<Meter[]> {
+    const { openMeter, releaseNames } = this.#parts;
+    const opened: Meter[] = [];
+    const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
+    const gone = (this.meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
+    for (const { property } of gone) releaseNames(property.propertyCustomerId);
+    for (const property of properties) {
+      const known = this.meters?.find((meter) => isSame(meter.property, property));
+      const name = this.#nameOf(property);
+      if (known && known.name === name) opened.push(known);
+      else {
+        const predecessor = gone.find((meter) => meter.name === name);
+        opened.push(await openMeter(property, name, predecessor));
+      }
     }
-    if (cached !== null && faults.length === 0 && pace.forMore()) {
-      const more = await pollMeters(await lookForMore(meters ?? cached, signal), signal);
-      events = [...events, ...more.events];
-      faults = more.faults;
-    }
-    return { account: parts.id, events, fault: faults[0] ?? null };
+    return opened;
   }
 
-  return {
-    id: parts.id,
-    upstream,
-    journal,
-    extras,
-    get meters() {
-      return meters;
-    },
-    async poll(signal, span) {
-      const outcome = await attempt(signal, span).catch((fault) => ({
-        account: parts.id,
-        events: [],
-        fault,
-      }));
-      journal.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
-      journal.save();
-      if (outcome.fault === null && context !== null) extras.begin(context, signal);
-      return outcome;
-    },
-    async settled() {
-      await extras.settled();
-      await journal.saved();
-    },
-  };
+  #nameOf(property: Property): string {
+    const name = seriesName(property);
+    if (this.#parts.claimName(name, property.propertyCustomerId)) return name;
+    return `${name}-${topicSafe(property.propertyCustomerId)}`;
+  }
 }
 
 const isSame = (one: Property, other: Property): boolean => JSON.stringify(one) === JSON.stringify(other);

@@ -16,25 +16,40 @@ const DAY_MS = 24 * 3_600_000;
 const LOOK_AGAIN_MS = 7 * DAY_MS;
 
 export function openDiscoveryPace(journal: Pick<JournalPage, 'discoveredAt'>, clock: Clock): DiscoveryPace {
-  let refusedAt: number | null = null;
-  let lookedAt: number | null = null;
-  const isToday = (at: number | null) => at !== null && clock.monotonic() - at < DAY_MS;
-  return {
-    forRefused(faults) {
-      const stale = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
-      if (!stale || isToday(refusedAt)) return false;
-      refusedAt = clock.monotonic();
-      return true;
-    },
-    helped() {
-      refusedAt = null;
-    },
-    forMore() {
-      const { discoveredAt } = journal;
-      if (discoveredAt !== null && Math.abs(clock.now() - discoveredAt) < LOOK_AGAIN_MS) return false;
-      if (isToday(lookedAt)) return false;
-      lookedAt = clock.monotonic();
-      return true;
-    },
-  };
+  return new Pace(journal, clock);
+}
+
+class Pace implements DiscoveryPace {
+  readonly #journal: Pick<JournalPage, 'discoveredAt'>;
+  readonly #clock: Clock;
+  #refusedAt: number | null = null;
+  #lookedAt: number | null = null;
+
+  constructor(journal: Pick<JournalPage, 'discoveredAt'>, clock: Clock) {
+    this.#journal = journal;
+    this.#clock = clock;
+  }
+
+  forRefused(faults: readonly unknown[]): boolean {
+    const stale = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
+    if (!stale || this.#isToday(this.#refusedAt)) return false;
+    this.#refusedAt = this.#clock.monotonic();
+    return true;
+  }
+
+  helped(): void {
+    this.#refusedAt = null;
+  }
+
+  forMore(): boolean {
+    const { discoveredAt } = this.#journal;
+    if (discoveredAt !== null && Math.abs(this.#clock.now() - discoveredAt) < LOOK_AGAIN_MS) return false;
+    if (this.#isToday(this.#lookedAt)) return false;
+    this.#lookedAt = this.#clock.monotonic();
+    return true;
+  }
+
+  #isToday(at: number | null): boolean {
+    return at !== null && this.#clock.monotonic() - at < DAY_MS;
+  }
 }

@@ -1,22 +1,22 @@
 // What an account has beside its usage: register, balance, invoices and site, asked for at most once a day, after a
 // poll that went well, and never in its way.
 import type { Config } from '../config/schema.ts';
-import {
-  type Balance,
-  type Extra,
-  type Extras,
-  NEVER_ASKED,
-  NO_EXTRAS,
-  registerKey,
-  registersOf,
-  takeInvoices,
-} from '../domain/extras.ts';
+import { type Extras, NO_EXTRAS, registerKey } from '../domain/extras.ts';
 import type { Reason } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Day } from '../domain/period.ts';
 import type { Property, Register } from '../domain/reading.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { ProviderClient } from '../provider/client.ts';
 import type { EntityContext } from '../provider/discovery.ts';
 import { askIfDue, type ExtraQuestion, type QuestionParts, questionDay } from './extraQuestion.ts';
+import {
+  amountQuestion,
+  invoicesQuestion,
+  registerQuestion,
+  type Shelf,
+  siteQuestion,
+} from './extraQuestions.ts';
 import { currencyOf, siteReasons } from './siteCheck.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -47,142 +47,121 @@ export interface ExtrasParts extends QuestionParts {
   readonly onAsked: () => void;
 }
 
-const DAILY = 1;
-const WEEKLY = 7;
-
 export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
-  const { config, upstream, clock, log } = parts;
-  const client = upstream.modestClient;
-  const wanted = config.extras;
-  let kept = wantedOf((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
-  let flight: Promise<void> | null = null;
-  let warned = '';
+  return new OpenExtras(parts, (await parts.upstream.extras.read()) ?? NO_EXTRAS);
+}
+
+class OpenExtras implements AccountExtras, Shelf {
+  readonly #parts: ExtrasParts;
+  known: Extras;
+  #flight: Promise<void> | null = null;
+  #warned = '';
   /** Nothing more is due for these properties on this day. */
-  let done: { readonly context: EntityContext; readonly day: Day } | null = null;
-  warnOfSite();
+  #done: { readonly context: EntityContext; readonly day: Day } | null = null;
 
-  async function keep(changes: Partial<Extras>): Promise<void> {
-    kept = { ...kept, ...changes };
-    await upstream.extras.write(kept).catch((err) => log.error({ err }, 'extras could not be saved'));
+  constructor(parts: ExtrasParts, stored: Extras) {
+    this.#parts = parts;
+    this.known = wantedOf(stored, parts.config.extras);
+    this.#warnOfSite();
   }
 
-  function question<K extends 'site' | 'balance' | 'credit' | 'invoices'>(
-    extra: K,
-    everyDays: number,
-    ask: ExtraQuestion<NonNullable<Extras[K]['found']>>['ask'],
-  ) {
-    return {
-      extra,
-      everyDays,
-      get: () => kept[extra] as Extra<NonNullable<Extras[K]['found']>>,
-      set: (next: Extra<NonNullable<Extras[K]['found']>>) => keep({ [extra]: next }),
-      ask,
-    };
+  get currency(): string {
+    return currencyOf(this.#parts.config, this.known.site.found);
   }
 
-  const site = question('site', WEEKLY, (_, signal) => client.site(signal));
+  register(property: Property): Register | null {
+    return this.known.registers[registerKey(property)]?.found ?? null;
+  }
 
-  const amount = (extra: 'balance' | 'credit', context: EntityContext) =>
-    question(
-      extra,
-      DAILY,
-      async (_, signal): Promise<Balance> => ({
-        amount: await client[extra](context, signal),
-      }),
-    );
+  reasons(): Reason[] {
+    const { config, account } = this.#parts;
+    return siteReasons(config, this.known.site.found).map((reason) => ({ ...reason, account }));
+  }
 
-  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext, bills: Invoice[]) =>
-    question('invoices', DAILY, async (known, signal) => {
-      const read = new Map<string, readonly Invoice[]>();
-      for (const billingProfileId of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
-        const asked = { personCustomerId, billingProfileId, now: clock.now(), signal };
-        read.set(billingProfileId ?? '', await client.invoices(asked));
-      }
-      const taken = takeInvoices(known, read, clock.now());
-      bills.push(...taken.bills);
-      return taken.invoices;
+  async askSite(signal: AbortSignal): Promise<void> {
+    if (this.#parts.config.extras.site) await this.#ask(siteQuestion(this), signal);
+    this.#warnOfSite();
+  }
+
+  begin(context: EntityContext, signal: AbortSignal): void {
+    const { log, inTurn } = this.#parts;
+    if (this.#flight !== null) {
+      log.debug('extras still being asked for');
+      return;
+    }
+    if (this.#done?.context === context && this.#done.day === this.#day()) {
+      log.debug('extras not due');
+      return;
+    }
+    this.#flight = inTurn(() => this.#round(context, signal)).finally(() => {
+      this.#flight = null;
     });
+  }
 
-  const register = (property: Property, context: EntityContext): ExtraQuestion<Register> => ({
-    extra: 'meter_reading',
-    everyDays: DAILY,
-    get: () => kept.registers[registerKey(property)] ?? NEVER_ASKED,
-    set: (next) =>
-      keep({ registers: { ...registersOf(kept, context.properties), [registerKey(property)]: next } }),
-    ask: (known, signal) =>
-      client.register({ property, knownReadAt: known?.readAt ?? null, now: clock.now(), signal }),
-  });
+  async settled(): Promise<void> {
+    await this.#flight;
+  }
+
+  #day(): Day {
+    return questionDay(this.#parts.zone, this.#parts.clock);
+  }
+
+  get client(): ProviderClient {
+    return this.#parts.upstream.modestClient;
+  }
+
+  get clock(): Clock {
+    return this.#parts.clock;
+  }
+
+  async keep(changes: Partial<Extras>): Promise<void> {
+    this.known = { ...this.known, ...changes };
+    await this.#parts.upstream.extras
+      .write(this.known)
+      .catch((err) => this.#parts.log.error({ err }, 'extras could not be saved'));
+  }
 
   /** Resolves to whether the provider can be asked for more. */
-  const ask = <T>(one: ExtraQuestion<T>, signal: AbortSignal) => askIfDue(one, parts, signal);
+  #ask<T>(one: ExtraQuestion<T>, signal: AbortSignal): Promise<boolean> {
+    return askIfDue(one, this.#parts, signal);
+  }
 
-  async function round(context: EntityContext, signal: AbortSignal): Promise<void> {
-    const before = kept;
-    const day = questionDay(parts.zone, clock);
+  async #round(context: EntityContext, signal: AbortSignal): Promise<void> {
+    const wanted = this.#parts.config.extras;
+    const before = this.known;
+    const day = this.#day();
     const bills: Invoice[] = [];
     const steps = [
-      ...(wanted.site ? [() => ask(site, signal)] : []),
+      ...(wanted.site ? [() => this.#ask(siteQuestion(this), signal)] : []),
       ...(wanted.meter_reading
-        ? ofOneMeter(context).map((one) => () => ask(register(one, context), signal))
+        ? ofOneMeter(context).map((one) => () => this.#ask(registerQuestion(this, one, context), signal))
         : []),
-      ...(wanted.balance ? [() => ask(amount('balance', context), signal)] : []),
-      ...(wanted.balance ? [() => ask(amount('credit', context), signal)] : []),
-      ...(wanted.invoices ? [() => ask(invoices(context, bills), signal)] : []),
+      ...(wanted.balance ? [() => this.#ask(amountQuestion(this, 'balance', context), signal)] : []),
+      ...(wanted.balance ? [() => this.#ask(amountQuestion(this, 'credit', context), signal)] : []),
+      ...(wanted.invoices ? [() => this.#ask(invoicesQuestion(this, context, bills), signal)] : []),
     ];
     let isWhole = true;
     for (const step of steps) {
       isWhole = await step();
       if (!isWhole) break;
     }
-    if (isWhole) done = { context, day };
-    warnOfSite();
-    if (kept !== before) {
-      parts.onFound();
-      if (bills.length > 0) parts.onBills(bills);
-      parts.onAsked();
+    if (isWhole) this.#done = { context, day };
+    this.#warnOfSite();
+    if (this.known !== before) {
+      this.#parts.onFound();
+      if (bills.length > 0) this.#parts.onBills(bills);
+      this.#parts.onAsked();
     }
-    log.debug({ asked: kept !== before }, 'extras asked for');
+    this.#parts.log.debug({ asked: this.known !== before }, 'extras asked for');
   }
 
-  function warnOfSite(): void {
-    const reasons = siteReasons(config, kept.site.found);
+  #warnOfSite(): void {
+    const reasons = siteReasons(this.#parts.config, this.known.site.found);
     const said = JSON.stringify(reasons);
-    if (said === warned) return;
-    warned = said;
-    for (const { message } of reasons) log.warn(message);
+    if (said === this.#warned) return;
+    this.#warned = said;
+    for (const { message } of reasons) this.#parts.log.warn(message);
   }
-
-  return {
-    get known() {
-      return kept;
-    },
-    get currency() {
-      return currencyOf(config, kept.site.found);
-    },
-    register: (property) => kept.registers[registerKey(property)]?.found ?? null,
-    reasons: () =>
-      siteReasons(config, kept.site.found).map((reason) => ({ ...reason, account: parts.account })),
-    async askSite(signal) {
-      if (wanted.site) await ask(site, signal);
-      warnOfSite();
-    },
-    begin(context, signal) {
-      if (flight !== null) {
-        log.debug('extras still being asked for');
-        return;
-      }
-      if (done?.context === context && done.day === questionDay(parts.zone, clock)) {
-        log.debug('extras not due');
-        return;
-      }
-      flight = parts
-        .inTurn(() => round(context, signal))
-        .finally(() => {
-          flight = null;
-        });
-    },
-    settled: async () => flight ?? undefined,
-  };
 }
 
 /** Registers of several meters are not one number. */

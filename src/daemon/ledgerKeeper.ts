@@ -6,6 +6,7 @@ import { type Remembered, recall } from '../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
+import type { Document } from '../store/document.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 
@@ -40,104 +41,115 @@ export interface LedgerKeeperParts {
 const EARLIEST_ORIGIN = '2000-01-01';
 
 export async function openLedgerKeeper(parts: LedgerKeeperParts): Promise<LedgerKeeper> {
-  const { usage, zone, log } = parts;
   const document = parts.state.document(parts.file, ledgerCodec);
-  const cut = { timezone: zone.name, readingCloses: usage.reading_closes };
-  const stored = await document.read();
-  let isNew = stored?.isNew ?? true;
-  let told = stored?.tariff ?? null;
-  let ledger = stored === null ? openLedger(firstOrigin()) : stillCutAlike(stored);
+  return new Keeper(parts, document, await document.read());
+}
 
-  function firstOrigin(): Day {
-    const today = zone.dayAt(parts.clock.now());
-    return usage.history_since ?? `${Number(today.slice(0, 4)) - 2}-01-01`;
+class Keeper implements LedgerKeeper {
+  readonly #parts: LedgerKeeperParts;
+  readonly #document: Document<LedgerDocument>;
+  ledger: Ledger;
+  kept: Ledger;
+  isNew: boolean;
+  /** The tariff that was told last. */
+  #told: Tariff | null;
+  #memories = 0;
+  /** The search takes milliseconds, and a state is written far more often than a day changes. */
+  #fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
+
+  constructor(parts: LedgerKeeperParts, document: Document<LedgerDocument>, stored: LedgerDocument | null) {
+    this.#parts = parts;
+    this.#document = document;
+    this.isNew = stored?.isNew ?? true;
+    this.#told = stored?.tariff ?? null;
+    this.ledger = stored === null ? openLedger(this.#firstOrigin()) : this.#stillCutAlike(stored);
+    this.kept = this.ledger;
   }
 
-  function isCutAlike(other: typeof cut): boolean {
-    return other.timezone === cut.timezone && other.readingCloses === cut.readingCloses;
+  get memory(): Remembered {
+    return { ...this.#cut(), origin: this.ledger.origin, days: this.ledger.days };
   }
 
-  function stillCutAlike(found: LedgerDocument): Ledger {
+  begin(): void {
+    // Two years before 1970: a Pi without a clock battery had not heard the time yet.
+    if (this.ledger.origin < EARLIEST_ORIGIN) this.ledger = openLedger(this.#firstOrigin());
+  }
+
+  async keep(next: Ledger): Promise<TariffChange | null> {
+    this.ledger = next;
+    const change = this.#tariffChange();
+    // Most polls bring nothing new, and the file of twenty years is long.
+    if (change === null && isSame(this.ledger, this.kept)) this.ledger = this.kept;
+    else await this.#save();
+    return change;
+  }
+
+  tariffOf({ days }: Ledger): Tariff | null {
+    if (this.#fitted?.days !== days) this.#fitted = { days, tariff: fitTariff(days) };
+    return this.#fitted.tariff;
+  }
+
+  async remember(found: Remembered | null): Promise<void> {
+    if (!this.isNew) return;
+    this.isNew = false;
+    if (found !== null) {
+      const { origin } = found;
+      // Days that were cut differently cannot be told from the provider's own.
+      const days = this.#isCutAlike(found) ? found.days : new Map();
+      this.#parts.log.info({ origin, days: days.size }, 'history recovered');
+      this.ledger = recall(this.ledger, { ...found, days }, this.#parts.clock.now());
+      this.#memories += 1;
+      this.kept = this.ledger;
+    }
+    await this.#save();
+  }
+
+  #cut() {
+    const { zone, usage } = this.#parts;
+    return { timezone: zone.name, readingCloses: usage.reading_closes };
+  }
+
+  #firstOrigin(): Day {
+    const { zone, usage, clock } = this.#parts;
+    return usage.history_since ?? `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`;
+  }
+
+  #isCutAlike(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
+    const { timezone, readingCloses } = this.#cut();
+    return other.timezone === timezone && other.readingCloses === readingCloses;
+  }
+
+  #stillCutAlike(found: LedgerDocument): Ledger {
+    const { usage, log } = this.#parts;
     const { origin } = found.ledger;
     if (usage.history_since !== undefined && usage.history_since !== origin) {
       log.warn({ origin }, 'usage.history_since is not followed: the origin of the totals is frozen');
     }
-    if (isCutAlike(found)) return found.ledger;
+    if (this.#isCutAlike(found)) return found.ledger;
     log.warn('days are cut differently now: the history is read again');
     return openLedger(origin);
   }
 
-  let kept = ledger;
-  let memories = 0;
-
   /** A disk that does not take it is no reason to keep silent. */
-  async function save(): Promise<void> {
-    const saving = ledger;
-    const before = memories;
-    await document
-      .write({ ...cut, ledger: saving, isNew, tariff: told })
-      .catch((err) => log.error({ err }, 'ledger could not be saved'));
+  async #save(): Promise<void> {
+    const saving = this.ledger;
+    const before = this.#memories;
+    await this.#document
+      .write({ ...this.#cut(), ledger: saving, isNew: this.isNew, tariff: this.#told })
+      .catch((err) => this.#parts.log.error({ err }, 'ledger could not be saved'));
     // What was on its way when the broker remembered better is not to be told.
-    if (memories === before) kept = saving;
-  }
-
-  // The search takes milliseconds, and a state is written far more often than a day changes.
-  let fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
-  function tariffOf({ days }: Ledger): Tariff | null {
-    if (fitted?.days !== days) fitted = { days, tariff: fitTariff(days) };
-    return fitted.tariff;
+    if (this.#memories === before) this.kept = saving;
   }
 
   /** The last one told is kept with the ledger: neither a restart nor some unexplained days make it news again. */
-  function tariffChange(): TariffChange | null {
-    const before = told;
-    const after = ledger.complete ? tariffOf(ledger) : null;
+  #tariffChange(): TariffChange | null {
+    const before = this.#told;
+    const after = this.ledger.complete ? this.tariffOf(this.ledger) : null;
     if (after === null || after === before) return null;
-    told = after;
-    return before && hasMoved(before, after, ledger.days) ? { kind: 'tariff_changed', before, after } : null;
+    this.#told = after;
+    const { days } = this.ledger;
+    return before && hasMoved(before, after, days) ? { kind: 'tariff_changed', before, after } : null;
   }
-
-  return {
-    get ledger() {
-      return ledger;
-    },
-    get kept() {
-      return kept;
-    },
-    tariffOf,
-    get memory() {
-      return { ...cut, origin: ledger.origin, days: ledger.days };
-    },
-    get isNew() {
-      return isNew;
-    },
-    begin() {
-      // Two years before 1970: a Pi without a clock battery had not heard the time yet.
-      if (ledger.origin < EARLIEST_ORIGIN) ledger = openLedger(firstOrigin());
-    },
-    async keep(next) {
-      ledger = next;
-      const change = tariffChange();
-      // Most polls bring nothing new, and the file of twenty years is long.
-      if (change === null && isSame(ledger, kept)) ledger = kept;
-      else await save();
-      return change;
-    },
-    async remember(found) {
-      if (!isNew) return;
-      isNew = false;
-      if (found !== null) {
-        const { origin } = found;
-        // Days that were cut differently cannot be told from the provider's own.
-        const days = isCutAlike(found) ? found.days : new Map();
-        log.info({ origin, days: days.size }, 'history recovered');
-        ledger = recall(ledger, { ...found, days }, parts.clock.now());
-        memories += 1;
-        kept = ledger;
-      }
-      await save();
-    },
-  };
 }
 
 const isSame = (one: Ledger, other: Ledger): boolean =>

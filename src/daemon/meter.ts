@@ -4,6 +4,7 @@ import { forecastMonth } from '../domain/forecast.ts';
 import { type Change, type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
+import type { Remembered } from '../domain/recovery.ts';
 import type { TariffChange } from '../domain/tariff.ts';
 import { totals } from '../domain/totals.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -53,37 +54,57 @@ interface Summed extends Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'month
 const HOUR_MS = 3_600_000;
 
 export async function openMeter(parts: MeterParts): Promise<Meter> {
-  const { property, usage, zone, state, clock } = parts;
+  const { account, property, usage, zone, state, clock } = parts;
   const log = parts.log.child({ meter: parts.name });
-  const file = `accounts/${parts.account}/ledger-${encodeURIComponent(property.propertyCustomerId)}`;
-  const keeper = await openLedgerKeeper({ file, usage, zone, state, clock, log });
-  let updatedAt = newestReceipt(keeper.ledger);
-  let summed: Summed | null = null;
+  const file = `accounts/${account}/ledger-${encodeURIComponent(property.propertyCustomerId)}`;
+  return new OpenMeter(parts, log, await openLedgerKeeper({ file, usage, zone, state, clock, log }));
+}
 
-  /** What follows from a ledger and a day: a view is looked at far more often than either changes. */
-  function sumsOf(ledger: Ledger, today: Day): Summed {
-    if (summed?.ledger === ledger && summed.today === today) return summed;
-    const tariff = keeper.tariffOf(ledger);
-    const monthForecast = forecastMonth(ledger, today, tariff);
-    summed = { ledger, today, totals: totals(ledger, today), tariff, monthForecast };
-    return summed;
+class OpenMeter implements Meter {
+  readonly #parts: MeterParts;
+  readonly #log: Log;
+  readonly #keeper: LedgerKeeper;
+  #updatedAt: number | null;
+  #summed: Summed | null = null;
+
+  constructor(parts: MeterParts, log: Log, keeper: LedgerKeeper) {
+    this.#parts = parts;
+    this.#log = log;
+    this.#keeper = keeper;
+    this.#updatedAt = newestReceipt(keeper.ledger);
   }
 
-  function reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null {
-    const ledger = keeper.kept;
-    if (!ledger.complete) return null;
-    const now = clock.now();
-    const { newestDay } = sumsOf(ledger, zone.dayAt(now)).totals;
-    const readingAt = newestDay === null ? null : zone.startOf(addDays(newestDay, 1));
-    const late = readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS;
-    return { meter: parts.name, readingAt, late };
+  get name(): string {
+    return this.#parts.name;
   }
 
-  async function poll(
-    client: ProviderClient,
-    signal: AbortSignal,
-    again?: DaySpan,
-  ): Promise<readonly MeterChange[]> {
+  get property(): Property {
+    return this.#parts.property;
+  }
+
+  get ledger(): Ledger {
+    return this.#keeper.ledger;
+  }
+
+  get memory(): Remembered {
+    return this.#keeper.memory;
+  }
+
+  get isNew(): boolean {
+    return this.#keeper.isNew;
+  }
+
+  get isTold(): boolean {
+    return this.#keeper.kept.complete;
+  }
+
+  remember(found: Remembered | null): Promise<void> {
+    return this.#keeper.remember(found);
+  }
+
+  async poll(client: ProviderClient, signal: AbortSignal, again?: DaySpan): Promise<readonly MeterChange[]> {
+    const { property, usage, zone, clock, onProgress } = this.#parts;
+    const keeper = this.#keeper;
     keeper.begin();
     const { origin } = keeper.ledger;
     const today = zone.dayAt(clock.now());
@@ -98,58 +119,59 @@ export async function openMeter(parts: MeterParts): Promise<Meter> {
         signal,
       });
       // What the broker remembers has opened the ledger anew meanwhile.
-      if (keeper.ledger.origin !== origin) return poll(client, signal, again);
+      if (keeper.ledger.origin !== origin) return this.poll(client, signal, again);
       const firstTime = !keeper.ledger.complete;
       const { ledger, changes, heldBack } = merge(keeper.ledger, buckets, clock.now(), span);
       const tariffChange = await keeper.keep(markRead(ledger, span, today));
-      updatedAt = clock.now();
-      if (heldBack.length > 0) log.warn({ days: heldBack }, 'implausible readings held back');
+      this.#updatedAt = clock.now();
+      if (heldBack.length > 0) this.#log.warn({ days: heldBack }, 'implausible readings held back');
       if (firstTime) {
-        log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length }, 'history read');
-        parts.onProgress();
+        const days = { from: span.from, to: addDays(span.to, -1), days: buckets.length };
+        this.#log.info(days, 'history read');
+        onProgress();
       } else events.push(...changes, ...(tariffChange ? [tariffChange] : []));
     }
     return events;
   }
 
-  return {
-    name: parts.name,
-    property,
-    get ledger() {
-      return keeper.ledger;
-    },
-    get memory() {
-      return keeper.memory;
-    },
-    get isNew() {
-      return keeper.isNew;
-    },
-    remember: keeper.remember,
-    get isTold() {
-      return keeper.kept.complete;
-    },
-    poll,
-    view() {
-      const newest = reading();
-      if (newest === null) return null;
-      const ledger = keeper.kept;
-      const { totals: sums, tariff, monthForecast } = sumsOf(ledger, zone.dayAt(clock.now()));
-      return {
-        ...newest,
-        account: parts.account,
-        identifiers: property.meterIdentifiers,
-        ledger,
-        totals: sums,
-        tariff,
-        monthForecast,
-        zone,
-        readingCloses: usage.reading_closes,
-        updatedAt: Math.max(updatedAt ?? 0, parts.lastSuccessAt() ?? 0) || null,
-        ...parts.beside(),
-      };
-    },
-    reading,
-  };
+  view(): MeterView | null {
+    const newest = this.reading();
+    if (newest === null) return null;
+    const { account, property, zone, usage, clock, beside, lastSuccessAt } = this.#parts;
+    const { today: _, ...sums } = this.#sumsOf(this.#keeper.kept, zone.dayAt(clock.now()));
+    return {
+      ...newest,
+      ...sums,
+      account,
+      identifiers: property.meterIdentifiers,
+      zone,
+      readingCloses: usage.reading_closes,
+      updatedAt: Math.max(this.#updatedAt ?? 0, lastSuccessAt() ?? 0) || null,
+      ...beside(),
+    };
+  }
+
+  reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null {
+    const { name, zone, usage, clock } = this.#parts;
+    const ledger = this.#keeper.kept;
+    if (!ledger.complete) return null;
+    const now = clock.now();
+    const { newestDay } = this.#sumsOf(ledger, zone.dayAt(now)).totals;
+    const readingAt = newestDay === null ? null : zone.startOf(addDays(newestDay, 1));
+    const late = readingAt === null ? null : now - readingAt > usage.late_after_hours * HOUR_MS;
+    return { meter: name, readingAt, late };
+  }
+
+  /** What follows from a ledger and a day: a view is looked at far more often than either changes. */
+  #sumsOf(ledger: Ledger, today: Day): Summed {
+    const known = this.#summed;
+    if (known?.ledger === ledger && known.today === today) return known;
+    const tariff = this.#keeper.tariffOf(ledger);
+    const monthForecast = forecastMonth(ledger, today, tariff);
+    const summed = { ledger, today, totals: totals(ledger, today), tariff, monthForecast };
+    this.#summed = summed;
+    return summed;
+  }
 }
 
 /** Days asked for so far, and in all, of a history that is being read; `null` once it is complete. */

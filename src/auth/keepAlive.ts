@@ -1,13 +1,20 @@
-// Keeps the session from lapsing: refreshes between 80 % and 95 % of the access token's life, on a timer.
+// Keeps sessions from lapsing: refreshes between 80 % and 95 % of an access token's life, on one timer for all.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Session } from './session.ts';
 import { type HeldTokens, msUntilRefreshEnds, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
 
+/** A session that is to be kept alive. */
+export interface Kept {
+  readonly id: string;
+  readonly session: Pick<Session, 'held' | 'renew'>;
+  readonly log: Log;
+}
+
 export interface KeepAlive {
-  /** Tells that there may be new tokens to keep alive. */
-  wake(): void;
+  /** Tells that this session may have new tokens to keep alive. */
+  wake(id: string): void;
   stop(): Promise<void>;
 }
 
@@ -22,70 +29,114 @@ const LONGEST_RETRY_MS = 30 * 60_000;
 // However long the waits have become, some tries are left before only the password helps.
 const SHARE_OF_THE_REST = 0.25;
 
-export function startKeepAlive(
-  session: Pick<Session, 'held' | 'renew'>,
-  clock: Clock,
-  log: Log,
-  random: () => number,
-): KeepAlive {
-  let stopping = false;
-  let nap = new AbortController();
+export function startKeepAlive(kept: readonly Kept[], clock: Clock, random: () => number): KeepAlive {
+  const watches = new Map(kept.map((one) => [one.id, new Watch(one, clock, random)]));
+  const underWay = new Set<Promise<void>>();
+  let isStopping = false;
+  let plannedAt = Number.POSITIVE_INFINITY;
+  let unplan: (() => void) | null = null;
 
-  async function sleep(ms: number): Promise<void> {
-    if (stopping) return;
-    nap = new AbortController();
-    await clock.sleep(Math.min(ms, LONGEST_NAP_MS), nap.signal);
+  function plan(at: number): void {
+    if (isStopping || at >= plannedAt) return;
+    unplan?.();
+    plannedAt = at;
+    unplan = clock.after(Math.max(0, at - clock.monotonic()), lookAtAll);
   }
 
-  async function run(): Promise<void> {
-    let planned: HeldTokens | null = null;
-    let share = EARLIEST_SHARE;
-    let failures = 0;
-    let notBefore = 0;
-    let complaint = '';
-    while (!stopping) {
-      const held = await session.held();
-      if (held === null || !refreshIsWorthTrying(held, clock)) {
-        await sleep(LONGEST_NAP_MS);
-        continue;
-      }
-      if (planned !== held) {
-        planned = held;
-        share = EARLIEST_SHARE + random() * (LATEST_SHARE - EARLIEST_SHARE);
-        failures = 0;
-        notBefore = 0;
-      }
-      const wait = Math.max(msUntilShare(held, share, clock), notBefore - clock.monotonic());
-      if (wait > 0) {
-        await sleep(wait);
-        continue;
-      }
-      try {
-        await session.renew();
-        if (complaint !== '') log.info('refreshed ahead of expiry again');
-        complaint = '';
-      } catch (err) {
-        failures += 1;
-        // Once for each kind of trouble: the issuer may be asked often while it is away.
-        const words = safeWords(err);
-        if (words.message !== complaint) log.warn(words, 'refresh ahead of expiry failed');
-        complaint = words.message;
-        const pause = pauseAfter(failures, held, clock) * (0.75 + random() / 4);
-        const askedFor = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
-        notBefore = clock.monotonic() + Math.max(pause, askedFor);
-      }
+  function lookAtAll(): void {
+    plannedAt = Number.POSITIVE_INFINITY;
+    const now = clock.monotonic();
+    for (const watch of watches.values()) {
+      if (watch.isBusy) continue;
+      if (watch.dueAt <= now) begin(watch);
+      else plan(watch.dueAt);
     }
   }
 
-  const running = run();
+  function begin(watch: Watch): void {
+    watch.isBusy = true;
+    const tending = watch.tend().then((waitMs) => {
+      watch.isBusy = false;
+      watch.dueAt = clock.monotonic() + Math.min(waitMs, LONGEST_NAP_MS);
+      underWay.delete(tending);
+      plan(watch.dueAt);
+    });
+    underWay.add(tending);
+  }
+
+  lookAtAll();
   return {
-    wake: () => nap.abort(),
+    wake(id) {
+      const watch = watches.get(id);
+      if (!watch || isStopping) return;
+      watch.isWoken = true;
+      if (!watch.isBusy) begin(watch);
+    },
     async stop() {
-      stopping = true;
-      nap.abort();
-      await running;
+      isStopping = true;
+      unplan?.();
+      await Promise.all(underWay);
     },
   };
+}
+
+class Watch {
+  readonly #kept: Kept;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  isBusy = false;
+  isWoken = false;
+  /** On the monotonic clock. */
+  dueAt = Number.NEGATIVE_INFINITY;
+  #planned: HeldTokens | null = null;
+  #share = EARLIEST_SHARE;
+  #failures = 0;
+  #notBefore = 0;
+  #complaint = '';
+
+  constructor(kept: Kept, clock: Clock, random: () => number) {
+    this.#kept = kept;
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Refreshes if it is time. Resolves to the milliseconds until it should be looked at again. Never rejects. */
+  async tend(): Promise<number> {
+    this.isWoken = false;
+    const { session } = this.#kept;
+    const held = await session.held().catch(() => null);
+    if (held === null || !refreshIsWorthTrying(held, this.#clock)) return LONGEST_NAP_MS;
+    if (this.#planned !== held) {
+      this.#planned = held;
+      this.#share = EARLIEST_SHARE + this.#random() * (LATEST_SHARE - EARLIEST_SHARE);
+      this.#failures = 0;
+      this.#notBefore = 0;
+    }
+    const untilShare = msUntilShare(held, this.#share, this.#clock);
+    const wait = Math.max(untilShare, this.#notBefore - this.#clock.monotonic());
+    if (wait > 0) return this.isWoken ? 0 : wait;
+    await session.renew().then(
+      () => this.#succeeded(),
+      (err) => this.#failed(err, held),
+    );
+    return 0;
+  }
+
+  #succeeded(): void {
+    if (this.#complaint !== '') this.#kept.log.info('refreshed ahead of expiry again');
+    this.#complaint = '';
+  }
+
+  #failed(err: unknown, held: HeldTokens): void {
+    this.#failures += 1;
+    // Once for each kind of trouble: the issuer may be asked often while it is away.
+    const words = safeWords(err);
+    if (words.message !== this.#complaint) this.#kept.log.warn(words, 'refresh ahead of expiry failed');
+    this.#complaint = words.message;
+    const pause = pauseAfter(this.#failures, held, this.#clock) * (0.75 + this.#random() / 4);
+    const askedFor = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
+    this.#notBefore = this.#clock.monotonic() + Math.max(pause, askedFor);
+  }
 }
 
 /** Doubling from two seconds, by what is left of the session up to half an hour. */

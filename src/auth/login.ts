@@ -51,28 +51,49 @@ function adviceOn({ code, nextAttemptAt }: LoginBudgetRecord): string {
 }
 
 export function openLogin(issuer: Issuer, credentials: Credentials, budget: LoginBudget, log: Log): Login {
-  const { username, context, readPassword } = credentials;
-  const markable = (password: string) => JSON.stringify([context, username, password]);
-  return {
-    async attempt() {
-      const password = await readPassword();
-      const inForce = await budget.inForce(markable(password));
-      if (inForce !== null) throw new LoginHeld(inForce);
-      try {
-        const grant = await issuer.login(username, password);
-        await budget
-          .accepted()
-          .catch((fault) => log.error({ err: fault }, 'login budget could not be cleared'));
-        return grant;
-      } catch (err) {
-        if (!(err instanceof LoginRefused)) throw err;
-        log.error({ code: err.code, hint: err.hint }, 'login refused');
-        await budget
-          .refused(err, markable(password))
-          .catch((fault) => log.error({ err: fault }, 'login budget could not be saved'));
-        throw err;
-      }
-    },
-    heldBy: async () => budget.inForce(markable(await readPassword())),
-  };
+  return new PasswordLogin(issuer, credentials, budget, log);
+}
+
+class PasswordLogin implements Login {
+  readonly #issuer: Issuer;
+  readonly #credentials: Credentials;
+  readonly #budget: LoginBudget;
+  readonly #log: Log;
+
+  constructor(issuer: Issuer, credentials: Credentials, budget: LoginBudget, log: Log) {
+    this.#issuer = issuer;
+    this.#credentials = credentials;
+    this.#budget = budget;
+    this.#log = log;
+  }
+
+  async attempt(): Promise<Grant> {
+    const log = this.#log;
+    const password = await this.#credentials.readPassword();
+    const inForce = await this.#budget.inForce(this.#markable(password));
+    if (inForce !== null) throw new LoginHeld(inForce);
+    try {
+      const grant = await this.#issuer.login(this.#credentials.username, password);
+      await this.#budget
+        .accepted()
+        .catch((fault) => log.error({ err: fault }, 'login budget could not be cleared'));
+      return grant;
+    } catch (err) {
+      if (!(err instanceof LoginRefused)) throw err;
+      log.error({ code: err.code, hint: err.hint }, 'login refused');
+      await this.#budget
+        .refused(err, this.#markable(password))
+        .catch((fault) => log.error({ err: fault }, 'login budget could not be saved'));
+      throw err;
+    }
+  }
+
+  async heldBy(): Promise<LoginBudgetRecord | null> {
+    return this.#budget.inForce(this.#markable(await this.#credentials.readPassword()));
+  }
+
+  #markable(password: string): string {
+    const { username, context } = this.#credentials;
+    return JSON.stringify([context, username, password]);
+  }
 }

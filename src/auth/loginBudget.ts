@@ -41,74 +41,92 @@ const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
 const LONGEST_WAIT_MS = 6 * HOUR_MS;
 
 export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): LoginBudget {
-  let known: Promise<LoginBudgetRecord | null> | null = null;
-  const openedAt = clock.monotonic();
-  let askedFor = false;
-  let lastAskedAt: number | null = null;
-  const record = () => (known ??= vault.read());
+  return new Budget(vault, clock);
+}
 
-  // The hash is slow on purpose; while a login waits, the same question comes every few seconds.
-  let compared: { credentials: string; mark: string; same: boolean } | null = null;
-  function isRefused(credentials: string, mark: string): boolean {
-    if (compared?.credentials !== credentials || compared.mark !== mark)
-      compared = { credentials, mark, same: isMarkOf(credentials, mark) };
-    return compared.same;
+class Budget implements LoginBudget {
+  readonly #vault: Vault<LoginBudgetRecord>;
+  readonly #clock: Clock;
+  readonly #openedAt: number;
+  #known: Promise<LoginBudgetRecord | null> | null = null;
+  #askedFor = false;
+  #lastAskedAt: number | null = null;
+  /** The hash is slow on purpose; while a login waits, the same question comes every few seconds. */
+  #compared: { credentials: string; mark: string; same: boolean } | null = null;
+
+  constructor(vault: Vault<LoginBudgetRecord>, clock: Clock) {
+    this.#vault = vault;
+    this.#clock = clock;
+    this.#openedAt = clock.monotonic();
   }
 
-  function wasAskedLately({ askedAt }: LoginBudgetRecord): boolean {
-    if (lastAskedAt !== null && clock.monotonic() - lastAskedAt < HOUR_MS) return true;
+  async inForce(credentials: string): Promise<LoginBudgetRecord | null> {
+    const budget = await this.#record();
+    if (budget === null || budget.state === null) return null;
+    if (budget.secretMark !== null && !this.#isRefused(credentials, budget.secretMark)) return null;
+    if (budget.nextAttemptAt === null) return this.#askedFor ? null : budget;
+    const wait = budget.nextAttemptAt - this.#clock.now();
+    // A clock that stepped back must not stretch the wait.
+    return wait > 0 && wait <= LONGEST_WAIT_MS ? budget : null;
+  }
+
+  async refused(refusal: LoginRefused, credentials: string): Promise<void> {
+    const before = await this.#record();
+    const sameSecret = before?.secretMark != null && this.#isRefused(credentials, before.secretMark);
+    const refusals = (sameSecret ? before.refusals : 0) + 1;
+    const wait = refusal.final ? undefined : WAITS_MS[refusals - 1];
+    const after: LoginBudgetRecord = {
+      refusals,
+      nextAttemptAt: wait === undefined ? null : this.#clock.now() + wait,
+      state: refusal.state,
+      code: refusal.code,
+      secretMark: sameSecret ? before.secretMark : markOf(credentials),
+      askedAt: before?.askedAt ?? null,
+    };
+    this.#askedFor = false;
+    this.#known = Promise.resolve(after);
+    await this.#vault.write(after);
+  }
+
+  async accepted(): Promise<void> {
+    this.#askedFor = false;
+    if ((await this.#record()) === null) return;
+    this.#known = Promise.resolve(null);
+    await this.#vault.remove();
+  }
+
+  async ask(): Promise<void> {
+    const budget = await this.#record();
+    if (budget === null || budget.nextAttemptAt !== null) return;
+    if (this.#wasAskedLately(budget)) return;
+    this.#lastAskedAt = this.#clock.monotonic();
+    const after = { ...budget, askedAt: this.#clock.now() };
+    this.#known = Promise.resolve(after);
+    this.#askedFor = await this.#vault.write(after).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  #record(): Promise<LoginBudgetRecord | null> {
+    this.#known ??= this.#vault.read();
+    return this.#known;
+  }
+
+  #isRefused(credentials: string, mark: string): boolean {
+    if (this.#compared?.credentials !== credentials || this.#compared.mark !== mark)
+      this.#compared = { credentials, mark, same: isMarkOf(credentials, mark) };
+    return this.#compared.same;
+  }
+
+  #wasAskedLately({ askedAt }: LoginBudgetRecord): boolean {
+    const now = this.#clock.monotonic();
+    if (this.#lastAskedAt !== null && now - this.#lastAskedAt < HOUR_MS) return true;
     if (askedAt === null) return false;
-    const age = clock.now() - askedAt;
+    const age = this.#clock.now() - askedAt;
     // A clock that stepped back tells nothing: an hour of this process does.
-    return (age < 0 ? clock.monotonic() - openedAt : age) < HOUR_MS;
+    return (age < 0 ? now - this.#openedAt : age) < HOUR_MS;
   }
-
-  return {
-    async inForce(credentials) {
-      const budget = await record();
-      if (budget === null || budget.state === null) return null;
-      if (budget.secretMark !== null && !isRefused(credentials, budget.secretMark)) return null;
-      if (budget.nextAttemptAt === null) return askedFor ? null : budget;
-      const wait = budget.nextAttemptAt - clock.now();
-      // A clock that stepped back must not stretch the wait.
-      return wait > 0 && wait <= LONGEST_WAIT_MS ? budget : null;
-    },
-    async refused(refusal, credentials) {
-      const before = await record();
-      const sameSecret = before?.secretMark != null && isRefused(credentials, before.secretMark);
-      const refusals = (sameSecret ? before.refusals : 0) + 1;
-      const wait = refusal.final ? undefined : WAITS_MS[refusals - 1];
-      const after: LoginBudgetRecord = {
-        refusals,
-        nextAttemptAt: wait === undefined ? null : clock.now() + wait,
-        state: refusal.state,
-        code: refusal.code,
-        secretMark: sameSecret ? before.secretMark : markOf(credentials),
-        askedAt: before?.askedAt ?? null,
-      };
-      askedFor = false;
-      known = Promise.resolve(after);
-      await vault.write(after);
-    },
-    async accepted() {
-      askedFor = false;
-      if ((await record()) === null) return;
-      known = Promise.resolve(null);
-      await vault.remove();
-    },
-    async ask() {
-      const budget = await record();
-      if (budget === null || budget.nextAttemptAt !== null) return;
-      if (wasAskedLately(budget)) return;
-      lastAskedAt = clock.monotonic();
-      const after = { ...budget, askedAt: clock.now() };
-      known = Promise.resolve(after);
-      askedFor = await vault.write(after).then(
-        () => true,
-        () => false,
-      );
-    },
-  };
 }
 
 const HASH_BYTES = 32;

@@ -9,17 +9,36 @@ export interface LoginPace {
 }
 
 const HOUR_MS = 3_600_000;
+const NEVER: readonly number[] = [];
 
 export function openLoginPace(clock: Clock): LoginPace {
-  const atMost = (logins: number, withinMs: number) => {
-    let granted: number[] = [];
-    return () => {
-      const now = clock.monotonic();
-      granted = granted.filter((at) => now - at < withinMs);
-      if (granted.length >= logins) return false;
-      granted.push(now);
-      return true;
-    };
-  };
-  return { forRejectedKey: atMost(1, 6 * HOUR_MS), forEndedSession: atMost(6, HOUR_MS) };
+  return new Pace(clock);
+}
+
+class Pace implements LoginPace {
+  readonly #clock: Clock;
+  #rejectedKeys: readonly number[] = NEVER;
+  #endedSessions: readonly number[] = NEVER;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  forRejectedKey(): boolean {
+    const granted = this.#within(this.#rejectedKeys, 6 * HOUR_MS);
+    if (granted.length >= 1) return false;
+    this.#rejectedKeys = [...granted, this.#clock.monotonic()];
+    return true;
+  }
+
+  forEndedSession(): boolean {
+    const granted = this.#within(this.#endedSessions, HOUR_MS);
+    if (granted.length >= 6) return false;
+    this.#endedSessions = [...granted, this.#clock.monotonic()];
+    return true;
+  }
+
+  #within(granted: readonly number[], ms: number): readonly number[] {
+    return granted.filter((at) => this.#clock.monotonic() - at < ms);
+  }
 }

@@ -43,9 +43,68 @@ const UNSTATED_LIFE_SECONDS = 60;
 const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
 
 export function openIssuer(options: IssuerOptions): Issuer {
-  const { memory = { metadata: null } } = options;
+  return new TokenEndpoint(options);
+}
 
-  function settingsOf(client: typeof OpenIdClient) {
+class TokenEndpoint implements Issuer {
+  readonly #options: IssuerOptions;
+  readonly #memory: IssuerMemory;
+
+  constructor(options: IssuerOptions) {
+    this.#options = options;
+    this.#memory = options.memory ?? { metadata: null };
+  }
+
+  login(username: string, password: string): Promise<Grant> {
+    const scope = this.#options.scopes.join(' ');
+    return this.#ask(
+      (client, configuration) =>
+        client.genericGrantRequest(configuration, 'password', { username, password, scope }),
+      classifyLoginError,
+    );
+  }
+
+  refresh(refreshToken: string): Promise<Grant> {
+    return this.#ask(
+      (client, configuration) => client.refreshTokenGrant(configuration, refreshToken),
+      classifyRefreshError,
+    );
+  }
+
+  async #ask(
+    grant: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<Reply>,
+    classify: (error: string, description: string) => Failure | null,
+  ): Promise<Grant> {
+    const client = await import('openid-client');
+    try {
+      return toGrant(await grant(client, await this.#discover(client)));
+    } catch (err) {
+      if (err instanceof client.ResponseBodyError && err.status < 500 && err.status !== 429) {
+        const refusal = classify(err.error, err.error_description ?? '');
+        if (refusal) throw refusal;
+      }
+      // A token endpoint that moved is found again by the next attempt.
+      this.#memory.metadata = null;
+      throw err instanceof Failure ? err : unreachable(err, this.#options.clock.now());
+    }
+  }
+
+  async #discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
+    const { issuer, clientId } = this.#options;
+    const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
+    const { execute = [], ...settings } = this.#settings(client);
+    this.#memory.metadata ??= client
+      .discovery(new URL(issuer), clientId, tolerance, client.None(), { execute, ...settings })
+      .then((found) => found.serverMetadata());
+    const metadata = await this.#memory.metadata;
+    const configuration = new client.Configuration(metadata, clientId, tolerance, client.None());
+    Object.assign(configuration, settings);
+    for (const prepare of execute) prepare(configuration);
+    return configuration;
+  }
+
+  #settings(client: typeof OpenIdClient) {
+    const options = this.#options;
     return {
       timeout: options.timeoutSeconds,
       [client.customFetch]: (url: string, init: unknown) =>
@@ -53,58 +112,6 @@ export function openIssuer(options: IssuerOptions): Issuer {
       ...(options.allowInsecure ? { execute: [client.allowInsecureRequests] } : {}),
     };
   }
-
-  async function discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
-    const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
-    const { execute = [], ...settings } = settingsOf(client);
-    memory.metadata ??= client
-      .discovery(new URL(options.issuer), options.clientId, tolerance, client.None(), {
-        execute,
-        ...settings,
-      })
-      .then((found) => found.serverMetadata());
-    const metadata = await memory.metadata;
-    const configuration = new client.Configuration(metadata, options.clientId, tolerance, client.None());
-    Object.assign(configuration, settings);
-    for (const prepare of execute) prepare(configuration);
-    return configuration;
-  }
-
-  async function ask(
-    grant: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<Reply>,
-    classify: (error: string, description: string) => Failure | null,
-  ): Promise<Grant> {
-    const client = await import('openid-client');
-    try {
-      return toGrant(await grant(client, await discover(client)));
-    } catch (err) {
-      if (err instanceof client.ResponseBodyError && err.status < 500 && err.status !== 429) {
-        const refusal = classify(err.error, err.error_description ?? '');
-        if (refusal) throw refusal;
-      }
-      // A token endpoint that moved is found again by the next attempt.
-      memory.metadata = null;
-      throw err instanceof Failure ? err : unreachable(err, options.clock.now());
-    }
-  }
-
-  return {
-    login: (username, password) =>
-      ask(
-        (client, configuration) =>
-          client.genericGrantRequest(configuration, 'password', {
-            username,
-            password,
-            scope: options.scopes.join(' '),
-          }),
-        classifyLoginError,
-      ),
-    refresh: (refreshToken) =>
-      ask(
-        (client, configuration) => client.refreshTokenGrant(configuration, refreshToken),
-        classifyRefreshError,
-      ),
-  };
 }
 
 type Reply = Awaited<ReturnType<typeof OpenIdClient.refreshTokenGrant>>;

@@ -103,3 +103,16 @@ export function classifyRefreshError(error: string, description: string): Sessio
   if (TROUBLE.has(error)) return null;
   return new SessionEnded(description.toLowerCase().includes('token reuse exceeded'));
 }
+
+/** The API refuses tokens that the issuer has only just granted. */
+export class KeyRejected extends Failure {
+  readonly code = 'key_rejected';
+  readonly exitCode = EXIT.provider;
+
+  constructor() {
+    super('The API refuses access tokens that the issuer has just granted.', {
+      retry: 'later',
+      hint: 'Check that provider.api_url, provider.client_id and provider.scopes belong together.',
+    });
+  }
+}

@@ -19,7 +19,7 @@ import { openEvents } from './events.ts';
 import { startHeartbeat } from './heartbeat.ts';
 import { openHousehold } from './household.ts';
 import { openInstallation } from './installation.ts';
-import { type KeepAlives, startKeepAlives } from './keepAlives.ts';
+import { startKeepAlives } from './keepAlives.ts';
 import { openNews } from './news.ts';
 import { openPoller } from './poll.ts';
 import { openRecollection, type Recollection } from './recollection.ts';
@@ -64,7 +64,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const ownReasons: Reason[] = [];
   const accountIds = config.accounts.map(({ id }) => id);
   const news = openNews({ accountIds, voices: () => ({ announcer, events, link }), clock });
-  let keepAlives: KeepAlives | null = null;
+  let keepAlives: ReturnType<typeof startKeepAlives> | null = null;
   let recollection: Recollection | null = null;
 
   const accounts = await openHousehold({

@@ -7,12 +7,6 @@ import type { Log } from '../foundation/log.ts';
 import type { AccountRuntime } from './account.ts';
 import type { Turns } from './turns.ts';
 
-export interface KeepAlives {
-  /** Tells that the account may have new tokens. */
-  wake(account: string): void;
-  stop(): Promise<void>;
-}
-
 export interface KeepAlivesParts {
   readonly config: Config;
   readonly accounts: readonly AccountRuntime[];
@@ -23,40 +17,33 @@ export interface KeepAlivesParts {
   readonly random: () => number;
 }
 
-export function startKeepAlives({
-  config,
-  accounts,
-  turns,
-  clock,
-  log,
-  random,
-}: KeepAlivesParts): KeepAlives {
+export function startKeepAlives(parts: KeepAlivesParts): KeepAlive {
+  const { config, accounts, turns, clock, log, random } = parts;
   const wanted = config.provider?.keep_alive ? accounts : [];
-  const started = new Map<string, KeepAlive>();
   let isStopping = false;
 
-  function inTurn({ held, renew }: Session): Pick<Session, 'held' | 'renew'> {
-    return {
-      held,
-      async renew() {
-        const due = await held();
-        await turns.take(async () => {
-          // A poll may have refreshed it while it waited.
-          if (!isStopping && (await held()) === due) await renew();
-        });
-      },
-    };
+  async function renewInTurn(session: Session): Promise<void> {
+    const due = await session.held();
+    await turns.take(async () => {
+      // A poll may have refreshed it while it waited.
+      if (!isStopping && (await session.held()) === due) await session.renew();
+    });
   }
 
-  for (const { id, upstream } of wanted) {
-    const session = inTurn(upstream.session);
-    started.set(id, startKeepAlive(session, clock, log.child({ account: id }), random));
-  }
+  const alive = startKeepAlive(
+    wanted.map(({ id, upstream: { session } }) => ({
+      id,
+      session: { held: () => session.held(), renew: () => renewInTurn(session) },
+      log: log.child({ account: id }),
+    })),
+    clock,
+    random,
+  );
   return {
-    wake: (account) => started.get(account)?.wake(),
+    wake: alive.wake,
     async stop() {
       isStopping = true;
-      await Promise.all([...started.values()].map((one) => one.stop()));
+      await alive.stop();
     },
   };
 }

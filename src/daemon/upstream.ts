@@ -103,7 +103,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     timeoutSeconds: provider.timeout_seconds,
     send: outbound.send,
     clock,
-    key: session.accessToken,
+    key: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply: parts.onReply,
   };
   return {

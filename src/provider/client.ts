@@ -26,14 +26,49 @@ export interface ProviderClient {
 }
 
 export function openClient(ask: Ask, log: Log): ProviderClient {
-  return {
-    discover: (identity, signal) => discover(ask, identity, log, signal),
-    usage: (question) => readUsage(ask, question),
-    invoices: (question) => readInvoices(ask, question),
-    register: (question) => readRegister(ask, question),
-    balance: ({ personCustomerId }, signal) => readBalance(ask, personCustomerId, signal),
-    credit: ({ personCustomerId, billingProfileIds }, signal) =>
-      readCredit(ask, { personCustomerId, profiles: billingProfileIds }, signal),
-    site: (signal) => readSite(ask, signal),
-  };
+  return new Client(ask, log);
+}
+
+class Client implements ProviderClient {
+  readonly #ask: Ask;
+  readonly #log: Log;
+
+  constructor(ask: Ask, log: Log) {
+    this.#ask = ask;
+    this.#log = log;
+  }
+
+  discover(
+    identity: { readonly customerCode: string; readonly siteCodes: readonly string[] },
+    signal?: AbortSignal,
+  ): Promise<EntityContext> {
+    return discover(this.#ask, identity, this.#log, signal);
+  }
+
+  usage(question: UsageQuestion): Promise<Bucket[]> {
+    return readUsage(this.#ask, question);
+  }
+
+  invoices(question: InvoiceQuestion): Promise<Invoice[]> {
+    return readInvoices(this.#ask, question);
+  }
+
+  register(question: RegisterQuestion): Promise<Register | null> {
+    return readRegister(this.#ask, question);
+  }
+
+  balance({ personCustomerId }: EntityContext, signal?: AbortSignal): Promise<Micro | null> {
+    return readBalance(this.#ask, personCustomerId, signal);
+  }
+
+  credit(
+    { personCustomerId, billingProfileIds: profiles }: EntityContext,
+    signal?: AbortSignal,
+  ): Promise<Micro | null> {
+    return readCredit(this.#ask, { personCustomerId, profiles }, signal);
+  }
+
+  site(signal?: AbortSignal): Promise<Site> {
+    return readSite(this.#ask, signal);
+  }
 }

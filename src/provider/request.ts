@@ -87,39 +87,12 @@ export class UnexpectedReply extends Failure {
 }
 
 export function openRequest(parts: RequestParts): Ask {
-  async function send(exchange: Exchange, key: string | null): Promise<Arrived> {
-    const url = new URL(parts.baseUrl.replace(/\/+$/, '') + exchange.path);
-    if (exchange.query) url.search = exchange.query.toString();
-    const limit = deadline(parts.clock, parts.timeoutSeconds * 1000, exchange.signal);
-    try {
-      return await parts.send(url, {
-        method: exchange.method,
-        headers: {
-          accept: 'application/json',
-          ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-          'content-type': 'application/json',
-        },
-        body: exchange.body === undefined ? null : JSON.stringify(exchange.body),
-        signal: limit.signal,
-      });
-    } catch (err) {
-      if (err instanceof Failure) throw err;
-      throw new ProviderUnreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
-        retry: 'soon',
-        hint: `If this lasts, check the network and ${parts.setting ?? PROVIDER_SETTING}.`,
-        cause: err,
-      });
-    } finally {
-      limit.clear();
-    }
-  }
-
   return async (exchange) => {
     const { key, takesRefusals = false } = parts;
     const rejected: string[] = [];
     for (;;) {
       const token = key ? await key(rejected) : null;
-      const response = await send(exchange, token);
+      const response = await send(parts, exchange, token);
       const reply = read(exchange.what, response);
       parts.onReply?.(reply);
       if (reply.status >= 200 && reply.status < 300) return trusted(reply);
@@ -128,6 +101,33 @@ export function openRequest(parts: RequestParts): Ask {
       else throw refusal(exchange.what, response, parts);
     }
   };
+}
+
+async function send(parts: RequestParts, exchange: Exchange, key: string | null): Promise<Arrived> {
+  const url = new URL(parts.baseUrl.replace(/\/+$/, '') + exchange.path);
+  if (exchange.query) url.search = exchange.query.toString();
+  const limit = deadline(parts.clock, parts.timeoutSeconds * 1000, exchange.signal);
+  try {
+    return await parts.send(url, {
+      method: exchange.method,
+      headers: {
+        accept: 'application/json',
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        'content-type': 'application/json',
+      },
+      body: exchange.body === undefined ? null : JSON.stringify(exchange.body),
+      signal: limit.signal,
+    });
+  } catch (err) {
+    if (err instanceof Failure) throw err;
+    throw new ProviderUnreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
+      retry: 'soon',
+      hint: `If this lasts, check the network and ${parts.setting ?? PROVIDER_SETTING}.`,
+      cause: err,
+    });
+  } finally {
+    limit.clear();
+  }
 }
 
 function refusal(what: string, response: Arrived, { clock, setting }: RequestParts): Failure {

@@ -99,7 +99,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
         login,
         budget,
         keepAlive(random = () => 0.5) {
-          const alive = startKeepAlive(session, clock, log, random);
+          const alive = startKeepAlive([{ id: 'home', session, log }], clock, random);
           onTestFinished(() => alive.stop());
           return alive;
         },

@@ -56,7 +56,7 @@ describe('on good days', () => {
     const alive = keepAlive();
     await account.pass(SECOND);
     await session.accessToken();
-    alive.wake();
+    alive.wake('home');
     await account.pass(MINUTE);
     expect(account.asked().logins).toBe(1);
     expect(account.asked().refreshes).toBeGreaterThanOrEqual(10);

@@ -1,6 +1,6 @@
 // A session when the API refuses its keys, when the issuer ends it, and when the login is refused.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { KeyRejected } from '../../src/auth/session.ts';
+import { KeyRejected } from '../../src/auth/refusals.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 

@@ -1,6 +1,6 @@
 // One exchange: what is sent, what each status means, waiting times, and keys that are refused.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { KeyRejected } from '../../src/auth/session.ts';
+import { KeyRejected } from '../../src/auth/refusals.ts';
 import { exchange } from '../../src/provider/exchange.ts';
 import {
   type Exchange,
@@ -121,7 +121,10 @@ describe('a key that is refused', () => {
   test('with the real session: one refresh, one login, then an end', async () => {
     const account = await openAccount();
     const { session } = account.start();
-    const ask = provider.open({ baseUrl: account.simulator.urls.api, key: session.accessToken });
+    const ask = provider.open({
+      baseUrl: account.simulator.urls.api,
+      key: (rejected) => session.accessToken(rejected),
+    });
     account.simulator.switches.fault(SITE, FAULTS.unauthorized);
     expect(await refusalOf(ask(site))).toBeInstanceOf(KeyRejected);
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
@@ -139,7 +142,7 @@ describe('a key that is refused', () => {
   });
 
   test('a key that cannot be had ends the exchange before it begins', async () => {
-    const ask = provider.open({ key: () => Promise.reject(new KeyRejected('no', { retry: 'later' })) });
+    const ask = provider.open({ key: () => Promise.reject(new KeyRejected()) });
     expect(await refusalOf(ask(site))).toBeInstanceOf(KeyRejected);
     expect(provider.seen).toEqual([]);
   });

@@ -1,5 +1,5 @@
 // The home of a bench: a folder with a configuration for any number of accounts, and a state directory that can be put back.
-import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Broker } from './broker.ts';
 import { type Child, PROGRAM, type Provider, start } from './children.ts';
@@ -68,8 +68,11 @@ export async function openHome(folder: string, options: HomeOptions): Promise<Ho
       await cp(`${state}.kept`, state, { recursive: true });
     },
     async forgetPolls() {
-      for (const account of await readdir(join(state, 'accounts')))
-        await rm(join(state, 'accounts', account, 'journal.json'), { force: true });
+      const path = join(state, 'journal.json');
+      const journal = JSON.parse(await readFile(path, 'utf8'));
+      for (const record of Object.values<object>(journal.accounts))
+        Object.assign(record, { lastPollAt: null, lastSuccessAt: null });
+      await writeFile(path, JSON.stringify(journal));
     },
   };
 }

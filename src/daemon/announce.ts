@@ -120,19 +120,20 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
     ];
   }
 
-  const digest = ({ payload }: Message) => createHash('sha1').update(payload).digest('base64');
-  const isNews = (message: Message) => message.step || said.get(message.topic) !== digest(message);
+  /** Whether it differs from what was said last; from now on it has been said. */
+  function isNews({ topic, payload, step }: Message): boolean {
+    const digest = createHash('sha1').update(payload).digest('base64');
+    if (!step && said.get(topic) === digest) return false;
+    said.set(topic, digest);
+    return true;
+  }
 
   return {
     forget() {
       said.clear();
       shapes.clear();
     },
-    news(accounts, withBridge) {
-      const fresh = compose(accounts, withBridge).filter(isNews);
-      for (const message of fresh) said.set(message.topic, digest(message));
-      return fresh;
-    },
+    news: (accounts, withBridge) => compose(accounts, withBridge).filter(isNews),
     delivered: standing.delivered,
     saved: standing.saved,
   };

@@ -1,7 +1,7 @@
 // How every request leaves the house: named, counted, and answered whole.
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { type Arrived, exchange, type Question } from '../provider/exchange.ts';
+import { type HttpRequest, type HttpResponse, send as sendHttp } from '../provider/http.ts';
 
 export interface OutboundObserver {
   /** `ok`: an answer came, whatever its status. */
@@ -9,18 +9,18 @@ export interface OutboundObserver {
 }
 
 export interface Outbound {
-  send(url: URL, question: Question): Promise<Arrived>;
+  send(url: URL, request: HttpRequest): Promise<HttpResponse>;
   /** For packages that want it. */
   readonly fetch: typeof fetch;
 }
 
 export function openOutbound(clock: Clock, observer: OutboundObserver): Outbound {
-  async function send(url: URL, question: Question): Promise<Arrived> {
+  async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
     const start = clock.monotonic();
     let ok = false;
     try {
-      const headers = { ...question.headers, 'user-agent': about.userAgent };
-      const arrived = await exchange(url, { ...question, headers });
+      const headers = { ...request.headers, 'user-agent': about.userAgent };
+      const arrived = await sendHttp(url, { ...request, headers });
       ok = true;
       return arrived;
     } finally {
@@ -40,7 +40,7 @@ export function openOutbound(clock: Clock, observer: OutboundObserver): Outbound
       });
       const given = Object.entries(arrived.headers).flatMap(([name, value]): [string, string][] =>
         // It has been unpacked, and may be shorter or longer now.
-        value === undefined || name.startsWith('content-encoding') ? [] : [[name, [value].flat().join(', ')]],
+        value === undefined || name === 'content-encoding' ? [] : [[name, [value].flat().join(', ')]],
       );
       const mayHaveBody = status !== 204 && status !== 205 && status !== 304;
       return new Response(mayHaveBody ? new Uint8Array(arrived.body) : null, { status, headers: given });

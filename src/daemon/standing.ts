@@ -55,8 +55,8 @@ export async function openStanding(state: StateDirectory, clock: Clock, log: Log
     components: (topic) => tables[components.get(topic) ?? -1] ?? {},
     stand(owner, messages, docs) {
       const own = [...new Set(messages.map(({ topic }) => topic))];
+      if (current.get(owner)?.join() !== own.join()) gone = null;
       current.set(owner, own);
-      gone = null;
       for (const doc of docs) documents.set(doc.topic, placeOf(platformsOf(doc)));
       const before = topics.size;
       for (const topic of own) topics.add(topic);

@@ -2,7 +2,7 @@
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import type { Arrived, Question } from './exchange.ts';
+import type { HttpRequest, HttpResponse } from './http.ts';
 
 /** Gives the key for the next request; `rejected` lists the keys that this exchange has had refused. */
 export type AccessKey = (rejected: readonly string[]) => Promise<string>;
@@ -21,7 +21,7 @@ export interface Exchange {
 export interface RequestParts {
   readonly baseUrl: string;
   readonly timeoutSeconds: number;
-  readonly send: (url: URL, question: Question) => Promise<Arrived>;
+  readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
   readonly clock: Clock;
   /** Absent where no credentials are wanted. */
   readonly key?: AccessKey;
@@ -103,7 +103,7 @@ export function openRequest(parts: RequestParts): Ask {
   };
 }
 
-async function send(parts: RequestParts, exchange: Exchange, key: string | null): Promise<Arrived> {
+async function send(parts: RequestParts, exchange: Exchange, key: string | null): Promise<HttpResponse> {
   const url = new URL(parts.baseUrl.replace(/\/+$/, '') + exchange.path);
   if (exchange.query) url.search = exchange.query.toString();
   const limit = deadline(parts.clock, parts.timeoutSeconds * 1000, exchange.signal);
@@ -130,7 +130,7 @@ async function send(parts: RequestParts, exchange: Exchange, key: string | null)
   }
 }
 
-function refusal(what: string, response: Arrived, { clock, setting }: RequestParts): Failure {
+function refusal(what: string, response: HttpResponse, { clock, setting }: RequestParts): Failure {
   const { status } = response;
   if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status, setting);
   const askedFor = retryAfterMs(response.headers['retry-after'], clock.now());
@@ -146,7 +146,7 @@ function refusal(what: string, response: Arrived, { clock, setting }: RequestPar
 // Leaves out a byte order mark, before which JSON would not be understood.
 const UTF8 = new TextDecoder();
 
-function read(what: string, { status, headers, body }: Arrived): Reply {
+function read(what: string, { status, headers, body }: HttpResponse): Reply {
   const text = UTF8.decode(body);
   try {
     return { what, status, json: JSON.parse(text) };

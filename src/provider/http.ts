@@ -1,20 +1,20 @@
 // One HTTP exchange, over Node's own client: redirects followed, the body unpacked, whole, and never too large.
 // Not `fetch`: with thousands of requests it costs three times as much, and keeps its garbage for minutes.
-import { type IncomingMessage, request as plain } from 'node:http';
-import { request as secure } from 'node:https';
+import { request as askPlain, type IncomingMessage } from 'node:http';
+import { request as askSecure } from 'node:https';
 import { pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { EXIT, Failure } from '../foundation/failure.ts';
 
-export interface Question {
+export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A response that has arrived whole. */
-export interface Arrived {
+/** As it has arrived: whole, and unpacked. */
+export interface HttpResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -44,14 +44,14 @@ const UNPACK: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
 };
 
 /** Rejects with ReplyTooLarge, the reason of the signal, or the network's own error. */
-export async function exchange(url: URL, question: Question): Promise<Arrived> {
-  return follow(url, question).catch((err) => {
-    throw question.signal?.aborted ? question.signal.reason : err;
+export async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
+  return follow(url, request).catch((err) => {
+    throw request.signal?.aborted ? request.signal.reason : err;
   });
 }
 
-async function follow(url: URL, question: Question): Promise<Arrived> {
-  let asked = question;
+async function follow(url: URL, request: HttpRequest): Promise<HttpResponse> {
+  let asked = request;
   let at = url;
   for (let hops = 0; ; hops += 1) {
     const response = await begin(at, asked);
@@ -60,7 +60,7 @@ async function follow(url: URL, question: Question): Promise<Arrived> {
       const body = await readWhole(response);
       return { status: response.statusCode ?? 0, headers: response.headers, body };
     }
-    response.resume();
+    response.destroy();
     // Nobody else is given our key.
     const { authorization: _, ...others } = asked.headers;
     if (next.origin !== at.origin) asked = { ...asked, headers: others };
@@ -68,22 +68,26 @@ async function follow(url: URL, question: Question): Promise<Arrived> {
   }
 }
 
-function begin(url: URL, { method, headers, body, signal }: Question): Promise<IncomingMessage> {
-  const request = url.protocol === 'https:' ? secure : plain;
+function begin(url: URL, { method, headers, body, signal }: HttpRequest): Promise<IncomingMessage> {
+  const ask = url.protocol === 'https:' ? askSecure : askPlain;
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, {
+    const outgoing = ask(url, {
       method,
       headers: { 'accept-encoding': 'gzip, deflate, br', ...headers },
       ...(signal ? { signal } : {}),
     });
-    outgoing.once('response', resolve);
-    outgoing.once('error', reject);
+    outgoing.on('response', resolve);
+    outgoing.on('error', reject);
     outgoing.end(body);
   });
 }
 
-/** Where to ask instead; a question with a body is repeated only where that is what the answer says. */
-function redirection({ statusCode, headers }: IncomingMessage, from: URL, { method }: Question): URL | null {
+/** Where to ask instead; a request with a body is repeated only where the answer says so. */
+function redirection(
+  { statusCode, headers }: IncomingMessage,
+  from: URL,
+  { method }: HttpRequest,
+): URL | null {
   const isAsked = statusCode === 307 || statusCode === 308;
   const isMoved = method === 'GET' && (statusCode === 301 || statusCode === 302 || statusCode === 303);
   const { location } = headers;
@@ -105,7 +109,7 @@ function readWhole(response: IncomingMessage): Promise<Buffer> {
       if (size > LARGEST_REPLY_BYTES) stream.destroy(new ReplyTooLarge());
       else parts.push(part);
     });
-    stream.once('end', () => resolve(Buffer.concat(parts, size)));
-    stream.once('error', reject);
+    stream.on('end', () => resolve(Buffer.concat(parts, size)));
+    stream.on('error', reject);
   });
 }

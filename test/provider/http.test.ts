@@ -1,9 +1,9 @@
-// The HTTP exchange itself, against a server that answers as it is told: packed bodies, redirects, and broken answers.
+// The HTTP client itself, against a server that answers as it is told: packed bodies, redirects, and broken answers.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { exchange } from '../../src/provider/exchange.ts';
+import { send } from '../../src/provider/http.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -26,8 +26,8 @@ async function serve(answer: Answer): Promise<{ url: (path: string) => URL; aske
   return { asked, url: (path) => new URL(path, `http://127.0.0.1:${port}`) };
 }
 
-const QUESTION = { method: 'POST', headers: { authorization: 'Bearer k' }, body: '{"size":0}' } as const;
-const GET = { ...QUESTION, method: 'GET', body: null } as const;
+const POST = { method: 'POST', headers: { authorization: 'Bearer k' }, body: '{"size":0}' } as const;
+const GET = { ...POST, method: 'GET', body: null } as const;
 
 test.each([
   ['gzip', gzipSync],
@@ -38,7 +38,7 @@ test.each([
   const { url } = await serve((_, response) => {
     response.writeHead(200, { 'content-encoding': encoding }).end(pack('{"kWh":"Wärme"}'));
   });
-  const { status, body } = await exchange(url('/'), QUESTION);
+  const { status, body } = await send(url('/'), POST);
   expect([status, body.toString()]).toEqual([200, '{"kWh":"Wärme"}']);
 });
 
@@ -47,20 +47,20 @@ test('a packed body that breaks off is an error, not a shorter body', async () =
   const { url } = await serve((_, response) => {
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(packed.subarray(0, packed.length / 2));
   });
-  await expect(exchange(url('/'), GET)).rejects.toMatchObject({ code: 'Z_BUF_ERROR' });
+  await expect(send(url('/'), GET)).rejects.toMatchObject({ code: 'Z_BUF_ERROR' });
 });
 
 test.each([
-  [307, QUESTION, ['POST /old Bearer k {"size":0}', 'POST /new Bearer k {"size":0}']],
-  [308, QUESTION, ['POST /old Bearer k {"size":0}', 'POST /new Bearer k {"size":0}']],
+  [307, POST, ['POST /old Bearer k {"size":0}', 'POST /new Bearer k {"size":0}']],
+  [308, POST, ['POST /old Bearer k {"size":0}', 'POST /new Bearer k {"size":0}']],
   [301, GET, ['GET /old Bearer k ', 'GET /new Bearer k ']],
   [302, GET, ['GET /old Bearer k ', 'GET /new Bearer k ']],
   [303, GET, ['GET /old Bearer k ', 'GET /new Bearer k ']],
-])('%i: what has moved is asked for where it is now', async (code, question, wanted) => {
+])('%i: what has moved is asked for where it is now', async (code, request, wanted) => {
   const { url, asked } = await serve(({ url: path }, response) => {
     response.writeHead(path === '/old' ? code : 200, { location: '/new' }).end('{}');
   });
-  expect(await exchange(url('/old'), question)).toMatchObject({ status: 200 });
+  expect(await send(url('/old'), request)).toMatchObject({ status: 200 });
   expect(asked).toEqual(wanted);
 });
 
@@ -69,20 +69,20 @@ test('nobody else is given the key', async () => {
   const { url } = await serve((_, response) => {
     response.writeHead(307, { location: other.url('/there').href }).end();
   });
-  await exchange(url('/here'), QUESTION);
+  await send(url('/here'), POST);
   expect(other.asked).toEqual(['POST /there no key {"size":0}']);
 });
 
 test.each([
-  ['a question with a body, moved', 301, QUESTION, '/new'],
+  ['a question with a body, moved', 301, POST, '/new'],
   ['no address', 302, GET, undefined],
   ['an address that is none', 302, GET, 'http://[broken'],
   ['an address of another kind', 302, GET, 'ftp://files.example.org/'],
-])('not followed: %s', async (_, code, question, location) => {
+])('not followed: %s', async (_, code, request, location) => {
   const { url, asked } = await serve((_request, response) => {
     response.writeHead(code, location === undefined ? {} : { location }).end('moved');
   });
-  expect(await exchange(url('/'), question)).toMatchObject({ status: code });
+  expect(await send(url('/'), request)).toMatchObject({ status: code });
   expect(asked).toHaveLength(1);
 });
 
@@ -90,7 +90,7 @@ test('a circle of redirects ends with the redirect', async () => {
   const { url, asked } = await serve((_, response) => {
     response.writeHead(302, { location: '/again' }).end();
   });
-  expect(await exchange(url('/'), GET)).toMatchObject({ status: 302 });
+  expect(await send(url('/'), GET)).toMatchObject({ status: 302 });
   expect(asked).toHaveLength(6);
 });
 
@@ -103,6 +103,6 @@ test('a signal ends it while it waits and while the body comes, and tells why', 
   });
   for (const path of ['/silence', '/body']) {
     late = new AbortController();
-    await expect(exchange(url(path), { ...GET, signal: late.signal })).rejects.toThrow('time ran out');
+    await expect(send(url(path), { ...GET, signal: late.signal })).rejects.toThrow('time ran out');
   }
 });

@@ -31,12 +31,13 @@ export function openOutbound(clock: Clock, observer: OutboundObserver): Outbound
   return {
     send,
     async fetch(input, init = {}) {
-      const { method = 'GET', headers, body, signal } = init;
+      const { method = 'GET', headers, body, signal, redirect } = init;
       const { status, ...arrived } = await send(new URL(String(input)), {
         method,
         headers: Object.fromEntries(new Headers(headers)),
         body: body == null ? null : String(body),
         signal: signal ?? undefined,
+        staysHere: redirect === 'manual',
       });
       const given = Object.entries(arrived.headers).flatMap(([name, value]): [string, string][] =>
         // It has been unpacked, and may be shorter or longer now.

@@ -3,7 +3,14 @@
 import { request as askPlain, type IncomingMessage } from 'node:http';
 import { request as askSecure } from 'node:https';
 import { pipeline, type Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import {
+  type BrotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  type Gunzip,
+  type Inflate,
+} from 'node:zlib';
 import { EXIT, Failure } from '../foundation/failure.ts';
 
 export interface HttpRequest {
@@ -11,6 +18,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal?: AbortSignal | undefined;
+  /** A redirect is the answer, and nobody else is asked. */
+  readonly staysHere?: boolean;
 }
 
 /** As it has arrived: whole, and unpacked. */
@@ -34,20 +43,24 @@ export class ReplyTooLarge extends Failure {
   }
 }
 
+/** The connection ended, and not as HTTP wants it. */
+class NoReply extends Error {
+  readonly code = 'ECONNRESET';
+}
+
 const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
-const UNPACK: Readonly<Record<string, () => NodeJS.ReadWriteStream>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
-};
+const UNPACK = new Map<string, () => Gunzip | Inflate | BrotliDecompress>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+]);
 
 /** Rejects with ReplyTooLarge, the reason of the signal, or the network's own error. */
 export async function send(url: URL, request: HttpRequest): Promise<HttpResponse> {
-  return follow(url, request).catch((err) => {
-    throw request.signal?.aborted ? request.signal.reason : err;
-  });
+  // Even if it went well: a body that has no length counts as whole when the signal ends the connection.
+  return follow(url, request).finally(() => request.signal?.throwIfAborted());
 }
 
 async function follow(url: URL, request: HttpRequest): Promise<HttpResponse> {
@@ -55,7 +68,8 @@ async function follow(url: URL, request: HttpRequest): Promise<HttpResponse> {
   let at = url;
   for (let hops = 0; ; hops += 1) {
     const response = await begin(at, asked);
-    const next = hops < MOST_REDIRECTS ? redirection(response, at, asked) : null;
+    const mayMove = !request.staysHere && hops < MOST_REDIRECTS;
+    const next = mayMove ? redirection(response, at, asked) : null;
     if (next === null) {
       const body = await readWhole(response);
       return { status: response.statusCode ?? 0, headers: response.headers, body };
@@ -73,11 +87,13 @@ function begin(url: URL, { method, headers, body, signal }: HttpRequest): Promis
   return new Promise((resolve, reject) => {
     const outgoing = ask(url, {
       method,
-      headers: { 'accept-encoding': 'gzip, deflate, br', ...headers },
+      headers: { 'accept-encoding': 'gzip, br', ...headers },
       ...(signal ? { signal } : {}),
     });
     outgoing.on('response', resolve);
     outgoing.on('error', reject);
+    // After an answer that changes the protocol nothing else would come, not even the signal's end.
+    outgoing.on('close', () => reject(new NoReply('closed without an answer')));
     outgoing.end(body);
   });
 }
@@ -97,10 +113,8 @@ function redirection(
 }
 
 function readWhole(response: IncomingMessage): Promise<Buffer> {
-  const unpack = UNPACK[response.headers['content-encoding'] ?? ''];
-  const stream: Readable = unpack
-    ? (pipeline(response, unpack(), () => undefined) as unknown as Readable)
-    : response;
+  const unpack = UNPACK.get((response.headers['content-encoding'] ?? '').trim().toLowerCase())?.();
+  const stream: Readable = unpack ? pipeline(response, unpack, () => undefined) : response;
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
     let size = 0;
@@ -110,6 +124,10 @@ function readWhole(response: IncomingMessage): Promise<Buffer> {
       else parts.push(part);
     });
     stream.on('end', () => resolve(Buffer.concat(parts, size)));
-    stream.on('error', reject);
+    stream.on('error', (err: NodeJS.ErrnoException) => {
+      // Some pack nothing, and still say that it is packed.
+      if (err.code === 'Z_BUF_ERROR' && unpack?.bytesWritten === 0) resolve(Buffer.alloc(0));
+      else reject(err);
+    });
   });
 }

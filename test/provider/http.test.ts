@@ -42,6 +42,19 @@ test.each([
   expect([status, body.toString()]).toEqual([200, '{"kWh":"Wärme"}']);
 });
 
+test.each([
+  ['GZIP', gzipSync('{}'), '{}'],
+  ['gzip', Buffer.alloc(0), ''],
+  ['br', Buffer.alloc(0), ''],
+  ['toString', Buffer.from('{}'), '{}'],
+  ['constructor', Buffer.from('{}'), '{}'],
+])('odd, but well meant or of no meaning: %s', async (encoding, packed, wanted) => {
+  const { url } = await serve((_, response) => {
+    response.writeHead(200, { 'content-encoding': encoding }).end(packed);
+  });
+  expect((await send(url('/'), GET)).body.toString()).toBe(wanted);
+});
+
 test('a packed body that breaks off is an error, not a shorter body', async () => {
   const packed = gzipSync(JSON.stringify(Array.from({ length: 500 }, (_, n) => n * n)));
   const { url } = await serve((_, response) => {
@@ -86,6 +99,14 @@ test.each([
   expect(asked).toHaveLength(1);
 });
 
+test('not followed where that is not wanted', async () => {
+  const { url, asked } = await serve((_, response) => {
+    response.writeHead(307, { location: '/new' }).end();
+  });
+  expect(await send(url('/'), { ...POST, staysHere: true })).toMatchObject({ status: 307 });
+  expect(asked).toHaveLength(1);
+});
+
 test('a circle of redirects ends with the redirect', async () => {
   const { url, asked } = await serve((_, response) => {
     response.writeHead(302, { location: '/again' }).end();
@@ -105,4 +126,21 @@ test('a signal ends it while it waits and while the body comes, and tells why', 
     late = new AbortController();
     await expect(send(url(path), { ...GET, signal: late.signal })).rejects.toThrow('time ran out');
   }
+});
+
+test('a body without a length that the signal ends is not a whole one', async () => {
+  const late = new AbortController();
+  const { url } = await serve(({ socket }) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\n{"whole":true}', () =>
+      setTimeout(() => late.abort(new Error('too late')), 50),
+    );
+  });
+  await expect(send(url('/'), { ...GET, signal: late.signal })).rejects.toThrow('too late');
+});
+
+test('an answer that changes the protocol is a fault', async () => {
+  const { url } = await serve(({ socket }) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+  });
+  await expect(send(url('/'), GET)).rejects.toMatchObject({ code: 'ECONNRESET' });
 });

@@ -48,7 +48,7 @@ export async function openJournal(
 ): Promise<Journal> {
   // What a power cut takes back is at most a count of this day and one poll.
   const document = state.document('journal', journalCodec, 'brief');
-  const stored = (await document.read())?.accounts ?? {};
+  const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
   const pages = new Map<string, Page>();
   const upkeep = openUpkeep(
     () =>
@@ -60,7 +60,7 @@ export async function openJournal(
   const today = () => zone.dayAt(clock.now());
   return {
     page(account) {
-      const record = stored[account] ?? { ...UNWRITTEN, day: today() };
+      const record = stored.get(account) ?? { ...UNWRITTEN, day: today() };
       const page = new Page(record, { today, clock, upkeep });
       pages.set(account, page);
       return page;

@@ -1,4 +1,5 @@
-// A share of the time for work that grows with the number of accounts: after each turn it rests a hundred times as long.
+// A share of the time for work that grows with the number of accounts: after each turn it rests a hundred times as long,
+// and at most a minute.
 import type { Clock } from '../foundation/clock.ts';
 
 export interface Share {
@@ -9,6 +10,8 @@ export interface Share {
 }
 
 const REST_FACTOR = 100;
+// A disk that stalls for ten seconds is no reason for a quarter of an hour without a word.
+const LONGEST_REST_MS = 60_000;
 
 export function openShare(clock: Clock): Share {
   let restsUntil = Number.NEGATIVE_INFINITY;
@@ -18,7 +21,7 @@ export function openShare(clock: Clock): Share {
       const began = clock.monotonic();
       return () => {
         const ended = clock.monotonic();
-        restsUntil = ended + (ended - began) * REST_FACTOR;
+        restsUntil = ended + Math.min((ended - began) * REST_FACTOR, LONGEST_REST_MS);
       };
     },
   };

@@ -42,6 +42,17 @@ test('the first change is written at once, what follows meanwhile together after
   expect([begun(), clock.sleepers]).toEqual([2, 0]);
 });
 
+test('after a write that took very long it rests for a minute', async () => {
+  const { clock, upkeep, begun, end } = scene();
+  upkeep.changed();
+  await end(10_000);
+  upkeep.changed();
+  clock.advance(59_999);
+  expect(begun()).toBe(1);
+  clock.advance(1);
+  expect(begun()).toBe(2);
+});
+
 test('a write that takes no time needs no rest', async () => {
   const { upkeep, begun, end } = scene();
   for (const times of [1, 2, 3]) {

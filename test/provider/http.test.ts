@@ -1,4 +1,5 @@
 // The HTTP client itself, against a server that answers as it is told: packed bodies, redirects, and broken answers.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
@@ -130,10 +131,11 @@ test('a signal ends it while it waits and while the body comes, and tells why', 
 
 test('a body without a length that the signal ends is not a whole one', async () => {
   const late = new AbortController();
+  const begun = () => setImmediate(() => late.abort(new Error('too late')));
+  subscribe('http.client.response.finish', begun);
+  onTestFinished(() => void unsubscribe('http.client.response.finish', begun));
   const { url } = await serve(({ socket }) => {
-    socket.write('HTTP/1.1 200 OK\r\n\r\n{"whole":true}', () =>
-      setTimeout(() => late.abort(new Error('too late')), 50),
-    );
+    socket.write('HTTP/1.1 200 OK\r\n\r\n{"whole":true}');
   });
   await expect(send(url('/'), { ...GET, signal: late.signal })).rejects.toThrow('too late');
 });

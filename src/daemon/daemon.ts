@@ -67,10 +67,12 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   let keepAlives: ReturnType<typeof startKeepAlives> | null = null;
   let recollection: Recollection | null = null;
 
+  const turns = openTurns(usage.concurrency);
   const accounts = await openHousehold({
     ...parts,
     state,
     zone,
+    turns,
     tally,
     onOpened: async (meter) => recollection?.settle(meter),
     onChange(account) {
@@ -79,7 +81,6 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     },
     onBills: (account, bills) => link.publish(events.ofBills(account, bills)),
   });
-  const turns = openTurns(usage.concurrency);
   const poller = openPoller({
     accounts,
     turns,
@@ -114,9 +115,8 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     nextPollAt: schedule.nextPollAt,
     statistics: () => statistics,
   });
-  const { meters } = truth;
   const { publish: publishNews, sayBridge: publishNow } = news;
-  const statistics = statisticsFor({ ...parts, accounts, meters, zone, publishNews });
+  const statistics = statisticsFor({ ...parts, accounts, meters: truth.meters, zone, publishNews });
   recollection = openRecollection({
     accounts,
     topics,

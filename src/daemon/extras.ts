@@ -18,6 +18,7 @@ import {
   siteQuestion,
 } from './extraQuestions.ts';
 import { currencyOf, siteReasons } from './siteCheck.ts';
+import type { Turns } from './turns.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface AccountExtras {
@@ -40,6 +41,8 @@ export interface ExtrasParts extends QuestionParts {
   readonly upstream: Upstream;
   /** Runs it when nothing else of its kind is under way in the house. */
   readonly inTurn: (step: () => Promise<void>) => Promise<void>;
+  /** Each question takes a turn like a poll; that of the site, which a poll waits for, has the poll's. */
+  readonly turns: Pick<Turns, 'take'>;
   /** Called when something may be known that was not. */
   readonly onFound: () => void;
   readonly onBills: (bills: readonly Invoice[]) => void;
@@ -142,7 +145,7 @@ class OpenExtras implements AccountExtras, Shelf {
     ];
     let isWhole = true;
     for (const step of steps) {
-      isWhole = await step();
+      isWhole = await this.#parts.turns.take(step);
       if (!isWhole) break;
     }
     if (isWhole) this.#done = { context, day };

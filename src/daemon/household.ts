@@ -12,6 +12,7 @@ import { type Journal, openJournal } from './journal.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { openReplyLog, type ReplyLog } from './replyLog.ts';
 import { type Tally, tallyRequest } from './tally.ts';
+import type { Turns } from './turns.ts';
 import { openUpstream } from './upstream.ts';
 
 export interface HouseholdParts {
@@ -21,6 +22,8 @@ export interface HouseholdParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly scrubber: Scrubber;
+  /** Shared by all that asks the provider. */
+  readonly turns: Turns;
   readonly tally: Tally;
   /** Called with each meter that is opened, before anything is done with it. */
   readonly onOpened: (meter: Meter) => Promise<void>;
@@ -69,7 +72,7 @@ export async function openHousehold(parts: HouseholdParts): Promise<AccountRunti
 async function openOne(
   account: Account,
   { names, inTurn, replies, issuerMemory, ...common }: Common,
-  { config, state, zone, clock, scrubber, tally, ...parts }: HouseholdParts,
+  { config, state, zone, clock, scrubber, turns, tally, ...parts }: HouseholdParts,
 ): Promise<AccountRuntime> {
   const { id } = account;
   const log = parts.log.child({ account: id });
@@ -102,6 +105,7 @@ async function openOne(
     account: id,
     upstream,
     inTurn,
+    turns,
     onFound: onChange,
     onBills: (bills) => parts.onBills(id, bills),
     onAsked: () => journal.save(),

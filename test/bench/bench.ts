@@ -1,4 +1,4 @@
-// The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, accounts, history, size, peer).
+// The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow, accounts, history, size, peer).
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { benchMemory, benchRequests } from './memory.ts';
 import { mb, table } from './numbers.ts';
 import { benchPeer } from './peer.ts';
 import { benchSize } from './size.ts';
+import { benchSlow } from './slow.ts';
 import { type Bench, benchStart, benchVersion, type Row } from './startUp.ts';
 
 const args = process.argv.slice(2);
@@ -30,6 +31,7 @@ try {
   if (wants('start')) rows.push(await benchVersion(bench), ...(await benchStart(bench)));
   if (wants('memory')) rows.push(...(await benchMemory(bench, isQuick ? 15_000 : 60_000, isQuick ? 2 : 5)));
   if (wants('requests')) rows.push(await benchRequests(bench, isQuick ? 3 : 10));
+  if (wants('slow')) rows.push(...(await benchSlow(bench, isQuick ? 3 : 5)));
   if (wants('size')) rows.push(...(await benchSize(folder)));
   const cells = rows.map(({ what, ours, floor, ratio, limit }) => [what, ours, floor, ratio, limit]);
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 // What is asked: `GET /counts` gives and clears the counts by route; account `n` is `user<n>` with property `5<n>`.
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2004, 0, 1);
-const { ACCESS_SECONDS = '3600', SLOW_PROPERTY, SLOW_MS = '2000' } = process.env;
+const { ACCESS_SECONDS = '3600', WAIT_MS = '0', SLOW_PROPERTY, SLOW_MS = '2000' } = process.env;
 let counts: Record<string, number> = {};
 let inFlight = 0;
 let mostInFlight = 0;
@@ -15,11 +15,17 @@ const reports = new Map<string, string>();
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 const server = createServer((request, response) => {
-  void answer(request).then(({ status = 200, body, waitMs = 0 }) => {
-    setTimeout(() => {
+  const isCounted = request.url !== '/peek' && request.url !== '/counts';
+  if (isCounted) inFlight += 1;
+  mostInFlight = Math.max(mostInFlight, inFlight);
+  void answer(request).then(({ status = 200, body, waitMs = isCounted ? Number(WAIT_MS) : 0 }) => {
+    const reply = () => {
+      if (isCounted) inFlight -= 1;
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(body);
-    }, waitMs);
+    };
+    if (waitMs > 0) setTimeout(reply, waitMs);
+    else reply();
   });
 });
 server.keepAliveTimeout = 120_000;
@@ -33,11 +39,8 @@ interface Answer {
 }
 
 async function answer(request: IncomingMessage): Promise<Answer> {
-  inFlight += 1;
-  mostInFlight = Math.max(mostInFlight, inFlight);
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  inFlight -= 1;
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
   if (url.pathname === '/peek') return { body: JSON.stringify({ usage: counts.usage ?? 0 }) };
   if (url.pathname === '/counts') {
@@ -108,7 +111,8 @@ function properties(customer: string): string {
 /** The same amounts for everybody, so that one text serves thousands. */
 function usage(text: string): Answer {
   const [, gte = '', lte = ''] = /"gte":"([^"]+)","lte":"([^"]+)"/.exec(text) ?? [];
-  const waitMs = SLOW_PROPERTY !== undefined && text.includes(`"${SLOW_PROPERTY}"`) ? Number(SLOW_MS) : 0;
+  const isSlow = SLOW_PROPERTY !== undefined && text.includes(`"${SLOW_PROPERTY}"`);
+  const waitMs = Number(isSlow ? SLOW_MS : WAIT_MS);
   const known = reports.get(gte + lte);
   if (known !== undefined) return { body: known, waitMs };
   const keys: number[] = [];

@@ -1,0 +1,60 @@
+// One account of a hundred that is answered after seconds: what the others notice, and how many requests are under way at once.
+import { startProvider } from './children.ts';
+import { monthsAgo, openHome } from './home.ts';
+import { ratios, spread } from './numbers.ts';
+import type { Bench, Row } from './startUp.ts';
+
+const ACCOUNTS = 100;
+const CONCURRENCY = 16;
+const TICK_SECONDS = 5;
+const SLOW_MS = 3_000;
+const LONGEST_MS = 60_000;
+
+/** Of each poll of all accounts, the first two left out: milliseconds from the first request to the last. */
+async function polls({ folder, broker }: Bench, name: string, count: number, env: NodeJS.ProcessEnv) {
+  const provider = await startProvider(env);
+  const home = await openHome(folder, {
+    broker,
+    provider,
+    name,
+    accounts: ACCOUNTS,
+    concurrency: CONCURRENCY,
+    historySince: monthsAgo(1),
+    schedule: `*/${TICK_SECONDS} * * * * *`,
+  });
+  const child = home.run();
+  const spans: number[] = [];
+  const underWay: number[] = [];
+  for (let n = 0; n < count + 2; n += 1) {
+    await provider.asked(ACCOUNTS, LONGEST_MS);
+    const { firstUsageAt, lastUsageAt, mostInFlight } = await provider.counts();
+    spans.push(lastUsageAt - firstUsageAt);
+    underWay.push(mostInFlight);
+  }
+  await child.kill('SIGTERM');
+  provider.stop();
+  return { spans: spans.slice(2), underWay };
+}
+
+export async function benchSlow(bench: Bench, count: number): Promise<Row[]> {
+  // Account 7 has property 57.
+  const slow = await polls(bench, 'slow', count, { SLOW_PROPERTY: '57', SLOW_MS: String(SLOW_MS) });
+  const quick = await polls(bench, 'quick', count, {});
+  const crowded = await polls(bench, 'crowded', 1, { WAIT_MS: '30' });
+  return [
+    {
+      what: `${ACCOUNTS} accounts, one answered after ${SLOW_MS / 1000} s: until all are asked, ms (floor: all are quick)`,
+      ours: spread(slow.spans),
+      floor: spread(quick.spans),
+      ratio: spread(ratios(slow.spans, quick.spans), 2),
+      limit: `${SLOW_MS} ms`,
+    },
+    {
+      what: 'requests under way at once, first start included, each answered after 30 ms',
+      ours: String(Math.max(...crowded.underWay)),
+      floor: '–',
+      ratio: '–',
+      limit: `${CONCURRENCY}`,
+    },
+  ];
+}

@@ -12,16 +12,10 @@ import type { AccountView, MeterView } from './views.ts';
 
 const NEWEST = { day: 62, week: 26, month: 36 } as const;
 
-/** The state, the history and the three usage topics of one meter. */
-export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
-  meterStateMessage(topics, view),
-  ...usageMessages(topics, view),
-];
-
 export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
   say('meter/+/state', topics.meterState(view.meter), read(METER_ROWS, view), { retain: true });
 
-/** They change with the ledger only. */
+/** The history and the three usage topics: they change with the ledger only. */
 export const usageMessages = (topics: Topics, view: MeterView): Message[] => [
   historyMessage(topics, view),
   ...(['day', 'week', 'month'] as const).map((interval) =>

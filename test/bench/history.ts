@@ -8,7 +8,7 @@ import type { Bucket } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { meterMessages } from '../../src/publication/states.ts';
+import { meterStateMessage, usageMessages } from '../../src/publication/states.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { openStateDirectory } from '../../src/store/stateDirectory.ts';
@@ -78,7 +78,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       register: null,
       readingCloses: 'same_day' as const,
     };
-    const messages = meterMessages(topics, view);
+    const messages = [meterStateMessage(topics, view), ...usageMessages(topics, view)];
     const polled = performance.now();
     if (messages.length === 0) throw new Error('nothing to say');
     const kept = {

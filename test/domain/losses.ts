@@ -4,7 +4,7 @@ import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { recall } from '../../src/domain/recovery.ts';
-import { meterMessages } from '../../src/publication/states.ts';
+import { usageMessages } from '../../src/publication/states.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 import { readRemembered } from '../../src/store/remembered.ts';
 import { meterView } from '../support/inventedHome.ts';
@@ -91,7 +91,7 @@ function memoryOf({ truth }: Life, forgotten: Lives['forgotten'], { forgets, ret
 function published(ledger: Ledger) {
   const topics = topicsBelow('heat2mqtt');
   const view = meterView(ledger);
-  const message = meterMessages(topics, view).find(({ topic }) => topic === topics.meterHistory(view.meter));
+  const message = usageMessages(topics, view).find(({ topic }) => topic === topics.meterHistory(view.meter));
   const found = readRemembered(Buffer.from(message?.payload ?? ''));
   if (found === null) throw new Error(`not understood: ${message?.payload}`);
   return found;

@@ -1,11 +1,20 @@
 // The states as they go out: sums rounded once, null never 0, the schema in every payload.
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
-import { accountStateMessage, meterMessages } from '../../src/publication/states.ts';
+import { accountStateMessage } from '../../src/publication/states.ts';
 import { say, topicsBelow, unsay } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
-import { ACCOUNT, bodyOf, EMPTY, FULL, meterView, placeBelow, statesOf } from '../support/inventedHome.ts';
+import {
+  ACCOUNT,
+  bodyOf,
+  EMPTY,
+  FULL,
+  meterMessages,
+  meterView,
+  placeBelow,
+  statesOf,
+} from '../support/inventedHome.ts';
 
 const topics = topicsBelow('heat2mqtt');
 const states = (view: MeterView): Record<string, Message> =>

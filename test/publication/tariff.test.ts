@@ -5,7 +5,7 @@ import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Ledger } from '../../src/domain/ledger.ts';
 import type { Day } from '../../src/domain/period.ts';
 import { tariffMessage } from '../../src/publication/bridge.ts';
-import { meterMessages } from '../../src/publication/states.ts';
+import { meterStateMessage } from '../../src/publication/states.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
 import { RUNS } from '../domain/runs.ts';
@@ -26,7 +26,7 @@ function ledgerWith(known: ReadonlyMap<Day, Amounts>): Ledger {
 /** The state on 2 March, with 60 days billed until the first. */
 function stateOf(known: ReadonlyMap<Day, Amounts>): Record<string, unknown> {
   const view = meterView(ledgerWith(known), { today: '2025-03-02' });
-  const message = meterMessages(topics, view).find(({ topic }) => topic === topics.meterState(view.meter));
+  const message = meterStateMessage(topics, view);
   expect(message && complaintAbout(message)).toBeNull();
   return bodyOf(message);
 }

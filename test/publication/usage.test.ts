@@ -1,7 +1,7 @@
 // The usage topics: the newest buckets, oldest first, each from where its local days begin to where they end.
 import { expect, test } from 'vitest';
 import { addDays, zone } from '../../src/domain/period.ts';
-import { meterMessages } from '../../src/publication/states.ts';
+import { usageMessages } from '../../src/publication/states.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
@@ -9,7 +9,7 @@ import { bodyOf, EMPTY, FULL, meterView, NOW } from '../support/inventedHome.ts'
 
 const topics = topicsBelow('heat2mqtt');
 const usage = (view: MeterView, interval: string) =>
-  bodyOf(meterMessages(topics, view).find(({ topic }) => topic === topics.meterUsage('70418235', interval)));
+  bodyOf(usageMessages(topics, view).find(({ topic }) => topic === topics.meterUsage('70418235', interval)));
 
 interface Bucket {
   readonly start: string;

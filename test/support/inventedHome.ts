@@ -17,7 +17,7 @@ import {
   meterDocument,
 } from '../../src/publication/discovery.ts';
 import { invoicesMessages } from '../../src/publication/invoices.ts';
-import { accountStateMessage, meterMessages } from '../../src/publication/states.ts';
+import { accountStateMessage, meterStateMessage, usageMessages } from '../../src/publication/states.ts';
 import { type Topics, topicsBelow } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -112,6 +112,12 @@ export const discoveryOf = (place: DiscoveryPlace, meter: MeterView = FULL): Mes
   [bridgeDocument(place), accountDocument(place, ACCOUNT), meterDocument(place, meter)].flatMap((doc) =>
     announce(doc),
   );
+
+/** Everything that is said of one meter. */
+export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
+  meterStateMessage(topics, view),
+  ...usageMessages(topics, view),
+];
 
 /** Everything retained but discovery. */
 export const statesOf = (topics: Topics, base: string, meter: MeterView = FULL): Message[] => [

@@ -36,9 +36,8 @@ export function openPublicList(
   return {
     question: (parameters, nameOf) => readQuestion(parameters, usual, nameOf),
     async fetch(question, signal) {
-      const limit = deadline(clock, LONGEST_FETCH_MS);
-      const ended = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
-      return readConstituencies(ask, question, ended).finally(() => limit.clear());
+      const limit = deadline(clock, LONGEST_FETCH_MS, signal);
+      return readConstituencies(ask, question, limit.signal).finally(() => limit.clear());
     },
   };
 }

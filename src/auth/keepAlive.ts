@@ -3,7 +3,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Session } from './session.ts';
-import { type HeldTokens, msUntilRefreshEnds, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
+import { type CurrentTokens, msUntilRefreshEnds, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
 
 /** A session that is to be kept alive. */
 export interface Kept {
@@ -88,7 +88,7 @@ class Watch {
   isWoken = false;
   /** On the monotonic clock. */
   dueAt = Number.NEGATIVE_INFINITY;
-  #planned: HeldTokens | null = null;
+  #planned: CurrentTokens | null = null;
   #share = EARLIEST_SHARE;
   #failures = 0;
   #notBefore = 0;
@@ -127,7 +127,7 @@ class Watch {
     this.#complaint = '';
   }
 
-  #failed(err: unknown, held: HeldTokens): void {
+  #failed(err: unknown, held: CurrentTokens): void {
     this.#failures += 1;
     // Once for each kind of trouble: the issuer may be asked often while it is away.
     const words = safeWords(err);
@@ -140,7 +140,7 @@ class Watch {
 }
 
 /** Doubling from two seconds, by what is left of the session up to half an hour. */
-function pauseAfter(failures: number, held: HeldTokens, clock: Clock): number {
+function pauseAfter(failures: number, held: CurrentTokens, clock: Clock): number {
   const rest = msUntilRefreshEnds(held, clock) ?? Number.POSITIVE_INFINITY;
   const longest = Math.min(Math.max(rest * SHARE_OF_THE_REST, FREE_RETRY_MS), LONGEST_RETRY_MS);
   return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 20), longest);

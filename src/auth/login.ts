@@ -15,14 +15,14 @@ export interface Credentials {
 }
 
 export interface Login {
-  /** Rejects with LoginHeld, LoginRefused or IssuerUnreachable. */
+  /** Rejects with LoginSuspended, LoginRefused or IssuerUnreachable. */
   attempt(): Promise<Grant>;
   /** The refusal that holds the next login back; reads the password to see whether it has changed. */
-  heldBy(): Promise<LoginBudgetRecord | null>;
+  suspendedBy(): Promise<LoginBudgetRecord | null>;
 }
 
 /** A refused login is not tried again yet. */
-export class LoginHeld extends Failure {
+export class LoginSuspended extends Failure {
   readonly code: string;
   readonly exitCode = EXIT.credentials;
   readonly budget: LoginBudgetRecord;
@@ -71,7 +71,7 @@ class PasswordLogin implements Login {
     const log = this.#log;
     const password = await this.#credentials.readPassword();
     const inForce = await this.#budget.inForce(this.#markable(password));
-    if (inForce !== null) throw new LoginHeld(inForce);
+    if (inForce !== null) throw new LoginSuspended(inForce);
     try {
       const grant = await this.#issuer.login(this.#credentials.username, password);
       await this.#budget
@@ -88,7 +88,7 @@ class PasswordLogin implements Login {
     }
   }
 
-  async heldBy(): Promise<LoginBudgetRecord | null> {
+  async suspendedBy(): Promise<LoginBudgetRecord | null> {
     return this.#budget.inForce(this.#markable(await this.#credentials.readPassword()));
   }
 

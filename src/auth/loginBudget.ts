@@ -17,7 +17,7 @@ export interface LoginBudgetRecord {
 }
 
 /** Where a record is kept between restarts. */
-export interface Vault<T> {
+export interface TokenStore<T> {
   read(): Promise<T | null>;
   write(value: T): Promise<void>;
   remove(): Promise<void>;
@@ -40,12 +40,12 @@ const HOUR_MS = 60 * MINUTE_MS;
 const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
 const LONGEST_WAIT_MS = 6 * HOUR_MS;
 
-export function openLoginBudget(vault: Vault<LoginBudgetRecord>, clock: Clock): LoginBudget {
-  return new Budget(vault, clock);
+export function openLoginBudget(store: TokenStore<LoginBudgetRecord>, clock: Clock): LoginBudget {
+  return new Budget(store, clock);
 }
 
 class Budget implements LoginBudget {
-  readonly #vault: Vault<LoginBudgetRecord>;
+  readonly #store: TokenStore<LoginBudgetRecord>;
   readonly #clock: Clock;
   readonly #openedAt: number;
   #known: Promise<LoginBudgetRecord | null> | null = null;
@@ -54,8 +54,8 @@ class Budget implements LoginBudget {
   /** The hash is slow on purpose; while a login waits, the same question comes every few seconds. */
   #compared: { credentials: string; mark: string; same: boolean } | null = null;
 
-  constructor(vault: Vault<LoginBudgetRecord>, clock: Clock) {
-    this.#vault = vault;
+  constructor(store: TokenStore<LoginBudgetRecord>, clock: Clock) {
+    this.#store = store;
     this.#clock = clock;
     this.#openedAt = clock.monotonic();
   }
@@ -85,14 +85,14 @@ class Budget implements LoginBudget {
     };
     this.#askedFor = false;
     this.#known = Promise.resolve(after);
-    await this.#vault.write(after);
+    await this.#store.write(after);
   }
 
   async accepted(): Promise<void> {
     this.#askedFor = false;
     if ((await this.#record()) === null) return;
     this.#known = Promise.resolve(null);
-    await this.#vault.remove();
+    await this.#store.remove();
   }
 
   async ask(): Promise<void> {
@@ -102,14 +102,14 @@ class Budget implements LoginBudget {
     this.#lastAskedAt = this.#clock.monotonic();
     const after = { ...budget, askedAt: this.#clock.now() };
     this.#known = Promise.resolve(after);
-    this.#askedFor = await this.#vault.write(after).then(
+    this.#askedFor = await this.#store.write(after).then(
       () => true,
       () => false,
     );
   }
 
   #record(): Promise<LoginBudgetRecord | null> {
-    this.#known ??= this.#vault.read();
+    this.#known ??= this.#store.read();
     return this.#known;
   }
 

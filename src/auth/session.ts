@@ -2,8 +2,8 @@
 import type { AuthState, AuthStatus } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Log } from '../foundation/log.ts';
-import { type Login, LoginHeld } from './login.ts';
-import type { Vault } from './loginBudget.ts';
+import { type Login, LoginSuspended } from './login.ts';
+import type { TokenStore } from './loginBudget.ts';
 import { type LoginPace, openLoginPace } from './loginPace.ts';
 import type { Issuer } from './oidc.ts';
 import { KeyRejected, LoginRefused, SessionEnded } from './refusals.ts';
@@ -12,7 +12,7 @@ import * as token from './tokens.ts';
 export interface SessionParts {
   readonly issuer: Issuer;
   readonly login: Login;
-  readonly tokens: Vault<token.TokenSet>;
+  readonly tokens: TokenStore<token.TokenSet>;
   readonly clock: Clock;
   readonly log: Log;
   /** Called when a login, or a refresh, was granted. */
@@ -33,7 +33,7 @@ export interface Session {
   /** Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, within reason. */
   renew(): Promise<void>;
   /** What is held now, read from disk at first. */
-  held(): Promise<token.HeldTokens | null>;
+  held(): Promise<token.CurrentTokens | null>;
   status(): AuthStatus;
 }
 
@@ -44,7 +44,7 @@ export function openSession(parts: SessionParts): Session {
 class OpenSession implements Session {
   readonly #parts: SessionParts;
   readonly #pace: LoginPace;
-  #held: token.HeldTokens | null | undefined;
+  #held: token.CurrentTokens | null | undefined;
   #flight: Promise<string> | null = null;
   #state: AuthState = 'ok';
   #nextAttemptAt: number | null = null;
@@ -70,7 +70,7 @@ class OpenSession implements Session {
     await (this.#flight ?? this.#alone(() => this.#renewNow()));
   }
 
-  async held(): Promise<token.HeldTokens | null> {
+  async held(): Promise<token.CurrentTokens | null> {
     if (this.#held !== undefined) return this.#held;
     const stored = await this.#parts.tokens.read();
     if (this.#held === undefined) {
@@ -114,7 +114,7 @@ class OpenSession implements Session {
   }
 
   /** `null` when the issuer has ended the session. */
-  async #refresh({ set }: token.HeldTokens): Promise<string | null> {
+  async #refresh({ set }: token.CurrentTokens): Promise<string | null> {
     const { issuer, tokens, log, onRefresh } = this.#parts;
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
@@ -147,16 +147,16 @@ class OpenSession implements Session {
       onLogin();
       return await this.#keep(grant, null);
     } catch (err) {
-      if (err instanceof LoginHeld)
+      if (err instanceof LoginSuspended)
         this.#enter(err.budget.state ?? 'bad_credentials_or_locked', err.budget.nextAttemptAt);
       else if (err instanceof LoginRefused)
-        this.#enter(err.state, (await login.heldBy().catch(() => null))?.nextAttemptAt ?? null);
+        this.#enter(err.state, (await login.suspendedBy().catch(() => null))?.nextAttemptAt ?? null);
       else this.#enter('provider_down');
       throw err;
     }
   }
 
-  #isGood(current: token.HeldTokens, rejected: readonly string[]): boolean {
+  #isGood(current: token.CurrentTokens, rejected: readonly string[]): boolean {
     return !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, this.#parts.clock);
   }
 

@@ -19,7 +19,7 @@ export interface TokenSet {
 }
 
 /** A token set in memory, with the monotonic time at which it was obtained. */
-export interface HeldTokens {
+export interface CurrentTokens {
   readonly set: TokenSet;
   readonly monotonicAt: number;
 }
@@ -45,13 +45,16 @@ export function toTokenSet(grant: Grant, now: number, previous: TokenSet | null)
   };
 }
 
-export const holdNew = (set: TokenSet, clock: Clock): HeldTokens => ({ set, monotonicAt: clock.monotonic() });
+export const holdNew = (set: TokenSet, clock: Clock): CurrentTokens => ({
+  set,
+  monotonicAt: clock.monotonic(),
+});
 
 /**
  * Tokens read from disk. Obtained "in the future" means that this clock, or the one before, was wrong: then their
  * age is unknown, and the access token counts as spent.
  */
-export function holdStored(set: TokenSet, clock: Clock): HeldTokens {
+export function holdStored(set: TokenSet, clock: Clock): CurrentTokens {
   const age = clock.now() - set.obtainedAt;
   return { set, monotonicAt: clock.monotonic() - (age >= 0 ? age : accessLifeMs(set)) };
 }
@@ -59,31 +62,31 @@ export function holdStored(set: TokenSet, clock: Clock): HeldTokens {
 export const accessLifeMs = (set: TokenSet): number => set.accessExpiresAt - set.obtainedAt;
 
 // The monotonic clock stands still in a suspended machine, the wall clock may step: the larger age is the safe one.
-const largestAgeMs = ({ set, monotonicAt }: HeldTokens, clock: Clock): number =>
+const largestAgeMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): number =>
   Math.max(clock.now() - set.obtainedAt, clock.monotonic() - monotonicAt);
-const smallestAgeMs = ({ set, monotonicAt }: HeldTokens, clock: Clock): number =>
+const smallestAgeMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): number =>
   Math.min(clock.now() - set.obtainedAt, clock.monotonic() - monotonicAt);
 
 /** May the access token be used for a request that starts now? */
-export function accessIsUsable(held: HeldTokens, clock: Clock): boolean {
+export function accessIsUsable(held: CurrentTokens, clock: Clock): boolean {
   const life = accessLifeMs(held.set);
   return largestAgeMs(held, clock) < life - Math.min(life * MARGIN_SHARE, LONGEST_MARGIN_MS);
 }
 
 /** Is a refresh worth asking for? In doubt yes: a refusal costs one request, a needless login may cost more. */
-export function refreshIsWorthTrying(held: HeldTokens, clock: Clock): boolean {
+export function refreshIsWorthTrying(held: CurrentTokens, clock: Clock): boolean {
   const { refreshToken, refreshExpiresAt, obtainedAt } = held.set;
   if (refreshToken === null) return false;
   return refreshExpiresAt === null || smallestAgeMs(held, clock) < refreshExpiresAt - obtainedAt;
 }
 
 /** Whole milliseconds until the given share (0 to 1) of the access token's life is over; 0 when it already is. */
-export function msUntilShare(held: HeldTokens, share: number, clock: Clock): number {
+export function msUntilShare(held: CurrentTokens, share: number, clock: Clock): number {
   return Math.max(0, Math.ceil(accessLifeMs(held.set) * share - largestAgeMs(held, clock)));
 }
 
 /** Milliseconds for which a refresh is surely worth trying; `null` = as long as the issuer likes. */
-export function msUntilRefreshEnds(held: HeldTokens, clock: Clock): number | null {
+export function msUntilRefreshEnds(held: CurrentTokens, clock: Clock): number | null {
   const { refreshExpiresAt, obtainedAt } = held.set;
   return refreshExpiresAt === null ? null : refreshExpiresAt - obtainedAt - largestAgeMs(held, clock);
 }

@@ -1,7 +1,7 @@
 // The account that a command is about, and the currency of its amounts.
 import type { Account } from '../config/schema.ts';
-import { currencyOf } from '../daemon/siteCheck.ts';
-import type { Upstream } from '../daemon/upstream.ts';
+import { currencyOf } from '../daemon/accounts/site.ts';
+import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { Failure } from '../foundation/failure.ts';
 import { WrongUsage } from './command.ts';
 import type { Settings } from './settings.ts';
@@ -19,7 +19,7 @@ export async function findCurrency({ config }: Settings, upstream: Upstream): Pr
   const known = (await upstream.extras.read())?.site ?? null;
   if (config.provider?.currency || known || !config.extras.site)
     return currencyOf(config, known?.found ?? null);
-  const site = await upstream.modestClient.site().catch((err) => {
+  const site = await upstream.extrasClient.site().catch((err) => {
     if (err instanceof Failure) return null;
     throw err;
   });

@@ -1,6 +1,6 @@
 // The way to the provider for a command that runs beside the daemon: it may borrow a valid key, never spend the session.
 import type { Account } from '../config/schema.ts';
-import { openUpstream, type Upstream } from '../daemon/upstream.ts';
+import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { visitStateDirectory } from '../store/stateDirectory.ts';
 import type { Io } from './io.ts';
@@ -8,7 +8,7 @@ import { openLog, type Settings } from './settings.ts';
 
 const nothing = () => undefined;
 
-export async function borrowUpstream(settings: Settings, account: Account, io: Io): Promise<Upstream> {
+export async function openReadOnlyUpstream(settings: Settings, account: Account, io: Io): Promise<Upstream> {
   const { config, scrubber } = settings;
   const log = await openLog({ level: 'silent', format: 'json' }, scrubber, io);
   return openUpstream({
@@ -16,7 +16,7 @@ export async function borrowUpstream(settings: Settings, account: Account, io: I
     config,
     account,
     state: visitStateDirectory(config.state_dir, log),
-    borrowed: true,
+    readOnly: true,
     clock: systemClock,
     log,
     scrubber,

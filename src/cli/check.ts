@@ -1,16 +1,16 @@
 // heat2mqtt check: tries everything that run needs, one line each; the exit code tells the worst.
 import { access, constants } from 'node:fs/promises';
 import type { Account } from '../config/schema.ts';
-import { brokerAddress, protocolVersions } from '../daemon/broker.ts';
-import { visitHomeAssistant } from '../daemon/homeAssistant.ts';
-import { openPublicList } from '../daemon/publicList.ts';
+import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
+import { visitHomeAssistant } from '../daemon/publishing/homeAssistant.ts';
+import { openPublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { connectOnce } from '../mqtt/connection.ts';
 import { makePrivateDirectory, StateUnwritable } from '../store/document.ts';
-import { borrowUpstream } from './borrow.ts';
+import { openReadOnlyUpstream } from './borrow.ts';
 import type { Command } from './command.ts';
 import type { Io } from './io.ts';
 import { loadSettings, type Settings } from './settings.ts';
@@ -132,7 +132,7 @@ const LOOK_BACK_DAYS = 14;
 
 async function askProvider(settings: Settings, account: Account, io: Io): Promise<string> {
   const { usage } = settings.config;
-  const upstream = await borrowUpstream(settings, account, io);
+  const upstream = await openReadOnlyUpstream(settings, account, io);
   const { properties } = await upstream.client.discover(await upstream.identity());
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());

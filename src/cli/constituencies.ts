@@ -1,5 +1,5 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
-import { openPublicList } from '../daemon/publicList.ts';
+import { openPublicList } from '../daemon/requests/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../config/load.ts';
 import { type Daemon, startDaemon } from '../daemon/daemon.ts';
-import { startCron } from '../daemon/schedule.ts';
+import { startCron } from '../daemon/polling/schedule.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';

@@ -1,10 +1,10 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years and prints them.
-import type { Upstream } from '../daemon/upstream.ts';
+import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { findCurrency, pickAccount } from './accounts.ts';
-import { borrowUpstream } from './borrow.ts';
+import { openReadOnlyUpstream } from './borrow.ts';
 import type { Command } from './command.ts';
 import type { Io } from './io.ts';
 import { type Format, formatFrom, printCsv, printTable } from './printing.ts';
@@ -14,7 +14,7 @@ export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);
   const settings = await loadSettings({ options, words }, io);
   const account = pickAccount(settings, options.account);
-  const upstream = await borrowUpstream(settings, account, io);
+  const upstream = await openReadOnlyUpstream(settings, account, io);
   const found = await readAll(upstream, io);
   const currency = await findCurrency(settings, upstream);
   const zone = zoneOf(settings.config.usage.timezone);

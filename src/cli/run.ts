@@ -1,7 +1,6 @@
 // heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal.
 import { startDaemon } from '../daemon/daemon.ts';
-import { startCron } from '../daemon/schedule.ts';
-import { openServiceManager } from '../daemon/serviceManager.ts';
+import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -9,6 +8,7 @@ import type { Log } from '../foundation/log.ts';
 import type { Command } from './command.ts';
 import { leaveRoot } from './leaveRoot.ts';
 import { loadSettings, openLog } from './settings.ts';
+import { openServiceManager } from './systemd.ts';
 
 export const run: Command = async (given, io) => {
   const { config, scrubber, path } = await loadSettings(given, io);

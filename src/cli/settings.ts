@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
-import { isCronExpression } from '../daemon/schedule.ts';
+import { isCronExpression } from '../daemon/polling/schedule.ts';
 import { createLog, createScrubber, type Log, type Scrubber } from '../foundation/log.ts';
 import type { Arguments } from './command.ts';
 import type { Io } from './io.ts';

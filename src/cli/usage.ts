@@ -1,14 +1,14 @@
 // heat2mqtt usage: asks the provider for a period, in the interval wanted, and prints it.
-import type { Upstream } from '../daemon/upstream.ts';
+import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { sumKnown } from '../domain/amount.ts';
 import { type Interval, intervalStart, piecesOf } from '../domain/interval.ts';
 import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
 import { addDays, type DaySpan, zone as zoneOf } from '../domain/period.ts';
 import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
-import { fitTariff, type Tariff } from '../domain/tariff.ts';
+import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { findCurrency, pickAccount } from './accounts.ts';
-import { borrowUpstream } from './borrow.ts';
+import { openReadOnlyUpstream } from './borrow.ts';
 import type { Command } from './command.ts';
 import type { Io } from './io.ts';
 import { formatFrom } from './printing.ts';
@@ -22,7 +22,7 @@ export const usage: Command = async ({ options }, io) => {
   const settings = await loadSettings({ options, words: [] }, io);
   const zone = zoneOf(settings.config.usage.timezone);
   const period = periodOf(wish, zone.dayAt(Date.now()));
-  const upstream = await borrowUpstream(settings, pickAccount(settings, options.account), io);
+  const upstream = await openReadOnlyUpstream(settings, pickAccount(settings, options.account), io);
   const ask: AskDays = (property, span, interval) =>
     upstream.client.usage({
       propertyCustomerId: property.propertyCustomerId,

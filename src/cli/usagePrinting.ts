@@ -2,7 +2,7 @@
 import { inFull, type Micro, sumKnown, toUnits } from '../domain/amount.ts';
 import type { Interval, Piece } from '../domain/interval.ts';
 import { addDays } from '../domain/period.ts';
-import type { Tariff } from '../domain/tariff.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Io } from './io.ts';
 import { type Cell, printCsv } from './printing.ts';
 import type { Period } from './usagePeriod.ts';

@@ -2,7 +2,7 @@
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import type { HttpRequest, HttpResponse } from './http.ts';
+import type { HttpRequest, HttpResponse } from '../http/exchange.ts';
 
 /** Gives the key for the next request; `rejected` lists the keys that this exchange has had refused. */
 export type AccessKey = (rejected: readonly string[]) => Promise<string>;
@@ -26,7 +26,7 @@ export interface RequestParts {
   /** Absent where no credentials are wanted. */
   readonly key?: AccessKey;
   /** A refused key (401) is a refusal like any other: no new key is asked for. */
-  readonly takesRefusals?: boolean;
+  readonly acceptsErrors?: boolean;
   /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
   readonly setting?: string;
   readonly onReply?: ((reply: Reply) => void) | undefined;
@@ -88,7 +88,7 @@ export class UnexpectedReply extends Failure {
 
 export function openRequest(parts: RequestParts): Ask {
   return async (exchange) => {
-    const { key, takesRefusals = false } = parts;
+    const { key, acceptsErrors = false } = parts;
     const rejected: string[] = [];
     for (;;) {
       const token = key ? await key(rejected) : null;
@@ -97,7 +97,7 @@ export function openRequest(parts: RequestParts): Ask {
       parts.onReply?.(reply);
       if (reply.status >= 200 && reply.status < 300) return trusted(reply);
       // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
-      if (response.status === 401 && token !== null && !takesRefusals) rejected.push(token);
+      if (response.status === 401 && token !== null && !acceptsErrors) rejected.push(token);
       else throw refusal(exchange.what, response, parts);
     }
   };

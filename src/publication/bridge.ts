@@ -4,7 +4,7 @@ import { inFull, type Micro, toUnits } from '../domain/amount.ts';
 import { type HealthRecord, verdict } from '../domain/health.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
-import type { Tariff, TariffChange } from '../domain/tariff.ts';
+import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
 import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
 import { say, type Topics } from './topics.ts';

@@ -1,6 +1,6 @@
 // The part of a meter's table that is derived from its days: the tariff, what it makes of a day, and the month to come.
 import { inFull, toMicro, toUnits } from '../domain/amount.ts';
-import { standingPart } from '../domain/tariff.ts';
+import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { MeterView } from './views.ts';
 

@@ -38,4 +38,4 @@ export function say<T extends keyof PayloadByTopic>(
 }
 
 /** Withdraws a retained topic. */
-export const unsay = (topic: string): Message => ({ topic, payload: '', retain: true });
+export const clear = (topic: string): Message => ({ topic, payload: '', retain: true });

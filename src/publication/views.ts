@@ -6,7 +6,7 @@ import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Register } from '../domain/reading.ts';
-import type { Tariff } from '../domain/tariff.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Totals } from '../domain/totals.ts';
 
 export interface MeterView {

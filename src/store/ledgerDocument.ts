@@ -1,7 +1,7 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
-import type { Tariff } from '../domain/tariff.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Codec } from './document.ts';
 import { DAY_SHAPE, day, versioned } from './documents.ts';
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
-import { isCronExpression } from '../../src/daemon/schedule.ts';
+import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { commandsOf, docCommands, pages, RUN, reasonElsewhere } from '../support/docCommands.ts';
 import { ROOT } from '../support/sources.ts';

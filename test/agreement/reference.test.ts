@@ -1,6 +1,6 @@
 // docs/topics.md is what the tables say (`vitest -u` writes it anew), and it tells of every topic there is.
 import { expect, test } from 'vitest';
-import { topicReference } from '../../src/publication/reference.ts';
+import { topicReference } from '../../scripts/docs/topics.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 
 test('docs/topics.md is current', async () => {

@@ -1,7 +1,7 @@
 // docs/schemas is what the code says (`vitest -u` writes it anew), and is what any reader of JSON Schema understands.
 import { readdir } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { payloadJsonSchemas } from '../../src/publication/payloads/jsonSchema.ts';
+import { payloadJsonSchemas } from '../../scripts/docs/schemas.ts';
 
 const schemas = payloadJsonSchemas();
 

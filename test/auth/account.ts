@@ -6,11 +6,11 @@ import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../..
 import { type Issuer, type IssuerOptions, openIssuer } from '../../src/auth/oidc.ts';
 import { openSession, type Session } from '../../src/auth/session.ts';
 import type { TokenSet } from '../../src/auth/tokens.ts';
-import { openOutbound } from '../../src/daemon/outbound.ts';
+import { openOutbound } from '../../src/http/client.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { type LogLines, logLines } from '../support/logLines.ts';
-import { type MemoryVault, memoryVault } from '../support/vault.ts';
+import { type MemoryStore, memoryStore } from '../support/tokenStore.ts';
 // Loaded beforehand, so that no test waits for it where it counts turns.
 import 'openid-client';
 
@@ -28,13 +28,13 @@ export interface Running {
 export interface Account extends LogLines {
   readonly clock: HandClock;
   readonly simulator: Simulator;
-  readonly tokens: MemoryVault<TokenSet>;
-  readonly budgetVault: MemoryVault<LoginBudgetRecord>;
+  readonly tokens: MemoryStore<TokenSet>;
+  readonly budgetStore: MemoryStore<LoginBudgetRecord>;
   /** As the user has written it down. */
   password: string;
   readonly events: string[];
   issuer(changes?: Partial<IssuerOptions>): Issuer;
-  /** A process starts: nothing is left of the one before but the vaults. */
+  /** A process starts: nothing is left of the one before but the stores. */
   start(changes?: Partial<IssuerOptions>): Running;
   /** Until nothing is on the wire and everybody has had a turn. */
   settle(): Promise<void>;
@@ -61,8 +61,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
     ...told,
     clock,
     simulator,
-    tokens: memoryVault<TokenSet>(),
-    budgetVault: memoryVault<LoginBudgetRecord>(),
+    tokens: memoryStore<TokenSet>(),
+    budgetStore: memoryStore<LoginBudgetRecord>(),
     password: 'demo',
     events: [],
     issuer: (changes = {}) =>
@@ -79,7 +79,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
     start(changes) {
       const { log, events, scrubber } = account;
       const issuer = account.issuer(changes);
-      const budget = openLoginBudget(account.budgetVault, clock);
+      const budget = openLoginBudget(account.budgetStore, clock);
       const readPassword = async () => account.password;
       const credentials = { username: 'me@example.org', readPassword, context: 'as configured' };
       const login = openLogin(issuer, credentials, budget, log);

@@ -98,7 +98,7 @@ describe('on bad days', () => {
     account.simulator.changePassword('me@example.org', 'another');
     await account.pass(24 * HOUR);
     expect(account.asked().logins).toBe(2);
-    expect(account.budgetVault.kept).toMatchObject({ refusals: 1 });
+    expect(account.budgetStore.kept).toMatchObject({ refusals: 1 });
   });
 });
 

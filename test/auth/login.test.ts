@@ -1,6 +1,6 @@
 // One login over the wire: what counts against the budget, what does not, and a secret that changes meanwhile.
 import { beforeEach, expect, test } from 'vitest';
-import { LoginHeld } from '../../src/auth/login.ts';
+import { LoginSuspended } from '../../src/auth/login.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
@@ -16,7 +16,7 @@ test('a refused login is told once and then held back without asking the issuer'
   expect(await refusalOf(login.attempt())).toMatchObject({ code: 'bad_credentials_or_locked', exitCode: 4 });
   for (let count = 0; count < 5; count += 1) {
     const held = await refusalOf(login.attempt());
-    expect(held).toBeInstanceOf(LoginHeld);
+    expect(held).toBeInstanceOf(LoginSuspended);
     expect(held).toMatchObject({ code: 'bad_credentials_or_locked', retry: 'never' });
     expect(held).toHaveProperty('budget.nextAttemptAt', account.clock.now() + HOUR / 4);
   }
@@ -42,11 +42,11 @@ test('a corrected password is tried at once, with no restart, and clears the rec
   account.password = 'wrong';
   const { login } = account.start();
   await refusalOf(login.attempt());
-  expect(await login.heldBy()).toMatchObject({ refusals: 1 });
+  expect(await login.suspendedBy()).toMatchObject({ refusals: 1 });
   account.password = 'demo';
-  expect(await login.heldBy()).toBeNull();
+  expect(await login.suspendedBy()).toBeNull();
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
-  expect(account.budgetVault.kept).toBeNull();
+  expect(account.budgetStore.kept).toBeNull();
 });
 
 test('going back to the refused password within the wait is held again', async () => {
@@ -55,7 +55,7 @@ test('going back to the refused password within the wait is held again', async (
   await refusalOf(login.attempt());
   account.password = 'also wrong';
   await refusalOf(login.attempt());
-  expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginHeld);
+  expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginSuspended);
   expect(account.asked().logins).toBe(2);
 });
 
@@ -78,7 +78,7 @@ test('what is held back is told with its time, and with the advice on what was r
 });
 
 test('an account that waits for its owner is not told to correct its password', async () => {
-  const held = new LoginHeld({
+  const held = new LoginSuspended({
     refusals: 1,
     nextAttemptAt: null,
     state: 'needs_user_action',
@@ -97,7 +97,7 @@ test('an outage costs nothing of the budget', async () => {
       expect(await refusalOf(login.attempt())).toMatchObject({ code: 'issuer_unreachable' });
     }
   }
-  expect(account.budgetVault.kept).toBeNull();
+  expect(account.budgetStore.kept).toBeNull();
   await expect(login.attempt()).resolves.toBeDefined();
 });
 
@@ -118,17 +118,17 @@ test('a budget that cannot be cleared does not cost the tokens that were granted
   const { login } = account.start();
   await refusalOf(login.attempt());
   account.password = 'demo';
-  account.budgetVault.isFull = true;
+  account.budgetStore.isFull = true;
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
   expect(account.messages('error')).toContain('login budget could not be cleared');
 });
 
 test('a budget that cannot be written holds back all the same, and the refusal is told', async () => {
   account.password = 'wrong';
-  account.budgetVault.isFull = true;
+  account.budgetStore.isFull = true;
   const { login } = account.start();
   expect(await refusalOf(login.attempt())).toMatchObject({ state: 'bad_credentials_or_locked' });
-  expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginHeld);
+  expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginSuspended);
 });
 
 test('the password is in no line of the log', async () => {

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
-import { type MemoryVault, memoryVault } from '../support/vault.ts';
+import { type MemoryStore, memoryStore } from '../support/tokenStore.ts';
 
 const HOUR = 3_600_000;
 const MINE = 'me / my password';
@@ -11,13 +11,13 @@ const bad = new LoginRefused(REFUSALS.badCredentials);
 const final = new LoginRefused(REFUSALS.notSetUp);
 
 let clock: HandClock;
-let vault: MemoryVault<LoginBudgetRecord>;
+let vault: MemoryStore<LoginBudgetRecord>;
 let budget: LoginBudget;
 const isFree = async (credentials = MINE) => (await budget.inForce(credentials)) === null;
 
 beforeEach(() => {
   clock = handClock('2026-03-10T12:00:00Z');
-  vault = memoryVault();
+  vault = memoryStore();
   budget = openLoginBudget(vault, clock);
 });
 

@@ -7,7 +7,7 @@ import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
-import { memoryVault } from '../support/vault.ts';
+import { memoryStore } from '../support/tokenStore.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -45,7 +45,7 @@ interface Run {
 
 async function run(steps: readonly Step[]): Promise<Run> {
   const clock: HandClock = handClock('2026-03-10T12:00:00Z');
-  const vault = memoryVault<LoginBudgetRecord>();
+  const vault = memoryStore<LoginBudgetRecord>();
   const { log } = logLines();
   const refusedAt: number[] = [];
   const askedAt: number[] = [];

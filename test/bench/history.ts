@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { markRead, merge, openLedger } from '../../src/domain/ledger.ts';
 import { addDays, chunks, type Day, zone as zoneOf } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { fitTariff } from '../../src/domain/tariff.ts';
+import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { meterStateMessage, usageMessages } from '../../src/publication/states.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type MeterUsage, printRecords, printTable, type UsageRow } from '../../src/cli/usagePrinting.ts';
 import { type Interval, piecesOf } from '../../src/domain/interval.ts';
 import { addDays } from '../../src/domain/period.ts';
-import type { Tariff } from '../../src/domain/tariff.ts';
+import type { Tariff } from '../../src/domain/tariff/tariff.ts';
 import { amounts } from '../domain/ledgers.ts';
 
 const TARIFF: Tariff = {

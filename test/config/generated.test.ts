@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { configReference } from '../../scripts/docs/configuration.ts';
 import { exampleConfig } from '../../src/config/example.ts';
 import { configJsonSchema } from '../../src/config/jsonSchema.ts';
-import { configReference } from '../../src/config/reference.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { fileShape, flat, keysOf } from '../../src/config/shape.ts';
 

@@ -1,10 +1,10 @@
 // A backfill request: what it accepts, and that it reads the span again and nothing else.
 import { expect, test } from 'vitest';
-import type { AccountRuntime } from '../../src/daemon/account.ts';
-import { backfillHandler } from '../../src/daemon/backfill.ts';
-import { openCoolDown } from '../../src/daemon/coolDown.ts';
-import { openPoller } from '../../src/daemon/poll.ts';
-import { openTurns } from '../../src/daemon/turns.ts';
+import type { AccountRuntime } from '../../src/daemon/accounts/account.ts';
+import { openPoller } from '../../src/daemon/polling/poll.ts';
+import { openTurns } from '../../src/daemon/polling/turns.ts';
+import { backfillHandler } from '../../src/daemon/requests/backfill.ts';
+import { openCoolDown } from '../../src/daemon/requests/coolDown.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';

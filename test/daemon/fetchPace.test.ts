@@ -1,6 +1,6 @@
 // The pace of the public list: thirty fetches in five minutes, four at a time, and patience when it is asked for.
 import { expect, test } from 'vitest';
-import { openFetchPace } from '../../src/daemon/fetchPace.ts';
+import { openFetchPace } from '../../src/daemon/requests/fetchPace.ts';
 import { ProviderUnreachable } from '../../src/provider/request.ts';
 import { handClock } from '../support/clock.ts';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import { fitTariff, type Tariff } from '../../src/domain/tariff.ts';
+import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
 import { RUNS } from './runs.ts';
 import { billed, days, type Fate, type Price } from './tariffs.ts';
 

@@ -1,7 +1,7 @@
 // The tariff of days that were billed by a known one, case by case.
 import { describe, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import { fitTariff } from '../../src/domain/tariff.ts';
+import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { billed, days, type Fate, type Price, usual } from './tariffs.ts';
 
 const SEEN: Price = { rate: 0.124, standing: 0.686 };

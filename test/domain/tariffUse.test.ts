@@ -1,6 +1,6 @@
 // What a tariff says of a single day, and of the tariff that was told before it.
 import { describe, expect, test } from 'vitest';
-import { chargesOn, fitTariff, hasMoved, standingPart } from '../../src/domain/tariff.ts';
+import { chargesOn, fitTariff, hasMoved, standingPart } from '../../src/domain/tariff/tariff.ts';
 import { billed, days, type Fate, type Price } from './tariffs.ts';
 
 const SEEN: Price = { rate: 0.124, standing: 0.686 };

@@ -101,7 +101,7 @@ describe('the site', () => {
     simulator.switches.fault('/api/v1/site', FAULTS.unauthorized);
     let keys = 0;
     const ask = open({
-      takesRefusals: true,
+      acceptsErrors: true,
       async key() {
         keys += 1;
         return 'key';

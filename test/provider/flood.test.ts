@@ -1,7 +1,7 @@
 // Replies that would flood the memory: plain, packed, endless in time; and bodies that only just fit.
 import { beforeEach, expect, test } from 'vitest';
-import { openOutbound } from '../../src/daemon/outbound.ts';
-import { ReplyTooLarge } from '../../src/provider/http.ts';
+import { openOutbound } from '../../src/http/client.ts';
+import { ReplyTooLarge } from '../../src/http/exchange.ts';
 import type { Exchange } from '../../src/provider/request.ts';
 import { refusalOf } from '../auth/account.ts';
 import { openProvider, type Provider } from './home.ts';

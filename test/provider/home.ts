@@ -1,6 +1,6 @@
 // The simulated provider, one key to it, and the way every request takes: what the tests of this room talk through.
 import { onTestFinished } from 'vitest';
-import { openOutbound } from '../../src/daemon/outbound.ts';
+import { openOutbound } from '../../src/http/client.ts';
 import { type Ask, openRequest, type RequestParts } from '../../src/provider/request.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';

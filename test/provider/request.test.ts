@@ -1,7 +1,7 @@
 // One exchange: what is sent, what each status means, waiting times, and keys that are refused.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { KeyRejected } from '../../src/auth/refusals.ts';
-import { send } from '../../src/provider/http.ts';
+import { send } from '../../src/http/exchange.ts';
 import {
   type Exchange,
   openRequest,

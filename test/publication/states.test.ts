@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
 import { accountStateMessage } from '../../src/publication/states.ts';
-import { say, topicsBelow, unsay } from '../../src/publication/topics.ts';
+import { clear, say, topicsBelow } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { type Line, ledgerOf, row } from '../domain/ledgers.ts';
 import {
@@ -140,7 +140,7 @@ test('a payload of its own cannot do without the schema, and a withdrawal has no
   };
   const said = say('bridge/event', topics.bridgeEvent, event, { retain: false });
   expect(said.payload.startsWith('{"schema":1,')).toBe(true);
-  expect(unsay('heat2mqtt/meter/x/state')).toEqual({
+  expect(clear('heat2mqtt/meter/x/state')).toEqual({
     topic: 'heat2mqtt/meter/x/state',
     payload: '',
     retain: true,

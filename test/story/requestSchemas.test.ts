@@ -1,7 +1,7 @@
 // The schemas of requests say what the daemon takes: all that they allow is understood, and what they refuse is refused.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
-import { payloadJsonSchemas, schemaFile } from '../../src/publication/payloads/jsonSchema.ts';
+import { payloadJsonSchemas, schemaFile } from '../../scripts/docs/schemas.ts';
 import { openHouse } from '../support/house.ts';
 
 const HOUSE = '/ie/oireachtas/house/dail/33';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
-import { isCronExpression, type StartTicker } from '../../src/daemon/schedule.ts';
+import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';

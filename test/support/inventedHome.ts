@@ -1,10 +1,11 @@
 // An invented household as the publication sees it: one meter, one account, a bridge that is well.
-import { forecastMonth } from '../../src/domain/forecast.ts';
+
 import type { HealthRecord } from '../../src/domain/health.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
-import { fitTariff } from '../../src/domain/tariff.ts';
+import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
+import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridge.ts';

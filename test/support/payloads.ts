@@ -1,7 +1,7 @@
 // Whether a message on one of our topics says what its schema allows: every probe looks at all it hears.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import * as z from 'zod';
-import { payloadJsonSchemas, schemaFile } from '../../src/publication/payloads/jsonSchema.ts';
+import { payloadJsonSchemas, schemaFile } from '../../scripts/docs/schemas.ts';
 import { PASSING, PAYLOADS } from '../../src/publication/payloads/payloads.ts';
 
 export interface Said {

@@ -1,0 +1,77 @@
+// The tariff that explains the newest days of a ledger: the price of energy and of a day, or nothing while none does.
+import type { Micro } from '../amount.ts';
+import type { Day } from '../period.ts';
+import { type BilledDay, billedDay, type Days, newestBilledDays } from './billedDays.ts';
+import { findTariffLine, NEW_TARIFF_DAYS } from './tariffLine.ts';
+
+export interface Tariff {
+  /** Currency units per kWh. */
+  readonly unitRate: number;
+  /** Of one day. */
+  readonly standingCharge: Micro;
+  /** First and last day that it explains. */
+  readonly from: Day;
+  readonly to: Day;
+  readonly daysExplained: number;
+  /** Days with energy and cost since the first one. */
+  readonly daysSeen: number;
+  /** A day is explained when it costs what it should, this much more or less. */
+  readonly tolerance: Micro;
+}
+
+/** A tariff was told before, and another one holds now. */
+export interface TariffChange {
+  readonly kind: 'tariff_changed';
+  readonly before: Tariff;
+  readonly after: Tariff;
+}
+
+type Prices = Pick<Tariff, 'unitRate' | 'standingCharge' | 'tolerance'>;
+
+const LOOK_BACK_DAYS = 366;
+
+/** `null` until the newest days are explained, and while rate and charge cannot be told apart. */
+export function fitTariff(days: Days): Tariff | null {
+  const seen = newestBilledDays(days, LOOK_BACK_DAYS);
+  const found = findTariffLine(seen);
+  if (!found) return null;
+  const { line, tolerance, from } = found;
+  const prices = { unitRate: line.rate, standingCharge: Math.round(line.standing), tolerance };
+  const since = seen.filter(({ day }) => day >= from);
+  const explained = since.filter((day) => chargesIn(prices, day) !== null);
+  const to = explained.at(-1)?.day;
+  if (to === undefined || since.slice(-NEW_TARIFF_DAYS).every(({ day }) => day > to)) return null;
+  return { ...prices, from, to, daysExplained: explained.length, daysSeen: since.length };
+}
+
+/** How many standing charges the cost of a day holds, usually one; `null` when the tariff does not explain it. */
+export function chargesOn(tariff: Tariff, days: Days, day: Day): number | null {
+  const billed = billedDay(days, day);
+  return billed && chargesIn(tariff, billed);
+}
+
+/** The part of a day's cost that is standing charge; `null` when the tariff does not explain the day. */
+export function standingPart(tariff: Tariff, days: Days, day: Day): Micro | null {
+  const billed = billedDay(days, day);
+  const charges = billed && chargesIn(tariff, billed);
+  if (!billed || charges === null) return null;
+  // Heat that was not used cost nothing, whatever the rounding left over.
+  if (billed.energy === 0) return billed.cost;
+  return Math.min(billed.cost, charges * tariff.standingCharge);
+}
+
+/** Whether the tariff told before has given way: it does not explain most of the days that the new one stands on. */
+export function hasMoved(told: Tariff, fitted: Tariff, days: Days): boolean {
+  const prices = { ...told, tolerance: Math.max(told.tolerance, fitted.tolerance) };
+  const stoodOn = newestBilledDays(days, LOOK_BACK_DAYS).filter(
+    (billed) => billed.day >= fitted.from && chargesIn(fitted, billed) !== null,
+  );
+  return stoodOn.filter((billed) => chargesIn(prices, billed) === null).length * 2 > stoodOn.length;
+}
+
+function chargesIn({ unitRate, standingCharge, tolerance }: Prices, day: BilledDay): number | null {
+  const rest = day.cost - unitRate * day.energy;
+  const most = 1 + day.missedBefore + (day.isFollowed ? 0 : 1);
+  const charges = standingCharge === 0 ? 1 : Math.min(most, Math.max(0, Math.round(rest / standingCharge)));
+  return Math.abs(rest - charges * standingCharge) <= tolerance ? charges : null;
+}

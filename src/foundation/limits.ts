@@ -1,0 +1,108 @@
+// Limits of rate and concurrency, kept in memory and measured on the monotonic clock. The only door to p-limit.
+import pLimit, { type LimitFunction } from 'p-limit';
+import type { Clock } from './clock.ts';
+
+export type ConcurrencyLimit = LimitFunction;
+
+/** Runs at most so many steps at once, the others in the order in which they came. */
+export const concurrencyLimit = (atOnce: number): ConcurrencyLimit => pLimit(atOnce);
+
+/** At most so many starts within a sliding window of `windowMs`. */
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #most: number;
+  readonly #windowMs: number;
+  #starts: readonly number[] = [];
+
+  constructor(clock: Clock, most: number, windowMs: number) {
+    this.#clock = clock;
+    this.#most = most;
+    this.#windowMs = windowMs;
+  }
+
+  /** Milliseconds until the next start is allowed; 0: now. */
+  waitMs(): number {
+    const now = this.#clock.monotonic();
+    this.#starts = this.#starts.filter((at) => now - at < this.#windowMs);
+    const [first] = this.#starts;
+    return first === undefined || this.#starts.length < this.#most ? 0 : first + this.#windowMs - now;
+  }
+
+  /** Counts a start, unless none is allowed now. */
+  tryStart(): boolean {
+    if (this.waitMs() > 0) return false;
+    this.#starts = [...this.#starts, this.#clock.monotonic()];
+    return true;
+  }
+
+  reset(): void {
+    this.#starts = [];
+  }
+}
+
+const REST_FACTOR = 100;
+const LONGEST_REST_MS = 60_000;
+
+/** A hundredth of the time for work that grows with the number of accounts; rests a minute at most. */
+export class Throttle {
+  readonly #clock: Clock;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Milliseconds until the work may begin again; 0 or less: now. */
+  restMs(): number {
+    return this.#restsUntil - this.#clock.monotonic();
+  }
+
+  /** The work begins; it ends with the call of the returned function. */
+  begin(): () => void {
+    const began = this.#clock.monotonic();
+    return () => {
+      const ended = this.#clock.monotonic();
+      this.#restsUntil = ended + Math.min((ended - began) * REST_FACTOR, LONGEST_REST_MS);
+    };
+  }
+}
+
+/** One run at a time: whoever comes while one is under way gets the result of that one. */
+export class SingleFlight<T> {
+  #current: Promise<T> | null = null;
+
+  /** The run under way, or `null`. */
+  get current(): Promise<T> | null {
+    return this.#current;
+  }
+
+  run(step: () => Promise<T>): Promise<T> {
+    this.#current ??= step().finally(() => {
+      this.#current = null;
+    });
+    return this.#current;
+  }
+}
+
+const QUIET_MS = 3_600_000;
+
+/** Log lines about what others send: the first of a kind at once, then one an hour with the count of the others. */
+export class ThrottledLog {
+  readonly #clock: Clock;
+  readonly #written = new Map<string, { readonly at: number; repeated: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `kind` comes from a short list of our own, never from the input: each kind is remembered. */
+  write(kind: string, line: (more: { readonly repeated?: number }) => void): void {
+    const last = this.#written.get(kind);
+    if (last && this.#clock.monotonic() - last.at < QUIET_MS) {
+      last.repeated += 1;
+      return;
+    }
+    this.#written.set(kind, { at: this.#clock.monotonic(), repeated: 0 });
+    line(last && last.repeated > 0 ? { repeated: last.repeated } : {});
+  }
+}

@@ -1,0 +1,58 @@
+// Keeping a ledger: what may be told is what a restart would find.
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { fileSchema } from '../../src/config/schema.ts';
+import { openLedgerKeeper } from '../../src/daemon/accounts/meterLedger.ts';
+import { zone } from '../../src/domain/period.ts';
+import { ledgerOf, row } from '../domain/ledgers.ts';
+import { place } from '../store/directory.ts';
+import { handClock } from '../support/clock.ts';
+
+const { usage } = fileSchema.parse({});
+const BEFORE = ledgerOf(row('2025-01-01', 10, 5, 1));
+const AFTER = ledgerOf(row('2025-01-01', 11, 5, 1));
+
+async function keeperIn(
+  { open, log }: Awaited<ReturnType<typeof place>>,
+  clock = handClock('2025-02-01T12:00:00Z'),
+) {
+  return openLedgerKeeper({
+    file: 'ledger',
+    usage,
+    zone: zone('Europe/Dublin'),
+    state: await open(),
+    clock,
+    log,
+  });
+}
+
+test('a ledger on its way to the disk is not told yet', async () => {
+  const home = await place();
+  const keeper = await keeperIn(home);
+  await keeper.keep(BEFORE);
+  const keeping = keeper.keep(AFTER);
+  expect(keeper.ledger.days.size).toBe(AFTER.days.size);
+  expect(keeper.kept.days.size).toBe(BEFORE.days.size);
+  await keeping;
+  expect(keeper.kept.days.size).toBe(AFTER.days.size);
+  expect((await keeperIn(home)).kept.days).toEqual(AFTER.days);
+});
+
+test('a ledger that the disk does not take is told all the same', async () => {
+  const home = await place();
+  await writeFile(home.path, 'a file');
+  const keeper = await keeperIn(home);
+  await keeper.keep(AFTER);
+  expect(keeper.kept.days).toEqual(AFTER.days);
+});
+
+test('an origin drawn while the clock stood in 1970 is drawn again once the clock is set', async () => {
+  const clock = handClock('1970-01-01T00:00:10Z');
+  const keeper = await keeperIn(await place(), clock);
+  expect(keeper.ledger.origin).toBe('1968-01-01');
+  clock.jump(Date.parse('2025-02-01T12:00:00Z'));
+  keeper.begin();
+  expect(keeper.ledger.origin).toBe('2023-01-01');
+  keeper.begin();
+  expect(keeper.ledger.origin).toBe('2023-01-01');
+});

@@ -1,0 +1,73 @@
+// Limits of rate and concurrency, under a clock moved by hand.
+import { expect, test } from 'vitest';
+import {
+  concurrencyLimit,
+  RateLimit,
+  SingleFlight,
+  Throttle,
+  ThrottledLog,
+} from '../../src/foundation/limits.ts';
+import { handClock } from '../support/clock.ts';
+
+test('a rate limit slides: a start is allowed again when the oldest one leaves the window', () => {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const limit = new RateLimit(clock, 2, 1_000);
+  expect(limit.tryStart()).toBe(true);
+  clock.advance(400);
+  expect(limit.tryStart()).toBe(true);
+  expect(limit.tryStart()).toBe(false);
+  expect(limit.waitMs()).toBe(600);
+  clock.advance(600);
+  expect(limit.waitMs()).toBe(0);
+  expect(limit.tryStart()).toBe(true);
+  expect(limit.waitMs()).toBe(400);
+  limit.reset();
+  expect(limit.waitMs()).toBe(0);
+});
+
+test('a throttle rests a hundred times as long as the work took, and a minute at most', () => {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const throttle = new Throttle(clock);
+  expect(throttle.restMs()).toBeLessThanOrEqual(0);
+  const end = throttle.begin();
+  clock.advance(5);
+  end();
+  expect(throttle.restMs()).toBe(500);
+  clock.advance(500);
+  const endOfSlowWork = throttle.begin();
+  clock.advance(10_000);
+  endOfSlowWork();
+  expect(throttle.restMs()).toBe(60_000);
+});
+
+test('a single flight is joined while it is under way, and begun anew afterwards', async () => {
+  const flight = new SingleFlight<number>();
+  let runs = 0;
+  const step = async () => ++runs;
+  const [one, other] = await Promise.all([flight.run(step), flight.run(step)]);
+  expect([one, other, flight.current]).toEqual([1, 1, null]);
+  expect(await flight.run(step)).toBe(2);
+  await expect(flight.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await flight.run(step)).toBe(3);
+});
+
+test('a concurrency limit keeps the order', async () => {
+  const limit = concurrencyLimit(1);
+  const seen: number[] = [];
+  await Promise.all([1, 2, 3].map((n) => limit(async () => seen.push(n))));
+  expect(seen).toEqual([1, 2, 3]);
+});
+
+test('a throttled log writes the first line of a kind, then one an hour with the number left out', () => {
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const log = new ThrottledLog(clock);
+  const lines: unknown[] = [];
+  const write = () => log.write('kind', (more) => lines.push(more));
+  write();
+  write();
+  write();
+  log.write('other', (more) => lines.push(['other', more]));
+  clock.advance(3_600_000);
+  write();
+  expect(lines).toEqual([{}, ['other', {}], { repeated: 2 }]);
+});

@@ -1,0 +1,161 @@
+// Talking to Home Assistant: answers find their questions, whatever comes in, and the token goes nowhere else.
+import { expect, test } from 'vitest';
+import { connectHomeAssistant, type HomeAssistant } from '../../src/homeassistant/connection.ts';
+import { handClock } from '../support/clock.ts';
+import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
+import { openStack, type Stack } from '../support/stack.ts';
+import { turn } from '../support/waitFor.ts';
+
+async function open(change: (ha: PretendHomeAssistant) => void = () => undefined) {
+  const stack = openStack();
+  const ha = stack.use(await startPretendHomeAssistant());
+  change(ha);
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const ending = new AbortController();
+  const connect = async (url = ha.url, token = ha.switches.token) => {
+    const home = await connectHomeAssistant({ url, token }, clock, ending.signal);
+    stack.defer(() => home.close());
+    return home;
+  };
+  return { stack, ha, clock, connect, ending };
+}
+
+const codeOf = (doing: Promise<unknown>): Promise<string> =>
+  doing.then(
+    () => 'no failure',
+    (err) => err.code.replace('home_assistant_', ''),
+  );
+const CONFIG = { type: 'get_config' };
+
+test('answers that come in another order find their questions', async () => {
+  const { ha, connect } = await open();
+  ha.switches.outOfOrder = true;
+  const home = await connect();
+  const [config, user] = await Promise.all([home.ask(CONFIG), home.ask({ type: 'auth/current_user' })]);
+  expect(config).toMatchObject({ state: 'RUNNING' });
+  expect(user).toMatchObject({ is_admin: true });
+});
+
+test.each([
+  ['2025.10.4', 'too_old'],
+  ['2024.12.0b1', 'too_old'],
+  ['2025.11.0', 'no failure'],
+  ['2025.11.0b0', 'no failure'],
+  ['2026.4.0.dev20260301', 'no failure'],
+  ['next', 'no failure'],
+])('version %s: %s', async (version, code) => {
+  const { ha, connect } = await open(({ switches }) => {
+    switches.version = version;
+  });
+  expect(await codeOf(connect())).toBe(code);
+  // One that is too old does not even hear the token.
+  expect(ha.tokens).toHaveLength(code === 'too_old' ? 0 : 1);
+});
+
+test.each([
+  [307, 'http://127.0.0.1:PORT/api/websocket', 'no failure'],
+  [301, 'ws://127.0.0.1:PORT/api/websocket', 'no failure'],
+  [308, 'https://127.0.0.1:PORT/api/websocket', 'unreachable'],
+  [307, 'http://localhost.example.org/api/websocket', 'moved'],
+  [302, 'ftp://127.0.0.1/', 'moved'],
+  [302, 'http://[', 'moved'],
+  [307, null, 'no_home_assistant'],
+  [200, null, 'no_home_assistant'],
+  [401, null, 'no_home_assistant'],
+  [403, null, 'unreachable'],
+  [502, null, 'starting'],
+  [503, null, 'starting'],
+])('an upgrade that is answered with %i %s: %s', async (status, location, code) => {
+  const { stack, ha, connect } = await open();
+  const old = stack.use(await startPretendHomeAssistant());
+  old.switches.httpStatus = status;
+  old.switches.location = location?.replace('PORT', String(ha.port)) ?? null;
+  expect(await codeOf(connect(old.url))).toBe(code);
+  expect(old.tokens).toEqual([]);
+});
+
+test('redirects in a circle come to an end', async () => {
+  const { ha, connect } = await open();
+  ha.switches.httpStatus = 307;
+  ha.switches.location = ha.url;
+  expect(await codeOf(connect())).toBe('moved');
+  expect(ha.connections).toBe(4);
+});
+
+/** A server that says something to whoever comes, and listens. */
+const speaking = (stack: Stack, said: string, heard: string[]) =>
+  import('ws').then(async ({ WebSocketServer }) => {
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    server.on('connection', (socket) => {
+      socket.on('message', (bytes) => heard.push(String(bytes)));
+      socket.send(said);
+    });
+    await new Promise((resolve) => server.once('listening', resolve));
+    stack.defer(() => {
+      for (const client of server.clients) client.terminate();
+      server.close();
+    });
+    const address = server.address();
+    return `ws://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+  });
+
+test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])(
+  'a stranger that says %s is not given the token',
+  async (said) => {
+    const { stack, connect } = await open();
+    const heard: string[] = [];
+    const url = await speaking(stack, said, heard);
+    expect(await codeOf(connect(url))).toBe('no_home_assistant');
+    await turn(10);
+    expect(heard).toEqual([]);
+  },
+);
+
+test('one that never asks for the token is given up, and so is one that never answers', async () => {
+  const { ha, clock, connect } = await open();
+  ha.switches.mute = true;
+  const home = await connect();
+  const answer = codeOf(home.ask(CONFIG));
+  await turn();
+  clock.advance(60_000);
+  expect(await answer).toBe('silent');
+  expect(clock.sleepers).toBe(0);
+});
+
+async function inTheMiddle(home: HomeAssistant, happen: () => void): Promise<string> {
+  const answer = codeOf(home.ask(CONFIG));
+  await turn(20);
+  happen();
+  return answer;
+}
+
+test('a cut, and the end of the daemon, end what is under way and what comes after', async () => {
+  const first = await open(({ switches }) => void Object.assign(switches, { mute: true }));
+  const home = await first.connect();
+  expect(await inTheMiddle(home, first.ha.cut)).toBe('cut');
+  expect(await codeOf(home.ask(CONFIG))).toBe('cut');
+  const second = await open(({ switches }) => void Object.assign(switches, { mute: true }));
+  expect(await inTheMiddle(await second.connect(), () => second.ending.abort())).toBe('cut');
+  await turn(50);
+  // It does not come back by itself.
+  expect(first.ha.connections).toBe(1);
+  expect(second.ha.connections).toBe(1);
+});
+
+test.each([
+  ['unauthorized', 'not_admin'],
+  ['unknown_command', 'no_recorder'],
+  ['home_assistant_error', 'refused'],
+  ['some <b>text</b>', 'refused'],
+])('the error %s is %s, and only a plain code is told', async (error, code) => {
+  const { ha, connect } = await open();
+  ha.switches.instead.set('get_config', (socket, id) => {
+    socket.send(JSON.stringify({ id, type: 'event', event: 'unasked' }));
+    socket.send(JSON.stringify({ id: 99, type: 'result', success: true }));
+    socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error } }));
+  });
+  const home = await connect();
+  const failure = (await home.ask(CONFIG).catch((err) => err)) as { code: string; message: string };
+  expect(failure.code).toBe(`home_assistant_${code}`);
+  expect(failure.message).not.toContain('<b>');
+});

@@ -1,0 +1,117 @@
+// One series brought up to date: what is asked, what is sent, and when it counts as done.
+import { expect, test } from 'vitest';
+import type { Ledger } from '../../src/domain/ledger.ts';
+import { zone } from '../../src/domain/period.ts';
+import { connectHomeAssistant } from '../../src/homeassistant/connection.ts';
+import { bringUpToDate, type ImportOptions } from '../../src/homeassistant/importer.ts';
+import { seriesOf } from '../../src/homeassistant/series.ts';
+import { ledgerOf, row } from '../domain/ledgers.ts';
+import { handClock } from '../support/clock.ts';
+import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
+import { openStack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const ENERGY = 'heat2mqtt:x_energy';
+const YEAR = ledgerOf(row('2024-01-01', 366, 10, 2), { origin: '2024-01-01' });
+
+async function open() {
+  const stack = openStack();
+  const ha = stack.use(await startPretendHomeAssistant());
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const ending = new AbortController();
+  const place = { url: ha.url, token: ha.switches.token };
+  const home = await connectHomeAssistant(place, clock, ending.signal);
+  stack.defer(() => home.close());
+  return {
+    ha,
+    clock,
+    ending,
+    bring(ledger: Ledger, more: Partial<ImportOptions> = {}, currency = 'EUR', kind: 0 | 1 = 0) {
+      const series = seriesOf('heat2mqtt', 'x', currency, ['x'])[kind];
+      if (!series) throw new Error('no such series');
+      return bringUpToDate(home, series, {
+        ledger,
+        zone: zone('Europe/Dublin'),
+        clock,
+        signal: ending.signal,
+        thorough: false,
+        onProgress: () => undefined,
+        ...more,
+      });
+    },
+    /** The starts of what was read since the last call. */
+    read() {
+      const asked = ha.asked.splice(0);
+      const reads = asked.filter(({ type }) => type === 'recorder/statistics_during_period');
+      return reads.map(({ start_time }) => String(start_time).slice(0, 10));
+    },
+  };
+}
+
+test('what is well is seen by its newest rows alone, unless a thorough look is wanted', async () => {
+  const { bring, read } = await open();
+  expect(await bring(YEAR)).toBe(366);
+  read();
+  expect(await bring(YEAR)).toBe(0);
+  expect(read()).toEqual(['2024-10-31']);
+  expect(await bring(YEAR, { thorough: true })).toBe(0);
+  expect(read()).toEqual(['1990-01-01']);
+});
+
+test('a sum that differs in the newest rows leads to the first row that does', async () => {
+  const { ha, bring, read } = await open();
+  await bring(YEAR);
+  const days = new Map(YEAR.days);
+  days.set('2024-03-01', { energy: 12_000_000, cost: 0, revision: 1, receivedAt: 2 });
+  read();
+  expect(await bring({ ...YEAR, days })).toBe(366 - 60);
+  expect(ha.rows(ENERGY).at(-1)).toEqual(['2024-12-31T00:00:00.000Z', 10, 3662]);
+});
+
+test('another currency or name is told with all rows, and then once', async () => {
+  const { ha, bring } = await open();
+  expect(await bring(YEAR, {}, 'EUR', 1)).toBe(366);
+  expect(await bring(YEAR, {}, 'GBP', 1)).toBe(366);
+  expect(await bring(YEAR, {}, 'GBP', 1)).toBe(0);
+  expect(ha.metadata.get('heat2mqtt:x_cost')).toMatchObject({ unit_of_measurement: 'GBP' });
+});
+
+test('a ledger that was begun anew goes on from what is held', async () => {
+  const { ha, bring } = await open();
+  await bring(YEAR);
+  const anew = ledgerOf(row('2025-01-01', 2, 1, 1));
+  expect(await bring(anew)).toBe(2);
+  expect(ha.rows(ENERGY).slice(-3)).toEqual([
+    ['2024-12-31T00:00:00.000Z', 10, 3660],
+    ['2025-01-01T00:00:00.000Z', 1, 3661],
+    ['2025-01-02T00:00:00.000Z', 1, 3662],
+  ]);
+  expect(await bring(anew)).toBe(0);
+});
+
+test('without a day there is nothing to send, whatever is held', async () => {
+  const { ha, bring } = await open();
+  expect(await bring(ledgerOf([]))).toBe(0);
+  expect(ha.imports()).toEqual([]);
+});
+
+test('it is not done before every row can be read back, and the wait ends with the daemon', async () => {
+  const { ha, clock, ending, bring } = await open();
+  ha.switches.slow = true;
+  const steps: [number, number][] = [];
+  const done = bring(YEAR, { onProgress: (stored, total) => steps.push([stored, total]) });
+  await waitFor('a wait', () => clock.sleepers > 0 && ha.imports().length === 1);
+  clock.advance(250);
+  expect(steps).toEqual([[0, 366]]);
+  ha.commit();
+  await waitFor('the end', () => {
+    clock.advance(500);
+    return steps.length === 2;
+  });
+  expect(await done).toBe(366);
+  const left = bring(ledgerOf(row('2026-01-01', 2, 1, 1), { origin: '2026-01-01' }));
+  left.catch(() => undefined);
+  await waitFor('a wait', () => clock.sleepers > 0 && ha.imports().length === 2);
+  ending.abort();
+  await expect(left).rejects.toMatchObject({ code: 'home_assistant_cut' });
+});

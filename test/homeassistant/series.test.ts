@@ -1,0 +1,47 @@
+// Ids of statistics: by Home Assistant's rules whatever the names, and never one id for two meters.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { seriesOf } from '../../src/homeassistant/series.ts';
+import { RUNS } from '../domain/runs.ts';
+
+const RULE = /^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/;
+const ids = (base: string, meter: string, all: readonly string[] = [meter]) =>
+  seriesOf(base, meter, 'EUR', all).map(({ id }) => id);
+
+test.each([
+  ['heat2mqtt', '70418235', 'heat2mqtt:70418235_energy'],
+  ['home/Heat', 'HM-70418235', 'home_heat:hm_70418235_energy'],
+  ['_heat__2_', '__a--b__', 'heat_2:a_b_energy'],
+  ['wärme', '-', 'w_rme:meter_energy'],
+  ['暖', 'x', 'heat2mqtt:x_energy'],
+])('%s and %s: %s', (base, meter, id) => {
+  expect(ids(base, meter)[0]).toBe(id);
+});
+
+test('a source fits its column of 32 characters', () => {
+  const [series] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', 'x', 'EUR', ['x']);
+  expect(series?.source).toBe('a_very_long_base_topic_that_goes');
+});
+
+test('money has its currency and no unit class', () => {
+  expect(seriesOf('heat2mqtt', 'x', 'CHF', ['x'])[1]).toMatchObject({ unit: 'CHF', unitClass: null });
+});
+
+const anyName = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
+
+test('whatever the meters are called, each has two ids of its own that are allowed', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(anyName, { minLength: 1, maxLength: 12 }), fc.string(), (all, base) => {
+      const given = all.flatMap((meter) => ids(base, meter, all));
+      expect(new Set(given).size).toBe(all.length * 2);
+      expect(given.filter((id) => !RULE.test(id))).toEqual([]);
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('of two that differ only in what an id cannot hold, one gets a suffix that stays', () => {
+  const [plain, suffixed] = ['A-1', 'a_1'].map((meter) => ids('b', meter, ['a_1', 'A-1'])[0]);
+  expect(plain).toBe('b:a_1_energy');
+  expect(suffixed).toMatch(/^b:a_1_[0-9a-f]{8}_energy$/);
+});

@@ -2,7 +2,7 @@
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
-import type { HttpRequest, HttpResponse } from '../http/exchange.ts';
+import type { HttpRequest, HttpResponse } from '../http/client.ts';
 
 /** Gives the key for the next request; `rejected` lists the keys that this exchange has had refused. */
 export type AccessKey = (rejected: readonly string[]) => Promise<string>;

@@ -6,7 +6,7 @@ import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../..
 import { type Issuer, type IssuerOptions, openIssuer } from '../../src/auth/oidc.ts';
 import { openSession, type Session } from '../../src/auth/session.ts';
 import type { TokenSet } from '../../src/auth/tokens.ts';
-import { openOutbound } from '../../src/http/client.ts';
+import { HttpClient } from '../../src/http/client.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { type LogLines, logLines } from '../support/logLines.ts';
@@ -49,7 +49,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
   onTestFinished(() => simulator.stop());
   const told = logLines();
   let onTheWire = 0;
-  const outbound = openOutbound(clock, { onRequest: () => undefined }).fetch;
+  const outbound = new HttpClient(clock).fetch;
   const counted: typeof fetch = async (input, init) => {
     onTheWire += 1;
     return outbound(input, init).finally(() => {

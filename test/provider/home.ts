@@ -1,6 +1,6 @@
 // The simulated provider, one key to it, and the way every request takes: what the tests of this room talk through.
 import { onTestFinished } from 'vitest';
-import { openOutbound } from '../../src/http/client.ts';
+import { HttpClient } from '../../src/http/client.ts';
 import { type Ask, openRequest, type RequestParts } from '../../src/provider/request.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
@@ -36,7 +36,7 @@ export async function openProvider({ at = '2026-03-10T12:00:00Z', accounts }: Pr
   const granted = await login(simulator, { username, password });
   const key = String(look(granted.body, 'access_token'));
   const seen: Provider['seen'] = [];
-  const { send } = openOutbound(clock, { onRequest: (one) => void seen.push(one) });
+  const { send } = new HttpClient(clock, (one) => void seen.push(one));
   const open = (changes: Partial<RequestParts> = {}) =>
     openRequest({
       baseUrl: simulator.urls.api,

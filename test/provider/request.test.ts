@@ -1,7 +1,7 @@
 // One exchange: what is sent, what each status means, waiting times, and keys that are refused.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { KeyRejected } from '../../src/auth/refusals.ts';
-import { send } from '../../src/http/exchange.ts';
+import { HttpClient } from '../../src/http/client.ts';
 import {
   type Exchange,
   openRequest,
@@ -135,7 +135,12 @@ describe('a key that is refused', () => {
 
   test('where no key is wanted none is sent, and a 401 is a refusal like any other', async () => {
     const { clock, simulator } = provider;
-    const keyless = openRequest({ baseUrl: simulator.urls.api, timeoutSeconds: 30, send, clock });
+    const keyless = openRequest({
+      baseUrl: simulator.urls.api,
+      timeoutSeconds: 30,
+      send: new HttpClient(clock).send,
+      clock,
+    });
     expect(await refusalOf(keyless(site))).toMatchObject({ code: 'provider_refused', status: 401 });
     expect(simulator.requests.at(-1)).toMatchObject({ path: SITE, authorized: false });
     expect(simulator.counters.requests[`GET ${SITE}`]).toBe(1);

@@ -4,7 +4,7 @@ import type { Day, Zone } from '../../domain/period.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
-import { ReplyTooLarge } from '../../http/exchange.ts';
+import { ReplyTooLarge } from '../../http/client.ts';
 import { ProviderRefused, UnexpectedReply } from '../../provider/request.ts';
 
 export interface ExtraQuestion<T> {

@@ -10,7 +10,7 @@ import type { Account, Config } from '../../config/schema.ts';
 import type { Extras } from '../../domain/extras.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log, Scrubber } from '../../foundation/log.ts';
-import { openOutbound } from '../../http/client.ts';
+import { HttpClient } from '../../http/client.ts';
 import { openClient, type ProviderClient } from '../../provider/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { openRequest, type Reply } from '../../provider/request.ts';
@@ -54,7 +54,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
   const { config, account, state, clock, log } = parts;
   const { provider } = config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const outbound = openOutbound(clock, { onRequest: parts.onRequest });
+  const http = new HttpClient(clock, parts.onRequest);
   // Another user, client or address under the same account id must not meet the old one's tokens.
   const context = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')
@@ -71,7 +71,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     timeoutSeconds: provider.timeout_seconds,
     // The configuration has refused plain http wherever it is not meant.
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
-    fetch: outbound.fetch,
+    fetch: http.fetch,
     clock,
     memory: parts.issuerMemory,
   });
@@ -101,7 +101,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
   const api = {
     baseUrl: provider.api_url,
     timeoutSeconds: provider.timeout_seconds,
-    send: outbound.send,
+    send: http.send,
     clock,
     key: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply: parts.onReply,

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/schema.ts';
 import type { ConstituencyList, ConstituencyQuestion } from '../../domain/constituency.ts';
 import { type Clock, deadline } from '../../foundation/clock.ts';
-import { openOutbound } from '../../http/client.ts';
+import { HttpClient } from '../../http/client.ts';
 import { readConstituencies } from '../../provider/constituencyList.ts';
 import { readQuestion } from '../../provider/constituencyQuestion.ts';
 import { openRequest } from '../../provider/request.ts';
@@ -29,7 +29,7 @@ export function openPublicList(
   const ask = openRequest({
     baseUrl: base_url,
     timeoutSeconds: TIMEOUT_SECONDS,
-    send: openOutbound(clock, { onRequest: () => undefined }).send,
+    send: new HttpClient(clock).send,
     clock,
     setting: 'constituencies.base_url',
   });

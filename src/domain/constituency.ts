@@ -29,13 +29,13 @@ export interface ConstituencyQuestion {
 }
 
 export interface ConstituencyList {
-  /** Unique by uri, in order; `null` when the reply had a shape that nobody knows. */
+  /** Unique by uri, in order; `null` when no reply has had a known shape yet. */
   readonly constituencies: readonly Constituency[] | null;
   /** How many there are, by the service's own word, before `skip` and `limit`; `null` when it does not say. */
   readonly total: number | null;
   /** The service gave everything that it says it has and that was asked for. */
   readonly complete: boolean;
-  /** The reply itself, unaltered, when its shape is not known. */
+  /** The newest reply, unaltered, when its shape was not known. */
   readonly raw: Readonly<Record<string, unknown>> | null;
 }
 

@@ -68,15 +68,10 @@ test('Retry-After is honoured, by force too', async () => {
   expect(fetches()).toBe(2);
 });
 
-test('the older shape, and one that nobody knows', async () => {
+test('an unknown shape is passed on while there is no list; the older shape is the same list', async () => {
   const { house, probe, switches } = await openListHouse();
-  await asking(probe);
-  const newer = probe.json(LIST);
-  switches.constituencies.shape = 'older';
-  await asking(probe, { force: true });
-  expect(probe.json(LIST)).toEqual(newer);
   switches.constituencies.shape = 'third';
-  expect(await asking(probe, { force: true })).toMatchObject({
+  expect(await asking(probe)).toMatchObject({
     status: 'ok',
     data: { count: null, changed: true, warning: expect.stringContaining('shape') },
   });
@@ -86,6 +81,34 @@ test('the older shape, and one that nobody knows', async () => {
     raw: { constituencies: expect.any(Array) },
   });
   expect(house.log.some(({ level, warning }) => level === 'warn' && warning !== undefined)).toBe(true);
+  switches.constituencies.shape = 'older';
+  await asking(probe, { force: true });
+  const older = probe.json(LIST);
+  switches.constituencies.shape = 'newer';
+  await asking(probe, { force: true });
+  expect(probe.json(LIST)).toEqual(older);
+});
+
+test('an unknown shape stands beside the good list, which stays, through a restart too', async () => {
+  const { house, daemon, start, probe, switches } = await openListHouse();
+  await asking(probe);
+  const good = probe.json(LIST);
+  switches.constituencies.shape = 'third';
+  expect(await asking(probe, { force: true })).toMatchObject({
+    status: 'error',
+    error: { code: 'unexpected_reply', message: expect.stringContaining('another shape') },
+    data: { topic: LIST, count: 43, stale: true, fetched_at: good?.fetched_at, changed: false },
+  });
+  const kept = { ...good, stale: true, raw: { constituencies: expect.any(Array) } };
+  expect(probe.json(LIST)).toEqual(kept);
+  expect(probe.json(SUMMARY)).toMatchObject({ count: 43, stale: true });
+  await house.stop(daemon);
+  probe.forget();
+  await start();
+  expect(await probe.until(LIST, () => true)).toEqual(kept);
+  switches.constituencies.shape = 'newer';
+  expect(await asking(probe)).toMatchObject({ status: 'ok', data: { stale: false } });
+  expect(probe.json(LIST)).not.toHaveProperty('raw');
 });
 
 test('a list with gaps is published with a warning, but never over a whole one', async () => {

@@ -1,5 +1,5 @@
 // The lists of constituencies that stand on the broker: in memory, on disk, and bounded in number.
-import { saysTheSame } from '../../domain/constituency.ts';
+import { type ConstituencyList, saysTheSame } from '../../domain/constituency.ts';
 import type { Zone } from '../../domain/period.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
@@ -18,6 +18,8 @@ export interface KeptLists {
   get(place: string): ConstituenciesView | null;
   /** Resolves to whether the list says something new, once it is on the disk. */
   put(view: ConstituenciesView): Promise<boolean>;
+  /** A reply of unknown shape goes beside a good list, which stays, marked; resolves to `false` where there is none. */
+  putBeside(place: string, raw: ConstituencyList['raw']): Promise<boolean>;
   /** A later fetch has failed: the list stays, marked. */
   markStale(place: string): Promise<void>;
   /** Everything that stands retained. */
@@ -84,6 +86,12 @@ export async function openKeptLists(parts: KeptListsParts): Promise<KeptLists> {
       await drop(true, MOST_QUERIES);
       await drop(false, MOST_HOUSES);
       return before === undefined || !saysTheSame(before.list, view.list);
+    },
+    async putBeside(at, raw) {
+      const view = kept.get(at)?.view;
+      if (raw === null || !view?.list.constituencies) return false;
+      await keep({ ...view, list: { ...view.list, raw }, stale: true });
+      return true;
     },
     async markStale(at) {
       const view = kept.get(at)?.view;

@@ -8,6 +8,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type Answer, type Handler, RequestMalformed } from '../../mqtt/requests.ts';
 import { QUESTION_PARAMETERS } from '../../provider/constituencyQuestion.ts';
+import { UnexpectedReply } from '../../provider/request.ts';
 import { type ConstituenciesView, countOf, placeOf } from '../../publication/constituencies.ts';
 import type { Topics } from '../../publication/topics.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
@@ -46,6 +47,14 @@ class ListIncomplete extends Failure {
   }
 }
 
+const unknownShape = () =>
+  new UnexpectedReply(
+    'list of constituencies',
+    'a list',
+    'another shape',
+    'The list from before stays; the new reply stands beside it as "raw". If this lasts, please report it.',
+  );
+
 const FRESH_MS = 60_000;
 
 /** Resolves to `null` when the configuration has no constituencies. */
@@ -82,6 +91,7 @@ export async function openConstituencies(parts: ConstituenciesParts): Promise<Co
     try {
       const list = await pace.run(() => publicList.fetch(question, stopping.signal));
       const warning = caveat(list);
+      if (await lists.putBeside(place, list.raw)) throw unknownShape();
       if (!list.complete && lists.get(place)?.list.complete) throw new ListIncomplete(warning ?? '');
       const changed = await lists.put({ question, list, fetchedAt: clock.now(), stale: false });
       if (warning === null) log.info({ place, count: countOf(list) }, 'constituencies fetched');

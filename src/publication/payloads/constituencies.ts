@@ -36,9 +36,14 @@ export const constituencyList = payload({
     skip: z.int().nullable(),
     limit: z.int().nullable(),
   }),
-  count: count.nullable().describe('null when the reply had an unknown shape: it is in raw then.'),
+  count: count
+    .nullable()
+    .describe('null when no reply has had a known shape yet: the newest one is in raw then.'),
   total: count.nullable().describe("By the service's own word, before skip and limit."),
   complete: z.boolean(),
   constituencies: z.array(constituencyRecord).nullable(),
-  raw: z.record(z.string(), z.unknown()).optional(),
+  raw: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('The newest reply, when its shape was unknown. A list known before stays beside it, stale.'),
 }).describe('A list of constituencies, written on request.');

@@ -11,8 +11,8 @@ export default defineConfig({
     exclude: ['e2e/**', 'e2e-home-assistant/**', 'image/**', 'slow/**', '**/node_modules/**'],
     // Nothing is mocked, so files need not be kept apart: it takes half the time.
     isolate: false,
-    // A machine that is busy with something else may be late once; a fault is there twice.
-    retry: process.env.CI ? 1 : 0,
+    // By default one core is left to vitest itself, which has little to do: two cores would run one worker.
+    maxWorkers: '100%',
     testTimeout: 20_000,
     hookTimeout: 20_000,
     env: { TZ: 'America/St_Johns' },

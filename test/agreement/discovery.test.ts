@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { about } from '../../src/foundation/about.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
-import { houseComplaints } from '../support/homeAssistantRules.ts';
+import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { bodyOf, discoveryOf, placeBelow } from '../support/inventedHome.ts';
 
 const FIXTURES = new URL('../fixtures/discovery/', import.meta.url);
@@ -45,7 +45,7 @@ test('the committed documents please Home Assistant', async () => {
       return { topic, payload: JSON.stringify(payload) };
     }),
   );
-  expect(houseComplaints(committed)).toEqual([]);
+  expect(discoveryComplaints(committed)).toEqual([]);
 });
 
 async function idsIn(file: string): Promise<Readonly<Record<string, readonly string[]>>> {

@@ -11,8 +11,6 @@ export default defineConfig({
     dir: 'test/e2e-home-assistant',
     include: ['**/*.test.ts'],
     globalSetup: 'test/e2e-home-assistant/installation.ts',
-    // A machine that is busy with something else may be late once; a fault is there twice.
-    retry: process.env.CI ? 1 : 0,
     testTimeout: 240_000,
     hookTimeout: 60_000,
     fileParallelism: false,

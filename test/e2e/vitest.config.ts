@@ -8,8 +8,6 @@ export default defineConfig({
     reporters: report ? ['default', ['json', { outputFile: `${report}/e2e.json` }]] : ['default'],
     dir: 'test/e2e',
     include: ['**/*.test.ts'],
-    // A machine that is busy with something else may be late once; a fault is there twice.
-    retry: process.env.CI ? 1 : 0,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     fileParallelism: false,

@@ -7,7 +7,7 @@ import {
   meterDocument,
   platformsOf,
 } from '../../src/publication/discovery.ts';
-import { houseComplaints } from '../support/homeAssistantRules.ts';
+import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { ACCOUNT, bodyOf, discoveryOf, EMPTY, FULL, placeBelow } from '../support/inventedHome.ts';
 
 describe.each([
@@ -21,7 +21,7 @@ describe.each([
   const messages = discoveryOf(place);
 
   test('Home Assistant has nothing to complain of', () => {
-    expect(houseComplaints(messages)).toEqual([]);
+    expect(discoveryComplaints(messages)).toEqual([]);
   });
 
   test('topics and identifiers are reduced, state topics are not', () => {
@@ -45,13 +45,15 @@ describe.each([
 });
 
 test('another prefix, even one of two levels', () => {
-  expect(houseComplaints(discoveryOf(placeBelow('heat2mqtt', 'ha/discovery')), 'ha/discovery')).toEqual([]);
+  expect(discoveryComplaints(discoveryOf(placeBelow('heat2mqtt', 'ha/discovery')), 'ha/discovery')).toEqual(
+    [],
+  );
 });
 
 test('a meter without identifiers has no serial number, and is otherwise the same', () => {
   const nameless = { ...EMPTY, meter: '512001', identifiers: [] };
   const messages = discoveryOf(placeBelow('heat2mqtt'), nameless);
-  expect(houseComplaints(messages)).toEqual([]);
+  expect(discoveryComplaints(messages)).toEqual([]);
   expect(bodyOf(messages[2]).device).not.toHaveProperty('serial_number');
 });
 
@@ -111,7 +113,7 @@ describe('announce', () => {
       },
     });
     expect(second).toEqual(announce(doc)[0]);
-    expect(houseComplaints([first, second].flatMap((one) => one ?? []).slice(0, 1))).toEqual([]);
+    expect(discoveryComplaints([first, second].flatMap((one) => one ?? []).slice(0, 1))).toEqual([]);
   });
 
   test('a component of another platform is first taken away under its old one', () => {

@@ -1,6 +1,6 @@
 // The validator of the specs has teeth: each broken document gets its complaint, a sound one none.
 import { expect, test } from 'vitest';
-import { documentComplaints, houseComplaints } from '../support/homeAssistantRules.ts';
+import { discoveryComplaints, documentComplaints } from '../support/homeAssistantRules.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -150,9 +150,9 @@ test.each<[string, Fields, string]>([
 test('ids and names are unique, over a whole house', () => {
   const payload = JSON.stringify(sound());
   const other = 'homeassistant/device/other/config';
-  expect(houseComplaints([{ topic: TOPIC, payload }])).toEqual([]);
+  expect(discoveryComplaints([{ topic: TOPIC, payload }])).toEqual([]);
   expect(
-    houseComplaints([
+    discoveryComplaints([
       { topic: TOPIC, payload },
       { topic: other, payload },
     ]),

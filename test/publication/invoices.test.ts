@@ -5,7 +5,7 @@ import { accountDocument } from '../../src/publication/discovery.ts';
 import { billMessage, invoicesMessages } from '../../src/publication/invoices.ts';
 import { accountStateMessage } from '../../src/publication/states.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
-import { houseComplaints } from '../support/homeAssistantRules.ts';
+import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { ACCOUNT, bodyOf, DUBLIN, placeBelow } from '../support/inventedHome.ts';
 
 const topics = topicsBelow('heat2mqtt');
@@ -91,7 +91,7 @@ test('money is in the currency of the account', () => {
   const units = Object.values(doc.components).flatMap((body) => body.unit_of_measurement ?? []);
   expect(new Set(units)).toEqual(new Set(['SEK']));
   expect(
-    houseComplaints([
+    discoveryComplaints([
       { topic: doc.topic, payload: JSON.stringify({ ...doc.frame, components: doc.components }) },
     ]),
   ).toEqual([]);

@@ -2,8 +2,8 @@
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { type Draw, drawFor } from '../../src/simulator/random.ts';
 import { PROPERTY } from '../support/homes.ts';
-import { HOUR_MS } from '../support/house.ts';
-import type { YearHouse } from './yearHouse.ts';
+import { HOUR_MS } from '../support/story.ts';
+import type { YearStory } from './yearStory.ts';
 
 const DAY_MS = 24 * HOUR_MS;
 
@@ -28,9 +28,9 @@ export interface Disturbances {
   readonly happened: Record<string, number>;
 }
 
-export function openDisturbances(year: YearHouse, seed: number): Disturbances {
-  const { house, book } = year;
-  const { clock, simulator } = house;
+export function openDisturbances(year: YearStory, seed: number): Disturbances {
+  const { story, book } = year;
+  const { clock, simulator } = story;
   const happened: Record<string, number> = {};
   const ends = new Map<string, { readonly at: number; readonly end: () => Promise<void> }>();
 
@@ -97,7 +97,7 @@ export function openDisturbances(year: YearHouse, seed: number): Disturbances {
       happened.suspended = (happened.suspended ?? 0) + 1;
       clock.jump(DAY_MS);
       book.disturbed();
-      await house.rest();
+      await story.rest();
     }
   }
 

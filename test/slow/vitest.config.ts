@@ -8,8 +8,6 @@ export default defineConfig({
     reporters: report ? ['default', ['json', { outputFile: `${report}/slow.json` }]] : ['default'],
     dir: 'test/slow',
     include: ['**/*.test.ts'],
-    // A machine that is busy with something else may be late once; a fault is there twice.
-    retry: process.env.CI ? 1 : 0,
     testTimeout: 1_200_000,
     hookTimeout: 60_000,
     fileParallelism: false,

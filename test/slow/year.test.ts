@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { toMicro, toUnits } from '../../src/domain/amount.ts';
 import { METER } from '../support/homes.ts';
-import { HOUR_MS } from '../support/house.ts';
+import { HOUR_MS } from '../support/story.ts';
 import { openDisturbances } from './disturbances.ts';
-import { METERS, openYear, STEP_MS, type YearHouse } from './yearHouse.ts';
+import { METERS, openYear, STEP_MS, type YearStory } from './yearStory.ts';
 
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
 const FIRST = '2025-01-01';
@@ -17,20 +17,20 @@ const CALM = { from: 215, to: 330 };
 const MOST_GROWTH_BYTES = 6 * 1024 * 1024;
 
 /** What the totals have to be made of, by local date, in millionths. */
-function expected({ house, years }: YearHouse, at: 0 | 1): Map<string, [number | null, number | null]> {
-  const property = house.simulator.properties()[at]?.id ?? 0;
-  const gone = years[at].withdrawn(house.clock.now());
+function expected({ story, years }: YearStory, at: 0 | 1): Map<string, [number | null, number | null]> {
+  const property = story.simulator.properties()[at]?.id ?? 0;
+  const gone = years[at].withdrawn(story.clock.now());
   const days = new Map<string, [number | null, number | null]>();
-  for (const [date, { kwh, eur, readings }] of house.simulator.truth(property)) {
+  for (const [date, { kwh, eur, readings }] of story.simulator.truth(property)) {
     if (readings > 0) days.set(date, [toMicro(kwh), toMicro(eur)]);
   }
   for (const [date, { kwh, eur }] of gone) days.set(date, [toMicro(kwh), eur === null ? null : toMicro(eur)]);
   return days;
 }
 
-async function ledgerDays({ house }: YearHouse, at: 0 | 1): Promise<Map<string, [number, number]>> {
-  const property = house.simulator.properties()[at]?.id;
-  const file = join(house.stateDir, `accounts/home/ledger-${property}.json`);
+async function ledgerDays({ story }: YearStory, at: 0 | 1): Promise<Map<string, [number, number]>> {
+  const property = story.simulator.properties()[at]?.id;
+  const file = join(story.stateDir, `accounts/home/ledger-${property}.json`);
   const { days } = JSON.parse(await readFile(file, 'utf8')) as { days: [string, number, number][] };
   return new Map(days.map(([date, energy, cost]) => [date, [energy, cost]]));
 }
@@ -48,12 +48,12 @@ function heapAfterCollection(): number {
 
 test(`a year from seed ${SEED}`, async () => {
   const year = await openYear(SEED, FIRST, '2025-02-01T06:10:00Z', '2026-01-10');
-  const { house, book, polls, alarms } = year;
-  const { counters } = house.simulator;
+  const { story, book, polls, alarms } = year;
+  const { counters } = story.simulator;
   const disturbances = openDisturbances(year, SEED);
   const heap: number[] = [];
   await year.start();
-  await house.polled(0);
+  await story.polled(0);
   for (let day = 1; day <= DAYS; day += 1) {
     const isOver = day > DAYS - 10;
     if (isOver) await disturbances.end();
@@ -63,7 +63,7 @@ test(`a year from seed ${SEED}`, async () => {
       await year.step();
     }
     if (day === CALM.from + 10 || day === CALM.to - 5) heap.push(heapAfterCollection());
-    expect(house.clock.sleepers).toBeLessThan(20);
+    expect(story.clock.sleepers).toBeLessThan(20);
   }
 
   const { requests } = counters;
@@ -91,7 +91,7 @@ test(`a year from seed ${SEED}`, async () => {
       cost_total: toUnits(sum(amounts.map(([, cost]) => cost))),
       data_late: false,
     });
-    const late = await house.listen();
+    const late = await story.listen();
     const { buckets } = await late.until(`heat2mqtt/meter/${meter}/usage/month`, () => true);
     const months = (buckets as { start: string; energy_kwh: number; cost_eur: number }[]).map((month) => [
       month.start.slice(0, 7),

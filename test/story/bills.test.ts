@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, firstPoll, INVOICES } from '../support/extras.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
 const DAY_MS = 24 * HOUR_MS;
@@ -22,14 +22,14 @@ const invoice = (id: string, month: string, more: Record<string, unknown> = {}) 
 });
 
 test('the bill of March comes in April: one event, the list grows, and a restart says nothing again', async () => {
-  const { house, probe, daemon } = await firstPoll({ at: '2025-04-04T12:00:00Z' });
+  const { story, probe, daemon } = await firstPoll({ at: '2025-04-04T12:00:00Z' });
   const before = await probe.until(INVOICES, () => true);
   expect((before.invoices as Records).map(({ due }) => due)).toEqual(['2025-03-19', '2025-02-19']);
   expect(probe.on(EVENT)).toEqual([]);
 
-  house.clock.advance(DAY_MS);
-  house.tick();
-  await house.polled(2);
+  story.clock.advance(DAY_MS);
+  story.tick();
+  await story.polled(2);
   const bill = await probe.until(EVENT, () => true);
   const list = await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length === 3);
   expect(bill).toMatchObject({
@@ -44,25 +44,25 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   expect(probe.json(ACCOUNT)).toMatchObject({ invoice_issued: '2025-04-01' });
 
   probe.forget();
-  await house.stop(daemon);
-  await house.start();
-  house.clock.advance(DAY_MS);
-  house.tick();
-  await house.polled(3);
-  expect(asked(house, 'invoices')).toBe(3);
+  await story.stop(daemon);
+  await story.start();
+  story.clock.advance(DAY_MS);
+  story.tick();
+  await story.polled(3);
+  expect(asked(story, 'invoices')).toBe(3);
   expect(probe.on(EVENT)).toEqual([]);
-  const later = await house.listen();
+  const later = await story.listen();
   await later.until(INVOICES, () => true);
   expect(later.on(EVENT)).toEqual([]);
 });
 
 test('a lost state directory makes no old bill new', async () => {
-  const { house, probe, daemon } = await firstPoll();
-  await house.stop(daemon);
-  await rm(join(house.stateDir, 'accounts'), { recursive: true });
+  const { story, probe, daemon } = await firstPoll();
+  await story.stop(daemon);
+  await rm(join(story.stateDir, 'accounts'), { recursive: true });
   probe.forget();
-  await house.start();
-  await house.polled(2);
+  await story.start();
+  await story.polled(2);
   await probe.until(INVOICES, () => true);
   expect(probe.on(EVENT)).toEqual([]);
 });
@@ -107,13 +107,13 @@ test('two payment groups: the invoices of both billing profiles are one list', a
     invoice('one', '2025-01', { billing_profile: 901 }),
     invoice('two', '2025-02', { billing_profile: 902 }),
   ];
-  const { house, probe } = await firstPoll({ accounts: [{ ...person('me', []), groups, invoices }] });
+  const { story, probe } = await firstPoll({ accounts: [{ ...person('me', []), groups, invoices }] });
   const list = await probe.until(INVOICES, () => true);
   expect((list.invoices as Records).map(({ id }) => id)).toEqual(['two', 'one']);
   invoices.push(invoice('three', '2025-03', { billing_profile: 902 }));
-  house.clock.advance(DAY_MS);
-  house.tick();
-  await house.polled(2);
+  story.clock.advance(DAY_MS);
+  story.tick();
+  await story.polled(2);
   expect((await probe.until(EVENT, () => true)).invoice).toMatchObject({ id: 'three' });
   expect(probe.on(EVENT)).toHaveLength(1);
 });
@@ -121,16 +121,16 @@ test('two payment groups: the invoices of both billing profiles are one list', a
 test("another user's invoices are not shown under the same account", async () => {
   const other = person('other', [home('70418301', quiet({ seed: 2 }), 512_002)]);
   const accounts = [ME, { ...other, invoices: [] }];
-  const house = await openHouse({ accounts });
-  const probe = await house.listen();
+  const story = await openStory({ accounts });
+  const probe = await story.listen();
   const config = ({ username, password }: typeof ME) => ({ accounts: [{ id: 'home', username, password }] });
-  const daemon = await house.start(config(ME));
-  await house.polled(1);
+  const daemon = await story.start(config(ME));
+  await story.polled(1);
   await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length > 0);
-  await house.stop(daemon);
+  await story.stop(daemon);
   probe.forget();
-  await house.start(config(other));
-  await house.polled(2);
+  await story.start(config(other));
+  await story.polled(2);
   expect(await probe.until(INVOICES, () => true)).toMatchObject({ invoices: [] });
   expect(probe.on(EVENT)).toEqual([]);
 });
@@ -139,11 +139,11 @@ test('another currency comes from the site before anything is said, and stays af
   const prepare = ({ simulator }: { simulator: { switches: { site: { currency: string } } } }) => {
     simulator.switches.site.currency = 'GBP';
   };
-  const { house, probe, daemon } = await firstPoll({ prepare });
+  const { story, probe, daemon } = await firstPoll({ prepare });
   await probe.until(INVOICES, ({ currency }) => currency === 'GBP');
-  await house.stop(daemon);
-  await house.start();
-  await house.rest();
+  await story.stop(daemon);
+  await story.start();
+  await story.rest();
   const units = probe.heard
     .filter(({ topic, payload }) => topic.includes('_meter_') && payload !== '')
     .flatMap(({ payload }) => Object.values(Object(JSON.parse(payload).components)))
@@ -155,7 +155,7 @@ test('another currency comes from the site before anything is said, and stays af
 });
 
 test('a site that differs from the configuration is one warning and a reason, no fault', async () => {
-  const { house, probe } = await firstPoll({
+  const { story, probe } = await firstPoll({
     config: { provider: { currency: 'GBP' } },
     prepare({ simulator }) {
       simulator.switches.site.timezone = 'Europe/Vienna';
@@ -171,9 +171,9 @@ test('a site that differs from the configuration is one warning and a reason, no
   });
   expect(await probe.until(STATE, () => true)).toMatchObject({ data_late: false });
   expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
-  house.clock.advance(8 * DAY_MS);
-  house.tick();
-  await house.polled(2);
-  expect(asked(house, 'site')).toBe(2);
-  expect(house.log.filter(({ msg }) => String(msg).startsWith("The provider's site"))).toHaveLength(2);
+  story.clock.advance(8 * DAY_MS);
+  story.tick();
+  await story.polled(2);
+  expect(asked(story, 'site')).toBe(2);
+  expect(story.log.filter(({ msg }) => String(msg).startsWith("The provider's site"))).toHaveLength(2);
 });

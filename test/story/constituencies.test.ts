@@ -1,6 +1,6 @@
 // Constituencies on demand, as a home without any account sees them.
 import { expect, test } from 'vitest';
-import { asking, FETCH, LIST, openListHouse, REQUEST, RESPONSE, SUMMARY } from '../support/lists.ts';
+import { asking, FETCH, LIST, openListStory, REQUEST, RESPONSE, SUMMARY } from '../support/lists.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 function names(payload: Record<string, unknown> | undefined): string[] {
@@ -9,8 +9,8 @@ function names(payload: Record<string, unknown> | undefined): string[] {
 }
 
 test('nothing is fetched by itself; a request fetches, publishes retained, and answers', async () => {
-  const { house, probe, fetches, counters } = await openListHouse();
-  await house.pass(3_600_000, 60_000);
+  const { story, probe, fetches, counters } = await openListStory();
+  await story.pass(3_600_000, 60_000);
   expect(fetches()).toBe(0);
   expect(probe.on(LIST)).toEqual([]);
   expect(probe.json(SUMMARY)).toMatchObject({ count: null, names: null });
@@ -30,14 +30,14 @@ test('nothing is fetched by itself; a request fetches, publishes retained, and a
   // The list is there before the answer that names it.
   const order = probe.heard.map(({ topic }) => topic).filter((topic) => topic === LIST || topic === RESPONSE);
   expect(order).toEqual([LIST, RESPONSE]);
-  const later = await house.listen();
+  const later = await story.listen();
   await later.until(LIST, () => true);
   expect(later.last(LIST)?.retained).toBe(true);
   expect(counters.credentialsToConstituencies).toBe(0);
 });
 
 test('each question has its topic, without fadas; both chambers are 1,300 rows', async () => {
-  const { probe } = await openListHouse();
+  const { probe } = await openListStory();
   expect(await asking(probe, { chamber: 'seanad', house_no: 27 })).toMatchObject({
     data: { topic: 'heat2mqtt/constituencies/seanad/27', count: 11 },
   });
@@ -55,13 +55,13 @@ test('each question has its topic, without fadas; both chambers are 1,300 rows',
 });
 
 test('within a minute the same question is answered from what stands, unless forced; equal ones share a fetch', async () => {
-  const { house, probe, switches, fetches, counters } = await openListHouse();
+  const { story, probe, switches, fetches, counters } = await openListStory();
   await asking(probe);
   expect(await asking(probe)).toMatchObject({ status: 'ok', data: { fetched: false, count: 43 } });
   expect(fetches()).toBe(1);
   expect(await asking(probe, { force: true })).toMatchObject({ data: { fetched: true, changed: false } });
   expect(fetches()).toBe(2);
-  await house.pass(60_000, 10_000);
+  await story.pass(60_000, 10_000);
   switches.fault('/v1/', { kind: 'slow', ms: 5_000 });
   const answers = [
     asking(probe),
@@ -69,13 +69,13 @@ test('within a minute the same question is answered from what stands, unless for
     asking(probe, { chamber: 'dail', house_no: 34 }),
   ];
   await waitFor('the fetch', () => fetches() === 3);
-  await house.pass(6_000);
+  await story.pass(6_000);
   expect(await Promise.all(answers)).toMatchObject(Array(3).fill({ status: 'ok', data: { fetched: true } }));
   expect([fetches(), counters.maxInFlight[FETCH]]).toEqual([3, 1]);
 });
 
 test('a flood of different questions ends at thirty fetches, the rest is told when', async () => {
-  const { probe, fetches } = await openListHouse();
+  const { probe, fetches } = await openListStory();
   const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => asking(probe, { house_no: n + 1 })));
   expect(fetches()).toBe(30);
   const skipped = answers.filter(({ status }) => status === 'skipped');
@@ -91,7 +91,7 @@ test('a flood of different questions ends at thirty fetches, the rest is told wh
 });
 
 test('the button of Home Assistant asks for the configured list', async () => {
-  const { probe } = await openListHouse();
+  const { probe } = await openListStory();
   expect(probe.json('homeassistant/device/heat2mqtt_bridge/config')).toMatchObject({
     components: { refresh_constituencies: { command_topic: REQUEST, payload_press: '{}' } },
   });
@@ -108,7 +108,7 @@ test.each([
   ['force of another kind', { force: 'yes' }, 'force'],
   ['unknown key', { chambre: 'dail' }, 'chambre'],
 ])('refused without a fetch: %s', async (_, parameters, named) => {
-  const { probe, fetches } = await openListHouse();
+  const { probe, fetches } = await openListStory();
   const before = probe.heard.length;
   expect(await asking(probe, parameters)).toMatchObject({
     status: 'error',
@@ -130,7 +130,7 @@ test.each([
   ],
   ['a prototype', Buffer.from('{"__proto__":{"chamber":"seanad"},"constructor":1}')],
 ])('junk is answered shortly, and does nothing: %s', async (_, payload) => {
-  const { probe, fetches } = await openListHouse();
+  const { probe, fetches } = await openListStory();
   await probe.publish(REQUEST, payload as unknown as string);
   expect(await probe.until(RESPONSE, () => true)).toMatchObject({ error: { code: 'request_malformed' } });
   expect(probe.last(RESPONSE)?.payload.length).toBeLessThan(400);
@@ -138,14 +138,14 @@ test.each([
 });
 
 test('a retained request is not answered', async () => {
-  const { house, daemon, start, probe, fetches } = await openListHouse();
-  await house.stop(daemon);
+  const { story, daemon, start, probe, fetches } = await openListStory();
+  await story.stop(daemon);
   await probe.publish(REQUEST, '{}', { retain: true });
   probe.forget();
   await start();
   await probe.until(SUMMARY, () => true);
   await waitFor('a word in the log', () =>
-    house.log.some(({ msg }) => /^retained request/.test(String(msg))),
+    story.log.some(({ msg }) => /^retained request/.test(String(msg))),
   );
   expect([fetches(), probe.on(RESPONSE)]).toEqual([0, []]);
 });

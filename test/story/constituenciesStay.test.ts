@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
-import { openHouse } from '../support/house.ts';
-import { asking, LIST, openListHouse, SUMMARY } from '../support/lists.ts';
+import { asking, LIST, openListStory, SUMMARY } from '../support/lists.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const BRIDGE = 'homeassistant/device/heat2mqtt_bridge/config';
@@ -19,11 +19,11 @@ test.each<[string, Fault, string]>([
 ])(
   '%s: an error with a code; the list stays and says that it is stale, until the next good one',
   async (_, fault, code) => {
-    const { house, probe, switches } = await openListHouse();
+    const { story, probe, switches } = await openListStory();
     await asking(probe);
     const good = probe.json(LIST);
     const ordered = switches.fault('/v1/', fault);
-    await house.pass(1_000);
+    await story.pass(1_000);
     expect(await asking(probe, { force: true })).toMatchObject({
       status: 'error',
       error: { code, message: expect.any(String), hint: expect.any(String) },
@@ -42,11 +42,11 @@ test.each<[string, Fault, string]>([
 );
 
 test('a service that hangs is given up after thirty seconds', async () => {
-  const { house, probe, switches, fetches } = await openListHouse();
+  const { story, probe, switches, fetches } = await openListStory();
   switches.fault('/v1/', { kind: 'hang' }, { times: 1 });
   const answer = asking(probe);
   await waitFor('the request', () => fetches() === 1);
-  await house.pass(31_000);
+  await story.pass(31_000);
   expect(await answer).toMatchObject({
     status: 'error',
     error: { code: 'provider_unreachable', message: expect.stringContaining('time ran out') },
@@ -56,20 +56,20 @@ test('a service that hangs is given up after thirty seconds', async () => {
 });
 
 test('Retry-After is honoured, by force too', async () => {
-  const { house, probe, switches, fetches } = await openListHouse();
+  const { story, probe, switches, fetches } = await openListStory();
   switches.fault('/v1/', tooMany(120), { times: 1 });
   expect(await asking(probe)).toMatchObject({ status: 'error', error: { code: 'provider_unreachable' } });
   expect(await asking(probe, { force: true })).toMatchObject({
     status: 'skipped',
     data: { reason: 'retry_after', next_at: '2025-03-10T12:02:00+00:00' },
   });
-  await house.pass(120_000, 10_000);
+  await story.pass(120_000, 10_000);
   expect(await asking(probe)).toMatchObject({ status: 'ok' });
   expect(fetches()).toBe(2);
 });
 
 test('an unknown shape is passed on while there is no list; the older shape is the same list', async () => {
-  const { house, probe, switches } = await openListHouse();
+  const { story, probe, switches } = await openListStory();
   switches.constituencies.shape = 'third';
   expect(await asking(probe)).toMatchObject({
     status: 'ok',
@@ -80,7 +80,7 @@ test('an unknown shape is passed on while there is no list; the older shape is t
     constituencies: null,
     raw: { constituencies: expect.any(Array) },
   });
-  expect(house.log.some(({ level, warning }) => level === 'warn' && warning !== undefined)).toBe(true);
+  expect(story.log.some(({ level, warning }) => level === 'warn' && warning !== undefined)).toBe(true);
   switches.constituencies.shape = 'older';
   await asking(probe, { force: true });
   const older = probe.json(LIST);
@@ -90,7 +90,7 @@ test('an unknown shape is passed on while there is no list; the older shape is t
 });
 
 test('an unknown shape stands beside the good list, which stays, through a restart too', async () => {
-  const { house, daemon, start, probe, switches } = await openListHouse();
+  const { story, daemon, start, probe, switches } = await openListStory();
   await asking(probe);
   const good = probe.json(LIST);
   switches.constituencies.shape = 'third';
@@ -102,7 +102,7 @@ test('an unknown shape stands beside the good list, which stays, through a resta
   const kept = { ...good, stale: true, raw: { constituencies: expect.any(Array) } };
   expect(probe.json(LIST)).toEqual(kept);
   expect(probe.json(SUMMARY)).toMatchObject({ count: 43, stale: true });
-  await house.stop(daemon);
+  await story.stop(daemon);
   probe.forget();
   await start();
   expect(await probe.until(LIST, () => true)).toEqual(kept);
@@ -112,7 +112,7 @@ test('an unknown shape stands beside the good list, which stays, through a resta
 });
 
 test('a list with gaps is published with a warning, but never over a whole one', async () => {
-  const { probe, switches } = await openListHouse();
+  const { probe, switches } = await openListStory();
   switches.constituencies.deepSkip = 1;
   switches.fault('/v1/', { kind: 'change', change: halved });
   expect(await asking(probe)).toMatchObject({
@@ -137,15 +137,15 @@ function halved(body: unknown): unknown {
 }
 
 test('lists survive a restart and a broker that forgot, without a fetch', async () => {
-  const { house, daemon, start, probe, fetches } = await openListHouse();
+  const { story, daemon, start, probe, fetches } = await openListStory();
   await asking(probe);
   const query = await asking(probe, { chamber: 'seanad', limit: 5 });
   const { topic } = query.data as { topic: string };
-  await house.stop(daemon);
-  await house.stopBroker();
-  await house.startBroker();
+  await story.stop(daemon);
+  await story.stopBroker();
+  await story.startBroker();
   await start();
-  const after = await house.listen();
+  const after = await story.listen();
   await after.until(topic, () => true);
   await after.until(LIST, ({ count }) => count === 43);
   await after.until(SUMMARY, ({ count }) => count === 43);
@@ -154,22 +154,22 @@ test('lists survive a restart and a broker that forgot, without a fetch', async 
   expect(await asking(after)).toMatchObject({ status: 'ok', data: { fetched: false } });
   expect(fetches()).toBe(2);
 
-  await house.stopBroker();
-  await house.startBroker();
-  await house.pass(40_000);
-  const again = await house.listen();
+  await story.stopBroker();
+  await story.startBroker();
+  await story.pass(40_000);
+  const again = await story.listen();
   await again.until(LIST, ({ count }) => count === 43);
   await again.until(topic, () => true);
   expect(fetches()).toBe(2);
 });
 
 test('a fetch cut short by the end of the daemon leaves the list unmarked', async () => {
-  const { house, daemon, start, probe, switches, fetches } = await openListHouse();
+  const { story, daemon, start, probe, switches, fetches } = await openListStory();
   await asking(probe);
   switches.fault('/v1/', { kind: 'hang' });
   const asked = asking(probe, { force: true }).catch(() => undefined);
   await waitFor('the request', () => fetches() === 2);
-  expect(await house.stop(daemon)).toBeLessThan(8_000);
+  expect(await story.stop(daemon)).toBeLessThan(8_000);
   probe.forget();
   await start();
   expect(await probe.until(LIST, () => true)).toMatchObject({ stale: false, count: 43 });
@@ -177,15 +177,15 @@ test('a fetch cut short by the end of the daemon leaves the list unmarked', asyn
 });
 
 test('taken out of the configuration: lists, sensors and button are withdrawn, a request is refused', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  const base_url = house.simulator.urls.constituencies;
-  const daemon = await house.start({ constituencies: { base_url, house_no: 34 } });
-  await house.polled(1);
+  const story = await openStory();
+  const probe = await story.listen();
+  const base_url = story.simulator.urls.constituencies;
+  const daemon = await story.start({ constituencies: { base_url, house_no: 34 } });
+  await story.polled(1);
   await asking(probe);
-  await house.stop(daemon);
+  await story.stop(daemon);
   probe.forget();
-  await house.start();
+  await story.start();
   await waitFor('the withdrawal of the lists', () =>
     [LIST, SUMMARY].every((topic) => probe.last(topic)?.payload === ''),
   );
@@ -196,10 +196,10 @@ test('taken out of the configuration: lists, sensors and button are withdrawn, a
 });
 
 test('an account without constituencies shows none of it', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start();
-  await house.polled(1);
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start();
+  await story.polled(1);
   await probe.until(BRIDGE, () => true);
   expect(probe.heard.filter(({ topic, payload }) => /constituenc/.test(topic + payload))).toEqual([]);
 });

@@ -1,8 +1,8 @@
 // What Home Assistant makes of it: every document by its rules, every template with a key, ids that never change.
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
 import type { Probe } from '../support/probe.ts';
+import { openStory } from '../support/story.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -42,11 +42,11 @@ const STATE_CLASSES: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 async function announced(base = 'heat2mqtt'): Promise<{ devices: Device[]; probe: Probe }> {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start({ mqtt: { base_topic: base } });
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start({ mqtt: { base_topic: base } });
   await probe.until(`${base}/meter/${METER}/state`, () => true);
-  await house.polled(1);
+  await story.polled(1);
   await probe.until(`${base}/bridge/health`, ({ last_success_at }) => last_success_at !== null);
   const topics = new Set(probe.heard.map(({ topic }) => topic).filter((topic) => topic.endsWith('/config')));
   const devices = [...topics].map((topic) => {

@@ -4,31 +4,31 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, EXTRAS, firstPoll, INVOICES } from '../support/extras.ts';
 import { METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 
 test('one poll is one usage request; extras come once a day, whatever restarts and asks', async () => {
-  const { house, probe, daemon } = await firstPoll();
+  const { story, probe, daemon } = await firstPoll();
   let running = daemon;
   let polls = 1;
   for (let hour = 4; hour <= 48; hour += 4) {
-    house.clock.advance(4 * HOUR_MS);
+    story.clock.advance(4 * HOUR_MS);
     if (hour === 24) {
-      await house.stop(running);
-      running = await house.start();
+      await story.stop(running);
+      running = await story.start();
       // The last poll is too old: the restart makes one.
       polls += 1;
-      await house.polled(polls);
+      await story.polled(polls);
     }
     if (hour % 12 === 0) await probe.publish('heat2mqtt/bridge/request/refresh', '');
-    else house.tick();
+    else story.tick();
     polls += 1;
-    await house.polled(polls);
+    await story.polled(polls);
   }
-  const usage = house.simulator.counters.requests[USAGE] ?? 0;
-  expect(usage).toBe(house.log.filter(({ msg }) => msg === 'polled').length);
+  const usage = story.simulator.counters.requests[USAGE] ?? 0;
+  expect(usage).toBe(story.log.filter(({ msg }) => msg === 'polled').length);
   expect(usage).toBeGreaterThanOrEqual(13);
   // From noon on the 10th to noon on the 12th.
-  expect(EXTRAS.map((name) => [name, asked(house, name)])).toEqual([
+  expect(EXTRAS.map((name) => [name, asked(story, name)])).toEqual([
     ['usage-events', 3],
     ['open-bill-due', 3],
     ['credit-balances', 3],
@@ -38,7 +38,7 @@ test('one poll is one usage request; extras come once a day, whatever restarts a
 });
 
 test('what was found stands on the topics, and again after a restart, without asking', async () => {
-  const { house, probe, daemon } = await firstPoll();
+  const { story, probe, daemon } = await firstPoll();
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   const account = await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status !== null);
   expect(state.meter_reading_at).toMatch(/^2025-03-10T/);
@@ -57,49 +57,49 @@ test('what was found stands on the topics, and again after a restart, without as
     state_class: 'total_increasing',
     unit_of_measurement: 'kWh',
   });
-  await house.stop(daemon);
-  const before = house.simulator.requests.length;
-  await house.stopBroker();
-  await house.startBroker();
-  const later = await house.listen();
-  await house.start();
+  await story.stop(daemon);
+  const before = story.simulator.requests.length;
+  await story.stopBroker();
+  await story.startBroker();
+  const later = await story.listen();
+  await story.start();
   expect(await later.until(STATE, () => true)).toEqual(state);
   expect(await later.until(ACCOUNT, () => true)).toMatchObject({ balance_due: account.balance_due });
-  expect(house.simulator.requests).toHaveLength(before);
+  expect(story.simulator.requests).toHaveLength(before);
 });
 
 test('extras that nobody wants are not asked for, and what stood is taken away', async () => {
-  const { house, probe, daemon } = await firstPoll();
+  const { story, probe, daemon } = await firstPoll();
   await probe.until(INVOICES, () => true);
-  await house.stop(daemon);
+  await story.stop(daemon);
   probe.forget();
   const none = { meter_reading: false, balance: false, invoices: false, site: false };
-  await house.start({ extras: none });
+  await story.start({ extras: none });
   await probe.until(ACCOUNT, ({ balance_due }) => balance_due === null);
-  await house.rest();
+  await story.rest();
   expect(probe.last(INVOICES)?.payload).toBe('');
   const document = probe.json(`homeassistant/device/heat2mqtt_meter_${METER}/config`);
   expect(Object.keys(Object(document?.components))).not.toContain('meter_reading');
-  const all = () => EXTRAS.map((name) => asked(house, name));
+  const all = () => EXTRAS.map((name) => asked(story, name));
   const before = all();
-  house.clock.advance(26 * HOUR_MS);
-  house.tick();
-  await house.polled(2);
+  story.clock.advance(26 * HOUR_MS);
+  story.tick();
+  await story.polled(2);
   expect(all()).toEqual(before);
 });
 
 test('another meter on the same property does not take over the register of the one before', async () => {
-  const { house, daemon } = await firstPoll();
-  await house.stop(daemon);
-  const file = join(house.stateDir, 'accounts/home/extras.json');
+  const { story, daemon } = await firstPoll();
+  await story.stop(daemon);
+  const file = join(story.stateDir, 'accounts/home/extras.json');
   const text = await readFile(file, 'utf8');
   await writeFile(file, text.replace(`/${METER}"`, '/70400001"'));
-  const probe = await house.listen();
+  const probe = await story.listen();
   probe.forget();
-  await house.start();
+  await story.start();
   await probe.until(STATE, ({ meter_reading }) => meter_reading === null);
-  house.tick();
-  await house.polled(2);
+  story.tick();
+  await story.polled(2);
   await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   const { value } = JSON.parse(await readFile(file, 'utf8'));
   expect(Object.keys(value.registers)).toEqual([`512001/${METER}`]);
@@ -110,10 +110,10 @@ test('a property with two heat meters has no one register', async () => {
     id: 1,
     services: [METER, '70418236'].map((identifier, seed) => ({ identifier, household: quiet({ seed }) })),
   };
-  const house = await openHouse({ accounts: [person('me', [two])] });
-  const probe = await house.listen();
-  await house.start();
-  await house.polled(1);
+  const story = await openStory({ accounts: [person('me', [two])] });
+  const probe = await story.listen();
+  await story.start();
+  await story.polled(1);
   expect(await probe.until(STATE, () => true)).toMatchObject({ meter_reading: null });
-  expect([asked(house, 'usage-events'), asked(house, 'open-bill-due')]).toEqual([0, 1]);
+  expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
 });

@@ -39,7 +39,7 @@ test.each([
   ],
   ['instead of everything', ABOUT_THEM],
 ])('canaries %s', async (where, body) => {
-  const { house, probe } = await firstPoll({
+  const { story, probe } = await firstPoll({
     accounts: [THEM],
     prepare(one) {
       for (const name of EXTRAS) spoil(one, name, { kind: 'reply', status: 200, body });
@@ -47,7 +47,7 @@ test.each([
   });
   await probe.until(ACCOUNT, () => true);
   const heard = probe.heard.flatMap(({ topic, payload }) => [topic, payload]);
-  expectSilence([...heard, ...house.log.map((line) => JSON.stringify(line))]);
+  expectSilence([...heard, ...story.log.map((line) => JSON.stringify(line))]);
   if (where !== 'in fields that nobody needs') return;
   expect((await probe.until(INVOICES, () => true)).invoices).toMatchObject([
     { id: '1', status: null, amount: 12.5, amount_due: null },

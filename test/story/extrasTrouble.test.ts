@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { ACCOUNT, asked, EXTRAS, firstPoll, INVOICES, spoil, warnings } from '../support/extras.ts';
 import { booked, HEALTH, STATE } from '../support/homes.ts';
-import { HOUR_MS } from '../support/house.ts';
+import { HOUR_MS } from '../support/story.ts';
 
 const NOT_GIVEN: readonly (readonly [string, Fault])[] = [
   ['404', FAULTS.notFound],
@@ -18,12 +18,12 @@ const NOT_GIVEN: readonly (readonly [string, Fault])[] = [
 test.each(NOT_GIVEN)(
   'extras answered with %s are left out for a week, with one warning each',
   async (_, fault) => {
-    const { house, probe } = await firstPoll({
+    const { story, probe } = await firstPoll({
       prepare(one) {
         for (const name of EXTRAS) spoil(one, name, fault);
       },
     });
-    const { kwh } = booked(house.simulator);
+    const { kwh } = booked(story.simulator);
     expect(await probe.until(STATE, () => true)).toMatchObject({ energy_total: kwh, meter_reading: null });
     expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: null, invoice_status: null });
     expect(probe.json(INVOICES)).toBeUndefined();
@@ -32,19 +32,19 @@ test.each(NOT_GIVEN)(
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], failures_in_a_row: 0 });
 
     for (let days = 1; days <= 6; days += 1) {
-      house.clock.advance(24 * HOUR_MS);
-      house.tick();
-      await house.polled(1 + days);
+      story.clock.advance(24 * HOUR_MS);
+      story.tick();
+      await story.polled(1 + days);
     }
-    expect(EXTRAS.map((name) => asked(house, name))).toEqual([1, 1, 1, 1, 1]);
-    expect(warnings(house)).toEqual(['site', 'meter_reading', 'balance', 'credit', 'invoices']);
+    expect(EXTRAS.map((name) => asked(story, name))).toEqual([1, 1, 1, 1, 1]);
+    expect(warnings(story)).toEqual(['site', 'meter_reading', 'balance', 'credit', 'invoices']);
 
-    house.simulator.switches.clearFaults();
-    house.clock.advance(24 * HOUR_MS);
-    house.tick();
-    await house.polled(8);
+    story.simulator.switches.clearFaults();
+    story.clock.advance(24 * HOUR_MS);
+    story.tick();
+    await story.polled(8);
     expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'invoice')).toBeDefined();
-    expect(warnings(house)).toHaveLength(5);
+    expect(warnings(story)).toHaveLength(5);
   },
 );
 
@@ -59,59 +59,59 @@ const TROUBLE: readonly (readonly [string, Fault])[] = [
 test.each(TROUBLE)(
   'extras answered with %s: tried again the next day, and the polls notice nothing',
   async (_, fault) => {
-    const { house, probe } = await firstPoll();
+    const { story, probe } = await firstPoll();
     const first = await probe.until(ACCOUNT, ({ balance_due }) => balance_due !== null);
-    const { passwordGrants, refreshGrants } = house.simulator.counters;
+    const { passwordGrants, refreshGrants } = story.simulator.counters;
     const granted = () => passwordGrants.asked + refreshGrants.asked;
-    for (const name of EXTRAS) spoil(house, name, fault);
+    for (const name of EXTRAS) spoil(story, name, fault);
     for (let polls = 2; polls <= 4; polls += 1) {
-      house.clock.advance(8 * HOUR_MS);
+      story.clock.advance(8 * HOUR_MS);
       const before = granted();
-      house.tick();
-      await house.polled(polls);
+      story.tick();
+      await story.polled(polls);
       // The token has run out meanwhile: one grant for the poll, none for the extras.
       expect(granted() - before).toBeLessThanOrEqual(1);
     }
     expect(await probe.until(STATE, ({ day }) => day === '2025-03-11')).toMatchObject({
-      energy_total: booked(house.simulator).kwh,
+      energy_total: booked(story.simulator).kwh,
     });
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', failures_in_a_row: 0 });
     expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: first.balance_due, auth_state: 'ok' });
-    expect(warnings(house)).toEqual([]);
-    expect(house.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
+    expect(warnings(story)).toEqual([]);
+    expect(story.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
     // Trouble ends the round: one a poll at most.
-    expect(EXTRAS.reduce((sum, name) => sum + asked(house, name) - 1, 0)).toBeLessThanOrEqual(3);
+    expect(EXTRAS.reduce((sum, name) => sum + asked(story, name) - 1, 0)).toBeLessThanOrEqual(3);
 
-    house.simulator.switches.clearFaults();
-    house.clock.advance(24 * HOUR_MS);
-    house.tick();
-    await house.polled(5);
-    expect(asked(house, 'invoices')).toBeGreaterThan(1);
+    story.simulator.switches.clearFaults();
+    story.clock.advance(24 * HOUR_MS);
+    story.tick();
+    await story.polled(5);
+    expect(asked(story, 'invoices')).toBeGreaterThan(1);
   },
 );
 
 /** A day later the extras hang; a poll has brought the new day, and another one is due. */
 async function hangingExtras(config: Readonly<Record<string, unknown>> = {}) {
-  const { house, probe, daemon } = await firstPoll({ config });
-  house.clock.advance(24 * HOUR_MS);
-  for (const name of EXTRAS) spoil(house, name, { kind: 'hang' });
-  house.tick();
+  const { story, probe, daemon } = await firstPoll({ config });
+  story.clock.advance(24 * HOUR_MS);
+  for (const name of EXTRAS) spoil(story, name, { kind: 'hang' });
+  story.tick();
   await probe.until(STATE, ({ day }) => day === '2025-03-11');
-  house.tick();
-  await house.rest();
-  return { house, daemon, polls: () => house.log.filter(({ msg }) => msg === 'polled').length };
+  story.tick();
+  await story.rest();
+  return { story, daemon, polls: () => story.log.filter(({ msg }) => msg === 'polled').length };
 }
 
 test('extras that hang hold up neither the next poll nor the way out', async () => {
-  const { house, daemon, polls } = await hangingExtras();
+  const { story, daemon, polls } = await hangingExtras();
   expect(polls()).toBe(3);
-  expect(await house.stop(daemon)).toBeLessThan(8_000);
+  expect(await story.stop(daemon)).toBeLessThan(8_000);
 });
 
 test('with one request at a time, a poll waits for the one question that is out, and for no other', async () => {
-  const { house, polls } = await hangingExtras({ usage: { concurrency: 1 } });
+  const { story, polls } = await hangingExtras({ usage: { concurrency: 1 } });
   expect(polls()).toBe(2);
-  await house.pass(31_000);
+  await story.pass(31_000);
   expect(polls()).toBe(3);
-  expect(EXTRAS.map((name) => asked(house, name))).toEqual([2, 2, 1, 1, 1]);
+  expect(EXTRAS.map((name) => asked(story, name))).toEqual([2, 2, 1, 1, 1]);
 });

@@ -1,23 +1,23 @@
 // The first run: from sign-in to retained states and discovery, history complete before the first word on a meter.
 import { expect, test } from 'vitest';
 import { booked, home, ME, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
 import type { Probe } from '../support/probe.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
 test('one login, one way to the meter, and everything stands on the broker', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start();
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start();
   const state = await probe.until(STATE, () => true);
   await probe.until(
     'heat2mqtt/bridge/health',
     (health) => health.state === 'ok' && health.last_success_at !== null,
   );
 
-  const { kwh, eur } = booked(house.simulator);
+  const { kwh, eur } = booked(story.simulator);
   expect(state.energy_total).toBeCloseTo(kwh, 3);
   expect(state.cost_total).toBeCloseTo(eur, 3);
   expect(state).toMatchObject({
@@ -35,16 +35,16 @@ test('one login, one way to the meter, and everything stands on the broker', asy
     timezone: 'Europe/Dublin',
   });
 
-  const { counters } = house.simulator;
+  const { counters } = story.simulator;
   expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   expect(counters.requests[USAGE]).toBe(1);
   expect(counters.requests['GET /api/v1/customers/:id']).toBe(1);
 });
 
 test('online, then discovery, then states; all retained; no events from history', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start();
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start();
   await probe.until(STATE, () => true);
   const meterConfig = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
   expect(place(probe, 'heat2mqtt/bridge/state')).toBeLessThan(
@@ -55,7 +55,7 @@ test('online, then discovery, then states; all retained; no events from history'
   expect(probe.on(`heat2mqtt/meter/${METER}/event`)).toEqual([]);
 
   await probe.until('heat2mqtt/account/home/invoices', () => true);
-  const later = await house.listen();
+  const later = await story.listen();
   await later.until(STATE, () => true);
   const standing = later.heard.filter(({ retained }) => retained).map(({ topic }) => topic);
   expect(standing.sort()).toEqual([
@@ -78,15 +78,15 @@ test('every group and property is found, others are left alone', async () => {
   const me = person('me', [home('70418235', quiet(), 1), { id: 2, services: [] }]);
   const other = { properties: [home('70418301', quiet({ seed: 2 }), 3)] };
   const hierarchy = { type: 'hierarchy', properties: [home('70499999', quiet(), 4)] };
-  const house = await openHouse({ accounts: [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }] });
-  const probe = await house.listen();
-  await house.start();
+  const story = await openStory({ accounts: [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }] });
+  const probe = await story.listen();
+  await story.start();
   for (const [meter, property] of [
     ['70418235', 1],
     ['70418301', 3],
   ] as const) {
     const state = await probe.until(`heat2mqtt/meter/${meter}/state`, () => true);
-    expect(state.energy_total).toBeCloseTo(booked(house.simulator, property).kwh, 3);
+    expect(state.energy_total).toBeCloseTo(booked(story.simulator, property).kwh, 3);
   }
   const meters = new Set(
     probe.heard.flatMap(({ topic }) => /^heat2mqtt\/meter\/([^/]+)/.exec(topic)?.[1] ?? []),
@@ -95,13 +95,13 @@ test('every group and property is found, others are left alone', async () => {
 });
 
 test('a long history comes in chunks, with progress, and no word on the meter before its end', async () => {
-  const house = await openHouse({ accounts: [person('me', [home(METER, quiet({ since: '2023-01-01' }))])] });
-  const { simulator } = house;
+  const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2023-01-01' }))])] });
+  const { simulator } = story;
   let asked = 0;
   const third = () => ++asked === 3;
   simulator.switches.fault('/api/v1/reports/usage', { kind: 'slow', ms: 5_000 }, { when: third });
-  const probe = await house.listen();
-  await house.start({ usage: { history_since: '2023-01-01' } });
+  const probe = await story.listen();
+  await story.start({ usage: { history_since: '2023-01-01' } });
   await waitFor('the third question', () => asked === 3);
   const health = await probe.until('heat2mqtt/bridge/health', ({ progress }) =>
     JSON.stringify(progress).includes('732'),
@@ -110,11 +110,11 @@ test('a long history comes in chunks, with progress, and no word on the meter be
   expect(probe.last(STATE)).toBeUndefined();
   expect(probe.heard.some(({ topic }) => topic.includes('_meter_'))).toBe(false);
 
-  await house.pass(5_000);
+  await story.pass(5_000);
   const state = await probe.until(STATE, () => true);
-  expect(state.energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(simulator.counters.requests[USAGE]).toBe(3);
-  await house.rest();
+  await story.rest();
   expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({ state: 'ok', progress: [] });
   const spans = simulator.requests
     .filter(({ route }) => route === USAGE)
@@ -127,10 +127,10 @@ test('a long history comes in chunks, with progress, and no word on the meter be
 });
 
 test('without accounts at the provider nothing is asked and the bridge still says that it is there', async () => {
-  const house = await openHouse({ accounts: [ME] });
-  const probe = await house.listen();
-  await house.start({ accounts: [], constituencies: {} });
+  const story = await openStory({ accounts: [ME] });
+  const probe = await story.listen();
+  await story.start({ accounts: [], constituencies: {} });
   await probe.until('heat2mqtt/bridge/health', ({ state }) => state === 'ok');
-  expect(house.simulator.requests).toEqual([]);
+  expect(story.simulator.requests).toEqual([]);
   expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
 });

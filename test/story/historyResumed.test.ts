@@ -4,75 +4,75 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, EVENT, HEALTH, home, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const USAGE_CONFIG = { usage: { history_since: '2021-01-01', jitter_seconds: 0 } };
 
-async function houseOfYears() {
-  const house = await openHouse({ accounts: [person('me', [home(METER, quiet({ since: '2021-01-01' }))])] });
-  const asked = () => house.simulator.counters.requests[USAGE] ?? 0;
+async function storyOfYears() {
+  const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2021-01-01' }))])] });
+  const asked = () => story.simulator.counters.requests[USAGE] ?? 0;
   const firstDays = () =>
-    house.simulator.requests
+    story.simulator.requests
       .filter(({ route }) => route === USAGE)
       .map(({ body }) => /"gte":"(\d{4}-\d\d-\d\d)/.exec(JSON.stringify(body))?.[1]);
-  return { house, asked, firstDays };
+  return { story, asked, firstDays };
 }
 
 test('killed between chunks: the next start goes on from what is on the disk', async () => {
-  const { house, asked, firstDays } = await houseOfYears();
-  house.simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { when: () => asked() >= 3 });
-  const daemon = await house.start(USAGE_CONFIG);
+  const { story, asked, firstDays } = await storyOfYears();
+  story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { when: () => asked() >= 3 });
+  const daemon = await story.start(USAGE_CONFIG);
   await waitFor('the third question', () => asked() === 3);
   // What a process leaves behind that is killed here and now.
   const left = await mkdtemp(join(tmpdir(), 'heat2mqtt-killed-'));
-  house.stack.defer(() => rm(left, { recursive: true, force: true }));
-  await cp(house.stateDir, left, { recursive: true });
-  await house.stop(daemon);
-  house.simulator.switches.clearFaults();
+  story.stack.defer(() => rm(left, { recursive: true, force: true }));
+  await cp(story.stateDir, left, { recursive: true });
+  await story.stop(daemon);
+  story.simulator.switches.clearFaults();
 
-  const probe = await house.listen();
-  await house.start({ ...USAGE_CONFIG, state_dir: left });
+  const probe = await story.listen();
+  await story.start({ ...USAGE_CONFIG, state_dir: left });
   const state = await probe.until(STATE, () => true);
-  expect(state.energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
-  expect(state.cost_total).toBeCloseTo(booked(house.simulator).eur, 3);
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  expect(state.cost_total).toBeCloseTo(booked(story.simulator).eur, 3);
   expect(state).toMatchObject({ origin: '2021-01-01', missing_days: 0 });
   // The two chunks that were read are not read again, but for a look back.
   expect(firstDays()[3]?.slice(0, 4)).toBe('2022');
-  expect(house.simulator.counters.passwordGrants.asked).toBe(1);
-  await house.polled(1);
+  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
+  await story.polled(1);
   expect(probe.on(EVENT)).toEqual([]);
 });
 
 test('a chunk that fails is asked for again by the retry, and nothing is said of the meter before', async () => {
-  const { house, asked } = await houseOfYears();
-  house.simulator.switches.fault('/api/v1/reports', { kind: 'reset' }, { when: () => asked() >= 4 });
-  const probe = await house.listen();
-  await house.start(USAGE_CONFIG);
-  await house.polled(1);
+  const { story, asked } = await storyOfYears();
+  story.simulator.switches.fault('/api/v1/reports', { kind: 'reset' }, { when: () => asked() >= 4 });
+  const probe = await story.listen();
+  await story.start(USAGE_CONFIG);
+  await story.polled(1);
   const { progress } = await probe.until(HEALTH, ({ state }) => state === 'degraded');
   expect(progress).toMatchObject([{ meter: METER, days_read: 3 * 366 }]);
   expect(probe.last(STATE)).toBeUndefined();
-  house.simulator.switches.clearFaults();
-  await house.pass(60_000);
+  story.simulator.switches.clearFaults();
+  await story.pass(60_000);
   const state = await probe.until(STATE, () => true);
-  expect(state.energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
-  await house.rest();
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  await story.rest();
   expect(probe.on(EVENT)).toEqual([]);
 });
 
 test('the origin stays where it was, whatever the configuration says later', async () => {
-  const { house } = await houseOfYears();
-  const probe = await house.listen();
-  const daemon = await house.start({ usage: { history_since: '2024-01-01' } });
+  const { story } = await storyOfYears();
+  const probe = await story.listen();
+  const daemon = await story.start({ usage: { history_since: '2024-01-01' } });
   const state = await probe.until(STATE, () => true);
-  await house.polled(1);
-  await house.stop(daemon);
+  await story.polled(1);
+  await story.stop(daemon);
   probe.forget();
-  await house.start({ usage: { history_since: '2022-01-01' } });
+  await story.start({ usage: { history_since: '2022-01-01' } });
   expect(await probe.until(STATE, () => true)).toMatchObject({
     origin: '2024-01-01',
     energy_total: state.energy_total,
   });
-  expect(house.log.some(({ msg }) => String(msg).includes('history_since is not followed'))).toBe(true);
+  expect(story.log.some(({ msg }) => String(msg).includes('history_since is not followed'))).toBe(true);
 });

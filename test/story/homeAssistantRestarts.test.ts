@@ -1,28 +1,28 @@
 // Home Assistant's birth message: everything again from live truth, in order, after a short random delay.
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 
 const STATUS = 'homeassistant/status';
 
-async function readHouse() {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start();
+async function polledStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start();
   await probe.until(STATE, () => true);
-  await house.polled(1);
+  await story.polled(1);
   await probe.until(HEALTH, ({ last_success_at }) => last_success_at !== null);
   probe.forget();
-  return { house, probe };
+  return { story, probe };
 }
 
 test('online: bridge state, discovery, states, and no question to the provider', async () => {
-  const { house, probe } = await readHouse();
-  const requests = house.simulator.requests.length;
+  const { story, probe } = await polledStory();
+  const requests = story.simulator.requests.length;
   await probe.publish(STATUS, 'online');
-  await house.rest();
+  await story.rest();
   expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS]);
-  await house.pass(2_000, 100);
+  await story.pass(2_000, 100);
   await probe.until(STATE, () => true);
   await probe.until(`heat2mqtt/meter/${METER}/usage/month`, () => true);
   expect(probe.heard.slice(1).map(({ topic }) => topic)).toEqual([
@@ -38,33 +38,33 @@ test('online: bridge state, discovery, states, and no question to the provider',
     `heat2mqtt/meter/${METER}/history`,
     ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
   ]);
-  expect(house.simulator.requests.length).toBe(requests);
+  expect(story.simulator.requests.length).toBe(requests);
 });
 
 test('offline, and anything else, is no birth', async () => {
-  const { house, probe } = await readHouse();
+  const { story, probe } = await polledStory();
   for (const payload of ['offline', '', 'Online']) await probe.publish(STATUS, payload);
-  await house.pass(3_000, 100);
+  await story.pass(3_000, 100);
   expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS, STATUS, STATUS]);
 });
 
 test('a retained birth is old news: what stands on connect is told anyway', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
+  const story = await openStory();
+  const probe = await story.listen();
   await probe.publish(STATUS, 'online', { retain: true });
-  await house.start();
+  await story.start();
   await probe.until(STATE, () => true);
-  await house.polled(1);
-  await house.pass(3_000, 100);
+  await story.polled(1);
+  await story.pass(3_000, 100);
   expect(probe.on('heat2mqtt/bridge/state')).toHaveLength(1);
 });
 
 test('without discovery nothing is said below its prefix', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start({ mqtt: { discovery_prefix: false } });
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start({ mqtt: { discovery_prefix: false } });
   await probe.until(STATE, () => true);
   await probe.publish(STATUS, 'online');
-  await house.pass(3_000, 100);
+  await story.pass(3_000, 100);
   expect(probe.heard.filter(({ topic }) => topic.startsWith('homeassistant/'))).toHaveLength(1);
 });

@@ -1,33 +1,33 @@
 // Whoever may publish: floods, forgeries and oversized requests move neither the provider nor the memory.
 import { expect, test } from 'vitest';
 import { STATE, USAGE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
 import { startProbe } from '../support/probe.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const REQUEST = 'heat2mqtt/bridge/request';
 const RESPONSE = 'heat2mqtt/bridge/response';
 
-async function quietHouse() {
-  const house = await openHouse();
-  const probe = await house.listen();
-  const daemon = await house.start({ constituencies: { base_url: house.simulator.urls.constituencies } });
+async function quietStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  const daemon = await story.start({ constituencies: { base_url: story.simulator.urls.constituencies } });
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  await house.polled(1);
-  const asked = () => house.simulator.requests.length;
+  await story.polled(1);
+  const asked = () => story.simulator.requests.length;
   const answers = (what: string) => probe.on(`${RESPONSE}/${what}`).map(({ payload }) => JSON.parse(payload));
-  const intruder = house.stack.use(await startProbe(daemon.brokerUrl));
+  const intruder = story.stack.use(await startProbe(daemon.brokerUrl));
   probe.forget();
-  return { house, probe, intruder, daemon, state, asked, answers, before: asked() };
+  return { story, probe, intruder, daemon, state, asked, answers, before: asked() };
 }
 
 const FLOOD = 3_000;
 const many = (times: number) => Array.from({ length: times }, (_, at) => at);
 
 test('thousands of requests for a refresh are one poll, and hold up nobody', async () => {
-  const { house, intruder, asked, answers, before } = await quietHouse();
+  const { story, intruder, asked, answers, before } = await quietStory();
   await Promise.all(many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`)));
-  await house.polled(2);
+  await story.polled(2);
   await waitFor('the flood to drain', () =>
     answers('refresh').some(({ transaction }) => transaction === FLOOD - 1),
   );
@@ -39,20 +39,20 @@ test('thousands of requests for a refresh are one poll, and hold up nobody', asy
   );
   // In one burst the newest answers are kept.
   expect(others.length).toBeGreaterThanOrEqual(400);
-  expect(house.simulator.counters.passwordGrants.asked).toBe(1);
+  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await intruder.publish(`${REQUEST}/health`, '');
   await waitFor('an honest answer', () => answers('health').length === 1);
 });
 
 test('an hour of requests of every kind stays within the cool-downs', async () => {
-  const { house, intruder, asked, before } = await quietHouse();
+  const { story, intruder, asked, before } = await quietStory();
   for (const _ of many(60)) {
     for (const what of ['refresh', 'backfill', 'health', 'refresh']) {
       await intruder.publish(`${REQUEST}/${what}`, what === 'backfill' ? '{"from":"2025-01-01"}' : '');
     }
-    await house.pass(60_000, 30_000);
+    await story.pass(60_000, 30_000);
   }
-  const usage = house.simulator.requests.slice(before).filter(({ route }) => route === USAGE);
+  const usage = story.simulator.requests.slice(before).filter(({ route }) => route === USAGE);
   // One for each cool-down of five minutes; sessions are kept alive besides.
   expect(usage.length).toBeLessThanOrEqual(13);
   expect(usage.length).toBeGreaterThanOrEqual(10);
@@ -60,12 +60,12 @@ test('an hour of requests of every kind stays within the cool-downs', async () =
 });
 
 test('a thousand different questions for the public list are thirty, and few of them stand', async () => {
-  const { house, probe, intruder, answers } = await quietHouse();
+  const { story, probe, intruder, answers } = await quietStory();
   await Promise.all(many(1_000).map((at) => intruder.publish(`${REQUEST}/constituencies`, `{"skip":${at}}`)));
   const ok = () => answers('constituencies').filter(({ status }) => status === 'ok').length;
   await waitFor('thirty lists', () => ok() === 30, { diagnose: () => answers('constituencies').length });
-  await house.rest();
-  const asked = Object.entries(house.simulator.counters.requests).filter(([route]) =>
+  await story.rest();
+  const asked = Object.entries(story.simulator.counters.requests).filter(([route]) =>
     route.includes('const'),
   );
   expect(asked.reduce((sum, [, times]) => sum + times, 0)).toBeLessThanOrEqual(60);
@@ -86,7 +86,7 @@ test.each([
   ['a prototype', '{"__proto__":{"status":"ok"},"constructor":1}'],
   ['another command', '{"cmd":"rm -rf /","from":"2025-01-01"}'],
 ])('%s is refused in words, and reaches nobody', async (_, payload) => {
-  const { intruder, asked, answers, before } = await quietHouse();
+  const { intruder, asked, answers, before } = await quietStory();
   for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
     await intruder.publish(`${REQUEST}/${what}`, payload);
     await waitFor(`an answer to ${what}`, () => answers(what).length === 1, { timeoutMs: 2_000 });
@@ -104,17 +104,17 @@ test.each([
 });
 
 test('a forged state is said anew when Home Assistant comes back', async () => {
-  const { house, probe, intruder, state } = await quietHouse();
+  const { story, probe, intruder, state } = await quietStory();
   await intruder.publish(STATE, '{"schema":1,"energy_total":0}', { retain: true });
-  await house.rest();
+  await story.rest();
   probe.forget();
   await intruder.publish('homeassistant/status', 'online');
-  await house.pass(60_000);
+  await story.pass(60_000);
   expect(await probe.until(STATE, () => true)).toEqual(state);
 });
 
 test('answers wait in a bounded queue', async () => {
-  const { house, intruder, daemon, asked, before } = await quietHouse();
+  const { story, intruder, daemon, asked, before } = await quietStory();
   const waiting = async () => {
     const text = await (await fetch(`http://127.0.0.1:${daemon.httpPort}/metrics`)).text();
     return Number(/^heat2mqtt_mqtt_outbox (\d+)$/m.exec(text)?.[1]);
@@ -125,6 +125,6 @@ test('answers wait in a bounded queue', async () => {
   await Promise.all(all);
   expect(most).toBeLessThanOrEqual(600);
   await waitFor('the queue to empty', async () => (await waiting()) === 0);
-  await house.rest();
+  await story.rest();
   expect(asked() - before).toBe(1);
 });

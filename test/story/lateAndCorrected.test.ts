@@ -2,30 +2,30 @@
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 
 const at = (text: string) => Date.parse(text);
 
 /** Three days of history; whatever else a story wants. */
-async function readHouse(more: readonly ExplicitEvent[]) {
+async function polledStory(more: readonly ExplicitEvent[]) {
   const history = ['2025-03-07', '2025-03-08', '2025-03-09'].map((day) => reading(day, 10, 2.5));
-  const house = await openHouse({
+  const story = await openStory({
     accounts: [person('me', [home(METER, { events: [...history, ...more] })])],
   });
-  const probe = await house.listen();
-  await house.start();
+  const probe = await story.listen();
+  await story.start();
   const state = await probe.until(STATE, () => true);
-  await house.polled(1);
+  await story.polled(1);
   let polls = 1;
   return {
-    house,
+    story,
     probe,
     state,
     async pollAt(time: string) {
-      house.clock.advance(at(time) - house.clock.now());
+      story.clock.advance(at(time) - story.clock.now());
       probe.forget();
-      house.tick();
-      await house.polled(++polls);
+      story.tick();
+      await story.polled(++polls);
     },
     async events() {
       const heard = (await probe.until(EVENT, () => true)) && probe.on(EVENT);
@@ -35,13 +35,13 @@ async function readHouse(more: readonly ExplicitEvent[]) {
 }
 
 test('history makes no events', async () => {
-  const { probe, state } = await readHouse([]);
+  const { probe, state } = await polledStory([]);
   expect(state).toMatchObject({ energy_total: 30, cost_total: 7.5, day: '2025-03-09' });
   expect(probe.on(EVENT)).toEqual([]);
 });
 
 test('a new day is an event with its values', async () => {
-  const { probe, pollAt, events } = await readHouse([reading('2025-03-11', 12.345, 3.21)]);
+  const { probe, pollAt, events } = await polledStory([reading('2025-03-11', 12.345, 3.21)]);
   await pollAt('2025-03-11T12:00:00Z');
   expect(await events()).toMatchObject([
     { schema: 1, event_type: 'new_day', day: '2025-03-11', energy_kwh: 12.345, cost_eur: 3.21 },
@@ -51,7 +51,7 @@ test('a new day is an event with its values', async () => {
 
 test('a late day comes as new, in its place, although a newer one is known', async () => {
   const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
-  const { probe, pollAt, events } = await readHouse([late, reading('2025-03-11', 9, 2.2)]);
+  const { probe, pollAt, events } = await polledStory([late, reading('2025-03-11', 9, 2.2)]);
   await pollAt('2025-03-11T12:00:00Z');
   expect(await probe.until(STATE, () => true)).toMatchObject({
     energy_total: 39,
@@ -73,7 +73,9 @@ test('a late day comes as new, in its place, although a newer one is known', asy
 
 test('a correction moves the totals by exactly the correction', async () => {
   const corrections = [{ from: at('2025-03-11T06:00:00Z'), kwh: 7.001, eur: 1.9 }];
-  const { probe, state, pollAt, events } = await readHouse([reading('2025-03-10', 10, 2.5, { corrections })]);
+  const { probe, state, pollAt, events } = await polledStory([
+    reading('2025-03-10', 10, 2.5, { corrections }),
+  ]);
   expect(state).toMatchObject({ energy_total: 40, cost_total: 10 });
   await pollAt('2025-03-11T12:00:00Z');
   expect(await events()).toMatchObject([
@@ -93,7 +95,7 @@ test('a correction moves the totals by exactly the correction', async () => {
 
 test('a correction of a day long gone is found by the weekly look back', async () => {
   const corrections = [{ from: at('2025-04-20T00:00:00Z'), kwh: 11, eur: 3 }];
-  const { probe, pollAt, events } = await readHouse([reading('2025-03-10', 10, 2.5, { corrections })]);
+  const { probe, pollAt, events } = await polledStory([reading('2025-03-10', 10, 2.5, { corrections })]);
   // Ten days without a poll, so that the long window is due.
   await pollAt('2025-04-12T12:00:00Z');
   await pollAt('2025-04-20T12:00:00Z');
@@ -102,19 +104,19 @@ test('a correction of a day long gone is found by the weekly look back', async (
 });
 
 test('data grown old is late, says so once, and is good again with the next reading', async () => {
-  const { house, probe, pollAt } = await readHouse([
+  const { story, probe, pollAt } = await polledStory([
     reading('2025-03-10', 10, 2.5),
     reading('2025-03-14', 9, 2),
   ]);
   await pollAt('2025-03-12T12:00:00Z');
   expect(probe.on(EVENT)).toEqual([]);
   // The reading of the 10th ends with that day; 60 hours later is the 13th at noon.
-  house.clock.advance(23 * HOUR_MS + 50 * 60_000);
+  story.clock.advance(23 * HOUR_MS + 50 * 60_000);
   probe.forget();
-  await house.pass(30 * 60_000, 60_000);
+  await story.pass(30 * 60_000, 60_000);
   await probe.until(STATE, ({ data_late }) => data_late === true);
   expect(await probe.until(EVENT, () => true)).toMatchObject({ event_type: 'late' });
-  await house.pass(30 * 60_000, 60_000);
+  await story.pass(30 * 60_000, 60_000);
   expect(probe.on(EVENT)).toHaveLength(1);
   await pollAt('2025-03-14T12:00:00Z');
   await probe.until(STATE, ({ data_late, day }) => data_late === false && day === '2025-03-14');

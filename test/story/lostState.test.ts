@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { booked, EVENT, home, METER, PROPERTY, person, reading, STATE, USAGE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const OTHER = '70418300';
@@ -21,30 +21,30 @@ function history(seed = 1): ExplicitEvent[] {
 async function livedIn() {
   const events = history();
   const homes = [home(METER, { events }), home(OTHER, { events: history(3) }, PROPERTY + 1)];
-  const house = await openHouse({ accounts: [person('me', homes)] });
-  const probe = await house.listen();
-  const daemon = await house.start();
+  const story = await openStory({ accounts: [person('me', homes)] });
+  const probe = await story.listen();
+  const daemon = await story.start();
   const before = await probe.until(STATE, () => true);
-  await house.polled(1);
-  await house.stop(daemon);
+  await story.polled(1);
+  await story.stop(daemon);
   probe.forget();
-  const { counters } = house.simulator;
+  const { counters } = story.simulator;
   return {
-    house,
+    story,
     probe,
     events,
     before,
-    lose: () => rm(house.stateDir, { recursive: true }),
+    lose: () => rm(story.stateDir, { recursive: true }),
     asked: () => counters.requests[USAGE] ?? 0,
     logins: () => counters.passwordGrants.asked,
     documents: async () =>
-      (await readdir(house.stateDir, { recursive: true }))
+      (await readdir(story.stateDir, { recursive: true }))
         .filter((name) => name.endsWith('.json'))
-        .map((name) => join(house.stateDir, name)),
+        .map((name) => join(story.stateDir, name)),
     /** Every total that was said since. */
     totals: (key = 'energy_total') => probe.on(STATE).map(({ payload }) => Number(JSON.parse(payload)[key])),
     truth: () => {
-      const { kwh, eur } = booked(house.simulator);
+      const { kwh, eur } = booked(story.simulator);
       return { energy_total: expect.closeTo(kwh, 3), cost_total: expect.closeTo(eur, 3) };
     },
   };
@@ -53,11 +53,11 @@ async function livedIn() {
 const LATER_SINCE = { usage: { history_since: '2025-02-10' } };
 
 test('the state is lost, the provider has everything: the same totals, from the same origin', async () => {
-  const { house, probe, before, lose, truth, totals, logins } = await livedIn();
+  const { story, probe, before, lose, truth, totals, logins } = await livedIn();
   await lose();
-  await house.start(LATER_SINCE);
+  await story.start(LATER_SINCE);
   const state = await probe.until(STATE, () => true);
-  await house.polled(2);
+  await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
   expect(new Set(totals())).toEqual(new Set([before.energy_total]));
   expect(probe.on(EVENT)).toEqual([]);
@@ -65,21 +65,21 @@ test('the state is lost, the provider has everything: the same totals, from the 
 });
 
 test('the provider has forgotten its oldest month as well: not a thousandth less, and it goes on from there', async () => {
-  const { house, probe, events, before, lose, totals } = await livedIn();
+  const { story, probe, events, before, lose, totals } = await livedIn();
   await lose();
   events.splice(0, 31);
-  await house.start(LATER_SINCE);
+  await story.start(LATER_SINCE);
   const state = await probe.until(STATE, () => true);
   expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
   expect(state.cost_total).toBe(before.cost_total);
-  await house.polled(2);
+  await story.polled(2);
 
   events.push(reading('2025-03-11', 5.5, 1.25));
-  house.clock.advance(DAY_MS);
+  story.clock.advance(DAY_MS);
   // A tick during the poll that reads the history again belongs to that one.
   const later = await waitFor('the new day', async () => {
-    house.tick();
-    await house.rest();
+    story.tick();
+    await story.rest();
     const said = probe.json(STATE);
     return said?.day === '2025-03-11' ? said : null;
   });
@@ -91,46 +91,46 @@ test('the provider has forgotten its oldest month as well: not a thousandth less
 });
 
 test('lost twice, and more forgotten each time: still not less', async () => {
-  const { house, probe, events, before, lose } = await livedIn();
+  const { story, probe, events, before, lose } = await livedIn();
   for (const [times, months] of [31, 20].entries()) {
     await lose();
     events.splice(0, months);
     probe.forget();
-    const daemon = await house.start();
+    const daemon = await story.start();
     const state = await probe.until(STATE, () => true);
     expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
-    await house.polled(times + 2);
-    await house.stop(daemon);
+    await story.polled(times + 2);
+    await story.stop(daemon);
   }
 });
 
 test('a day is forgotten while a gap is filled, and comes back later: each day counts once', async () => {
-  const { house, probe, events, before, lose } = await livedIn();
+  const { story, probe, events, before, lose } = await livedIn();
   const kept = events.splice(40, 1);
   const total = () => Number(before.energy_total);
   await lose();
   const [oldest] = events.splice(0, 1);
   events.push(reading('2025-03-10', 2.5, 1));
-  const daemon = await house.start();
+  const daemon = await story.start();
   expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(total() + 2.5, 3);
-  await house.polled(2);
-  await house.stop(daemon);
+  await story.polled(2);
+  await story.stop(daemon);
 
   await lose();
   if (oldest) events.push(...kept, { ...oldest, kwh: (oldest.kwh ?? 0) + 1 });
   probe.forget();
-  await house.start();
+  await story.start();
   expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(total() + 2.5 + 1, 3);
 });
 
 test('the broker was away when the state was lost: what it remembers counts once it is back', async () => {
-  const { house, probe, events, before, lose, totals } = await livedIn();
+  const { story, probe, events, before, lose, totals } = await livedIn();
   await lose();
   events.splice(0, 31);
-  const deaf = await house.start({ ...LATER_SINCE, mqtt: { url: 'mqtt://127.0.0.1:9' } });
-  await house.polled(2);
-  await house.stop(deaf);
-  await house.start(LATER_SINCE);
+  const deaf = await story.start({ ...LATER_SINCE, mqtt: { url: 'mqtt://127.0.0.1:9' } });
+  await story.polled(2);
+  await story.stop(deaf);
+  await story.start(LATER_SINCE);
   const state = await probe.until(STATE, () => true);
   expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
   expect(Math.min(...totals())).toBe(before.energy_total);
@@ -142,46 +142,46 @@ test.each([
   ['zeros', '\0'.repeat(4_096)],
   ['another shape', '{"version":1,"days":[]}'],
 ])('one ledger is damaged (%s): set aside and read again; the other is left alone', async (_, text) => {
-  const { house, probe, before, documents, truth, logins, asked } = await livedIn();
+  const { story, probe, before, documents, truth, logins, asked } = await livedIn();
   const ledger = (await documents()).find((name) => name.endsWith(`ledger-${PROPERTY}.json`)) ?? '';
   await writeFile(ledger, text);
   const questions = asked();
-  await house.start();
+  await story.start();
   const state = await probe.until(STATE, () => true);
-  await house.polled(2);
+  await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
   expect(state.energy_total).toBe(before.energy_total);
-  expect(await readdir(join(house.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
+  expect(await readdir(join(story.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
   expect([logins(), asked() - questions]).toEqual([1, 2]);
   expect(probe.on(EVENT)).toEqual([]);
 });
 
 test('everything is damaged: one login, the same totals, and the next start is clean', async () => {
-  const { house, probe, before, documents, truth, logins } = await livedIn();
+  const { story, probe, before, documents, truth, logins } = await livedIn();
   const names = await documents();
   expect(names.length).toBeGreaterThan(5);
   for (const name of names) await writeFile(name, '\0\0{"version":');
-  const daemon = await house.start(LATER_SINCE);
+  const daemon = await story.start(LATER_SINCE);
   const state = await probe.until(STATE, () => true);
-  await house.polled(2);
+  await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
   expect(state.energy_total).toBe(before.energy_total);
   expect(logins()).toBe(2);
-  await house.stop(daemon);
-  house.forgetLog();
-  const connected = () => house.log.some(({ msg }) => msg === 'connected to the broker');
-  await house.start(LATER_SINCE);
+  await story.stop(daemon);
+  story.forgetLog();
+  const connected = () => story.log.some(({ msg }) => msg === 'connected to the broker');
+  await story.start(LATER_SINCE);
   await waitFor('the third start', connected);
-  expect(house.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+  expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
   expect(logins()).toBe(2);
 });
 
 test('broker and state are lost together: the provider is the truth, from the origin configured', async () => {
-  const { house, lose, truth } = await livedIn();
+  const { story, lose, truth } = await livedIn();
   await lose();
-  await house.stopBroker();
-  await house.startBroker();
-  const probe = await house.listen();
-  await house.start();
+  await story.stopBroker();
+  await story.startBroker();
+  const probe = await story.listen();
+  await story.start();
   expect(await probe.until(STATE, () => true)).toMatchObject({ origin: '2025-01-01', ...truth() });
 });

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { home, person, quiet, USAGE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
@@ -12,13 +12,13 @@ const stateOf = (n: number) => `heat2mqtt/meter/7055500${n}/state`;
 const OTHERS = [2, 3, 4, 5];
 
 test('an account whose provider hangs: the others are polled and told in the meantime', async () => {
-  const house = await openHouse({ accounts: FLATS });
-  const { switches, counters } = house.simulator;
-  const probe = await house.listen();
-  await house.start({ usage: { concurrency: 2 } });
+  const story = await openStory({ accounts: FLATS });
+  const { switches, counters } = story.simulator;
+  const probe = await story.listen();
+  await story.start({ usage: { concurrency: 2 } });
   for (const n of [1, ...OTHERS]) await probe.until(stateOf(n), () => true);
-  await house.polled(5);
-  await house.pass(60_000);
+  await story.polled(5);
+  await story.pass(60_000);
   switches.fault(
     '/api/v1/reports',
     { kind: 'hang' },
@@ -27,23 +27,23 @@ test('an account whose provider hangs: the others are polled and told in the mea
   const before = counters.requests[USAGE] ?? 0;
   const told = (n: number) => probe.heard.filter(({ topic }) => topic === stateOf(n)).length;
   const toldBefore = OTHERS.map(told);
-  house.tick();
+  story.tick();
   // No time passes on the clock: whoever waited for the slow one would wait for ever.
-  await house.polled(9);
+  await story.polled(9);
   await waitFor('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));
   expect((counters.requests[USAGE] ?? 0) - before).toBe(5);
-  await house.pass(31_000);
-  await house.polled(10);
-  expect(house.log.filter(({ msg }) => msg === 'poll failed')).toMatchObject([{ account: 'home' }]);
+  await story.pass(31_000);
+  await story.polled(10);
+  expect(story.log.filter(({ msg }) => msg === 'poll failed')).toMatchObject([{ account: 'home' }]);
 });
 
 test('five sessions due at the same moment are refreshed two at a time', async () => {
-  const house = await openHouse({ accounts: FLATS });
-  const { switches, counters } = house.simulator;
-  await house.start({ usage: { concurrency: 2 } });
-  await house.polled(5);
+  const story = await openStory({ accounts: FLATS });
+  const { switches, counters } = story.simulator;
+  await story.start({ usage: { concurrency: 2 } });
+  await story.polled(5);
   switches.fault('/auth/', { kind: 'slow', ms: 1_000 });
-  await house.pass(1_700_000, 500);
+  await story.pass(1_700_000, 500);
   expect(counters.refreshGrants).toMatchObject({ ok: 5, maxInFlight: 2 });
   expect(counters.passwordGrants.ok).toBe(5);
 });

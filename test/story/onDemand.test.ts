@@ -1,23 +1,23 @@
 // Requests over MQTT to the whole daemon: polls that never overlap, cool-down, and what is not listened to.
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
 
-async function readHouse() {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start();
+async function polledStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start();
   await probe.until(STATE, () => true);
-  await house.polled(1);
-  return { house, probe, switches: house.simulator.switches, counters: house.simulator.counters };
+  await story.polled(1);
+  return { story, probe, switches: story.simulator.switches, counters: story.simulator.counters };
 }
 
 test('refresh polls, and answers with what came of it and the transaction', async () => {
-  const { probe, counters } = await readHouse();
+  const { probe, counters } = await polledStory();
   await probe.publish(REFRESH, JSON.stringify({ transaction: 'tx-7' }));
   expect(await probe.until(ANSWER, () => true)).toEqual({
     schema: 1,
@@ -29,39 +29,39 @@ test('refresh polls, and answers with what came of it and the transaction', asyn
 });
 
 test('a second refresh within five minutes is skipped, with the time when it would not be', async () => {
-  const { house, probe, counters } = await readHouse();
+  const { story, probe, counters } = await polledStory();
   await probe.publish(REFRESH, '');
   await probe.until(ANSWER, ({ status }) => status === 'ok');
-  const nextAt = `${new Date(house.clock.now() + 300_000).toISOString().slice(0, 19)}+00:00`;
+  const nextAt = `${new Date(story.clock.now() + 300_000).toISOString().slice(0, 19)}+00:00`;
   await probe.publish(REFRESH, '');
   expect(await probe.until(ANSWER, ({ status }) => status === 'skipped')).toMatchObject({
     data: { reason: 'cool_down', next_at: nextAt },
   });
   expect(counters.requests[USAGE]).toBe(2);
-  await house.pass(301_000, 5_000);
+  await story.pass(301_000, 5_000);
   probe.forget();
   await probe.publish(REFRESH, '');
   await probe.until(ANSWER, ({ status }) => status === 'ok');
 });
 
 test('a tick, a request and a retry that meet are one poll', async () => {
-  const { house, probe, switches, counters } = await readHouse();
+  const { story, probe, switches, counters } = await polledStory();
   switches.fault('/api/v1/reports', { kind: 'slow', ms: 10_000 }, { times: 1 });
-  house.tick();
+  story.tick();
   await waitFor('the question', () => counters.requests[USAGE] === 2);
-  house.tick();
+  story.tick();
   await probe.publish(REFRESH, '');
-  await house.pass(12_000);
+  await story.pass(12_000);
   await probe.until(ANSWER, ({ status }) => status === 'ok');
   expect(counters.requests[USAGE]).toBe(2);
   expect(counters.maxInFlight[USAGE]).toBe(1);
-  house.tick();
-  await house.polled(3);
+  story.tick();
+  await story.polled(3);
   expect(counters.requests[USAGE]).toBe(3);
 });
 
 test('a refresh that fails answers with the reason', async () => {
-  const { probe, switches } = await readHouse();
+  const { probe, switches } = await polledStory();
   switches.fault('/api/', { kind: 'reset' });
   await probe.publish(REFRESH, '');
   expect(await probe.until(ANSWER, () => true)).toMatchObject({
@@ -71,13 +71,13 @@ test('a refresh that fails answers with the reason', async () => {
 });
 
 test('health is published and answered', async () => {
-  const { probe } = await readHouse();
+  const { probe } = await polledStory();
   await probe.publish('heat2mqtt/bridge/request/health', '');
   expect(await probe.until('heat2mqtt/bridge/response/health', () => true)).toMatchObject({ status: 'ok' });
 });
 
 test('a parameter that nobody knows is refused', async () => {
-  const { probe, counters } = await readHouse();
+  const { probe, counters } = await polledStory();
   await probe.publish(REFRESH, JSON.stringify({ force: true }));
   expect(await probe.until(ANSWER, () => true)).toMatchObject({
     status: 'error',
@@ -87,17 +87,17 @@ test('a parameter that nobody knows is refused', async () => {
 });
 
 test('a retained request that stood there before is not answered, and said so', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
+  const story = await openStory();
+  const probe = await story.listen();
   await probe.publish(REFRESH, '', { retain: true });
   await probe.publish(REFRESH, '{}', { retain: true });
-  await house.start();
+  await story.start();
   await probe.until(STATE, () => true);
   await waitFor('a word in the log', () =>
-    house.log.some(({ msg }) => String(msg).startsWith('retained request')),
+    story.log.some(({ msg }) => String(msg).startsWith('retained request')),
   );
-  await house.polled(1);
+  await story.polled(1);
   await probe.until(HEALTH, ({ last_success_at }) => last_success_at !== null);
   expect(probe.on(ANSWER)).toEqual([]);
-  expect(house.simulator.counters.requests[USAGE]).toBe(1);
+  expect(story.simulator.counters.requests[USAGE]).toBe(1);
 });

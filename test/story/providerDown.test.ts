@@ -2,85 +2,85 @@
 import { expect, test } from 'vitest';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const EVENT = 'heat2mqtt/bridge/event';
 
-async function readHouse() {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start();
+async function polledStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start();
   const state = await probe.until(STATE, () => true);
-  await house.polled(1);
-  return { house, probe, state, simulator: house.simulator, counters: house.simulator.counters };
+  await story.polled(1);
+  return { story, probe, state, simulator: story.simulator, counters: story.simulator.counters };
 }
 
 test('down from the start: retried after some 15 s, then 30 s, until it answers', async () => {
-  const house = await openHouse();
-  const { switches, counters } = house.simulator;
+  const story = await openStory();
+  const { switches, counters } = story.simulator;
   switches.fault('/api/', FAULTS.serverError);
-  const probe = await house.listen();
-  await house.start();
-  await house.polled(1);
+  const probe = await story.listen();
+  await story.start();
+  await story.polled(1);
   expect(await probe.until(EVENT, () => true)).toMatchObject({
     event_type: 'poll_failed',
     code: 'provider_unreachable',
   });
   const tries = () => counters.requests['GET /api/v1/customers/:id'];
-  await house.pass(14_000);
+  await story.pass(14_000);
   expect(tries()).toBe(1);
   // A heartbeat later than the 15 seconds at the latest, and 30 seconds after that one.
-  await house.pass(7_000);
+  await story.pass(7_000);
   expect(tries()).toBe(2);
-  await house.pass(22_000);
+  await story.pass(22_000);
   expect(tries()).toBe(2);
   switches.clearFaults();
-  await house.pass(15_000);
-  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
+  await story.pass(15_000);
+  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   await probe.until(EVENT, ({ event_type }) => event_type === 'recovered');
   expect(counters.passwordGrants.asked).toBe(1);
 });
 
 test('down later: entities stay available with their values, and health tells why', async () => {
-  const { house, probe, state, simulator } = await readHouse();
+  const { story, probe, state, simulator } = await polledStory();
   simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
   probe.forget();
-  house.tick();
+  story.tick();
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health).toMatchObject({ state: 'degraded', reasons: [{ code: 'provider_unreachable' }] });
   expect(health.last_error).toBe('The provider answered the usage report with HTTP 503.');
-  await house.pass(240_000, 2_000);
+  await story.pass(240_000, 2_000);
   await probe.until(HEALTH, ({ state: verdict }) => verdict === 'failing');
   expect(probe.on('heat2mqtt/bridge/state')).toEqual([]);
   expect(probe.on(STATE)).toEqual([]);
-  expect((await (await house.listen()).until(STATE, () => true)).energy_total).toBe(state.energy_total);
+  expect((await (await story.listen()).until(STATE, () => true)).energy_total).toBe(state.energy_total);
   simulator.switches.clearFaults();
-  house.tick();
+  story.tick();
   await probe.until(HEALTH, ({ state: now, last_error }) => now === 'ok' && last_error === null);
 });
 
 test('an issuer that is gone says nothing about the password', async () => {
-  const house = await openHouse();
-  house.simulator.switches.fault('/auth/', { kind: 'reset' });
-  const probe = await house.listen();
-  await house.start();
+  const story = await openStory();
+  story.simulator.switches.fault('/auth/', { kind: 'reset' });
+  const probe = await story.listen();
+  await story.start();
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health).toMatchObject({ state: 'degraded', reasons: [{ code: 'issuer_unreachable' }] });
   expect(health.auth).toMatchObject({ home: { state: 'provider_down' } });
-  house.simulator.switches.clearFaults();
-  await house.pass(25_000);
+  story.simulator.switches.clearFaults();
+  await story.pass(25_000);
   await probe.until(STATE, () => true);
 });
 
 test('Retry-After is kept to: by retries, by ticks and by requests', async () => {
-  const { house, probe, simulator, counters } = await readHouse();
+  const { story, probe, simulator, counters } = await polledStory();
   simulator.switches.fault('/api/v1/reports', tooMany(600), { times: 1 });
-  house.tick();
-  await house.polled(2);
-  const until = new Date(house.clock.now() + 600_000).toISOString().slice(0, 19);
-  await house.pass(9 * 60_000, 5_000);
-  house.tick();
+  story.tick();
+  await story.polled(2);
+  const until = new Date(story.clock.now() + 600_000).toISOString().slice(0, 19);
+  await story.pass(9 * 60_000, 5_000);
+  story.tick();
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
   const answer = await probe.until('heat2mqtt/bridge/response/refresh', () => true);
   expect(answer).toMatchObject({
@@ -88,32 +88,32 @@ test('Retry-After is kept to: by retries, by ticks and by requests', async () =>
     data: { reason: 'retry_after', next_at: `${until}+00:00` },
   });
   expect(counters.requests[USAGE]).toBe(2);
-  await house.pass(2 * 60_000);
-  await house.polled(3);
+  await story.pass(2 * 60_000);
+  await story.polled(3);
   expect(counters.requests[USAGE]).toBe(3);
 });
 
 test('no answer at all: the request is given up after its time, and tried again', async () => {
-  const { house, probe, simulator, counters } = await readHouse();
+  const { story, probe, simulator, counters } = await polledStory();
   simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { times: 1 });
-  house.tick();
+  story.tick();
   await waitFor('the question', () => counters.requests[USAGE] === 2);
-  await house.pass(31_000);
+  await story.pass(31_000);
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health.last_error).toBe('No answer to the usage report: time ran out.');
-  await house.pass(25_000);
-  await house.polled(3);
+  await story.pass(25_000);
+  await story.polled(3);
   expect(counters.requests[USAGE]).toBe(3);
 });
 
 test('waits grow to half an hour and no longer', async () => {
-  const { house, simulator, counters } = await readHouse();
+  const { story, simulator, counters } = await polledStory();
   simulator.switches.fault('/api/v1/reports', FAULTS.serverError);
-  house.tick();
-  await house.polled(2);
-  await house.pass(4 * HOUR_MS, 30_000);
+  story.tick();
+  await story.polled(2);
+  await story.pass(4 * HOUR_MS, 30_000);
   const early = counters.requests[USAGE] ?? 0;
-  await house.pass(4 * HOUR_MS, 30_000);
+  await story.pass(4 * HOUR_MS, 30_000);
   // Seven steps double from 15 s; afterwards every 30 minutes and a heartbeat.
   expect(early).toBeGreaterThanOrEqual(2 + 12);
   expect((counters.requests[USAGE] ?? 0) - early).toBeGreaterThanOrEqual(7);

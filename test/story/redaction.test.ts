@@ -6,7 +6,7 @@ import { FAULTS, type Fault, oauth } from '../../src/simulator/faults.ts';
 import { inSums } from '../../src/simulator/spoiling.ts';
 import { ABOUT_THEM, CANARY, expectSilence, formsOf, THEM } from '../support/canaries.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const PERSONAL_CLAIMS = {
@@ -32,20 +32,20 @@ const told = (
   body,
 });
 
-async function openHouseOfCanaries() {
-  const house = await openHouse({ accounts: [THEM] });
-  Object.assign(house.simulator.switches.token.claims, PERSONAL_CLAIMS);
-  const probe = await house.listen();
+async function openStoryOfCanaries() {
+  const story = await openStory({ accounts: [THEM] });
+  Object.assign(story.simulator.switches.token.claims, PERSONAL_CLAIMS);
+  const probe = await story.listen();
   const more: string[] = [];
   async function noteTokens(): Promise<void> {
-    const text = await readFile(join(house.stateDir, 'accounts/home/tokens.json'), 'utf8').catch(() => '{}');
+    const text = await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8').catch(() => '{}');
     for (const found of text.matchAll(/"(?:access|refresh)Token":"([^"]+)"/g)) more.push(found[1] ?? '');
   }
   return {
-    house,
+    story,
     probe,
     start: (over: Record<string, unknown> = {}) =>
-      house.start({
+      story.start({
         mqtt: { username: 'bridge', password: CANARY.brokerPassword },
         ...over,
       }),
@@ -55,9 +55,9 @@ async function openHouseOfCanaries() {
       await noteTokens();
       const metrics = await (await fetch(`http://127.0.0.1:${httpPort}/metrics`)).text();
       const heard = probe.heard.flatMap(({ topic, payload }) => [topic, payload]);
-      const log = house.log.flatMap((line) => [JSON.stringify(line), ...leavesOf(line)]);
+      const log = story.log.flatMap((line) => [JSON.stringify(line), ...leavesOf(line)]);
       expect(log.length + heard.length).toBeGreaterThan(20);
-      const shapes = await readFile(join(house.stateDir, 'replies.json'), 'utf8').catch(() => '');
+      const shapes = await readFile(join(story.stateDir, 'replies.json'), 'utf8').catch(() => '');
       expectSilence([...log, ...heard, metrics, shapes], more);
     },
   };
@@ -84,20 +84,20 @@ test('the canaries would be heard', () => {
 });
 
 test('a good day: discovery, polls, requests, refreshes, restarts', async () => {
-  const { house, probe, start, listenAll, noteTokens } = await openHouseOfCanaries();
+  const { story, probe, start, listenAll, noteTokens } = await openStoryOfCanaries();
   const first = await start();
   await probe.until(STATE, () => true);
-  await house.polled(1);
-  await house.stop(first);
+  await story.polled(1);
+  await story.stop(first);
   const daemon = await start();
-  await house.pass(6 * HOUR_MS, 5 * 60_000);
+  await story.pass(6 * HOUR_MS, 5 * 60_000);
   await noteTokens();
   for (const what of ['refresh', 'backfill', 'health', 'constituencies', 'unknown']) {
     await probe.publish(`heat2mqtt/bridge/request/${what}`, '');
     await probe.publish(`heat2mqtt/bridge/request/${what}`, `no JSON ${'x'.repeat(100)}`);
   }
-  await house.polled(2);
-  expect(house.simulator.counters.refreshGrants.ok).toBeGreaterThan(3);
+  await story.polled(2);
+  expect(story.simulator.counters.refreshGrants.ok).toBeGreaterThan(3);
   await listenAll(daemon.httpPort);
 });
 
@@ -125,11 +125,11 @@ const ISSUER: readonly (readonly [string, string, Fault])[] = [
 ];
 
 test.each(ISSUER)('the issuer answers %s', async (_, place, fault) => {
-  const { house, probe, start, listenAll } = await openHouseOfCanaries();
-  house.simulator.switches.fault('/auth/', fault, { when: ({ path }) => path.includes(place) });
+  const { story, probe, start, listenAll } = await openStoryOfCanaries();
+  story.simulator.switches.fault('/auth/', fault, { when: ({ path }) => path.includes(place) });
   const daemon = await start();
   await probe.until(HEALTH, ({ state }) => state !== 'ok');
-  await house.polled(1);
+  await story.polled(1);
   await listenAll(daemon.httpPort);
 });
 
@@ -153,27 +153,27 @@ const API: readonly (readonly [string, Fault])[] = [
 ];
 
 test.each(API)('the provider answers %s, before and after the first poll', async (_, fault) => {
-  const { house, probe, start, listenAll } = await openHouseOfCanaries();
-  const { remove } = house.simulator.switches.fault('/api/', fault);
+  const { story, probe, start, listenAll } = await openStoryOfCanaries();
+  const { remove } = story.simulator.switches.fault('/api/', fault);
   const daemon = await start();
   await probe.until(HEALTH, ({ state }) => state !== 'ok');
-  await house.polled(1);
+  await story.polled(1);
   remove();
-  await house.pass(HOUR_MS, 60_000);
-  house.simulator.switches.fault('/api/', fault);
-  house.tick();
-  await house.rest();
+  await story.pass(HOUR_MS, 60_000);
+  story.simulator.switches.fault('/api/', fault);
+  story.tick();
+  await story.rest();
   await listenAll(daemon.httpPort);
 });
 
 test('a refused password, waited for, asked for again, and refused once more', async () => {
-  const { house, probe, start, listenAll } = await openHouseOfCanaries();
-  house.simulator.changePassword(CANARY.email, 'another');
+  const { story, probe, start, listenAll } = await openStoryOfCanaries();
+  story.simulator.changePassword(CANARY.email, 'another');
   const daemon = await start();
   await probe.until(HEALTH, ({ state }) => state === 'failing');
-  await house.pass(2 * HOUR_MS, 5 * 60_000);
+  await story.pass(2 * HOUR_MS, 5 * 60_000);
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
   await waitFor('its answer', () => probe.last('heat2mqtt/bridge/response/refresh') !== undefined);
-  expect(house.simulator.counters.passwordGrants.asked).toBeGreaterThan(1);
+  expect(story.simulator.counters.passwordGrants.asked).toBeGreaterThan(1);
   await listenAll(daemon.httpPort);
 });

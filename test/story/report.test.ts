@@ -6,15 +6,15 @@ import { runCommandLine } from '../../src/cli/commands.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
-import { usualConfig } from '../support/houseRules.ts';
+import { openStory } from '../support/story.ts';
+import { usualConfig } from '../support/storyRules.ts';
 
 const { username, password } = THEM;
 
 async function openDesk() {
-  const house = await openHouse({ accounts: [THEM] });
-  const path = join(house.stateDir, 'heat2mqtt.yaml');
-  const config = usualConfig(house.simulator.urls, [THEM], 'mqtt://127.0.0.1:9', house.stateDir);
+  const story = await openStory({ accounts: [THEM] });
+  const path = join(story.stateDir, 'heat2mqtt.yaml');
+  const config = usualConfig(story.simulator.urls, [THEM], 'mqtt://127.0.0.1:9', story.stateDir);
   await writeFile(path, JSON.stringify(config));
   async function report() {
     const said: string[] = [];
@@ -25,24 +25,24 @@ async function openDesk() {
     expectSilence(said);
     return { code, text: said.join('') };
   }
-  return { house, path, report };
+  return { story, path, report };
 }
 
 test('polls, budget, ledger and shapes of replies, after a good poll and a strange one', async () => {
-  const { house, report } = await openDesk();
-  house.simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
-  const probe = await house.listen();
-  await house.start();
+  const { story, report } = await openDesk();
+  story.simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
+  const probe = await story.listen();
+  await story.start();
   await probe.until(STATE, () => true);
-  await house.polled(1);
-  house.simulator.switches.fault('/api/v1/reports', {
+  await story.polled(1);
+  story.simulator.switches.fault('/api/v1/reports', {
     kind: 'reply',
     status: 200,
     body: { aggregations: { resources: ABOUT_THEM, [CANARY.name]: 1 } },
   });
-  house.tick();
+  story.tick();
   await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
-  await house.rest();
+  await story.rest();
 
   const { code, text } = await report();
   expect(code).toBe(0);
@@ -58,17 +58,17 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
 });
 
 test('a body that is not JSON is remembered as such, a refused password with its waiting time', async () => {
-  const { house, report } = await openDesk();
-  house.simulator.switches.fault('/api/', FAULTS.captivePage);
-  await house.start();
-  await house.polled(1);
+  const { story, report } = await openDesk();
+  story.simulator.switches.fault('/api/', FAULTS.captivePage);
+  await story.start();
+  await story.polled(1);
   expect((await report()).text).toContain('text/html, not JSON');
 
-  house.simulator.changePassword(CANARY.email, 'another');
+  story.simulator.changePassword(CANARY.email, 'another');
   const other = await openDesk();
-  other.house.simulator.changePassword(CANARY.email, 'another');
-  await other.house.start();
-  await other.house.polled(1);
+  other.story.simulator.changePassword(CANARY.email, 'another');
+  await other.story.start();
+  await other.story.polled(1);
   expect((await other.report()).text).toMatch(/logins refused: 1 \(\w+\), next try 2025-03-10T12:15/);
 });
 

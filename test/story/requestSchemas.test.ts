@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
 import { payloadJsonSchemas, schemaFile } from '../../scripts/docs/schemas.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 
 const HOUSE = '/ie/oireachtas/house/dail/33';
 const ajv = new Ajv2020({ formats: { date: true } });
@@ -37,16 +37,16 @@ const ASKED: readonly (readonly [string, boolean, object])[] = [
 ];
 
 test('schema and daemon agree on each request', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  await house.start({ constituencies: { base_url: house.simulator.urls.constituencies } });
+  const story = await openStory();
+  const probe = await story.listen();
+  await story.start({ constituencies: { base_url: story.simulator.urls.constituencies } });
   for (const [what, isGood, request] of ASKED) {
     const told = JSON.stringify([what, request]);
     const schema = schemas[schemaFile(`bridge/request/${what}`)] ?? false;
     expect([told, ajv.validate(schema, request)]).toEqual([told, isGood]);
     probe.forget();
     await probe.publish(`heat2mqtt/bridge/request/${what}`, JSON.stringify(request));
-    await house.pass(2_000);
+    await story.pass(2_000);
     const answer = await probe.until(`heat2mqtt/bridge/response/${what}`, () => true);
     const { code } = (answer.error ?? {}) as { code?: string };
     expect([told, code === 'request_malformed']).toEqual([told, !isGood]);

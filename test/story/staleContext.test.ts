@@ -1,61 +1,61 @@
 // The way to the meters, kept on disk, that no longer leads there: found again once, and series follow their meter.
 import { expect, test } from 'vitest';
 import { booked, HEALTH, home, PROPERTY, person, quiet, STATE, USAGE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const DISCOVERY = 'GET /api/v1/customers/:id';
 
-async function readHouse(identifier: string | null = '70418235') {
-  const house = await openHouse({ accounts: [person('me', [home(identifier)])] });
-  const probe = await house.listen();
-  const daemon = await house.start();
-  await house.polled(1);
-  const { counters, switches } = house.simulator;
-  return { house, probe, daemon, counters, switches };
+async function polledStory(identifier: string | null = '70418235') {
+  const story = await openStory({ accounts: [person('me', [home(identifier)])] });
+  const probe = await story.listen();
+  const daemon = await story.start();
+  await story.polled(1);
+  const { counters, switches } = story.simulator;
+  return { story, probe, daemon, counters, switches };
 }
 
 test.each([403, 404])(
   'HTTP %i for a known property: discovered again, read in the same poll',
   async (status) => {
-    const { house, probe, counters, switches } = await readHouse();
+    const { story, probe, counters, switches } = await polledStory();
     switches.api.retiredStatus = status;
-    house.simulator.renumberProperty(PROPERTY, 600_002);
-    house.clock.advance(24 * HOUR_MS);
-    house.tick();
+    story.simulator.renumberProperty(PROPERTY, 600_002);
+    story.clock.advance(24 * HOUR_MS);
+    story.tick();
     const state = await probe.until(STATE, ({ day }) => day === '2025-03-11');
-    expect(state.energy_total).toBeCloseTo(booked(house.simulator, 600_002).kwh, 3);
+    expect(state.energy_total).toBeCloseTo(booked(story.simulator, 600_002).kwh, 3);
     expect(counters.requests[DISCOVERY]).toBe(2);
     await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
   },
 );
 
 test('a refusal that discovery does not cure costs one discovery a day', async () => {
-  const { house, probe, counters, switches } = await readHouse();
+  const { story, probe, counters, switches } = await polledStory();
   switches.fault('/api/v1/reports', { kind: 'reply', status: 403, body: {} });
-  house.tick();
-  await house.polled(2);
+  story.tick();
+  await story.polled(2);
   expect(counters.requests[DISCOVERY]).toBe(2);
-  await house.pass(6 * HOUR_MS, 60_000);
+  await story.pass(6 * HOUR_MS, 60_000);
   expect(counters.requests[USAGE]).toBeGreaterThan(8);
   expect(counters.requests[DISCOVERY]).toBe(2);
   expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [{ code: 'provider_refused' }] });
 });
 
 test('the way that was found again is the one that a restart takes', async () => {
-  const { house, daemon, counters } = await readHouse();
-  house.simulator.renumberProperty(PROPERTY, 600_002);
-  house.tick();
-  await house.polled(2);
-  await house.stop(daemon);
-  await house.start();
-  house.tick();
-  await house.polled(3);
+  const { story, daemon, counters } = await polledStory();
+  story.simulator.renumberProperty(PROPERTY, 600_002);
+  story.tick();
+  await story.polled(2);
+  await story.stop(daemon);
+  await story.start();
+  story.tick();
+  await story.polled(3);
   expect(counters.requests[DISCOVERY]).toBe(2);
 });
 
 test('a property that is gone takes its topics with it: reduced, withdrawn, emptied', async () => {
-  const { house, probe } = await readHouse(null);
+  const { story, probe } = await polledStory(null);
   const own = (name: string) => [
     `homeassistant/device/heat2mqtt_meter_${name}/config`,
     `heat2mqtt/meter/${name}/history`,
@@ -63,8 +63,8 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
     ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${name}/usage/${interval}`),
   ];
   await probe.until(`heat2mqtt/meter/${PROPERTY}/state`, () => true);
-  house.simulator.renumberProperty(PROPERTY, 600_002);
-  house.tick();
+  story.simulator.renumberProperty(PROPERTY, 600_002);
+  story.tick();
   await probe.until('heat2mqtt/meter/600002/state', () => true);
   await waitFor('all that is new', () => own('600002').every((topic) => probe.last(topic)));
   await waitFor(
@@ -74,7 +74,7 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
       diagnose: () => own(String(PROPERTY)).map((topic) => probe.last(topic)),
     },
   );
-  const late = await house.listen();
+  const late = await story.listen();
   await late.until('heat2mqtt/meter/600002/state', () => true);
   // Once each: what the meter has besides may be found, and announced, meanwhile.
   const topics = () => new Set(late.heard.map(({ topic }) => topic));
@@ -87,15 +87,15 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
 });
 
 test('a meter that appears in a property of its own begins its own series', async () => {
-  const house = await openHouse({
+  const story = await openStory({
     accounts: [person('me', [home('70418235', quiet(), 1), home('70418236', quiet({ seed: 5 }), 2)])],
   });
-  const probe = await house.listen();
-  await house.start();
+  const probe = await story.listen();
+  await story.start();
   const totals = [];
   for (const meter of ['70418235', '70418236']) {
     totals.push((await probe.until(`heat2mqtt/meter/${meter}/state`, () => true)).energy_total);
   }
-  expect(totals).toEqual([1, 2].map((property) => expect.closeTo(booked(house.simulator, property).kwh, 3)));
-  expect(house.simulator.counters.requests[USAGE]).toBe(2);
+  expect(totals).toEqual([1, 2].map((property) => expect.closeTo(booked(story.simulator, property).kwh, 3)));
+  expect(story.simulator.counters.requests[USAGE]).toBe(2);
 });

@@ -3,25 +3,25 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, HEALTH, ME, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 /** Root may write everywhere, so a regular file stands where the directory should be. */
-async function blockedHouse() {
-  const house = await openHouse();
-  const inTheWay = join(house.stateDir, 'in-the-way');
+async function blockedStory() {
+  const story = await openStory();
+  const inTheWay = join(story.stateDir, 'in-the-way');
   await writeFile(inTheWay, '');
   const state_dir = join(inTheWay, 'state');
-  const probe = await house.listen();
+  const probe = await story.listen();
   const reasons = () => (probe.json(HEALTH)?.reasons ?? []) as { code: string; message: string }[];
-  return { house, probe, inTheWay, state_dir, reasons };
+  return { story, probe, inTheWay, state_dir, reasons };
 }
 
 test('published from memory, health says why, and one beat after the cure everything is on the disk', async () => {
-  const { house, probe, inTheWay, state_dir, reasons } = await blockedHouse();
-  const daemon = await house.start({ state_dir });
+  const { story, probe, inTheWay, state_dir, reasons } = await blockedStory();
+  const daemon = await story.start({ state_dir });
   const first = await probe.until(STATE, () => true);
-  expect(first.energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
+  expect(first.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   await waitFor('the reason', () => reasons().length > 0);
   expect(reasons()).toEqual([
     {
@@ -31,14 +31,14 @@ test('published from memory, health says why, and one beat after the cure everyt
     },
   ]);
 
-  house.clock.advance(24 * HOUR_MS);
-  house.tick();
+  story.clock.advance(24 * HOUR_MS);
+  story.tick();
   const next = await probe.until(STATE, ({ day }) => day !== first.day);
-  expect(next.energy_total).toBeCloseTo(booked(house.simulator).kwh, 3);
+  expect(next.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);
 
   await rm(inTheWay);
-  await house.pass(6_000);
+  await story.pass(6_000);
   await waitFor('good health', () => reasons().length === 0);
   expect((await readdir(join(state_dir, 'accounts/home'))).sort()).toEqual([
     'context.json',
@@ -53,22 +53,22 @@ test('published from memory, health says why, and one beat after the cure everyt
     'journal.json',
     'replies.json',
   ]);
-  const requests = house.simulator.requests.length;
-  await house.stop(daemon);
-  await house.start({ state_dir });
-  await house.pass(10_000);
-  expect(house.simulator.requests.length).toBe(requests);
+  const requests = story.simulator.requests.length;
+  await story.stop(daemon);
+  await story.start({ state_dir });
+  await story.pass(10_000);
+  expect(story.simulator.requests.length).toBe(requests);
 });
 
 test('a refused login is held back all the same', async () => {
-  const { house, state_dir, reasons } = await blockedHouse();
-  house.simulator.changePassword(ME.username, 'another one');
-  await house.start({ state_dir });
-  await house.polled(1);
+  const { story, state_dir, reasons } = await blockedStory();
+  story.simulator.changePassword(ME.username, 'another one');
+  await story.start({ state_dir });
+  await story.polled(1);
   for (const poll of [2, 3]) {
-    house.tick();
-    await house.polled(poll);
+    story.tick();
+    await story.polled(poll);
   }
-  expect(house.simulator.counters.passwordGrants.asked).toBe(1);
+  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await waitFor('the reason', () => reasons().some(({ code }) => code === 'state_unwritable'));
 });

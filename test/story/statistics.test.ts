@@ -1,13 +1,13 @@
 // Late data at its true hour: every day of the ledger stands in Home Assistant's statistics, whatever the provider does.
 import { expect, test } from 'vitest';
 import { METER, reading, STATE } from '../support/homes.ts';
-import { COST, ENERGY, HISTORY, openStatisticsHouse } from '../support/statisticsHouse.ts';
+import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 const at = (text: string) => Date.parse(text);
 const midnight = (day: string) => `${day}T00:00:00.000Z`;
 
 test('the history lands on its days, as a pair that the Energy dashboard takes', async () => {
-  const { ha, settled } = await openStatisticsHouse();
+  const { ha, settled } = await openStatisticsStory();
   await settled();
   expect(ha.rows(ENERGY)).toEqual([
     [midnight('2025-03-07'), 10, 10],
@@ -34,17 +34,17 @@ test('the history lands on its days, as a pair that the Energy dashboard takes',
 });
 
 test('twice changes nothing: neither another poll nor another start sends a row', async () => {
-  const { house, ha, settled, pollAt } = await openStatisticsHouse();
+  const { story, ha, settled, pollAt } = await openStatisticsStory();
   const daemon = await settled();
   await pollAt('2025-03-10T16:00:00Z');
-  await house.stop(daemon);
+  await story.stop(daemon);
   await settled();
   expect(ha.imports()).toEqual([3, 3]);
 });
 
 test('a new day is one row; a late one is sent with every day after it', async () => {
   const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
-  const { ha, settled, pollAt } = await openStatisticsHouse([
+  const { ha, settled, pollAt } = await openStatisticsStory([
     ...HISTORY,
     late,
     reading('2025-03-11', 9, 2.25),
@@ -62,7 +62,7 @@ test('a new day is one row; a late one is sent with every day after it', async (
 
 test('a correction moves its own day and the sums of all later ones', async () => {
   const corrections = [{ from: at('2025-03-10T14:00:00Z'), kwh: 4.001, eur: 2.5 }];
-  const { ha, probe, settled, pollAt } = await openStatisticsHouse([
+  const { ha, probe, settled, pollAt } = await openStatisticsStory([
     reading('2025-03-07', 10, 2.5),
     reading('2025-03-08', 10, 2.5, { corrections }),
     reading('2025-03-09', 10, 2.5),
@@ -81,8 +81,8 @@ test('a correction moves its own day and the sums of all later ones', async () =
 test('days of 23 and 25 hours begin at their own midnight', async () => {
   const days = ['2025-03-29', '2025-03-30', '2025-03-31', '2025-10-25', '2025-10-26', '2025-10-27'];
   const events = days.map((day) => reading(day, 1, 1, { at: at(`${day}T11:00:00Z`) }));
-  const { house, ha, settled } = await openStatisticsHouse(events);
-  house.clock.advance(at('2025-11-05T12:00:00Z') - house.clock.now());
+  const { story, ha, settled } = await openStatisticsStory(events);
+  story.clock.advance(at('2025-11-05T12:00:00Z') - story.clock.now());
   await settled();
   expect(ha.rows(ENERGY).map(([start]) => start.slice(0, 13))).toEqual([
     '2025-03-29T00',
@@ -95,9 +95,9 @@ test('days of 23 and 25 hours begin at their own midnight', async () => {
 });
 
 test('reading_closes: previous_day moves MQTT and statistics alike, also when it is chosen later', async () => {
-  const { house, ha, probe, settled } = await openStatisticsHouse();
+  const { story, ha, probe, settled } = await openStatisticsStory();
   const daemon = await settled();
-  await house.stop(daemon);
+  await story.stop(daemon);
   probe.forget();
   await settled({
     usage: { history_since: '2025-01-01', jitter_seconds: 0, reading_closes: 'previous_day' },

@@ -1,18 +1,18 @@
 // Statistics heal: a cut in the middle, a restored backup, a deleted series, rows of another time, a slow recorder, a request.
 import { expect, test } from 'vitest';
 import { HEALTH, home, METER, person, quiet, reading } from '../support/homes.ts';
-import { COST, ENERGY, HISTORY, openStatisticsHouse } from '../support/statisticsHouse.ts';
+import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 const LONG = [person('me', [home(METER, quiet({ since: '2020-01-01' }))])];
 const SINCE_2020 = { usage: { history_since: '2020-01-01', jitter_seconds: 0 } };
 
 test('a long history goes in batches, each read back, with progress on bridge/health and in the log', async () => {
-  const { house, ha, probe, start, until } = await openStatisticsHouse([], LONG);
+  const { story, ha, probe, start, until } = await openStatisticsStory([], LONG);
   ha.switches.slow = true;
   await start(SINCE_2020);
   await until('importing');
   ha.commit();
-  await house.pass(5_000, 1_000);
+  await story.pass(5_000, 1_000);
   ha.switches.slow = false;
   ha.commit();
   await until('ok');
@@ -23,7 +23,7 @@ test('a long history goes in batches, each read back, with progress on bridge/he
   expect(heard).toContainEqual(
     expect.objectContaining({ state: 'importing', series: ENERGY, rows_stored: 1_000, rows_total: days }),
   );
-  expect(house.log).toContainEqual(
+  expect(story.log).toContainEqual(
     expect.objectContaining({
       series: COST,
       stored: days,
@@ -34,12 +34,12 @@ test('a long history goes in batches, each read back, with progress on bridge/he
 });
 
 test('a connection cut in the middle of an import: what is missing is sent, nothing else', async () => {
-  const { house, ha, codes, start, until } = await openStatisticsHouse([], LONG);
+  const { story, ha, codes, start, until } = await openStatisticsStory([], LONG);
   ha.switches.cutAfterImports = 2;
   await start(SINCE_2020);
   await until('failing');
   expect(codes()).toEqual(['home_assistant_cut']);
-  await house.pass(60_000, 5_000);
+  await story.pass(60_000, 5_000);
   await until('ok');
   const days = ha.rows(ENERGY).length;
   expect(ha.rows(COST)).toHaveLength(days);
@@ -48,28 +48,28 @@ test('a connection cut in the middle of an import: what is missing is sent, noth
 });
 
 test('a recorder that takes its time is waited for; one that never stores is told', async () => {
-  const { house, ha, codes, start, until } = await openStatisticsHouse();
+  const { story, ha, codes, start, until } = await openStatisticsStory();
   ha.switches.slow = true;
   await start();
   await until('importing');
-  await house.pass(30_000, 1_000);
+  await story.pass(30_000, 1_000);
   expect(ha.rows(ENERGY)).toEqual([]);
   expect(ha.imports()).toEqual([3]);
   ha.commit();
-  await house.pass(10_000, 1_000);
+  await story.pass(10_000, 1_000);
   expect(ha.imports()).toEqual([3, 3]);
-  await house.pass(130_000, 1_000);
+  await story.pass(130_000, 1_000);
   await until('failing');
   expect(codes()).toEqual(['home_assistant_not_stored']);
   ha.switches.slow = false;
   ha.commit();
-  await house.pass(2 * 60_000, 5_000);
+  await story.pass(2 * 60_000, 5_000);
   await until('ok');
   expect(ha.rows(COST)).toHaveLength(3);
 });
 
 test('a series that was deleted is written again, and one restored from an older backup goes on', async () => {
-  const { ha, settled, pollAt } = await openStatisticsHouse([
+  const { ha, settled, pollAt } = await openStatisticsStory([
     ...HISTORY,
     reading('2025-03-10', 5, 1),
     reading('2025-03-11', 6, 1),
@@ -87,7 +87,7 @@ test('a series that was deleted is written again, and one restored from an older
 });
 
 test('a row that somebody changed far back is found within a day', async () => {
-  const { ha, settled, pollAt } = await openStatisticsHouse([], LONG);
+  const { ha, settled, pollAt } = await openStatisticsStory([], LONG);
   await settled(SINCE_2020);
   const before = ha.rows(ENERGY);
   const [first] = ha.series.get(ENERGY)?.keys() ?? [];
@@ -97,13 +97,13 @@ test('a row that somebody changed far back is found within a day', async () => {
 });
 
 test('a Home Assistant that restarts is looked at, without waiting for a poll', async () => {
-  const { house, ha, probe, settled, until, mark } = await openStatisticsHouse();
+  const { story, ha, probe, settled, until, mark } = await openStatisticsStory();
   await settled();
   ha.series.clear();
   ha.metadata.clear();
   mark();
   await probe.publish('homeassistant/status', 'online');
-  await house.pass(10_000, 1_000);
+  await story.pass(10_000, 1_000);
   await until('ok');
   expect(ha.rows(ENERGY)).toHaveLength(3);
 });
@@ -112,7 +112,7 @@ const BACKFILL = 'heat2mqtt/bridge/request/backfill';
 const RESPONSE = 'heat2mqtt/bridge/response/backfill';
 
 test('a backfill sends its days again and tells how far it is, and what was sent', async () => {
-  const { house, ha, probe, settled } = await openStatisticsHouse();
+  const { story, ha, probe, settled } = await openStatisticsStory();
   await settled();
   await probe.publish(BACKFILL, '{"from":"2025-03-08","to":"2025-03-08","transaction":7}');
   const answer = await probe.until(RESPONSE, ({ status }) => status === 'ok');
@@ -137,11 +137,11 @@ test('a backfill sends its days again and tells how far it is, and what was sent
     transaction: 7,
     data: { step: 'statistics', series: ENERGY, stored: 2, total: 2 },
   });
-  await house.rest();
+  await story.rest();
 });
 
 test('a backfill that Home Assistant does not take says why, and what was read all the same', async () => {
-  const { ha, probe, settled } = await openStatisticsHouse();
+  const { ha, probe, settled } = await openStatisticsStory();
   await settled();
   ha.switches.isAdmin = false;
   await probe.publish(BACKFILL, '{"from":"2025-03-08"}');

@@ -1,22 +1,22 @@
 // Manners towards Home Assistant: the token stays private, redirects are followed with care, and leaving is quick.
 import { expect, test } from 'vitest';
 import { CANARY, expectSilence } from '../support/canaries.ts';
-import { ENERGY, openStatisticsHouse } from '../support/statisticsHouse.ts';
+import { ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 test('an old port that sends us to a new one of the same machine is followed', async () => {
-  const { house, ha, until, start } = await openStatisticsHouse();
-  const old = await openStatisticsHouse();
+  const { story, ha, until, start } = await openStatisticsStory();
+  const old = await openStatisticsStory();
   old.ha.switches.httpStatus = 307;
   old.ha.switches.location = `http://127.0.0.1:${ha.port}/api/websocket`;
   await start({ home_assistant: { url: old.ha.url, token: ha.switches.token } });
   await until('ok');
   expect(ha.rows(ENERGY)).toHaveLength(3);
   expect(old.ha.tokens).toEqual([]);
-  await house.rest();
+  await story.rest();
 });
 
 test('leaving in the middle of an import is quick, and Home Assistant is left before the broker is', async () => {
-  const { house, ha, probe, start, until } = await openStatisticsHouse();
+  const { story, ha, probe, start, until } = await openStatisticsStory();
   ha.switches.slow = true;
   const daemon = await start();
   await until('importing');
@@ -26,24 +26,24 @@ test('leaving in the middle of an import is quick, and Home Assistant is left be
     if (probe.last('heat2mqtt/bridge/state')?.payload === 'offline') openAtTheEnd ??= ha.open;
     return openAtTheEnd !== undefined;
   });
-  expect(await house.stop(daemon)).toBeLessThan(2_000);
+  expect(await story.stop(daemon)).toBeLessThan(2_000);
   await watching;
   expect(openAtTheEnd).toBe(0);
-  await house.pass(5_000);
+  await story.pass(5_000);
   expect(probe.heard.at(-1)).toMatchObject({ topic: 'heat2mqtt/bridge/state', payload: 'offline' });
-  expect(house.log.filter(({ msg }) => /shutdown step|statistics could not/.test(String(msg)))).toEqual([]);
+  expect(story.log.filter(({ msg }) => /shutdown step|statistics could not/.test(String(msg)))).toEqual([]);
 });
 
 test('a time zone that is not ours is told in the log, once', async () => {
-  const { house, ha, settled, pollAt } = await openStatisticsHouse();
+  const { story, ha, settled, pollAt } = await openStatisticsStory();
   ha.switches.timezone = 'America/New_York';
   await settled();
   await pollAt('2025-03-10T16:00:00Z');
-  expect(house.log.filter(({ msg }) => String(msg).includes('another time zone'))).toHaveLength(1);
+  expect(story.log.filter(({ msg }) => String(msg).includes('another time zone'))).toHaveLength(1);
 });
 
 test('the token sings nowhere, whatever Home Assistant says', async () => {
-  const { house, ha, probe, start, until } = await openStatisticsHouse();
+  const { story, ha, probe, start, until } = await openStatisticsStory();
   const token = CANARY.opaqueToken;
   ha.switches.token = token;
   ha.switches.version = `2026.10-${token}`;
@@ -57,8 +57,8 @@ test('the token sings nowhere, whatever Home Assistant says', async () => {
     socket.send(JSON.stringify({ id, type: 'result', success: true, result }));
   });
   await start({ home_assistant: { url: ha.url, token } });
-  await house.pass(10 * 60_000, 10_000);
-  const told = house.log.filter(({ msg }) => msg === 'statistics could not be written');
+  await story.pass(10 * 60_000, 10_000);
+  const told = story.log.filter(({ msg }) => msg === 'statistics could not be written');
   expect(told.map(({ code }) => code)).toEqual([
     'home_assistant_refused',
     'home_assistant_cut',
@@ -67,6 +67,6 @@ test('the token sings nowhere, whatever Home Assistant says', async () => {
   await until('ok');
   expectSilence([
     ...probe.heard.flatMap(({ topic, payload }) => [topic, payload]),
-    JSON.stringify(house.log),
+    JSON.stringify(story.log),
   ]);
 });

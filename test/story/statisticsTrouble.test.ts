@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, reading, STATE } from '../support/homes.ts';
 import type { PretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
-import { COST, ENERGY, HISTORY, openStatisticsHouse } from '../support/statisticsHouse.ts';
+import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
 import { openWire } from '../support/wire.ts';
 
 const HOUR_MS = 3_600_000;
@@ -107,7 +107,7 @@ const TROUBLES: readonly Trouble[] = [
 ];
 
 test.each(TROUBLES)('$what: told with advice, polls go on, and it recovers', async ({ code, ...trouble }) => {
-  const { house, ha, probe, codes, start, until } = await openStatisticsHouse();
+  const { story, ha, probe, codes, start, until } = await openStatisticsStory();
   trouble.make(ha);
   await start();
   await probe.until(STATE, ({ energy_total }) => energy_total === 30);
@@ -117,20 +117,20 @@ test.each(TROUBLES)('$what: told with advice, polls go on, and it recovers', asy
   expect(JSON.stringify(probe.json(HEALTH))).not.toContain('<secrets>');
   expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', failures_in_a_row: 0 });
   trouble.mend(ha);
-  await house.pass(2 * 60_000, 5_000);
+  await story.pass(2 * 60_000, 5_000);
   await until('ok');
   expect(codes()).toEqual([]);
   expect(ha.rows(COST).map(([, , sum]) => sum)).toEqual([2.5, 5, 7.5]);
 });
 
 test('nobody there: told once in the log, tried ever more seldom, and polls go on', async () => {
-  const { house, probe, codes, start, until } = await openStatisticsHouse();
-  const door = house.stack.use(await openWire());
+  const { story, probe, codes, start, until } = await openStatisticsStory();
+  const door = story.stack.use(await openWire());
   await start({ home_assistant: { url: door.url.replace('mqtt', 'ws'), token: 'x-of-nobody' } });
   await until('failing');
   expect(codes()).toEqual(['home_assistant_unreachable']);
-  await house.pass(4 * HOUR_MS, 60_000);
-  const told = house.log.filter(({ msg }) => msg === 'statistics could not be written');
+  await story.pass(4 * HOUR_MS, 60_000);
+  const told = story.log.filter(({ msg }) => msg === 'statistics could not be written');
   expect(told).toHaveLength(1);
   expect(door.attempts).toBeGreaterThan(8);
   expect(door.attempts).toBeLessThan(20);
@@ -138,23 +138,23 @@ test('nobody there: told once in the log, tried ever more seldom, and polls go o
 });
 
 test('a refused token is offered once; a new one in the file is taken at once', async () => {
-  const { house, ha, codes, start, until } = await openStatisticsHouse();
-  const file = join(house.stateDir, 'token');
+  const { story, ha, codes, start, until } = await openStatisticsStory();
+  const file = join(story.stateDir, 'token');
   await writeFile(file, 'the-wrong-token\n');
   await start({ home_assistant: { url: ha.url, token_file: file } });
   await until('failing');
   expect(codes()).toEqual(['home_assistant_token_refused']);
-  await house.pass(HOUR_MS, 15_000);
+  await story.pass(HOUR_MS, 15_000);
   expect(ha.tokens).toEqual(['the-wrong-token']);
   await writeFile(file, `${ha.switches.token}\n`);
-  await house.pass(60_000, 5_000);
+  await story.pass(60_000, 5_000);
   await until('ok');
   expect(ha.tokens).toContain(ha.switches.token);
   expect(codes()).toEqual([]);
 });
 
 test('silence does not hold a poll up, and is told when the time is over', async () => {
-  const { house, ha, probe, codes, start, until, pollAt } = await openStatisticsHouse([
+  const { story, ha, probe, codes, start, until, pollAt } = await openStatisticsStory([
     ...HISTORY,
     reading('2025-03-11', 9, 2.25),
   ]);
@@ -162,11 +162,11 @@ test('silence does not hold a poll up, and is told when the time is over', async
   await start();
   await pollAt('2025-03-11T12:00:00Z', 'failing');
   await probe.until(STATE, ({ energy_total }) => energy_total === 39);
-  await house.pass(61_000);
+  await story.pass(61_000);
   await until('failing');
   expect(codes()).toEqual(['home_assistant_silent']);
   ha.switches.mute = false;
-  await house.pass(2 * 60_000, 5_000);
+  await story.pass(2 * 60_000, 5_000);
   await until('ok');
   expect(ha.rows(ENERGY)).toHaveLength(4);
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
 import { inBuckets, inSums } from '../../src/simulator/spoiling.ts';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 
 const STRANGE: readonly (readonly [string, Fault, string])[] = [
   ['a captive page', FAULTS.captivePage, 'expected JSON'],
@@ -24,41 +24,41 @@ const STRANGE: readonly (readonly [string, Fault, string])[] = [
   ['buckets as an object', inBuckets(() => ({})), 'expected array'],
 ];
 
-async function readHouse() {
-  const house = await openHouse();
-  const probe = await house.listen();
-  const daemon = await house.start();
+async function polledStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  const daemon = await story.start();
   const state = await probe.until(STATE, () => true);
-  await house.polled(1);
+  await story.polled(1);
   probe.forget();
-  return { house, probe, daemon, state, switches: house.simulator.switches };
+  return { story, probe, daemon, state, switches: story.simulator.switches };
 }
 
 test.each(STRANGE)('%s: the last values stay', async (_, fault, words) => {
-  const { house, probe, daemon, state, switches } = await readHouse();
+  const { story, probe, daemon, state, switches } = await polledStory();
   switches.fault('/api/v1/reports', fault);
   // Two days later, so that the reply would have had news.
-  house.clock.advance(48 * HOUR_MS);
-  house.tick();
+  story.clock.advance(48 * HOUR_MS);
+  story.tick();
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health.last_error).toContain(words);
   expect(health.state).toBe('degraded');
   const healthz = await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`);
   expect(healthz.status).toBe(200);
 
-  const standing = await (await house.listen()).until(STATE, () => true);
+  const standing = await (await story.listen()).until(STATE, () => true);
   expect(standing).toMatchObject({
     energy_total: state.energy_total,
     cost_total: state.cost_total,
     day: state.day,
   });
   switches.clearFaults();
-  house.tick();
+  story.tick();
   await probe.until(STATE, ({ day }) => day === '2025-03-12');
 });
 
 test('amounts that cannot be are held back, and said so', async () => {
-  const { house, probe, state, switches } = await readHouse();
+  const { story, probe, state, switches } = await polledStory();
   const today = inBuckets((buckets) => buckets.slice(-1));
   switches.fault('/api/v1/reports', {
     kind: 'change',
@@ -68,8 +68,8 @@ test('amounts that cannot be are held back, and said so', async () => {
       return negative.kind === 'change' ? negative.change(last) : last;
     },
   });
-  house.clock.advance(24 * HOUR_MS);
-  house.tick();
+  story.clock.advance(24 * HOUR_MS);
+  story.tick();
   const health = await probe.until(HEALTH, ({ reasons }) => JSON.stringify(reasons).includes('implausible'));
   expect(health).toMatchObject({
     state: 'degraded',
@@ -79,27 +79,27 @@ test('amounts that cannot be are held back, and said so', async () => {
 });
 
 test('what is not there does not erase what was', async () => {
-  const { house, probe, state, switches } = await readHouse();
+  const { story, probe, state, switches } = await polledStory();
   switches.fault(
     '/api/v1/reports',
     inBuckets(() => []),
   );
-  house.tick();
-  await house.polled(2);
-  const standing = await (await house.listen()).until(STATE, () => true);
+  story.tick();
+  await story.polled(2);
+  const standing = await (await story.listen()).until(STATE, () => true);
   expect(standing.energy_total).toBe(state.energy_total);
   expect(probe.json(HEALTH)?.state ?? 'ok').toBe('ok');
 });
 
 test('unknown fields are not even noticed', async () => {
-  const { house, probe, state, switches } = await readHouse();
+  const { story, probe, state, switches } = await polledStory();
   const wider = {
     kind: 'change' as const,
     change: (body: unknown) => ({ took: 3, ...(body as object), news: [1] }),
   };
   switches.fault('/api/v1/reports', wider);
-  house.clock.advance(24 * HOUR_MS);
-  house.tick();
+  story.clock.advance(24 * HOUR_MS);
+  story.tick();
   const later = await probe.until(STATE, ({ day }) => day === '2025-03-11');
   expect(Number(later.energy_total)).toBeGreaterThan(Number(state.energy_total));
 });

@@ -4,7 +4,7 @@ import { addDays } from '../../src/domain/period.ts';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { usual } from '../domain/tariffs.ts';
 import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 
 const FIRST = '2025-02-01';
 const OLD = { rate: 0.124, standing: 0.686 };
@@ -18,16 +18,16 @@ const bill = (at: number, { rate, standing } = OLD): ExplicitEvent => {
 
 test('a tariff found first is no news, another one is, once', async () => {
   const events = Array.from({ length: 38 }, (_, at) => bill(at));
-  const house = await openHouse({ accounts: [person('me', [home(METER, { events })])] });
-  const probe = await house.listen();
-  let daemon = await house.start();
+  const story = await openStory({ accounts: [person('me', [home(METER, { events })])] });
+  const probe = await story.listen();
+  let daemon = await story.start();
   expect(await probe.until(STATE, () => true)).toMatchObject({
     unit_rate: 0.124,
     standing_charge: 0.686,
     tariff: { from: '2025-02-02', to: '2025-03-10', days_explained: 37, days_seen: 37 },
     cost_day_standing: 0.686,
   });
-  await house.polled(1);
+  await story.polled(1);
   let polls = 1;
   const changes = () =>
     probe
@@ -36,9 +36,9 @@ test('a tariff found first is no news, another one is, once', async () => {
       .filter(({ event_type }) => event_type === 'tariff_changed');
   async function nextDay(price: typeof OLD) {
     events.push(bill(events.length, price));
-    house.clock.advance(24 * HOUR_MS);
-    house.tick();
-    await house.polled(++polls);
+    story.clock.advance(24 * HOUR_MS);
+    story.tick();
+    await story.polled(++polls);
     const day = addDays(FIRST, events.length - 1);
     return probe.until(STATE, (state) => state.day === day);
   }
@@ -65,8 +65,8 @@ test('a tariff found first is no news, another one is, once', async () => {
   };
   expect(changes()).toMatchObject([change]);
 
-  await house.stop(daemon);
-  daemon = await house.start();
+  await story.stop(daemon);
+  daemon = await story.start();
   await nextDay(NEW);
   for (const _ of [1, 2]) await nextDay(ODD);
   expect(await nextDay(ODD)).toMatchObject({ unit_rate: null });

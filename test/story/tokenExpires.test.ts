@@ -1,24 +1,24 @@
 // Sessions over time: refreshed ahead of expiry, ended by the issuer, or left to lapse when nobody wants them kept.
 import { expect, test } from 'vitest';
 import { STATE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const MINUTE_MS = 60_000;
 
-async function livingHouse(provider: Record<string, unknown> = {}) {
-  const house = await openHouse();
-  Object.assign(house.simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 });
-  const probe = await house.listen();
-  await house.start({ provider });
+async function livingStory(provider: Record<string, unknown> = {}) {
+  const story = await openStory();
+  Object.assign(story.simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 });
+  const probe = await story.listen();
+  await story.start({ provider });
   await probe.until(STATE, () => true);
-  await house.polled(1);
-  return { house, probe, counters: house.simulator.counters };
+  await story.polled(1);
+  return { story, probe, counters: story.simulator.counters };
 }
 
 test('a quiet daemon never loses its session: one login, one refresh for each life, one at a time', async () => {
-  const { house, counters } = await livingHouse();
-  await house.pass(10 * MINUTE_MS);
+  const { story, counters } = await livingStory();
+  await story.pass(10 * MINUTE_MS);
   await waitFor('the last refresh', () => counters.refreshGrants.ok === counters.refreshGrants.asked);
   expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   // Between 80 % and 95 % of 60 s each.
@@ -28,8 +28,8 @@ test('a quiet daemon never loses its session: one login, one refresh for each li
 });
 
 test('health tells when the tokens end, and never the tokens', async () => {
-  const { probe, house } = await livingHouse();
-  const start = house.clock.now();
+  const { probe, story } = await livingStory();
+  const start = story.clock.now();
   const health = await probe.until(
     'heat2mqtt/bridge/health',
     ({ last_success_at }) => last_success_at !== null,
@@ -41,45 +41,45 @@ test('health tells when the tokens end, and never the tokens', async () => {
 });
 
 test('a session that the issuer has ended is replaced by one login', async () => {
-  const { house, counters } = await livingHouse();
-  await house.pass(2 * MINUTE_MS);
-  house.simulator.endSessions();
-  await house.pass(2 * MINUTE_MS);
+  const { story, counters } = await livingStory();
+  await story.pass(2 * MINUTE_MS);
+  story.simulator.endSessions();
+  await story.pass(2 * MINUTE_MS);
   await waitFor('the second login', () => counters.passwordGrants.ok === 2);
-  await house.pass(2 * MINUTE_MS);
+  await story.pass(2 * MINUTE_MS);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
 
 test('an answer to a refresh that is lost on the way costs one login, with the next poll', async () => {
-  const { house, counters } = await livingHouse();
+  const { story, counters } = await livingStory();
   const isRefresh = ({ text }: { text: string }) => text.includes('grant_type=refresh_token');
-  house.simulator.switches.fault('/auth/', { kind: 'reply_lost' }, { times: 1, when: isRefresh });
-  await house.pass(5 * MINUTE_MS);
+  story.simulator.switches.fault('/auth/', { kind: 'reply_lost' }, { times: 1, when: isRefresh });
+  await story.pass(5 * MINUTE_MS);
   expect(counters.passwordGrants.asked).toBe(1);
-  house.tick();
-  await house.polled(2);
-  await house.pass(5 * MINUTE_MS);
+  story.tick();
+  await story.polled(2);
+  await story.pass(5 * MINUTE_MS);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
   expect(counters.refreshGrants.ok).toBeGreaterThan(4);
 });
 
 test('without keep_alive the session lapses between polls, and a poll logs in', async () => {
-  const { house, probe, counters } = await livingHouse({ keep_alive: false });
-  await house.pass(10 * MINUTE_MS);
+  const { story, probe, counters } = await livingStory({ keep_alive: false });
+  await story.pass(10 * MINUTE_MS);
   expect(counters.refreshGrants.asked).toBe(0);
   expect(counters.passwordGrants.ok).toBe(1);
   probe.forget();
-  house.tick();
+  story.tick();
   await probe.until('heat2mqtt/account/home/state', ({ logins_today }) => logins_today === 2);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
 
 test('the API refuses a token that has not expired: one refresh, and the poll goes on', async () => {
-  const { house, probe, counters } = await livingHouse();
+  const { story, probe, counters } = await livingStory();
   const refreshed = counters.refreshGrants.ok;
-  house.simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 401, body: {} }, { times: 1 });
+  story.simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 401, body: {} }, { times: 1 });
   probe.forget();
-  house.tick();
+  story.tick();
   await probe.until(
     'heat2mqtt/bridge/health',
     ({ state, requests_today }) => state === 'ok' && Number(requests_today) > 7,

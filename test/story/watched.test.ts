@@ -3,39 +3,39 @@ import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
-import { openHouse } from '../support/house.ts';
+import { openStory } from '../support/story.ts';
 
 const scrape = async (port: number | null) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
 
 test('metrics follow what happens', async () => {
-  const house = await openHouse();
-  const probe = await house.listen();
-  const daemon = await house.start();
-  await house.polled(1);
+  const story = await openStory();
+  const probe = await story.listen();
+  const daemon = await story.start();
+  await story.polled(1);
   await probe.until(STATE, () => true);
   const first = await scrape(daemon.httpPort);
   for (const line of ['polls_total 1', 'logins_total 1', 'mqtt_connected 1', 'days{meter="70418235"} 69']) {
     expect(first).toContain(`heat2mqtt_${line}\n`);
   }
   expect(first).toMatch(/heat2mqtt_access_token_seconds_left\{account="home"\} (1800|179\d)/);
-  expect(first).toContain(`heat2mqtt_provider_requests_total ${house.simulator.requests.length}\n`);
-  house.simulator.switches.fault('/api/', FAULTS.serverError);
-  house.tick();
-  await house.polled(2);
+  expect(first).toContain(`heat2mqtt_provider_requests_total ${story.simulator.requests.length}\n`);
+  story.simulator.switches.fault('/api/', FAULTS.serverError);
+  story.tick();
+  await story.polled(2);
   expect(await scrape(daemon.httpPort)).toContain(
     'heat2mqtt_poll_failures_total{code="provider_unreachable"} 1\n',
   );
 });
 
 test('a taken port is a reason of its own; the bridge does its work without', async () => {
-  const house = await openHouse();
+  const story = await openStory();
   const squatter = createServer();
   const port = await new Promise<number>((resolve) => {
     squatter.listen(0, '127.0.0.1', () => resolve((squatter.address() as { port: number }).port));
   });
-  house.stack.defer(() => squatter.close());
-  const probe = await house.listen();
-  const daemon = await house.start({ http: { listen: `127.0.0.1:${port}` } });
+  story.stack.defer(() => squatter.close());
+  const probe = await story.listen();
+  const daemon = await story.start({ http: { listen: `127.0.0.1:${port}` } });
   await probe.until(STATE, () => true);
   expect(daemon.httpPort).toBeNull();
   const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
@@ -43,8 +43,8 @@ test('a taken port is a reason of its own; the bridge does its work without', as
 });
 
 test('off is off', async () => {
-  const house = await openHouse();
-  const daemon = await house.start({ http: false });
-  await house.polled(1);
+  const story = await openStory();
+  const daemon = await story.start({ http: false });
+  await story.polled(1);
   expect(daemon.httpPort).toBeNull();
 });

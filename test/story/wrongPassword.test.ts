@@ -3,36 +3,36 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
-import { HOUR_MS, openHouse } from '../support/house.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const MINUTE_MS = 60_000;
 const LOCKED = 'bad_credentials_or_locked';
 
-async function refusedHouse() {
-  const house = await openHouse();
-  const probe = await house.listen();
-  const passwordFile = join(house.stateDir, 'password');
+async function refusedStory() {
+  const story = await openStory();
+  const probe = await story.listen();
+  const passwordFile = join(story.stateDir, 'password');
   await writeFile(passwordFile, 'not the password\n');
   const config = { accounts: [{ id: 'home', username: ME.username, password_file: passwordFile }] };
-  const daemon = await house.start(config);
+  const daemon = await story.start(config);
   const { auth } = await probe.until(HEALTH, ({ state }) => state === 'failing');
   return {
-    house,
+    story,
     probe,
     daemon,
     config,
     passwordFile,
     auth,
-    grants: house.simulator.counters.passwordGrants,
+    grants: story.simulator.counters.passwordGrants,
   };
 }
 
 test('one try, and health says when the next one is due', async () => {
-  const { house, probe, auth, grants } = await refusedHouse();
+  const { story, probe, auth, grants } = await refusedStory();
   const { state, next_attempt_at } = (auth as Record<string, Record<string, string>>).home ?? {};
   expect(state).toBe(LOCKED);
-  const wait = Date.parse(next_attempt_at ?? '') - house.clock.now();
+  const wait = Date.parse(next_attempt_at ?? '') - story.clock.now();
   expect(Math.abs(wait - 15 * MINUTE_MS)).toBeLessThan(2_000);
   expect(await probe.until('heat2mqtt/bridge/event', () => true)).toMatchObject({
     event_type: 'auth_needed',
@@ -40,26 +40,26 @@ test('one try, and health says when the next one is due', async () => {
     account: 'home',
   });
   expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
-  await house.pass(14 * MINUTE_MS, 10_000);
-  house.tick();
+  await story.pass(14 * MINUTE_MS, 10_000);
+  story.tick();
   await probe.until('heat2mqtt/bridge/health', ({ failures_in_a_row }) => failures_in_a_row === 2);
   expect(grants.asked).toBe(1);
 });
 
 test('after 15 minutes, 1 hour and 6 hours it stops, until somebody asks', async () => {
-  const { house, probe, grants } = await refusedHouse();
+  const { story, probe, grants } = await refusedStory();
   for (const [tries, wait] of [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS].entries()) {
-    await house.pass(wait - 6 * MINUTE_MS, MINUTE_MS);
+    await story.pass(wait - 6 * MINUTE_MS, MINUTE_MS);
     expect(grants.asked).toBe(tries + 1);
-    await house.pass(8 * MINUTE_MS, 5_000);
+    await story.pass(8 * MINUTE_MS, 5_000);
     await waitFor(`try ${tries + 2}`, () => grants.asked === tries + 2);
     await waitFor(
       'its verdict',
-      () => house.log.filter(({ msg }) => msg === 'login refused').length === tries + 2,
+      () => story.log.filter(({ msg }) => msg === 'login refused').length === tries + 2,
     );
   }
   await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes('"next_attempt_at":null'));
-  await house.pass(24 * HOUR_MS, 10 * MINUTE_MS);
+  await story.pass(24 * HOUR_MS, 10 * MINUTE_MS);
   expect(grants.asked).toBe(4);
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
   await waitFor('the try that was asked for', () => grants.asked === 5);
@@ -70,13 +70,13 @@ test('after 15 minutes, 1 hour and 6 hours it stops, until somebody asks', async
 });
 
 test('a restart buys no try', async () => {
-  const { house, daemon, config, grants } = await refusedHouse();
-  await house.stop(daemon);
-  const probe = await house.listen();
-  await house.start(config);
+  const { story, daemon, config, grants } = await refusedStory();
+  await story.stop(daemon);
+  const probe = await story.listen();
+  await story.start(config);
   await waitFor(
     'the verdict of the second run',
-    () => house.log.filter(({ msg }) => msg === 'poll failed').length === 2,
+    () => story.log.filter(({ msg }) => msg === 'poll failed').length === 2,
   );
   const health = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
   expect(health.auth).toMatchObject({
@@ -86,9 +86,9 @@ test('a restart buys no try', async () => {
 });
 
 test('a changed password file is picked up while running', async () => {
-  const { house, probe, passwordFile, grants } = await refusedHouse();
+  const { story, probe, passwordFile, grants } = await refusedStory();
   await writeFile(passwordFile, `${ME.password}\n`);
-  await house.pass(10_000);
+  await story.pass(10_000);
   await probe.until(STATE, () => true);
   await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
   await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
@@ -96,10 +96,10 @@ test('a changed password file is picked up while running', async () => {
 });
 
 test('once signed in again, health no longer says refused, however long the history takes', async () => {
-  const { house, probe, passwordFile } = await refusedHouse();
-  house.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
+  const { story, probe, passwordFile } = await refusedStory();
+  story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
   await writeFile(passwordFile, `${ME.password}\n`);
-  await house.pass(20_000, 1_000);
+  await story.pass(20_000, 1_000);
   const isRefused = ({ code }: { code: string }) => code === LOCKED;
   const health = await probe.until(HEALTH, ({ reasons }) => !(reasons as { code: string }[]).some(isRefused));
   expect(health.auth).toMatchObject({ home: { state: 'ok' } });

@@ -1,4 +1,4 @@
-// Secrets that sing: invented private data, in every form in which it could leave the house, and whoever listens for it.
+// Invented private data as canaries: in every form in which it could leave the program, and the check that none did.
 import { expect } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { home } from './homes.ts';

@@ -1,7 +1,7 @@
 // What stories of the extras have in common: which there are, how often each was asked for, and how to spoil them.
 import type { Fault } from '../../src/simulator/faults.ts';
 import { STATE } from './homes.ts';
-import { type House, type HouseOptions, openHouse } from './house.ts';
+import { openStory, type Story, type StoryOptions } from './story.ts';
 
 export const ACCOUNT = 'heat2mqtt/account/home/state';
 export const INVOICES = 'heat2mqtt/account/home/invoices';
@@ -9,30 +9,30 @@ export const EXTRAS = ['usage-events', 'open-bill-due', 'credit-balances', 'invo
 type Name = (typeof EXTRAS)[number];
 
 /** How often; the pages of one list count as one. */
-export const asked = ({ simulator }: House, name: Name): number =>
+export const asked = ({ simulator }: Story, name: Name): number =>
   simulator.requests.filter(({ path, query }) => path.endsWith(`/${name}`) && (query.page ?? '1') === '1')
     .length;
 
-export const spoil = ({ simulator }: House, name: Name, fault: Fault) =>
+export const spoil = ({ simulator }: Story, name: Name, fault: Fault) =>
   simulator.switches.fault('/api/v1/', fault, { when: ({ path }) => path.endsWith(`/${name}`) });
 
-export const warnings = ({ log }: House): unknown[] =>
+export const warnings = ({ log }: Story): unknown[] =>
   log.filter(({ msg }) => msg === 'not given by the provider: left out for a week').map(({ extra }) => extra);
 
-/** A house whose first poll is over, and all that comes after it. */
+/** A story whose first poll is over, and all that comes after it. */
 export async function firstPoll({
   config = {},
   prepare = () => {},
   ...options
-}: HouseOptions & {
+}: StoryOptions & {
   readonly config?: Readonly<Record<string, unknown>>;
-  readonly prepare?: (house: House) => void;
+  readonly prepare?: (story: Story) => void;
 } = {}) {
-  const house = await openHouse(options);
-  prepare(house);
-  const probe = await house.listen();
-  const daemon = await house.start(config);
-  await house.polled(1);
+  const story = await openStory(options);
+  prepare(story);
+  const probe = await story.listen();
+  const daemon = await story.start(config);
+  await story.polled(1);
   await probe.until(STATE, () => true);
-  return { house, probe, daemon };
+  return { story, probe, daemon };
 }

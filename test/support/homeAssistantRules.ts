@@ -65,8 +65,8 @@ export function documentComplaints(topic: string, payload: string, prefix = 'hom
   ];
 }
 
-/** The same for a whole house: ids are unique over all of its documents. */
-export function houseComplaints(
+/** The same for all documents of one bridge: ids are unique over all of its documents. */
+export function discoveryComplaints(
   messages: readonly { topic: string; payload: string }[],
   prefix?: string,
 ): string[] {

@@ -1,6 +1,7 @@
-// A house that asks for constituencies only: no account, no provider, a broker and the public list.
-import { openHouse } from './house.ts';
+// A story that asks for constituencies only: no account, no provider, a broker and the public list.
+
 import type { Probe } from './probe.ts';
+import { openStory } from './story.ts';
 
 export const LIST = 'heat2mqtt/constituencies/dail/34';
 export const REQUEST = 'heat2mqtt/bridge/request/constituencies';
@@ -8,18 +9,18 @@ export const RESPONSE = 'heat2mqtt/bridge/response/constituencies';
 export const SUMMARY = 'heat2mqtt/bridge/constituencies';
 export const FETCH = 'GET /v1/constituencies';
 
-export async function openListHouse() {
-  const house = await openHouse({ accounts: [] });
-  const probe = await house.listen();
+export async function openListStory() {
+  const story = await openStory({ accounts: [] });
+  const probe = await story.listen();
   const config = {
     provider: undefined,
-    constituencies: { base_url: house.simulator.urls.constituencies, chamber: 'dail', house_no: 34 },
+    constituencies: { base_url: story.simulator.urls.constituencies, chamber: 'dail', house_no: 34 },
   };
-  const start = () => house.start(config);
+  const start = () => story.start(config);
   const daemon = await start();
   await probe.until(SUMMARY, () => true);
-  const { counters, switches } = house.simulator;
-  return { house, daemon, start, probe, switches, fetches: () => counters.requests[FETCH] ?? 0, counters };
+  const { counters, switches } = story.simulator;
+  return { story, daemon, start, probe, switches, fetches: () => counters.requests[FETCH] ?? 0, counters };
 }
 
 let transactions = 0;

@@ -32,14 +32,14 @@ export function complaintAbout({ topic, payload, retained }: Said): string | nul
   return `${topic}: does not keep to docs/schemas/${schemaFile(kind)}: ${why}: ${payload.slice(0, 500)}`;
 }
 
-/** Of a topic in our house that no schema knows. */
+/** Of a topic of ours that no schema knows. */
 export function schemaMissing(bases: Iterable<string>, topic: string): string | null {
   const isOurs = [...bases].some((base) => topic.startsWith(`${base}/`));
   if (!isOurs || kindOf(topic) !== undefined || /\/bridge\/request\/[^/]+$/.test(topic)) return null;
   return `${topic}: has no schema; enter its payload in src/publication/payloads/payloads.ts (CONTRIBUTING tells how)`;
 }
 
-/** The base topic of a house that has shown itself by this topic. */
+/** The base topic of a bridge that has shown itself by this topic. */
 export const baseOf = (topic: string): string | undefined =>
   /^(.+)\/bridge\/(?:state|info)$/.exec(topic)?.[1];
 

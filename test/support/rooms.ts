@@ -1,4 +1,4 @@
-// The rooms of the house: what each may import, and through which door each package comes in.
+// The modules of the program: what each may import, and which one file imports each package.
 
 /** What a room may import beside itself: a room, one file of it, or its types only. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {

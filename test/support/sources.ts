@@ -1,4 +1,4 @@
-// The source files of the house, with what each imports, for tests that look at the code itself.
+// The source files of the program, with what each imports, for tests that look at the code itself.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 

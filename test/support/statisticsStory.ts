@@ -1,8 +1,8 @@
-// A house whose daemon writes its days into the statistics of a pretend Home Assistant.
+// A story whose daemon writes its days into the statistics of a pretend Home Assistant.
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { HEALTH, home, METER, person, reading } from './homes.ts';
-import { openHouse } from './house.ts';
 import { startPretendHomeAssistant } from './pretendHomeAssistant.ts';
+import { openStory } from './story.ts';
 import { waitFor } from './waitFor.ts';
 
 export const ENERGY = `heat2mqtt:${METER}_energy`;
@@ -11,17 +11,17 @@ export const COST = `heat2mqtt:${METER}_cost`;
 /** Three days of history in March 2025; whatever else a story wants. */
 export const HISTORY = ['2025-03-07', '2025-03-08', '2025-03-09'].map((day) => reading(day, 10, 2.5));
 
-export async function openStatisticsHouse(
+export async function openStatisticsStory(
   events: readonly ExplicitEvent[] = HISTORY,
   accounts = [person('me', [home(METER, { events: [...events] })])],
 ) {
-  const house = await openHouse({ accounts });
-  const ha = house.stack.use(await startPretendHomeAssistant());
-  const probe = await house.listen();
+  const story = await openStory({ accounts });
+  const ha = story.stack.use(await startPretendHomeAssistant());
+  const probe = await story.listen();
   const section = { url: ha.url, token: ha.switches.token };
   let since = 0;
   const toSeconds = (ms: number) => Math.floor(ms / 1000) * 1000;
-  const polls = () => house.log.filter(({ msg }) => msg === 'polled').length;
+  const polls = () => story.log.filter(({ msg }) => msg === 'polled').length;
 
   /** What bridge/health says of the statistics now. */
   const status = () => probe.json(HEALTH)?.statistics as Record<string, unknown> | null | undefined;
@@ -36,16 +36,16 @@ export async function openStatisticsHouse(
     waitFor(
       `statistics ${wanted}`,
       async () => {
-        await house.rest();
+        await story.rest();
         if (isSo(wanted)) return true;
-        house.clock.advance(50);
+        story.clock.advance(50);
         return false;
       },
-      { diagnose: () => ({ status: status(), codes: codes(), log: house.log.slice(-5) }) },
+      { diagnose: () => ({ status: status(), codes: codes(), log: story.log.slice(-5) }) },
     );
 
   return {
-    house,
+    story,
     ha,
     probe,
     status,
@@ -53,26 +53,26 @@ export async function openStatisticsHouse(
     until,
     /** With the usual `home_assistant`, or another one. */
     start: (over: Readonly<Record<string, unknown>> = {}) =>
-      house.start({ home_assistant: section, ...over }),
+      story.start({ home_assistant: section, ...over }),
     /** Starts, and waits until the history has been read and written. */
     async settled(over: Readonly<Record<string, unknown>> = {}) {
-      since = toSeconds(house.clock.now());
-      const daemon = await house.start({ home_assistant: section, ...over });
+      since = toSeconds(story.clock.now());
+      const daemon = await story.start({ home_assistant: section, ...over });
       await until('ok');
       return daemon;
     },
     async pollAt(time: string, wanted = 'ok') {
-      house.clock.advance(Date.parse(time) - house.clock.now());
-      since = toSeconds(house.clock.now());
+      story.clock.advance(Date.parse(time) - story.clock.now());
+      since = toSeconds(story.clock.now());
       const before = polls();
-      house.tick();
-      await house.polled(before + 1);
+      story.tick();
+      await story.polled(before + 1);
       await until(wanted);
     },
     /** From now on only a later success counts. */
     mark() {
-      house.clock.advance(1_000);
-      since = toSeconds(house.clock.now());
+      story.clock.advance(1_000);
+      since = toSeconds(story.clock.now());
     },
   };
 }

@@ -1,9 +1,9 @@
-// A house that lives through a year in twenty-minute steps, and whoever keeps count of what it does.
+// One year of the whole daemon in twenty-minute steps, and whoever keeps count of what it does.
 import { expect } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { EVENT, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
-import { HOUR_MS, type House, openHouse } from '../support/house.ts';
 import type { Probe } from '../support/probe.ts';
+import { HOUR_MS, openStory, type Story } from '../support/story.ts';
 import { openSessionBook, type SessionBook } from './sessionBook.ts';
 import { type YearOfReadings, yearOfReadings } from './yearOfReadings.ts';
 
@@ -11,8 +11,8 @@ export const STEP_MS = 20 * 60_000;
 const POLL_EVERY_MS = 6 * HOUR_MS;
 const OTHER = '70418300';
 
-export interface YearHouse {
-  readonly house: House;
+export interface YearStory {
+  readonly story: Story;
   readonly book: SessionBook;
   readonly years: readonly [YearOfReadings, YearOfReadings];
   /** What was counted: polls by their end, and lines of the log that nobody should have to read. */
@@ -43,38 +43,38 @@ export async function openYear(
   first: string,
   at: string,
   quietFrom: string,
-): Promise<YearHouse> {
+): Promise<YearStory> {
   const [one, other] = [seed, seed + 7919].map((each) =>
     yearOfReadings(each, first, '2026-03-31', quietFrom, '2025-01-15'),
   ) as [YearOfReadings, YearOfReadings];
   const homes = [home(METER, one), home(OTHER, other, PROPERTY + 1)];
   let skewMs = 0;
-  const house = await openHouse({
+  const story = await openStory({
     at,
     accounts: [person('me', homes)],
     daemonClock: (clock) => ({ ...clock, now: () => clock.now() + skewMs }),
   });
-  Object.assign(house.simulator.switches.token, {
+  Object.assign(story.simulator.switches.token, {
     accessSeconds: 14_400,
     refreshSeconds: 18_000,
     sessionMaxSeconds: 30 * 86_400,
   });
-  const book = openSessionBook(house.simulator, house.clock.now, () => house.clock.now() + skewMs);
+  const book = openSessionBook(story.simulator, story.clock.now, () => story.clock.now() + skewMs);
   const polls = { ok: 0, failed: 0, asked: 0 };
   const alarms: string[] = [];
   const events = new Map<string, number>();
   let daemon: Daemon | null = null;
-  let probe = await house.listen();
-  let nextPollAt = house.clock.now() + POLL_EVERY_MS;
+  let probe = await story.listen();
+  let nextPollAt = story.clock.now() + POLL_EVERY_MS;
   const states = new Map<string, Record<string, unknown> | undefined>();
 
   function count(): void {
-    for (const line of house.log) {
+    for (const line of story.log) {
       if (line.msg === 'polled') polls.ok += 1;
       if (line.msg === 'poll failed') polls.failed += 1;
       if (line.level === 'error' || line.level === 'fatal') alarms.push(JSON.stringify(line));
     }
-    house.forgetLog();
+    story.forgetLog();
     for (const [meter] of METERS) {
       const topic = STATE.replace(METER, meter);
       if (probe.last(topic)) states.set(meter, probe.json(topic));
@@ -84,12 +84,12 @@ export async function openYear(
       }
     }
     probe.forget();
-    polls.asked = house.simulator.counters.requests[USAGE] ?? 0;
+    polls.asked = story.simulator.counters.requests[USAGE] ?? 0;
     book.look();
   }
 
   return {
-    house,
+    story,
     book,
     years: [one, other],
     polls,
@@ -104,33 +104,33 @@ export async function openYear(
     },
     async start() {
       book.disturbed();
-      daemon = await house.start({ usage: { history_since: first } });
-      await house.rest();
+      daemon = await story.start({ usage: { history_since: first } });
+      await story.rest();
       count();
     },
     async stop() {
-      if (daemon) expect(await house.stop(daemon)).toBeLessThanOrEqual(8_000);
+      if (daemon) expect(await story.stop(daemon)).toBeLessThanOrEqual(8_000);
       daemon = null;
       count();
     },
     isUp: () => daemon !== null,
     async brokerGoes() {
-      await house.stopBroker();
-      await house.rest();
+      await story.stopBroker();
+      await story.rest();
     },
     async brokerComes() {
-      await house.startBroker();
+      await story.startBroker();
       await probe.stop();
-      probe = await house.listen();
+      probe = await story.listen();
       states.clear();
     },
     async step() {
-      house.clock.advance(STEP_MS);
-      await house.rest();
-      if (house.clock.now() >= nextPollAt) {
+      story.clock.advance(STEP_MS);
+      await story.rest();
+      if (story.clock.now() >= nextPollAt) {
         nextPollAt += POLL_EVERY_MS;
-        house.tick();
-        await house.rest();
+        story.tick();
+        await story.rest();
       }
       count();
     },

@@ -1,4 +1,4 @@
-// What every house has in common: its usual configuration, and that it keeps what is private to itself.
+// What every story has in common: its usual configuration, and that it keeps what is private to itself.
 import { expect } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 

@@ -12,13 +12,13 @@ import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from './clock.ts';
 import { ME } from './homes.ts';
-import { expectNoSecret, laidOver, type Section, usualConfig } from './houseRules.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest } from './rest.ts';
 import { openStack, type Stack } from './stack.ts';
+import { expectNoSecret, laidOver, type Section, usualConfig } from './storyRules.ts';
 import { waitFor } from './waitFor.ts';
 
-export interface HouseOptions {
+export interface StoryOptions {
   /** Wall clock at the start. */
   readonly at?: string;
   /** Who lives at the provider, and in the configuration; default: ME. */
@@ -27,7 +27,7 @@ export interface HouseOptions {
   readonly daemonClock?: (clock: HandClock) => Clock;
 }
 
-export interface House {
+export interface Story {
   readonly clock: HandClock;
   readonly simulator: Simulator;
   readonly stateDir: string;
@@ -50,7 +50,7 @@ export interface House {
   rest(): Promise<void>;
   /** The schedule fires. */
   tick(): void;
-  /** Waits until so many polls of an account have ended, well or badly, since the house was opened; extras too. */
+  /** Waits until so many polls of an account have ended, well or badly, since the story was opened; extras too. */
   polled(times: number): Promise<void>;
 }
 
@@ -59,11 +59,11 @@ const STEP_MS = 4 * HOUR_MS;
 const OPENING_STEP_MS = 20;
 const LONGEST_OPENING_MS = 3_000;
 
-export async function openHouse({
+export async function openStory({
   at = '2025-03-10T12:00:00Z',
   accounts = [ME],
   daemonClock = (clock) => clock,
-}: HouseOptions = {}): Promise<House> {
+}: StoryOptions = {}): Promise<Story> {
   const stack = openStack();
   const clock = handClock(at);
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-story-'));

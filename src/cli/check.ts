@@ -8,7 +8,7 @@ import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
-import { connectOnce } from '../mqtt/connection.ts';
+import { Connection } from '../mqtt/connection.ts';
 import { makePrivateDirectory, StateUnwritable } from '../store/document.ts';
 import { openReadOnlyUpstream } from './borrow.ts';
 import type { Command } from './command.ts';
@@ -157,7 +157,7 @@ function broker({ config }: Settings): [string, Probe] {
       const will = { topic: `${config.mqtt.base_topic}/check`, payload: '', retain: false };
       for (const version of protocolVersions(config.mqtt)) {
         try {
-          const connection = await connectOnce(address, version, will, () => undefined, systemClock);
+          const connection = await Connection.open(address, version, will, () => undefined, systemClock);
           await connection.close(1_000);
           return `connected with MQTT ${version === 5 ? '5' : '3.1.1'}`;
         } catch (err) {

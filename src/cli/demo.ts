@@ -8,7 +8,7 @@ import { startCron } from '../daemon/polling/schedule.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
-import { connectOnce } from '../mqtt/connection.ts';
+import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
 import { type Command, WrongUsage } from './command.ts';
 import type { Io } from './io.ts';
@@ -98,7 +98,7 @@ function printMessages(url: string, io: Io) {
   };
   const address = { url, clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } };
   const will = { topic: 'demo/watcher', payload: '', retain: false };
-  return connectOnce(address, 4, will, print, systemClock).then(async (connection) => {
+  return Connection.open(address, 4, will, print, systemClock).then(async (connection) => {
     await connection.subscribe(['heat2mqtt/#', 'homeassistant/#']);
     return connection;
   });

@@ -5,7 +5,7 @@ import { zone as zoneOf } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
-import { startLink } from '../mqtt/link.ts';
+import { Link } from '../mqtt/link.ts';
 import { openRequests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { topicsBelow } from '../publication/topics.ts';
@@ -136,6 +136,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
       statistics?.wake();
     },
   });
+  const link = new Link({
+    address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
+    versions: protocolVersions(mqtt),
+    will: stateMessage(topics, 'offline'),
+    subscriptions: [topics.requests, ...birth.subscriptions],
+    clock,
+    log,
+    random,
+  });
   const answer = openRequests({
     ...parts,
     baseTopic: mqtt.base_topic,
@@ -143,22 +152,15 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     handlers: openAnswers({ accounts, poller, truth, constituencies, statistics, zone, clock, publishNews }),
     publish: (messages) => link.publish(messages),
   });
-  const link = startLink({
-    address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
-    versions: protocolVersions(mqtt),
-    will: stateMessage(topics, 'offline'),
-    subscriptions: [topics.requests, ...birth.subscriptions],
-    onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
-    // A broker of our own has nothing to remember yet.
-    ...(embedded ? {} : { recollection }),
+  link.start({
     announcement: news.everything,
+    onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
     onDelivered(message) {
       announcer.delivered(message);
       news.resume();
     },
-    clock,
-    log,
-    random,
+    // The embedded broker starts empty.
+    ...(embedded ? {} : { restore: recollection }),
   });
   news.open();
 

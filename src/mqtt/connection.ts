@@ -24,78 +24,135 @@ export interface BrokerAddress {
   };
 }
 
-export interface Connection {
-  readonly version: ProtocolVersion;
-  /** Resolves with the broker's acknowledgement; rejects when none comes in time or the connection ends. */
-  publish(message: Message): Promise<void>;
-  subscribe(filters: readonly string[]): Promise<void>;
-  unsubscribe(filter: string): Promise<void>;
-  /** Resolves when the connection is gone, with a word on why. */
-  readonly ended: Promise<string>;
-  /** Closes politely within the deadline (0: not at all), then by force. */
-  close(deadlineMs: number): Promise<void>;
-}
-
 const CONNECT_TIMEOUT_MS = 15_000;
 const ACKNOWLEDGE_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_SECONDS = 30;
 const TAKEN_OVER = 142;
 
-export function connectOnce(
-  address: BrokerAddress,
-  version: ProtocolVersion,
-  will: Message,
-  onMessage: (incoming: Incoming) => void,
-  clock: Clock,
-): Promise<Connection> {
-  const { url, clientId, username, password, tls } = address;
-  const client = clientOf({
-    ...placeOf(url),
-    clientId,
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
-    ...tls,
-    protocolVersion: version,
-    ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),
-    manualConnect: true,
-    clean: true,
-    keepalive: KEEP_ALIVE_SECONDS,
-    // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
-    writeCache: false,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    // The link in front of this decides when to try again, and with which version.
-    reconnectPeriod: 0,
-    will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
-  } satisfies IClientOptions);
+export class Connection {
+  readonly version: ProtocolVersion;
+  /** Resolves when the connection is gone, with the reason in a few words. */
+  readonly ended: Promise<string>;
+  readonly #client: MqttClient;
+  readonly #clock: Clock;
+  // One reaction for the life of the connection: one for each publish would pile up over the years.
+  readonly #unsettled = new Set<(err: Error) => void>();
 
-  keepSmall(client);
-  client.connect();
+  private constructor(client: MqttClient, version: ProtocolVersion, ended: Promise<string>, clock: Clock) {
+    this.#client = client;
+    this.version = version;
+    this.ended = ended;
+    this.#clock = clock;
+    void ended.then((why) => {
+      for (const settle of this.#unsettled) settle(new Error(why));
+    });
+  }
 
-  client.on('message', (topic, payload, packet) => {
-    const { responseTopic, correlationData } = packet.properties ?? {};
-    onMessage({ topic, payload, retained: packet.retain, responseTopic, correlationData });
-  });
+  /** Rejects with BrokerUnreachable. */
+  static open(
+    address: BrokerAddress,
+    version: ProtocolVersion,
+    will: Message,
+    onMessage: (incoming: Incoming) => void,
+    clock: Clock,
+  ): Promise<Connection> {
+    const { url, clientId, username, password, tls } = address;
+    const client = clientOf({
+      ...placeOf(url),
+      clientId,
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
+      ...tls,
+      protocolVersion: version,
+      ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),
+      manualConnect: true,
+      clean: true,
+      keepalive: KEEP_ALIVE_SECONDS,
+      // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
+      writeCache: false,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // The link in front of this decides when to try again, and with which version.
+      reconnectPeriod: 0,
+      will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
+    } satisfies IClientOptions);
 
-  return new Promise((resolve, reject) => {
-    let fault: Error | undefined;
-    let reason: string | undefined;
-    const ended = new Promise<string>((settle) => {
-      // What the broker said first is worth more than how its socket broke afterwards.
-      client.once('close', () => settle(reason ?? (fault ? whatBroke(fault) : 'closed by the broker')));
+    keepSmall(client);
+    client.connect();
+
+    client.on('message', (topic, payload, packet) => {
+      const { responseTopic, correlationData } = packet.properties ?? {};
+      onMessage({ topic, payload, retained: packet.retain, responseTopic, correlationData });
     });
-    client.on('error', (err) => {
-      fault = err;
-      client.end(true);
+
+    return new Promise((resolve, reject) => {
+      let fault: Error | undefined;
+      let reason: string | undefined;
+      const ended = new Promise<string>((settle) => {
+        // What the broker said first is worth more than how its socket broke afterwards.
+        client.once('close', () => settle(reason ?? (fault ? whatBroke(fault) : 'closed by the broker')));
+      });
+      client.on('error', (err) => {
+        fault = err;
+        client.end(true);
+      });
+      client.on('disconnect', (packet) => {
+        if (packet.reasonCode === TAKEN_OVER) reason = 'another client has taken over the client id';
+      });
+      client.once('connect', () => resolve(new Connection(client, version, ended, clock)));
+      client.once('close', () => {
+        client.end(true);
+        reject(refusal(fault, version));
+      });
     });
-    client.on('disconnect', (packet) => {
-      if (packet.reasonCode === TAKEN_OVER) reason = 'another client has taken over the client id';
+  }
+
+  /** Resolves with the broker's acknowledgement; rejects when none comes in time or the connection ends. */
+  publish({ topic, payload, retain, correlationData }: Message): Promise<void> {
+    const options: IClientPublishOptions = { qos: 1, retain };
+    if (this.version === 5 && correlationData) options.properties = { correlationData };
+    return this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+      this.#client.publish(topic, payload, options, (err) => settle(err ?? null)),
+    );
+  }
+
+  subscribe(filters: readonly string[]): Promise<void> {
+    return this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+      this.#client.subscribe([...filters], { qos: 1 }, (err) => settle(err)),
+    );
+  }
+
+  unsubscribe(filter: string): Promise<void> {
+    return this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
+      this.#client.unsubscribe(filter, (err) => settle(err ?? null)),
+    );
+  }
+
+  /** Closes politely within the deadline (0: not at all), then by force. */
+  async close(deadlineMs: number): Promise<void> {
+    if (deadlineMs > 0) {
+      await this.#within(deadlineMs, (settle) => this.#client.end(false, {}, () => settle(null))).catch(
+        () => undefined,
+      );
+    }
+    // mqtt.js ignores a second end() while it waits for acknowledgements; without its socket it ends all the same.
+    this.#client.stream.destroy();
+    this.#client.end(true);
+  }
+
+  // Left alone, a publish without an acknowledgement never settles.
+  #within(ms: number, start: (settle: (err: Error | null) => void) => void): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const clear = this.#clock.after(ms, () => settle(new Error('no acknowledgement in time')));
+      const settle = (err: Error | null) => {
+        clear();
+        this.#unsettled.delete(settle);
+        if (err) reject(err);
+        else resolve();
+      };
+      this.#unsettled.add(settle);
+      start(settle);
     });
-    client.once('connect', () => resolve(toConnection(client, version, ended, clock)));
-    client.once('close', () => {
-      client.end(true);
-      reject(refusal(fault, version));
-    });
-  });
+  }
 }
 
 // mqtt.js loads TLS and WebSockets for whatever address: 5 ms of a start that a plain socket does without.
@@ -130,61 +187,5 @@ function placeOf(url: string): Pick<IClientOptions, 'protocol' | 'host' | 'port'
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? PORTS[scheme] : Number(port),
     ...(scheme.startsWith('ws') ? { path: pathname + search } : {}),
-  };
-}
-
-function toConnection(
-  client: MqttClient,
-  version: ProtocolVersion,
-  ended: Promise<string>,
-  clock: Clock,
-): Connection {
-  // One reaction for the life of the connection: one for each publish would pile up over the years.
-  const unsettled = new Set<(err: Error) => void>();
-  void ended.then((why) => {
-    for (const settle of unsettled) settle(new Error(why));
-  });
-
-  // Left alone, a publish without an acknowledgement never settles.
-  function within(ms: number, start: (settle: (err: Error | null) => void) => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const clear = clock.after(ms, () => settle(new Error('no acknowledgement in time')));
-      const settle = (err: Error | null) => {
-        clear();
-        unsettled.delete(settle);
-        if (err) reject(err);
-        else resolve();
-      };
-      unsettled.add(settle);
-      start(settle);
-    });
-  }
-
-  return {
-    version,
-    ended,
-    publish: ({ topic, payload, retain, correlationData }) => {
-      const options: IClientPublishOptions = { qos: 1, retain };
-      if (version === 5 && correlationData) options.properties = { correlationData };
-      return within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
-        client.publish(topic, payload, options, (err) => settle(err ?? null)),
-      );
-    },
-    subscribe: (filters) =>
-      within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
-        client.subscribe([...filters], { qos: 1 }, (err) => settle(err)),
-      ),
-    unsubscribe: (filter) =>
-      within(ACKNOWLEDGE_TIMEOUT_MS, (settle) => client.unsubscribe(filter, (err) => settle(err ?? null))),
-    async close(deadlineMs) {
-      if (deadlineMs > 0) {
-        await within(deadlineMs, (settle) => client.end(false, {}, () => settle(null))).catch(
-          () => undefined,
-        );
-      }
-      // Deaf to a second order while it waits for acknowledgements: without its socket it ends all the same.
-      client.stream.destroy();
-      client.end(true);
-    },
   };
 }

@@ -2,28 +2,17 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import type { BrokerAddress, Connection, ProtocolVersion } from './connection.ts';
+import { type BrokerAddress, Connection, type ProtocolVersion } from './connection.ts';
 import type { Incoming, Message } from './message.ts';
-import { openConnection, type Recollection } from './opening.ts';
-import { createOutbox } from './outbox.ts';
+import { Outbox } from './outbox.ts';
 import { BrokerUnreachable } from './refusal.ts';
 
-export interface LinkParts {
-  /** Asked before each attempt, so that changed secrets and certificates are picked up. */
-  readonly address: () => Promise<BrokerAddress>;
-  readonly versions: readonly ProtocolVersion[];
-  readonly will: Message;
-  readonly subscriptions: readonly string[];
-  readonly onMessage: (incoming: Incoming) => void;
-  /** What the broker remembers is read before anything is published, while it is wanted. */
-  readonly recollection?: Recollection;
-  /** The live truth, asked for on each connect; it goes out first, in this order. */
-  readonly announcement: () => readonly Message[];
-  /** The broker has acknowledged the message. */
-  readonly onDelivered: (message: Message) => void;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
+/** Reads retained messages back before anything is published. */
+export interface Restore {
+  readonly filter: string;
+  /** Asked before each connection. */
+  isWanted(): boolean;
+  take(retained: readonly Incoming[]): Promise<void>;
 }
 
 export interface LinkStatus {
@@ -31,145 +20,228 @@ export interface LinkStatus {
   /** Epoch milliseconds of the last moment with a connection; `null` = never. */
   readonly lastConnectedAt: number | null;
   readonly fault: Failure | null;
+  /** Messages that the broker has not acknowledged yet. */
   readonly waiting: number;
   /** Everything that waited has been delivered at least once. */
   readonly drained: boolean;
   readonly published: number;
 }
 
-export interface Link {
-  publish(messages: readonly Message[]): void;
-  status(): LinkStatus;
-  /** Publishes the last words if it can, and ends the connection within the deadline. */
-  stop(lastWords: readonly Message[], deadlineMs: number): Promise<void>;
+export interface LinkOptions {
+  /** Asked before each attempt, so that changed secrets and certificates are picked up. */
+  readonly address: () => Promise<BrokerAddress>;
+  /** Tried in this order; the one that works is kept. */
+  readonly versions: readonly ProtocolVersion[];
+  readonly will: Message;
+  readonly subscriptions: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Draws from [0, 1). */
+  readonly random: () => number;
+}
+
+export interface LinkConsumers {
+  /** The current state of everything, asked for on each connect; it goes out first, in this order. */
+  readonly announcement: () => readonly Message[];
+  readonly onMessage: (incoming: Incoming) => void;
+  /** The broker has acknowledged the message. */
+  readonly onDelivered: (message: Message) => void;
+  readonly restore?: Restore;
 }
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 // A connection that breaks sooner does not reset the back-off.
 const STABLE_MS = 30_000;
-// Not every broker says it when it closes one connection for another.
+// Not every broker tells a client why it closes the connection.
 const SHORT_LIVED = {
   hint: "If this goes on: another client may use the same client id, or the broker's log tells why it cuts.",
 };
 const MOST_UNDER_WAY = 32;
+// Retained messages follow a subscription at once; only a silence shows that the last one has come.
+const SILENCE_MS = 700;
+const MOST_SILENCES = 30;
+// Anybody may have published there.
+const MOST_RESTORED_BYTES = 64 * 1024 * 1024;
 
-export function startLink(parts: LinkParts): Link {
-  const { clock, log } = parts;
-  const outbox = createOutbox();
-  const stopping = new AbortController();
-  let connection: Connection | null = null;
-  let lastConnectedAt: number | null = null;
-  let fault: Failure | null = null;
-  let published = 0;
-  let drained = false;
-  let underWay = 0;
-  let complaint = '';
-  let givenUp: Connection | null = null;
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #outbox = new Outbox();
+  readonly #stopping = new AbortController();
+  #consumers: LinkConsumers | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #connection: Connection | null = null;
+  /** The connection that did not acknowledge a message. */
+  #givenUp: Connection | null = null;
+  #lastConnectedAt: number | null = null;
+  #fault: Failure | null = null;
+  #lastWarning = '';
+  #published = 0;
+  #drained = false;
+  #underWay = 0;
 
-  function pump(): void {
-    while (connection !== null && underWay < MOST_UNDER_WAY) {
-      const message = outbox.take();
+  constructor(options: LinkOptions) {
+    this.#options = options;
+  }
+
+  start(consumers: LinkConsumers): void {
+    this.#consumers = consumers;
+    this.#running = this.#run(consumers);
+  }
+
+  /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
+  publish(messages: readonly Message[]): void {
+    if (this.#stopping.signal.aborted) return;
+    const isEarly = this.#lastConnectedAt === null;
+    for (const message of messages) if (!isEarly || !message.retain) this.#outbox.put(message);
+    this.#pump();
+  }
+
+  status(): LinkStatus {
+    const isConnected = this.#connection !== null;
+    return {
+      connected: isConnected,
+      lastConnectedAt: isConnected ? this.#options.clock.now() : this.#lastConnectedAt,
+      fault: this.#fault,
+      waiting: this.#outbox.size,
+      drained: this.#drained,
+      published: this.#published,
+    };
+  }
+
+  /**
+   * Publishes the last words after what is under way, if there is a connection, and ends it within the deadline.
+   * Nothing else is published from now on: a later `online` would stay on the broker for good.
+   */
+  async stop(lastWords: readonly Message[], deadlineMs: number): Promise<void> {
+    const { clock } = this.#options;
+    this.#stopping.abort();
+    const last = this.#connection;
+    if (last) {
+      const said = Promise.all(lastWords.map((message) => last.publish(message)));
+      await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
+      await last.close(deadlineMs / 2);
+    }
+    await Promise.race([this.#running, clock.sleep(deadlineMs)]);
+  }
+
+  #pump(): void {
+    while (this.#connection !== null && this.#underWay < MOST_UNDER_WAY && !this.#stopping.signal.aborted) {
+      const message = this.#outbox.take();
       if (!message) return;
-      void deliver(connection, message);
+      void this.#deliver(this.#connection, message);
     }
   }
 
-  async function deliver(over: Connection, message: Message): Promise<void> {
-    underWay += 1;
+  async #deliver(over: Connection, message: Message): Promise<void> {
+    this.#underWay += 1;
     try {
       await over.publish(message);
-      outbox.done(message);
-      published += 1;
-      drained ||= outbox.size === 0;
-      parts.onDelivered(message);
+      this.#outbox.done(message);
+      this.#published += 1;
+      this.#drained ||= this.#outbox.size === 0;
+      this.#consumers?.onDelivered(message);
     } catch (err) {
       // Not acknowledged: it stays in the outbox, and a connection that swallows messages is of no use.
-      if (over === connection && over !== givenUp)
-        log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
-      givenUp = over;
+      if (over === this.#connection && over !== this.#givenUp)
+        this.#options.log.warn({ err, topic: message.topic }, 'publish was not acknowledged');
+      this.#givenUp = over;
       await over.close(0);
     } finally {
-      underWay -= 1;
+      this.#underWay -= 1;
     }
-    pump();
+    this.#pump();
   }
 
-  async function live(opened: Connection): Promise<string> {
-    fault = null;
-    complaint = '';
-    lastConnectedAt = clock.now();
-    outbox.lead(parts.announcement());
-    connection = opened;
-    log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
-    pump();
-    const why = await opened.ended;
-    connection = null;
-    lastConnectedAt = clock.now();
-    outbox.rewind();
-    return why;
-  }
-
-  // Once for each kind of trouble: another attempt every half minute is no news, another reason is.
-  function complain(err: unknown): void {
-    const words = String(err);
-    if (words !== complaint) log.warn({ err }, 'no connection to the broker');
-    complaint = words;
-  }
-
-  async function run(): Promise<void> {
+  async #run(consumers: LinkConsumers): Promise<void> {
+    const { versions, clock, log, random } = this.#options;
+    const { signal } = this.#stopping;
     let failures = 0;
     let at = 0;
-    while (!stopping.signal.aborted) {
-      const version = parts.versions[at % parts.versions.length] ?? 4;
+    while (!signal.aborted) {
+      const version = versions[at % versions.length] ?? 4;
       try {
-        const opened = await openConnection(version, parts, stopping.signal);
+        const opened = await this.#open(version, consumers);
         const since = clock.monotonic();
-        const why = await live(opened);
-        if (stopping.signal.aborted) break;
+        const why = await this.#live(opened, consumers);
+        if (signal.aborted) break;
         const wasStable = clock.monotonic() - since > STABLE_MS;
         log.warn({ why, ...(wasStable ? {} : SHORT_LIVED) }, 'connection to the broker lost');
         if (wasStable) failures = 0;
       } catch (err) {
+        if (signal.aborted) break;
         if (err instanceof BrokerUnreachable) {
-          const otherVersion = err.code === 'broker_speaks_no_mqtt5' && parts.versions.length > 1;
-          if (otherVersion || at % parts.versions.length !== 0) at += 1;
+          const otherVersion = err.code === 'broker_speaks_no_mqtt5' && versions.length > 1;
+          if (otherVersion || at % versions.length !== 0) at += 1;
           if (otherVersion) continue;
-          fault = err;
+          this.#fault = err;
         }
-        complain(err);
+        this.#warnOnce(err);
       }
       failures += 1;
       const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(failures - 1, 10), LONGEST_WAIT_MS);
-      await clock.sleep(wait * (0.75 + parts.random() / 2), stopping.signal);
+      await clock.sleep(wait * (0.75 + random() / 2), signal);
     }
   }
 
-  const running = run();
-  return {
-    publish(messages) {
-      // What the broker remembers may yet change what stands: until then only the announcement tells it.
-      const isEarly = parts.recollection !== undefined && lastConnectedAt === null;
-      for (const message of messages) if (!isEarly || !message.retain) outbox.put(message);
-      pump();
-    },
-    status: () => ({
-      connected: connection !== null,
-      lastConnectedAt: connection === null ? lastConnectedAt : clock.now(),
-      fault,
-      waiting: outbox.size,
-      drained,
-      published,
-    }),
-    async stop(lastWords, deadlineMs) {
-      stopping.abort();
-      const last = connection;
-      if (last) {
-        const said = Promise.all(lastWords.map((message) => last.publish(message)));
-        await Promise.race([said.catch(() => undefined), clock.sleep(deadlineMs / 2)]);
-        await last.close(deadlineMs / 2);
+  /** Connects, restores what is wanted, subscribes. Rejects with BrokerUnreachable, or a fault of a secret file. */
+  async #open(version: ProtocolVersion, { onMessage, restore }: LinkConsumers): Promise<Connection> {
+    const { address, will, subscriptions, clock } = this.#options;
+    const { signal } = this.#stopping;
+    const retained: Incoming[] = [];
+    let bytes = 0;
+    let isRestoring = restore?.isWanted() ?? false;
+    const hear = (incoming: Incoming) => {
+      if (isRestoring && incoming.retained && bytes < MOST_RESTORED_BYTES) {
+        retained.push(incoming);
+        bytes += incoming.payload.length;
       }
-      await Promise.race([running, clock.sleep(deadlineMs)]);
-    },
-  };
+      onMessage(incoming);
+    };
+    const opened = await Connection.open(await address(), version, will, hear, clock);
+    try {
+      if (restore && isRestoring) {
+        await opened.subscribe([restore.filter]);
+        for (let waited = 0, before = -1; waited < MOST_SILENCES && retained.length !== before; waited += 1) {
+          before = retained.length;
+          await clock.sleep(SILENCE_MS, signal);
+        }
+        // What has come until then may be a part, which would count as all there is.
+        signal.throwIfAborted();
+        await opened.unsubscribe(restore.filter);
+        isRestoring = false;
+        await restore.take(retained.splice(0));
+      }
+      await opened.subscribe(subscriptions);
+      signal.throwIfAborted();
+      return opened;
+    } catch (err) {
+      await opened.close(0);
+      throw err;
+    }
+  }
+
+  /** Resolves when the connection has ended, with the reason. */
+  async #live(opened: Connection, { announcement }: LinkConsumers): Promise<string> {
+    const { clock, log } = this.#options;
+    this.#fault = null;
+    this.#lastWarning = '';
+    this.#lastConnectedAt = clock.now();
+    this.#outbox.lead(announcement());
+    this.#connection = opened;
+    log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
+    this.#pump();
+    const why = await opened.ended;
+    this.#connection = null;
+    this.#lastConnectedAt = clock.now();
+    this.#outbox.rewind();
+    return why;
+  }
+
+  // Once for each reason: the same failure every half minute is no news.
+  #warnOnce(err: unknown): void {
+    const words = String(err);
+    if (words !== this.#lastWarning) this.#options.log.warn({ err }, 'no connection to the broker');
+    this.#lastWarning = words;
+  }
 }

@@ -1,7 +1,7 @@
 // That the tests notice what a schema does not allow: every probe fails its test for a message that is not as docs/schemas say.
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { connectOnce } from '../../src/mqtt/connection.ts';
+import { Connection } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { changeMessage, lateMessage } from '../../src/publication/bridge.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
@@ -60,7 +60,7 @@ test('a probe tells at its end what it heard, but not what the test itself said'
   const probe = await startProbe(broker.url);
   const will = { topic: topics.state, payload: 'offline', retain: true };
   const address = { url: broker.url, clientId: 'flat', tls: { rejectUnauthorized: true } };
-  const daemon = await connectOnce(address, 4, will, () => undefined, systemClock);
+  const daemon = await Connection.open(address, 4, will, () => undefined, systemClock);
   onTestFinished(() => daemon.close(200));
   await daemon.publish({ topic: topics.state, payload: 'online', retain: true });
   await daemon.publish({ topic: topics.meterEvent('7'), payload: '{}', retain: false });

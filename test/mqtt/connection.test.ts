@@ -1,7 +1,7 @@
 // One connection: what a refusal means, what an acknowledgement is worth, and the will when the socket dies.
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { type BrokerAddress, connectOnce } from '../../src/mqtt/connection.ts';
+import { type BrokerAddress, Connection } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { BrokerUnreachable } from '../../src/mqtt/refusal.ts';
@@ -32,20 +32,20 @@ async function refusal(attempt: Promise<unknown>): Promise<BrokerUnreachable> {
 test('a broker of MQTT 3.1.1 is told apart from one that is not there', async () => {
   const stack = openStack();
   const broker = stack.use(await startBroker());
-  const older = await refusal(connectOnce(address(broker.url), 5, WILL, nobody, systemClock));
+  const older = await refusal(Connection.open(address(broker.url), 5, WILL, nobody, systemClock));
   expect(older.code).toBe('broker_speaks_no_mqtt5');
-  const connection = await connectOnce(address(broker.url), 4, WILL, nobody, systemClock);
+  const connection = await Connection.open(address(broker.url), 4, WILL, nobody, systemClock);
   expect(connection.version).toBe(4);
   await connection.close(500);
   await broker.stop();
-  const gone = await refusal(connectOnce(address(broker.url), 5, WILL, nobody, systemClock));
+  const gone = await refusal(Connection.open(address(broker.url), 5, WILL, nobody, systemClock));
   expect(gone).toMatchObject({ code: 'broker_unreachable', exitCode: 6, retry: 'soon' });
   expect(gone.message).toContain('ECONNREFUSED');
 });
 
 test('a refused password is called that, and is not in the words', async () => {
   const broker = openStack().use(await startBroker({ username: 'bridge', password: 'right' }));
-  const attempt = connectOnce(
+  const attempt = Connection.open(
     address(broker.url, { username: 'bridge', password: 'wr0ng' }),
     4,
     WILL,
@@ -58,7 +58,7 @@ test('a refused password is called that, and is not in the words', async () => {
 });
 
 test('a name that no address belongs to', async () => {
-  const attempt = connectOnce(address('mqtt://broker.invalid:1883'), 4, WILL, nobody, systemClock);
+  const attempt = Connection.open(address('mqtt://broker.invalid:1883'), 4, WILL, nobody, systemClock);
   expect((await refusal(attempt)).code).toBe('broker_unreachable');
 });
 
@@ -68,7 +68,7 @@ test('published and heard, retained flags told apart', async () => {
   const probe = stack.use(await startProbe(broker.url));
   await probe.publish('in/old', 'before', { retain: true });
   const heard: Incoming[] = [];
-  const connection = await connectOnce(
+  const connection = await Connection.open(
     address(broker.url),
     4,
     WILL,
@@ -92,9 +92,15 @@ test('the will is spoken when the socket dies, and not after a polite goodbye', 
   const broker = stack.use(await startBroker());
   const wire = stack.use(await openWire(broker.port));
   const probe = stack.use(await startProbe(broker.url));
-  const polite = await connectOnce(address(wire.url), 4, WILL, nobody, systemClock);
+  const polite = await Connection.open(address(wire.url), 4, WILL, nobody, systemClock);
   await polite.close(1_000);
-  const killed = await connectOnce(address(wire.url), 4, { ...WILL, topic: 'x/killed' }, nobody, systemClock);
+  const killed = await Connection.open(
+    address(wire.url),
+    4,
+    { ...WILL, topic: 'x/killed' },
+    nobody,
+    systemClock,
+  );
   wire.cut();
   await waitFor('the will', () => probe.last('x/killed')?.payload === 'offline');
   expect(await killed.ended).toBeTruthy();
@@ -108,7 +114,7 @@ test('a publish that nobody acknowledges fails after its time, or with the conne
   const broker = stack.use(await startBroker());
   const wire = stack.use(await openWire(broker.port));
   const clock = handClock('2025-03-10T12:00:00Z');
-  const connection = await connectOnce(address(wire.url), 4, WILL, nobody, clock);
+  const connection = await Connection.open(address(wire.url), 4, WILL, nobody, clock);
   wire.mute(true);
   const first = connection.publish({ topic: 'a', payload: '1', retain: false });
   const settled: string[] = [];
@@ -127,7 +133,7 @@ test('close ends within its time although the broker says nothing any more', asy
   const stack = openStack();
   const broker = stack.use(await startBroker());
   const wire = stack.use(await openWire(broker.port));
-  const connection = await connectOnce(address(wire.url), 4, WILL, nobody, systemClock);
+  const connection = await Connection.open(address(wire.url), 4, WILL, nobody, systemClock);
   wire.mute(true);
   void connection.publish({ topic: 'a', payload: '1', retain: false }).catch(nobody);
   const began = performance.now();
@@ -146,6 +152,6 @@ test('a connection that the broker gives to another client says so, however its 
       setImmediate(() => socket.resetAndDestroy());
     }),
   );
-  const connection = await connectOnce(address(wire.url), 5, WILL, nobody, systemClock);
+  const connection = await Connection.open(address(wire.url), 5, WILL, nobody, systemClock);
   expect(await connection.ended).toBe('another client has taken over the client id');
 });

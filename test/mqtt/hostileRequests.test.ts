@@ -1,7 +1,7 @@
 // What an MQTT 5 client may choose of an answer: where it goes and what it carries, within bounds.
 import { expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
-import { createOutbox } from '../../src/mqtt/outbox.ts';
+import { Outbox } from '../../src/mqtt/outbox.ts';
 import { openRequests } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -52,7 +52,7 @@ test.each([
 
 test('however many ask, and whatever they choose, what waits for a broker stays small', async () => {
   const ask = open();
-  const outbox = createOutbox();
+  const outbox = new Outbox();
   for (let at = 0; at < 5_000; at += 1) {
     const published = await ask(`${at}`.padEnd(512, 'x'), Buffer.alloc(1_024));
     for (const message of published) outbox.put(message);
@@ -66,7 +66,7 @@ test('however many ask, and whatever they choose, what waits for a broker stays 
 });
 
 test('a flood of answers drowns no event', () => {
-  const outbox = createOutbox();
+  const outbox = new Outbox();
   const event = { topic: 'heat/meter/1/event', payload: 'new day', retain: false };
   outbox.put(event);
   for (let at = 0; at < 2_000; at += 1) {

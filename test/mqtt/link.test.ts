@@ -1,6 +1,8 @@
 // The lasting link: falls back, comes back, says the live truth first, and never knocks in a busy loop.
 import { expect, test } from 'vitest';
+import type { BrokerAddress } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
+import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
@@ -128,6 +130,38 @@ test('stop says its last words, and not a word after them', async () => {
   await waitFor('the last words', () => probe.last('x/state')?.payload === 'offline');
   expect(probe.on('x/state').map(({ payload }) => payload)).toEqual(['online', 'offline']);
   expect(probe.on('x/value')).toEqual([]);
+});
+
+test('once stop has begun, only the last words go out: whatever comes later, or waits, stays unsaid', async () => {
+  const { stack, broker, wire, link, stop } = await connected();
+  wire.mute(true);
+  link.publish(Array.from({ length: 40 }, (_, at) => state('before', `x/${at}`)));
+  const stopped = stop();
+  // As after Home Assistant's start: everything once more, a moment too late.
+  link.publish([ONLINE]);
+  wire.mute(false);
+  link.publish([ONLINE]);
+  await stopped;
+  const later = stack.use(await startProbe(broker.url));
+  await waitFor('what is retained', () => later.last('x/state'));
+  await turn(20);
+  expect(later.on('x/state').map(({ payload }) => payload)).toEqual(['offline']);
+});
+
+test('a connection that is made while stopping announces nothing, and is closed', async () => {
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
+  const wire = stack.use(await openWire(broker.port));
+  const probe = stack.use(await startProbe(broker.url));
+  const address = async (): Promise<BrokerAddress> => {
+    await turn(20);
+    return { url: wire.url, clientId: 'late', tls: { rejectUnauthorized: true } };
+  };
+  const { link, stop } = openLink(stack, wire.url, { versions: [4], address });
+  await stop();
+  await waitFor('the goodbye', () => wire.attempts === 1 && wire.open === 0);
+  expect(link.status().connected).toBe(false);
+  expect(probe.heard.filter(({ payload }) => payload !== 'offline')).toEqual([]);
 });
 
 test('stop ends in time while there is no broker', async () => {

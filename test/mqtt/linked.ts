@@ -1,8 +1,8 @@
 // A link under test: a real broker behind a wire that can be cut, and a clock moved by hand.
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import type { BrokerAddress, ProtocolVersion } from '../../src/mqtt/connection.ts';
+import type { BrokerAddress } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
-import { type LinkParts, startLink } from '../../src/mqtt/link.ts';
+import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';
 import { startProbe } from '../support/probe.ts';
@@ -19,28 +19,31 @@ export const event = (payload: string): Message => ({ topic: 'x/event', payload,
 export function openLink(
   stack: Stack,
   url: string,
-  { password, ...parts }: Partial<LinkParts> & { password?: () => string } = {},
+  { password, ...parts }: Partial<LinkOptions & LinkConsumers> & { password?: () => string } = {},
 ) {
   const clock = handClock('2025-03-10T12:00:00Z');
   const lines: string[] = [];
   const delivered: Message[] = [];
   const heard: Incoming[] = [];
-  const link = startLink({
+  const link = new Link({
     address: async (): Promise<BrokerAddress> => ({
       url,
       clientId: 'link',
       ...(password ? { username: 'bridge', password: password() } : {}),
       tls: { rejectUnauthorized: true },
     }),
-    versions: [5, 4] as ProtocolVersion[],
+    versions: [5, 4],
     will: OFFLINE,
     subscriptions: ['x/request/+'],
-    onMessage: (incoming) => void heard.push(incoming),
-    announcement: () => [ONLINE],
-    onDelivered: (message) => void delivered.push(message),
     clock,
     log: createLog({ level: 'debug', scrubber: createScrubber(), write: (line) => void lines.push(line) }),
     random: () => 0.5,
+    ...parts,
+  });
+  link.start({
+    announcement: () => [ONLINE],
+    onMessage: (incoming) => void heard.push(incoming),
+    onDelivered: (message) => void delivered.push(message),
     ...parts,
   });
   const stop = async (): Promise<void> => {
@@ -58,7 +61,7 @@ export function openLink(
 }
 
 /** A link that has connected and said what it has to say. */
-export async function connected(more: Partial<LinkParts> = {}) {
+export async function connected(more: Partial<LinkOptions & LinkConsumers> = {}) {
   const stack = openStack();
   const broker = stack.use(await startBroker());
   const wire = stack.use(await openWire(broker.port));

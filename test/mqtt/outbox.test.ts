@@ -1,7 +1,7 @@
 // The outbox: newest of each retained topic, every event while it lasts, and the order of both.
 import { expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
-import { createOutbox, type Outbox } from '../../src/mqtt/outbox.ts';
+import { Outbox } from '../../src/mqtt/outbox.ts';
 
 const state = (topic: string, payload: string): Message => ({ topic, payload, retain: true });
 const event = (topic: string, payload: string): Message => ({ topic, payload, retain: false });
@@ -14,7 +14,7 @@ function taken(outbox: Outbox): string[] {
 }
 
 function filled(...messages: Message[]): Outbox {
-  const outbox = createOutbox();
+  const outbox = new Outbox();
   for (const message of messages) outbox.put(message);
   return outbox;
 }
@@ -72,7 +72,7 @@ test('the announcement leads, in its order, and replaces what it repeats', () =>
 });
 
 test('events cannot fill the memory: the oldest go first, states stay', () => {
-  const outbox = createOutbox();
+  const outbox = new Outbox();
   outbox.put(state('a', '1'));
   for (let count = 0; count < 800; count += 1) outbox.put(event('e', String(count)));
   const all = taken(outbox);

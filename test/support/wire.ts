@@ -5,6 +5,8 @@ export interface Wire {
   readonly url: string;
   /** Connections that came so far. */
   readonly attempts: number;
+  /** Sockets that are open now. */
+  readonly open: number;
   /** All connections break now. */
   cut(): void;
   /** While muted, nothing that the broker says arrives. */
@@ -51,6 +53,9 @@ export async function openWire(port?: number, onData?: (socket: Socket) => void)
     url: `mqtt://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
     get attempts() {
       return attempts;
+    },
+    get open() {
+      return sockets.size;
     },
     cut,
     mute(isMuted) {

@@ -1,13 +1,13 @@
 // Reads back once, at the first connection, what the broker remembers of meters whose ledger is lost or new.
 import type { Log } from '../../foundation/log.ts';
+import type { Restore } from '../../mqtt/link.ts';
 import type { Incoming } from '../../mqtt/message.ts';
-import type { Recollection as Retained } from '../../mqtt/opening.ts';
 import type { Topics } from '../../publication/topics.ts';
 import { readRemembered } from '../../store/remembered.ts';
 import type { AccountRuntime } from '../accounts/account.ts';
 import type { Meter } from '../accounts/meter.ts';
 
-export interface Recollection extends Retained {
+export interface Recollection extends Restore {
   /** For meters found later: they get what was taken. */
   settle(meter: Meter): Promise<void>;
 }

@@ -51,8 +51,8 @@ describe('imports', () => {
     expect(complaints(house, wrongDoors)).toEqual([]);
   });
 
-  test('the schemas of payloads are there for types, tests and docs: the program does not load them', () => {
-    const PAYLOADS = /^publication\/payloads\//;
+  test('the program loads the schemas of requests, and no other schema of payloads: those are for types, tests and docs', () => {
+    const PAYLOADS = /^publication\/payloads\/(?!requests\.ts)/;
     const loading = ({ path, imports }: Source) =>
       PAYLOADS.test(path)
         ? []

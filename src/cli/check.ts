@@ -3,7 +3,7 @@ import { access, constants } from 'node:fs/promises';
 import type { Account } from '../config/schema.ts';
 import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
 import { visitHomeAssistant } from '../daemon/publishing/homeAssistant.ts';
-import { openPublicList } from '../daemon/requests/publicList.ts';
+import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
@@ -106,8 +106,8 @@ function live(settings: Settings, io: Io): [string, Probe][] {
 function constituencies({ config: { constituencies: section } }: Settings): [string, Probe][] {
   if (!section) return [];
   const probe: Probe = async () => {
-    const publicList = openPublicList(section, systemClock);
-    const list = await publicList.fetch(publicList.question({}));
+    const publicList = new PublicList(section, systemClock);
+    const list = await publicList.fetch(publicList.understand({}).question);
     return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
   };
   return [['constituencies', probe]];

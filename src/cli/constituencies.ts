@@ -1,5 +1,5 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
-import { openPublicList } from '../daemon/requests/publicList.ts';
+import { PublicList } from '../daemon/requests/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -12,9 +12,9 @@ export const constituencies: Command = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const { config } = await loadSettings(given, io, { assumeConstituencies: true });
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
-  const publicList = openPublicList(config.constituencies, systemClock);
+  const publicList = new PublicList(config.constituencies, systemClock);
   const flagOf = (parameter: string) => `--${parameter.replace('_', '-')}`;
-  const question = publicList.question(parametersFrom(given.options), flagOf);
+  const { question } = publicList.understand(parametersFrom(given.options), flagOf);
   const list = await publicList.fetch(question, io.interrupted);
   const warning = caveat(list);
   if (warning !== null) io.err(`${warning}\n`);

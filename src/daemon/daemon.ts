@@ -6,7 +6,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import { Link } from '../mqtt/link.ts';
-import { openRequests } from '../mqtt/requests.ts';
+import { requestListener } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { topicsBelow } from '../publication/topics.ts';
 import { openStateDirectory } from '../store/stateDirectory.ts';
@@ -27,8 +27,8 @@ import { openNews } from './publishing/publisher.ts';
 import { openRecollection, type Recollection } from './publishing/restore.ts';
 import { openTruth } from './publishing/snapshot.ts';
 import { statisticsFor } from './publishing/statistics.ts';
-import { openConstituencies } from './requests/constituencies.ts';
-import { openAnswers } from './requests/handlers.ts';
+import { Constituencies } from './requests/constituencies.ts';
+import { requestHandlers } from './requests/handlers.ts';
 import { shutDown } from './shutdown.ts';
 
 export interface DaemonParts {
@@ -125,7 +125,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log,
   });
   const events = openEvents({ accounts, truth, topics, zone, clock });
-  const constituencies = await openConstituencies({ ...parts, topics, zone, state, publishNow });
+  const constituencies = await Constituencies.open({ ...parts, topics, zone, state, publishNow });
   const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, clock, log });
 
   const birth = birthOf(mqtt.discovery_prefix, {
@@ -145,11 +145,20 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log,
     random,
   });
-  const answer = openRequests({
+  const answer = requestListener({
     ...parts,
     baseTopic: mqtt.base_topic,
     guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: openAnswers({ accounts, poller, truth, constituencies, statistics, zone, clock, publishNews }),
+    handlers: requestHandlers({
+      accounts,
+      poller,
+      truth,
+      constituencies,
+      statistics,
+      zone,
+      clock,
+      publishNews,
+    }),
     publish: (messages) => link.publish(messages),
   });
   link.start({

@@ -1,10 +1,10 @@
-// Requests over MQTT: `<base>/bridge/request/<what>` in, an answer on `<base>/bridge/response/<what>` out.
+// Requests over MQTT: `<base>/bridge/request/<name>` in, an answer on `<base>/bridge/response/<name>` out.
 import * as z from 'zod';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
-import { openSparing } from './sparing.ts';
 
 /** What a handler found. `skipped`: understood, but not done now. */
 export interface Answer {
@@ -19,7 +19,7 @@ export type Parameters = Readonly<Record<string, unknown>>;
 /** `tell`: how far it is, on the response topic with status `progress`, before the answer comes. */
 export type Handler = (parameters: Parameters, tell: (progress: Parameters) => void) => Promise<Answer>;
 
-/** The request cannot be understood; the text names the parameter, what was found and what is allowed. */
+/** The request cannot be understood; the text names each parameter, what was found and what is allowed. */
 export class RequestMalformed extends Failure {
   readonly code = 'request_malformed';
   readonly exitCode = EXIT.usage;
@@ -29,7 +29,55 @@ export class RequestMalformed extends Failure {
   }
 }
 
-export interface RequestParts {
+class UnknownRequest extends Failure {
+  readonly code = 'unknown_request';
+  readonly exitCode = EXIT.usage;
+
+  constructor(name: string, known: readonly string[]) {
+    super(`Unknown request "${name}"; there are: ${known.join(', ')}.`, { retry: 'never' });
+  }
+}
+
+const LONGEST_ECHO = 60;
+
+/** One mistake of a RequestMalformed. */
+export const mistake = (parameter: string, found: unknown, allowed: string): string =>
+  `${parameter}: found ${(JSON.stringify(found) ?? 'nothing').slice(0, LONGEST_ECHO)}; allowed: ${allowed}.`;
+
+/**
+ * Checks the parameters of a request; each message of the schema says what is allowed. Throws RequestMalformed with
+ * every mistake, the parameters as `nameOf` calls them.
+ */
+export function readParameters<S extends z.ZodObject>(
+  schema: S,
+  given: Parameters,
+  nameOf: (parameter: string) => string = (parameter) => parameter,
+): z.infer<S> {
+  const result = schema.safeParse(given);
+  if (result.success) return result.data;
+  const mistakes = result.error.issues.map((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      const unknown = issue.keys.map((key) => `"${key.slice(0, LONGEST_ECHO)}"`).slice(0, 3);
+      return `Unknown parameter ${unknown.join(', ')}; allowed: ${Object.keys(schema.shape).map(nameOf).join(', ')}.`;
+    }
+    const parameter = String(issue.path[0]);
+    return mistake(nameOf(parameter), given[parameter], issue.message);
+  });
+  // A list may have the same mistake many times.
+  throw new RequestMalformed([...new Set(mistakes)].join(' '));
+}
+
+const LARGEST_REQUEST_BYTES = 8_192;
+const LONGEST_SHOWN_REQUEST = 40;
+// An unknown name becomes a level of the topic of its answer.
+const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
+// Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
+const LONGEST_RESPONSE_TOPIC = 512;
+const LARGEST_CORRELATION_BYTES = 1_024;
+const LONGEST_TRANSACTION = 256;
+
+/** Answers every request but retained ones; each call resolves when the answer is on its way. */
+export function requestListener(parts: {
   readonly baseTopic: string;
   /** Where answers may not go although a request names it: whoever asks must not speak in our name there. */
   readonly guarded: readonly string[];
@@ -37,62 +85,64 @@ export interface RequestParts {
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-const LARGEST_REQUEST_BYTES = 8_192;
-const LONGEST_SHOWN_REQUEST = 40;
-// Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
-const LONGEST_RESPONSE_TOPIC = 512;
-const LARGEST_CORRELATION_BYTES = 1_024;
-const transaction = z.union([z.string().max(256), z.number()]);
-
-/** Answers every request but retained ones; resolves when the answer is on its way. */
-export function openRequests({ baseTopic, guarded, handlers, publish, clock, log }: RequestParts) {
+}): (incoming: Incoming) => Promise<void> {
+  const { baseTopic, guarded, handlers, publish, log } = parts;
   const prefix = `${baseTopic}/bridge/request/`;
-  const sparing = openSparing(clock);
+  const throttledLog = new ThrottledLog(parts.clock);
 
-  return async (incoming: Incoming): Promise<void> => {
-    if (!incoming.topic.startsWith(prefix)) return;
-    const what = incoming.topic.slice(prefix.length);
-    const handler = Object.hasOwn(handlers, what) ? handlers[what] : undefined;
-    if (!handler) {
-      const shown = { request: what.slice(0, LONGEST_SHOWN_REQUEST) };
-      sparing.tell('unknown', (unsaid) => log.warn({ ...unsaid, ...shown }, 'unknown request ignored'));
-      return;
+  const unknown = (name: string): Handler => {
+    const request = name.slice(0, LONGEST_SHOWN_REQUEST);
+    throttledLog.write('unknown', (more) => log.warn({ ...more, request }, 'unknown request'));
+    return async () => {
+      throw new UnknownRequest(name, Object.keys(handlers).sort());
+    };
+  };
+
+  async function answerTo(
+    request: string,
+    handler: Handler,
+    topic: string,
+    payload: Buffer,
+  ): Promise<string> {
+    let asked: Parameters = {};
+    const written = (reply: object): string => {
+      const { transaction } = asked;
+      return JSON.stringify({ schema: 1, ...reply, ...(isTransaction(transaction) ? { transaction } : {}) });
+    };
+    try {
+      asked = parse(payload);
+      const { transaction: _, ...parameters } = asked;
+      const tell = (data: Parameters) =>
+        publish([{ topic, payload: written({ status: 'progress', data }), retain: false }]);
+      return written(await handler(parameters, tell));
+    } catch (err) {
+      if (!(err instanceof Failure)) {
+        throttledLog.write(`failed ${request}`, (more) =>
+          log.error({ err, request, ...more }, 'request failed'),
+        );
+      }
+      return written({ status: 'error', error: safeWords(err) });
     }
-    if (incoming.retained) {
-      sparing.tell(`retained ${what}`, (unsaid) =>
+  }
+
+  return async ({ topic: asking, payload: question, retained, responseTopic, correlationData }) => {
+    if (!asking.startsWith(prefix)) return;
+    const name = asking.slice(prefix.length);
+    const known = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+    if (retained) {
+      throttledLog.write(`retained ${known ? name : 'unknown'}`, (more) =>
         log.warn(
-          { request: what, ...unsaid },
+          { request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more },
           'retained request ignored: publish requests without the retain flag',
         ),
       );
       return;
     }
-    const topic = `${baseTopic}/bridge/response/${what}`;
-    let asked: Record<string, unknown> = {};
-    const written = (reply: Record<string, unknown>): string => {
-      const known = transaction.safeParse(asked.transaction);
-      return JSON.stringify({ schema: 1, ...reply, ...(known.success ? { transaction: known.data } : {}) });
-    };
-    let reply: Record<string, unknown>;
-    try {
-      asked = parse(incoming.payload);
-      const { transaction: _, ...parameters } = asked;
-      const tell = (data: Parameters) =>
-        publish([{ topic, payload: written({ status: 'progress', data }), retain: false }]);
-      reply = { ...(await handler(parameters, tell)) };
-    } catch (err) {
-      if (!(err instanceof Failure)) {
-        sparing.tell(`failed ${what}`, (unsaid) =>
-          log.error({ err, request: what, ...unsaid }, 'request failed'),
-        );
-      }
-      reply = { status: 'error', error: safeWords(err) };
-    }
-    const payload = written(reply);
+    const handler = known ?? unknown(name);
+    if (!ANSWERABLE_NAME.test(name)) return;
+    const topic = `${baseTopic}/bridge/response/${name}`;
+    const payload = await answerTo(name, handler, topic, question);
     const answers: Message[] = [{ topic, payload, retain: false }];
-    const { responseTopic, correlationData } = incoming;
     const isHandy = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
     if (responseTopic !== undefined && isHandy && isAllowed(responseTopic, baseTopic, guarded)) {
       answers.push({
@@ -106,7 +156,10 @@ export function openRequests({ baseTopic, guarded, handlers, publish, clock, log
   };
 }
 
-function parse(payload: Buffer): Record<string, unknown> {
+const isTransaction = (given: unknown): boolean =>
+  typeof given === 'number' || (typeof given === 'string' && given.length <= LONGEST_TRANSACTION);
+
+function parse(payload: Buffer): Parameters {
   if (payload.length > LARGEST_REQUEST_BYTES) {
     throw new RequestMalformed(
       `The request has more than ${LARGEST_REQUEST_BYTES} bytes, which is all that is allowed.`,

@@ -6,7 +6,6 @@ import {
   type ConstituencyQuestion,
   inOrder,
 } from '../domain/constituency.ts';
-import { LARGEST_LIMIT } from './constituencyQuestion.ts';
 import { understandPage } from './constituencyReply.ts';
 import { understand } from './reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
@@ -15,6 +14,8 @@ const WHAT = 'list of constituencies';
 const MOST_PAGES = 100;
 // What the specification gives when no limit is asked for.
 const DEFAULT_LIMIT = 50;
+// The most that a request may ask for.
+const LARGEST_LIMIT = 5_000;
 const LARGEST_RAW_CHARACTERS = 256 * 1024;
 
 /** Rejects with ProviderUnreachable, ProviderRefused or UnexpectedReply. */

@@ -15,8 +15,8 @@ export interface ConstituenciesView {
   readonly stale: boolean;
 }
 
-/** The end of the topic: `dail/34`, `seanad/all`, or `query/` and 8 digits for questions that no house names. */
-export function placeOf(question: ConstituencyQuestion): string {
+/** Name of a list and end of its topic: `dail/34`, `seanad/all`, or `query/` and 8 digits when more than a house is asked for. */
+export function listName(question: ConstituencyQuestion): string {
   const { chamber, houseNo, chamberIds, skip, limit } = question;
   if (chamberIds.length === 0 && skip === null && limit === null) {
     return `${chamber ?? 'all'}/${houseNo ?? 'all'}`;
@@ -29,7 +29,7 @@ export function listMessage(topics: Topics, zone: Zone, view: ConstituenciesView
   const { question, list } = view;
   return say(
     'constituencies/+/+',
-    topics.constituencies(placeOf(question)),
+    topics.constituencies(listName(question)),
     {
       fetched_at: zone.iso(view.fetchedAt),
       stale: view.stale,
@@ -54,15 +54,15 @@ export function listMessage(topics: Topics, zone: Zone, view: ConstituenciesView
 export function summaryMessage(
   topics: Topics,
   zone: Zone,
-  place: string,
+  name: string,
   view: ConstituenciesView | null,
 ): Message {
   const rest = {
-    topic: topics.constituencies(place),
+    topic: topics.constituencies(name),
     fetched_at: view === null ? null : zone.iso(view.fetchedAt),
     stale: view?.stale ?? null,
   };
-  const names = [...new Set(view?.list.constituencies?.map(({ name }) => name))];
+  const names = [...new Set(view?.list.constituencies?.map((row) => row.name))];
   return say(
     'bridge/constituencies',
     topics.constituenciesSummary,

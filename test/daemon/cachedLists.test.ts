@@ -1,9 +1,9 @@
-// The lists that stand: bounded, kept over a restart, and forgotten when they come from another service.
+// The cached lists: bounded, kept over a restart, and forgotten when they come from another service.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openKeptLists } from '../../src/daemon/requests/cachedLists.ts';
+import { CachedLists } from '../../src/daemon/requests/cachedLists.ts';
 import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
@@ -28,7 +28,7 @@ afterEach(() => rm(path, { recursive: true, force: true }));
 
 async function open(owner = 'https://list.example.org/v1') {
   const state = await openStateDirectory(path, log);
-  return openKeptLists({ owner, usualPlace: 'dail/34', topics, zone: zone('Europe/Dublin'), state, log });
+  return CachedLists.open({ owner, usual: 'dail/34', topics, zone: zone('Europe/Dublin'), state, log });
 }
 
 const house = { chamber: 'dail', houseNo: 34, name: null, uri: null };

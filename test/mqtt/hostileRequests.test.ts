@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
 import { Outbox } from '../../src/mqtt/outbox.ts';
-import { openRequests } from '../../src/mqtt/requests.ts';
+import { requestListener } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
 function open() {
   const published: Message[] = [];
   const { log } = logLines();
-  const answer = openRequests({
+  const answer = requestListener({
     baseTopic: 'heat',
     guarded: ['homeassistant'],
     handlers: { refresh: async () => ({ status: 'ok' }) },

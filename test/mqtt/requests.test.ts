@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
-import { type Handler, openRequests, RequestMalformed } from '../../src/mqtt/requests.ts';
+import { type Handler, RequestMalformed, requestListener } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 
 class Tired extends Failure {
@@ -16,7 +16,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const lines: string[] = [];
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
-  const answer = openRequests({
+  const answer = requestListener({
     baseTopic: 'heat',
     guarded: ['homeassistant'],
     handlers: {
@@ -102,18 +102,42 @@ test('a retained request is ignored, and said so', async () => {
   expect(lines.join()).toContain('retained request ignored');
 });
 
-test.each(['unknown', 'constructor', '__proto__', 'toString', ''])(
-  'request/%s reaches nobody',
-  async (what) => {
-    const { ask, asked } = open();
-    expect(
-      (await ask('', { topic: `heat/bridge/request/${what}` })).filter(({ status }) => status !== 'error'),
-    ).toEqual([]);
+test.each(['unknown', 'constructor', '__proto__', 'toString', 'x'.repeat(40)])(
+  'request/%s is answered with the requests there are, and reaches nobody',
+  async (name) => {
+    const { ask, asked, published } = open();
+    const topic = `heat/bridge/request/${name}`;
+    const [reply] = await ask('{"transaction":3}', { topic, responseTopic: 'mine' });
+    expect(reply).toEqual({
+      schema: 1,
+      status: 'error',
+      error: { code: 'unknown_request', message: `Unknown request "${name}"; there are: refresh.` },
+      transaction: 3,
+    });
+    expect(published.map((answer) => [answer.topic, answer.retain])).toEqual([
+      [`heat/bridge/response/${name}`, false],
+      ['mine', false],
+    ]);
     expect(asked).toEqual([]);
   },
 );
 
-test('the log says which request nobody knows', async () => {
+test.each(['', 'a/b', 'x'.repeat(41), 'Wärme', 'a b', 'a+', '#', 'a\n', '$SYS'])(
+  'request/%s cannot be the name of an answer: there is none',
+  async (name) => {
+    const { ask, lines } = open();
+    const topic = `heat/bridge/request/${name}`;
+    expect(await ask('', { topic, responseTopic: 'mine' })).toEqual([]);
+    expect(lines.join()).toContain('unknown request');
+  },
+);
+
+test('a retained request of unknown name is ignored', async () => {
+  const { ask } = open();
+  expect(await ask('', { topic: 'heat/bridge/request/unknown', retained: true })).toEqual([]);
+});
+
+test('the log says which request is unknown, shortened', async () => {
   const { ask, lines } = open();
   await ask('', { topic: `heat/bridge/request/refrehs${'h'.repeat(1_000)}` });
   expect(JSON.parse(lines[0] ?? '').request).toMatch(/^refrehsh{33}$/);

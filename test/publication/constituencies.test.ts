@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
-import { listMessage, placeOf, summaryMessage } from '../../src/publication/constituencies.ts';
+import { listMessage, listName, summaryMessage } from '../../src/publication/constituencies.ts';
 import { bridgeDocument } from '../../src/publication/discovery.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 
@@ -27,15 +27,15 @@ const view = (list: ConstituencyList, question = DAIL) => {
 };
 
 test('a house has a place of its own, everything else eight digits of its question', () => {
-  expect(placeOf(DAIL)).toBe('dail/34');
-  expect(placeOf({ ...ALL, chamber: 'seanad' })).toBe('seanad/all');
-  expect(placeOf({ ...ALL, houseNo: 3 })).toBe('all/3');
-  expect(placeOf(ALL)).toBe('all/all');
+  expect(listName(DAIL)).toBe('dail/34');
+  expect(listName({ ...ALL, chamber: 'seanad' })).toBe('seanad/all');
+  expect(listName({ ...ALL, houseNo: 3 })).toBe('all/3');
+  expect(listName(ALL)).toBe('all/all');
   const queries = [{ skip: 0 }, { limit: 5 }, { limit: 6 }, { chamberIds: ['/ie/a/house/dail/3'] }];
-  const places = queries.map((more) => placeOf({ ...DAIL, ...more }));
+  const places = queries.map((more) => listName({ ...DAIL, ...more }));
   expect(new Set(places).size).toBe(queries.length);
   for (const place of places) expect(place).toMatch(/^query\/[0-9a-f]{8}$/);
-  expect(placeOf({ ...DAIL, limit: 5 })).toBe(places[1]);
+  expect(listName({ ...DAIL, limit: 5 })).toBe(places[1]);
 });
 
 test('the payload is what the contract says, fadas and all', () => {

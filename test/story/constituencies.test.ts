@@ -54,7 +54,7 @@ test('each question has its topic, without fadas; both chambers are 1,300 rows',
   expect(probe.heard.every(({ topic }) => /^[\x20-\x7e]+$/.test(topic))).toBe(true);
 });
 
-test('within a minute the same question is answered from what stands, unless forced; equal ones share a fetch', async () => {
+test('a repeated question within a minute is answered from the cached list, unless forced; equal ones share a fetch', async () => {
   const { story, probe, switches, fetches, counters } = await openListStory();
   await asking(probe);
   expect(await asking(probe)).toMatchObject({ status: 'ok', data: { fetched: false, count: 43 } });

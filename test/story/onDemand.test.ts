@@ -86,6 +86,21 @@ test('a parameter that nobody knows is refused', async () => {
   expect(counters.requests[USAGE]).toBe(1);
 });
 
+test('a request of unknown name is answered with those there are', async () => {
+  const { probe, counters } = await polledStory();
+  await probe.publish('heat2mqtt/bridge/request/refrehs', JSON.stringify({ transaction: 'tx-8' }));
+  expect(await probe.until('heat2mqtt/bridge/response/refrehs', () => true)).toEqual({
+    schema: 1,
+    status: 'error',
+    error: {
+      code: 'unknown_request',
+      message: 'Unknown request "refrehs"; there are: backfill, constituencies, health, refresh.',
+    },
+    transaction: 'tx-8',
+  });
+  expect(counters.requests[USAGE]).toBe(1);
+});
+
 test('a retained request that stood there before is not answered, and said so', async () => {
   const story = await openStory();
   const probe = await story.listen();

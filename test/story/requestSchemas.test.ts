@@ -18,6 +18,7 @@ const ASKED: readonly (readonly [string, boolean, object])[] = [
   ['backfill', true, { from: '2025-03-01', to: '2025-03-02', transaction: 'x' }],
   ['backfill', false, {}],
   ['backfill', false, { from: 'yesterday' }],
+  ['backfill', false, { from: '2025-02-30' }],
   ['backfill', false, { from: '2025-03-01', until: '2025-03-02' }],
   ['constituencies', true, {}],
   ['constituencies', true, { chamber: '', force: true }],

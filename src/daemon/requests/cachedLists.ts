@@ -1,12 +1,12 @@
-// The lists of constituencies that stand on the broker: in memory, on disk, and bounded in number.
-import { type ConstituencyList, saysTheSame } from '../../domain/constituency.ts';
+// The cached lists of constituencies, retained on the broker: in memory, on disk, and bounded in number.
+import { saysTheSame } from '../../domain/constituency.ts';
 import type { Zone } from '../../domain/period.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import {
   type ConstituenciesView,
   listMessage,
-  placeOf,
+  listName,
   summaryMessage,
 } from '../../publication/constituencies.ts';
 import type { Topics } from '../../publication/topics.ts';
@@ -14,92 +14,99 @@ import { type Document, owned } from '../../store/document.ts';
 import { constituenciesCodec } from '../../store/documents.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
 
-export interface KeptLists {
-  get(place: string): ConstituenciesView | null;
-  /** Resolves to whether the list says something new, once it is on the disk. */
-  put(view: ConstituenciesView): Promise<boolean>;
-  /** A reply of unknown shape goes beside a good list, which stays, marked; resolves to `false` where there is none. */
-  putBeside(place: string, raw: ConstituencyList['raw']): Promise<boolean>;
-  /** A later fetch has failed: the list stays, marked. */
-  markStale(place: string): Promise<void>;
-  /** Everything that stands retained. */
-  messages(): Message[];
-}
+const FOLDER = 'constituencies';
+const MOST_QUERIES = 50;
+// Every house there is, each chamber as a whole, and room for houses to come.
+const MOST_HOUSES = 100;
 
-export interface KeptListsParts {
-  /** The service that the lists come from; those of another one are gone. */
+interface Parts {
+  /** The service that the lists come from; those of another one are ignored. */
   readonly owner: string;
-  /** Where the configured list goes: it is never dropped. */
-  readonly usualPlace: string;
+  /** Name of the configured list: it is never dropped. */
+  readonly usual: string;
   readonly topics: Topics;
   readonly zone: Zone;
   readonly state: StateDirectory;
   readonly log: Log;
 }
 
-const FOLDER = 'constituencies';
-const MOST_QUERIES = 50;
-// Every house there is, each chamber as a whole, and room for houses to come.
-const MOST_HOUSES = 100;
+/** Each by the name of its question, which also is the end of its topic. */
+export class CachedLists {
+  readonly #parts: Parts;
+  // Oldest first. Messages are written once: their payloads may be large, and are compared at each publication.
+  readonly #lists = new Map<string, { readonly view: ConstituenciesView; readonly message: Message }>();
 
-export async function openKeptLists(parts: KeptListsParts): Promise<KeptLists> {
-  const { usualPlace, topics, zone, state, log } = parts;
-  // Oldest first. Messages are written once: their payloads may be large, and are looked at with every piece of news.
-  const kept = new Map<string, { readonly view: ConstituenciesView; readonly message: Message }>();
-  const place = (view: ConstituenciesView) => ({ view, message: listMessage(topics, zone, view) });
-  const file = (name: string): Document<ConstituenciesView> =>
-    owned(state.document(`${FOLDER}/${name}`, constituenciesCodec), parts.owner);
-  const fileOf = (at: string) => file(at.replace('/', '-'));
-
-  for (const view of await load()) kept.set(placeOf(view.question), place(view));
-
-  async function load(): Promise<ConstituenciesView[]> {
-    const names = await state.list(FOLDER);
-    const stored = await Promise.all(names.map((name) => file(name).read()));
-    return stored.filter((view) => view !== null).sort((a, b) => a.fetchedAt - b.fetchedAt);
+  private constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
-  async function keep(view: ConstituenciesView): Promise<void> {
-    const at = placeOf(view.question);
-    kept.delete(at);
-    kept.set(at, place(view));
-    await fileOf(at)
+  static async open(parts: Parts): Promise<CachedLists> {
+    const lists = new CachedLists(parts);
+    const files = await parts.state.list(FOLDER);
+    const stored = await Promise.all(files.map((file) => lists.#document(file).read()));
+    const views = stored.filter((view) => view !== null).sort((a, b) => a.fetchedAt - b.fetchedAt);
+    for (const view of views) lists.#set(listName(view.question), view);
+    return lists;
+  }
+
+  get(name: string): ConstituenciesView | null {
+    return this.#lists.get(name)?.view ?? null;
+  }
+
+  /** Resolves to whether the list says something new, once it is on the disk. */
+  async put(view: ConstituenciesView): Promise<boolean> {
+    const before = this.get(listName(view.question));
+    await this.#save(view);
+    await this.#dropOldest(true, MOST_QUERIES);
+    await this.#dropOldest(false, MOST_HOUSES);
+    return before === null || !saysTheSame(before.list, view.list);
+  }
+
+  /** A later fetch has failed: the list stays, marked. */
+  async markStale(name: string): Promise<void> {
+    const view = this.get(name);
+    if (view && !view.stale) await this.#save({ ...view, stale: true });
+  }
+
+  /** Everything retained. */
+  messages(): Message[] {
+    const { topics, zone, usual } = this.#parts;
+    return [
+      ...[...this.#lists.values()].map(({ message }) => message),
+      summaryMessage(topics, zone, usual, this.get(usual)),
+    ];
+  }
+
+  #document(file: string): Document<ConstituenciesView> {
+    return owned(this.#parts.state.document(`${FOLDER}/${file}`, constituenciesCodec), this.#parts.owner);
+  }
+
+  #documentOf(name: string): Document<ConstituenciesView> {
+    return this.#document(name.replace('/', '-'));
+  }
+
+  #set(name: string, view: ConstituenciesView): void {
+    this.#lists.delete(name);
+    this.#lists.set(name, { view, message: listMessage(this.#parts.topics, this.#parts.zone, view) });
+  }
+
+  async #save(view: ConstituenciesView): Promise<void> {
+    const name = listName(view.question);
+    this.#set(name, view);
+    await this.#documentOf(name)
       .write(view)
-      .catch((err) => log.error({ err }, 'a list of constituencies could not be saved'));
+      .catch((err) => this.#parts.log.error({ err }, 'a list of constituencies could not be saved'));
   }
 
-  async function drop(isQuery: boolean, most: number): Promise<void> {
-    const same = [...kept.keys()].filter((at) => at.startsWith('query/') === isQuery && at !== usualPlace);
-    for (const at of same.slice(0, Math.max(0, same.length - most))) {
-      kept.delete(at);
-      await fileOf(at)
+  async #dropOldest(isQuery: boolean, most: number): Promise<void> {
+    const names = [...this.#lists.keys()].filter(
+      (name) => name.startsWith('query/') === isQuery && name !== this.#parts.usual,
+    );
+    for (const name of names.slice(0, Math.max(0, names.length - most))) {
+      this.#lists.delete(name);
+      await this.#documentOf(name)
         .remove()
-        .catch((err) => log.error({ err }, 'a list of constituencies could not be removed'));
+        .catch((err) => this.#parts.log.error({ err }, 'a list of constituencies could not be removed'));
     }
   }
-
-  return {
-    get: (at) => kept.get(at)?.view ?? null,
-    async put(view) {
-      const before = kept.get(placeOf(view.question))?.view;
-      await keep(view);
-      await drop(true, MOST_QUERIES);
-      await drop(false, MOST_HOUSES);
-      return before === undefined || !saysTheSame(before.list, view.list);
-    },
-    async putBeside(at, raw) {
-      const view = kept.get(at)?.view;
-      if (raw === null || !view?.list.constituencies) return false;
-      await keep({ ...view, list: { ...view.list, raw }, stale: true });
-      return true;
-    },
-    async markStale(at) {
-      const view = kept.get(at)?.view;
-      if (view && !view.stale) await keep({ ...view, stale: true });
-    },
-    messages: () => [
-      ...[...kept.values()].map(({ message }) => message),
-      summaryMessage(topics, zone, usualPlace, kept.get(usualPlace)?.view ?? null),
-    ],
-  };
 }

@@ -1,40 +1,30 @@
-// Constituencies on demand: a request is checked, answered from what stands, or fetched, kept and published.
+// Constituencies on demand: a request is answered from the cached list, or the list is fetched, cached and published.
 import type { Config } from '../../config/schema.ts';
-import { type ConstituencyQuestion, caveat } from '../../domain/constituency.ts';
+import { type ConstituencyList, type ConstituencyQuestion, caveat } from '../../domain/constituency.ts';
 import type { Zone } from '../../domain/period.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import { concurrencyLimit, RateLimit } from '../../foundation/limits.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
-import { type Answer, type Handler, RequestMalformed } from '../../mqtt/requests.ts';
-import { QUESTION_PARAMETERS } from '../../provider/constituencyQuestion.ts';
+import type { Answer, Parameters } from '../../mqtt/requests.ts';
 import { UnexpectedReply } from '../../provider/request.ts';
-import { type ConstituenciesView, countOf, placeOf } from '../../publication/constituencies.ts';
+import { type ConstituenciesView, countOf, listName } from '../../publication/constituencies.ts';
 import type { Topics } from '../../publication/topics.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
-import { openKeptLists } from './cachedLists.ts';
-import { openFetchPace } from './fetchPace.ts';
-import { openPublicList } from './publicList.ts';
+import { CachedLists } from './cachedLists.ts';
+import { PublicList } from './publicList.ts';
 
-export interface Constituencies {
-  readonly answer: Handler;
-  /** Everything that stands retained. */
-  messages(): Message[];
-  stop(): Promise<void>;
-}
-
-export interface ConstituenciesParts {
-  readonly config: Config;
+interface Parts {
   readonly topics: Topics;
   readonly zone: Zone;
-  readonly state: StateDirectory;
   readonly clock: Clock;
   readonly log: Log;
   /** Publishes what has changed, before the answer goes out. */
   readonly publishNow: () => void;
 }
 
-/** A list with gaps came where a whole one stands. */
+/** A list with gaps came where a whole one is cached. */
 class ListIncomplete extends Failure {
   readonly code = 'incomplete_list';
   readonly exitCode = EXIT.provider;
@@ -52,108 +42,166 @@ const unknownShape = () =>
     'list of constituencies',
     'a list',
     'another shape',
-    'The list from before stays; the new reply stands beside it as "raw". If this lasts, please report it.',
+    'The list from before stays; the new reply is beside it as "raw". If this lasts, please report it.',
   );
 
 const FRESH_MS = 60_000;
 
-/** Resolves to `null` when the configuration has no constituencies. */
-export async function openConstituencies(parts: ConstituenciesParts): Promise<Constituencies | null> {
-  const { config, topics, zone, clock, log } = parts;
-  if (!config.constituencies) return null;
-  const publicList = openPublicList(config.constituencies, clock);
-  const usualPlace = placeOf(publicList.question({}));
-  const lists = await openKeptLists({ ...parts, owner: config.constituencies.base_url, usualPlace });
-  const pace = openFetchPace(clock);
-  const stopping = new AbortController();
-  const underWay = new Map<string, Promise<Answer>>();
+export class Constituencies {
+  readonly #parts: Parts;
+  readonly #publicList: PublicList;
+  readonly #lists: CachedLists;
+  readonly #limit: FetchLimit;
+  readonly #stopping = new AbortController();
+  readonly #underWay = new Map<string, Promise<Answer>>();
 
-  const tell = (place: string, more: Readonly<Record<string, unknown>>) => {
-    const view = lists.get(place);
-    return {
-      topic: topics.constituencies(place),
-      count: view === null ? null : countOf(view.list),
-      fetched_at: view === null ? null : zone.iso(view.fetchedAt),
-      stale: view?.stale ?? null,
-      ...more,
-    };
-  };
-  const done = (place: string, fetched: boolean, changed: boolean): Answer => {
-    const view = lists.get(place);
-    const warning = view === null ? null : caveat(view.list);
-    return {
-      status: 'ok',
-      data: { ...tell(place, { fetched, changed }), ...(warning === null ? {} : { warning }) },
-    };
-  };
-
-  async function fetchNow(question: ConstituencyQuestion, place: string): Promise<Answer> {
-    try {
-      const list = await pace.run(() => publicList.fetch(question, stopping.signal));
-      const warning = caveat(list);
-      if (await lists.putBeside(place, list.raw)) throw unknownShape();
-      if (!list.complete && lists.get(place)?.list.complete) throw new ListIncomplete(warning ?? '');
-      const changed = await lists.put({ question, list, fetchedAt: clock.now(), stale: false });
-      if (warning === null) log.info({ place, count: countOf(list) }, 'constituencies fetched');
-      else log.warn({ place, warning }, 'constituencies fetched');
-      return done(place, true, changed);
-    } catch (err) {
-      if (stopping.signal.aborted) throw err;
-      await lists.markStale(place);
-      if (err instanceof Failure) log.warn({ place, ...safeWords(err) }, 'constituencies not fetched');
-      else log.error({ place, err }, 'constituencies not fetched');
-      return {
-        status: 'error',
-        error: safeWords(err),
-        data: tell(place, { fetched: false, changed: false }),
-      };
-    } finally {
-      parts.publishNow();
-    }
+  private constructor(parts: Parts, publicList: PublicList, lists: CachedLists) {
+    this.#parts = parts;
+    this.#publicList = publicList;
+    this.#lists = lists;
+    this.#limit = new FetchLimit(parts.clock);
   }
 
-  function isFresh({ fetchedAt, stale }: ConstituenciesView): boolean {
-    const age = clock.now() - fetchedAt;
-    return !stale && age >= 0 && age < FRESH_MS;
+  /** Resolves to `null` when the configuration has no constituencies. */
+  static async open({
+    config: { constituencies: section },
+    state,
+    ...parts
+  }: Parts & { readonly config: Config; readonly state: StateDirectory }): Promise<Constituencies | null> {
+    if (!section) return null;
+    const publicList = new PublicList(section, parts.clock);
+    const usual = listName(publicList.understand({}).question);
+    const lists = await CachedLists.open({ ...parts, state, owner: section.base_url, usual });
+    return new Constituencies(parts, publicList, lists);
   }
 
-  function begin(question: ConstituencyQuestion, place: string, force: boolean): Answer | Promise<Answer> {
-    const view = lists.get(place);
-    if (view !== null && !force && isFresh(view)) return done(place, false, false);
-    const held = pace.held();
-    if (held !== null) {
-      const next_at = zone.iso(held.until);
-      return { status: 'skipped', data: tell(place, { reason: held.reason, next_at }) };
+  /** Equal questions share a fetch. Throws RequestMalformed. */
+  async answer(parameters: Parameters): Promise<Answer> {
+    const { question, force } = this.#publicList.understand(parameters);
+    const name = listName(question);
+    return this.#underWay.get(name) ?? this.#begin(question, name, force);
+  }
+
+  /** Everything retained. */
+  messages(): Message[] {
+    return this.#lists.messages();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.allSettled(this.#underWay.values());
+  }
+
+  #begin(question: ConstituencyQuestion, name: string, force: boolean): Answer | Promise<Answer> {
+    const { clock, log, zone } = this.#parts;
+    const view = this.#lists.get(name);
+    if (view !== null && !force && isFresh(view, clock)) {
+      log.debug({ list: name }, 'a repeated question within a minute is answered from the cached list');
+      return this.#done(name, false, false);
     }
-    const fetching = fetchNow(question, place).finally(() => underWay.delete(place));
-    underWay.set(place, fetching);
+    const refusal = this.#limit.refusal();
+    if (refusal !== null) {
+      const next_at = zone.iso(refusal.until);
+      return { status: 'skipped', data: this.#about(name, { reason: refusal.reason, next_at }) };
+    }
+    const fetching = this.#fetch(question, name).finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, fetching);
     return fetching;
   }
 
-  return {
-    async answer(parameters) {
-      const { question, force } = understand(parameters);
-      const place = placeOf(question);
-      return underWay.get(place) ?? begin(question, place, force);
-    },
-    messages: lists.messages,
-    async stop() {
-      stopping.abort();
-      await Promise.allSettled(underWay.values());
-    },
-  };
+  async #fetch(question: ConstituencyQuestion, name: string): Promise<Answer> {
+    const { clock, log, publishNow } = this.#parts;
+    const { signal } = this.#stopping;
+    try {
+      const list = await this.#limit.run(() => this.#publicList.fetch(question, signal));
+      await this.#refuseWorse(name, list);
+      const changed = await this.#lists.put({ question, list, fetchedAt: clock.now(), stale: false });
+      const warning = caveat(list);
+      if (warning === null) log.info({ list: name, count: countOf(list) }, 'constituencies fetched');
+      else log.warn({ list: name, warning }, 'constituencies fetched');
+      return this.#done(name, true, changed);
+    } catch (err) {
+      if (signal.aborted) throw err;
+      await this.#lists.markStale(name);
+      if (err instanceof Failure) log.warn({ list: name, ...safeWords(err) }, 'constituencies not fetched');
+      else log.error({ list: name, err }, 'constituencies not fetched');
+      const data = this.#about(name, { fetched: false, changed: false });
+      return { status: 'error', error: safeWords(err), data };
+    } finally {
+      publishNow();
+    }
+  }
 
-  function understand(parameters: Readonly<Record<string, unknown>>) {
-    const { force = false, ...rest } = parameters;
-    const unknown = Object.keys(rest).find((key) => !QUESTION_PARAMETERS.includes(key));
-    if (unknown !== undefined) {
-      const allowed = [...QUESTION_PARAMETERS, 'force', 'transaction'].join(', ');
-      throw new RequestMalformed(`Unknown parameter "${unknown.slice(0, 40)}"; allowed: ${allowed}.`);
+  /** No list with gaps replaces a whole one, and no reply of unknown shape a list: it is cached beside it. */
+  async #refuseWorse(name: string, list: ConstituencyList): Promise<void> {
+    const cached = this.#lists.get(name);
+    if (cached?.list.constituencies && list.constituencies === null) {
+      await this.#lists.put({ ...cached, list: { ...cached.list, raw: list.raw }, stale: true });
+      throw unknownShape();
     }
-    if (typeof force !== 'boolean') {
-      const found = JSON.stringify(force).slice(0, 40);
-      throw new RequestMalformed(`force: found ${found}; allowed: true, false.`);
+    if (cached?.list.complete && !list.complete) throw new ListIncomplete(caveat(list) ?? '');
+  }
+
+  #done(name: string, fetched: boolean, changed: boolean): Answer {
+    const view = this.#lists.get(name);
+    const warning = view === null ? null : caveat(view.list);
+    return {
+      status: 'ok',
+      data: { ...this.#about(name, { fetched, changed }), ...(warning === null ? {} : { warning }) },
+    };
+  }
+
+  #about(name: string, more: Parameters): Parameters {
+    const view = this.#lists.get(name);
+    return {
+      topic: this.#parts.topics.constituencies(name),
+      count: view === null ? null : countOf(view.list),
+      fetched_at: view === null ? null : this.#parts.zone.iso(view.fetchedAt),
+      stale: view?.stale ?? null,
+      ...more,
+    };
+  }
+}
+
+function isFresh({ fetchedAt, stale }: ConstituenciesView, clock: Clock): boolean {
+  const age = clock.now() - fetchedAt;
+  return !stale && age >= 0 && age < FRESH_MS;
+}
+
+const WINDOW_MS = 5 * 60_000;
+const MOST_IN_WINDOW = 30;
+const MOST_AT_ONCE = 4;
+
+/** How often the public list may be asked, and by how many questions at a time: a flood on MQTT must end here. */
+export class FetchLimit {
+  readonly #clock: Clock;
+  readonly #rate: RateLimit;
+  readonly #concurrency = concurrencyLimit(MOST_AT_ONCE);
+  // Monotonic: setting the clock must neither shorten nor lengthen the wait.
+  #retryAfter = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
+  }
+
+  /** Why nothing may be fetched now, and until when (epoch milliseconds); `null`: go ahead. */
+  refusal(): { readonly reason: 'rate_limit' | 'retry_after'; readonly until: number } | null {
+    const patienceMs = this.#retryAfter - this.#clock.monotonic();
+    if (patienceMs > 0) return { reason: 'retry_after', until: this.#clock.now() + patienceMs };
+    const waitMs = this.#rate.waitMs();
+    return waitMs > 0 ? { reason: 'rate_limit', until: this.#clock.now() + waitMs } : null;
+  }
+
+  /** Runs it in its turn. */
+  async run<T>(fetchOne: () => Promise<T>): Promise<T> {
+    this.#rate.tryStart();
+    try {
+      return await this.#concurrency(fetchOne);
+    } catch (err) {
+      const wait = err instanceof Failure ? err.retryAfterMs : undefined;
+      if (wait !== undefined) this.#retryAfter = Math.max(this.#retryAfter, this.#clock.monotonic() + wait);
+      throw err;
     }
-    return { question: publicList.question(rest), force };
   }
 }

@@ -1,77 +1,149 @@
-// What the daemon does when asked over MQTT.
+// What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies.
 import { verdict } from '../../domain/health.ts';
-import type { Zone } from '../../domain/period.ts';
+import { addDays, type Day, type Zone } from '../../domain/period.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import { type Answer, type Handler, RequestMalformed } from '../../mqtt/requests.ts';
+import { safeWords } from '../../foundation/failure.ts';
+import { RateLimit } from '../../foundation/limits.ts';
+import {
+  type Answer,
+  type Handler,
+  mistake,
+  type Parameters,
+  RequestMalformed,
+  readParameters,
+} from '../../mqtt/requests.ts';
+import { REQUESTS } from '../../publication/payloads/requests.ts';
 import type { AccountRuntime } from '../accounts/account.ts';
-import type { Poller } from '../polling/poll.ts';
+import type { Poller, PollOutcome } from '../polling/poll.ts';
 import type { Truth } from '../publishing/snapshot.ts';
 import type { Statistics } from '../publishing/statistics.ts';
-import { backfillHandler } from './backfill.ts';
 import type { Constituencies } from './constituencies.ts';
-import { type CoolDown, openCoolDown } from './coolDown.ts';
-import { answerOf } from './pollAnswer.ts';
 
-export interface AnswersParts {
+const COOLDOWN_MS = 5 * 60_000;
+
+interface PollingParts {
   readonly accounts: readonly AccountRuntime[];
-  readonly poller: Poller;
+  readonly poller: Pick<Poller, 'poll' | 'backfill' | 'patientUntil'>;
+  /** `null` when Home Assistant is not configured. */
+  readonly statistics: Pick<Statistics, 'resend'> | null;
+  readonly zone: Zone;
+  readonly clock: Clock;
+}
+
+export function requestHandlers({
+  truth,
+  constituencies,
+  publishNews,
+  ...polling
+}: PollingParts & {
   readonly truth: Truth;
   /** `null` when the configuration has none. */
   readonly constituencies: Constituencies | null;
-  /** `null` when Home Assistant is not configured. */
-  readonly statistics: Statistics | null;
-  readonly zone: Zone;
-  readonly clock: Clock;
   /** Publishes bridge/health and whatever else has changed. */
   readonly publishNews: () => void;
-}
-
-export function openAnswers(parts: AnswersParts): Readonly<Record<string, Handler>> {
-  const { accounts, poller, statistics, zone, clock } = parts;
-  const onDemand = { health: healthHandler(parts), constituencies: constituenciesHandler(parts) };
-  if (accounts.length === 0) return { refresh: nothingToPoll, backfill: nothingToPoll, ...onDemand };
-  const coolDown = openCoolDown(poller, zone, clock);
+}): Readonly<Record<string, Handler>> {
   return {
-    refresh: refreshHandler(parts, coolDown),
-    backfill: backfillHandler({ poller, coolDown, statistics, zone, clock }),
-    ...onDemand,
+    ...pollHandlers(polling),
+    async health(parameters) {
+      readParameters(REQUESTS.health, parameters);
+      publishNews();
+      const health = truth.health();
+      const { failuresInARow, reasons } = health;
+      return { status: 'ok', data: { state: verdict(health), failures_in_a_row: failuresInARow, reasons } };
+    },
+    async constituencies(parameters) {
+      if (constituencies !== null) return constituencies.answer(parameters);
+      throw new RequestMalformed('No constituencies are configured: the section constituencies is missing.');
+    },
   };
 }
 
-const nothingToPoll: Handler = async () => {
-  throw new RequestMalformed('No account is configured: there is nothing to poll.');
-};
+/** `refresh` and `backfill`: both make the daemon ask the provider, and share a cooldown. */
+export function pollHandlers({
+  accounts,
+  poller,
+  statistics,
+  zone,
+  clock,
+}: PollingParts): Record<'refresh' | 'backfill', Handler> {
+  const cooldown = new RateLimit(clock, 1, COOLDOWN_MS);
 
-const refreshHandler =
-  ({ accounts, poller }: AnswersParts, coolDown: CoolDown): Handler =>
-  async (parameters): Promise<Answer> => {
-    takeNoParameters(parameters);
-    const held = coolDown.hold();
-    if (held !== null) return held;
-    for (const { upstream } of accounts) await upstream.budget.ask();
-    return answerOf(await poller.poll('all'));
+  const skipped = (reason: string, nextAt: number): Answer => ({
+    status: 'skipped',
+    data: { reason, next_at: zone.iso(nextAt) },
+  });
+  /** The answer to give instead of asking the provider; `null`: go on, and the cooldown begins anew. */
+  function skip(): Answer | null {
+    const waitMs = cooldown.waitMs();
+    if (waitMs > 0) return skipped('cool_down', clock.now() + waitMs);
+    const patientUntil = poller.patientUntil();
+    if (patientUntil !== null) return skipped('retry_after', patientUntil);
+    cooldown.tryStart();
+    return null;
+  }
+
+  const nothingToPoll: Handler = async () => {
+    throw new RequestMalformed('No account is configured: there is nothing to poll.');
   };
+  if (accounts.length === 0) return { refresh: nothingToPoll, backfill: nothingToPoll };
 
-const healthHandler =
-  ({ truth, publishNews }: AnswersParts): Handler =>
-  async (parameters) => {
-    takeNoParameters(parameters);
-    publishNews();
-    const health = truth.health();
-    const { failuresInARow, reasons } = health;
-    return { status: 'ok', data: { state: verdict(health), failures_in_a_row: failuresInARow, reasons } };
+  return {
+    async refresh(parameters) {
+      readParameters(REQUESTS.refresh, parameters);
+      const instead = skip();
+      if (instead !== null) return instead;
+      for (const { upstream } of accounts) await upstream.budget.ask();
+      return answerOf(await poller.poll('all'));
+    },
+    async backfill(parameters, tell) {
+      const { from, to } = daysOf(parameters, zone.dayAt(clock.now()));
+      const instead = skip();
+      if (instead !== null) return instead;
+      const read = answerOf(await poller.backfill({ from, to: addDays(to, 1) }), { from, to });
+      return statistics === null ? read : resend(read, from, statistics, tell);
+    },
   };
+}
 
-const constituenciesHandler =
-  ({ constituencies }: AnswersParts): Handler =>
-  async (parameters, tell) => {
-    if (constituencies !== null) return constituencies.answer(parameters, tell);
-    throw new RequestMalformed('No constituencies are configured: the section constituencies is missing.');
+/** First and last day of a backfill. */
+function daysOf(parameters: Parameters, today: Day): { from: Day; to: Day } {
+  const { from, to = today } = readParameters(REQUESTS.backfill, parameters);
+  const mistakes: string[] = [];
+  if (to > today) mistakes.push(mistake('to', to, `a day not after ${today}`));
+  if (from > to) mistakes.push(mistake('from', from, `a day not after ${to}`));
+  if (mistakes.length > 0) throw new RequestMalformed(mistakes.join(' '));
+  return { from, to };
+}
+
+/** Sends what was read again to Home Assistant's statistics as well. */
+async function resend(
+  read: Answer,
+  from: Day,
+  statistics: Pick<Statistics, 'resend'>,
+  tell: (progress: Parameters) => void,
+): Promise<Answer> {
+  tell({ step: 'read', ...read.data });
+  try {
+    const sent = await statistics.resend(from, (stored) => tell({ step: 'statistics', ...stored }));
+    return { ...read, data: { ...read.data, statistics: sent } };
+  } catch (err) {
+    return { ...read, status: 'error', error: safeWords(err) };
+  }
+}
+
+/** `ok` when at least one account could be read; throws the first fault when none could. */
+function answerOf({ accounts }: PollOutcome, more: Parameters = {}): Answer {
+  const faults = accounts.filter(({ fault }) => fault !== null);
+  if (faults[0] && faults.length === accounts.length) throw faults[0].fault;
+  return {
+    status: 'ok',
+    data: {
+      ...more,
+      accounts: accounts.map(({ account, events, fault }) => ({
+        account,
+        changes: events.length,
+        ...(fault === null ? {} : { error: safeWords(fault) }),
+      })),
+    },
   };
-
-function takeNoParameters(parameters: Readonly<Record<string, unknown>>): void {
-  const [unknown] = Object.keys(parameters);
-  if (unknown === undefined) return;
-  const shown = unknown.slice(0, 40);
-  throw new RequestMalformed(`Unknown parameter "${shown}"; allowed: transaction.`);
 }

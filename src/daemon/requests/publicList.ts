@@ -1,43 +1,58 @@
-// The way to the public list of constituencies, from the configuration. Shared with the commands; knows no credentials.
+// The public list of constituencies, as configured: from parameters to a question, and from a question to a list. The command uses it too.
 import type { Config } from '../../config/schema.ts';
 import type { ConstituencyList, ConstituencyQuestion } from '../../domain/constituency.ts';
 import { type Clock, deadline } from '../../foundation/clock.ts';
 import { HttpClient } from '../../http/client.ts';
+import { type Parameters, readParameters } from '../../mqtt/requests.ts';
 import { readConstituencies } from '../../provider/constituencyList.ts';
-import { readQuestion } from '../../provider/constituencyQuestion.ts';
-import { openRequest } from '../../provider/request.ts';
-
-export interface PublicList {
-  /** From parameters as a request brings them; without any, what the configuration asks. Throws QuestionMalformed. */
-  question(
-    parameters: Readonly<Record<string, unknown>>,
-    nameOf?: (parameter: string) => string,
-  ): ConstituencyQuestion;
-  /** Rejects with the failures of the provider room. */
-  fetch(question: ConstituencyQuestion, signal?: AbortSignal): Promise<ConstituencyList>;
-}
+import { type Ask, openRequest } from '../../provider/request.ts';
+import { REQUESTS } from '../../publication/payloads/requests.ts';
 
 const TIMEOUT_SECONDS = 30;
 // All pages together: a list that creeps in must end some day.
 const LONGEST_FETCH_MS = 120_000;
 
-export function openPublicList(
-  { base_url, chamber, house_no }: NonNullable<Config['constituencies']>,
-  clock: Clock,
-): PublicList {
-  const usual = { chamber: chamber || null, houseNo: house_no ?? null };
-  const ask = openRequest({
-    baseUrl: base_url,
-    timeoutSeconds: TIMEOUT_SECONDS,
-    send: new HttpClient(clock).send,
-    clock,
-    setting: 'constituencies.base_url',
-  });
-  return {
-    question: (parameters, nameOf) => readQuestion(parameters, usual, nameOf),
-    async fetch(question, signal) {
-      const limit = deadline(clock, LONGEST_FETCH_MS, signal);
-      return readConstituencies(ask, question, limit.signal).finally(() => limit.clear());
-    },
-  };
+/** Knows no credentials. */
+export class PublicList {
+  readonly #usual: Pick<ConstituencyQuestion, 'chamber' | 'houseNo'>;
+  readonly #ask: Ask;
+  readonly #clock: Clock;
+
+  constructor({ base_url, chamber, house_no }: NonNullable<Config['constituencies']>, clock: Clock) {
+    this.#usual = { chamber: chamber || null, houseNo: house_no ?? null };
+    this.#clock = clock;
+    this.#ask = openRequest({
+      baseUrl: base_url,
+      timeoutSeconds: TIMEOUT_SECONDS,
+      send: new HttpClient(clock).send,
+      clock,
+      setting: 'constituencies.base_url',
+    });
+  }
+
+  /** From parameters as a request brings them; without any, what the configuration asks. Throws RequestMalformed. */
+  understand(
+    parameters: Parameters,
+    nameOf?: (parameter: string) => string,
+  ): { question: ConstituencyQuestion; force: boolean } {
+    const given = readParameters(REQUESTS.constituencies, parameters, nameOf);
+    const { chamber, house_no, chamber_id = [], skip, limit, force } = given;
+    // Without the host: both forms of the specification's URI are one and the same house.
+    const paths = [chamber_id].flat().map((uri) => uri.replace(/^https?:\/\/[^/]+/, ''));
+    const chamberIds = [...new Set(paths)].sort();
+    const isOpen = chamber === undefined && house_no === undefined && chamberIds.length === 0;
+    const question = {
+      ...(isOpen ? this.#usual : { chamber: chamber || null, houseNo: house_no ?? null }),
+      chamberIds,
+      skip: skip ?? null,
+      limit: limit ?? null,
+    };
+    return { question, force: force ?? false };
+  }
+
+  /** Rejects with the failures of the provider's requests. */
+  async fetch(question: ConstituencyQuestion, signal?: AbortSignal): Promise<ConstituencyList> {
+    const limit = deadline(this.#clock, LONGEST_FETCH_MS, signal);
+    return readConstituencies(this.#ask, question, limit.signal).finally(() => limit.clear());
+  }
 }

@@ -4,7 +4,8 @@ import { accountEvent, accountInvoices, accountState } from './account.ts';
 import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState } from './bridge.ts';
 import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencies.ts';
 import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meter.ts';
-import { REQUESTS, RESPONSES } from './requests.ts';
+import { REQUESTS } from './requests.ts';
+import { RESPONSES, unknownRequest } from './responses.ts';
 
 /** What the bridge says by itself, as JSON. */
 const SAID = {
@@ -27,10 +28,11 @@ export const PAYLOADS: Readonly<Record<string, z.ZodType>> = {
   ...SAID,
   ...below('bridge/request', REQUESTS),
   ...below('bridge/response', RESPONSES),
+  'bridge/response/+': unknownRequest,
 };
 
 /** Said now and not kept by the broker: who comes later does not hear it. */
-export const PASSING = /\/(event|request\/\w+|response\/\w+)$/;
+export const PASSING = /\/(event|request\/.+|response\/.+)$/;
 
 function below(place: string, schemas: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   return Object.fromEntries(Object.entries(schemas).map(([what, schema]) => [`${place}/${what}`, schema]));

@@ -1,8 +1,13 @@
 // Questions to the public list: what may be asked, and the parameter that each refusal names.
 import { describe, expect, test } from 'vitest';
-import { QuestionMalformed, readQuestion } from '../../src/provider/constituencyQuestion.ts';
+import { PublicList } from '../../src/daemon/requests/publicList.ts';
+import { RequestMalformed } from '../../src/mqtt/requests.ts';
+import { handClock } from '../support/clock.ts';
 
-const USUAL = { chamber: 'dail', houseNo: 34 } as const;
+const CONFIG = { base_url: 'https://list.example.org/v1', chamber: 'dail', house_no: 34 } as const;
+const USUAL = { chamber: 'dail', houseNo: 34 };
+const publicList = new PublicList(CONFIG, handClock('2026-03-10T12:00:00Z'));
+const questionFrom = (given: Record<string, unknown>) => publicList.understand(given).question;
 const NOTHING = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
 
 describe('what is asked', () => {
@@ -14,14 +19,14 @@ describe('what is asked', () => {
     ['a house of both chambers', { house_no: 3 }, { houseNo: 3 }],
     ['an empty list chooses nothing', { chamber_id: [] }, { ...USUAL }],
   ])('%s', (_, given, found) => {
-    expect(readQuestion(given, USUAL)).toEqual({ ...NOTHING, ...found });
+    expect(questionFrom(given)).toEqual({ ...NOTHING, ...found });
   });
 
   test('house URIs: one or many, with or without a host, in any order, twice or once', () => {
     const both = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'];
     const absolute = `https://data.oireachtas.ie${both[1]}`;
-    expect(readQuestion({ chamber_id: both[0] }, USUAL)).toEqual({ ...NOTHING, chamberIds: [both[0]] });
-    expect(readQuestion({ chamber_id: [absolute, both[0], both[1]] }, USUAL).chamberIds).toEqual(both);
+    expect(questionFrom({ chamber_id: both[0] })).toEqual({ ...NOTHING, chamberIds: [both[0]] });
+    expect(questionFrom({ chamber_id: [absolute, both[0], both[1]] }).chamberIds).toEqual(both);
   });
 });
 
@@ -54,14 +59,25 @@ describe('what is refused', () => {
     ],
   ])('%s', (name, values) => {
     for (const value of values as readonly unknown[]) {
-      const ask = () => readQuestion({ [name]: value }, USUAL);
-      expect(ask, JSON.stringify(value)).toThrow(QuestionMalformed);
+      const ask = () => questionFrom({ [name]: value });
+      expect(ask, JSON.stringify(value)).toThrow(RequestMalformed);
       expect(ask).toThrow(new RegExp(`^${name}: found .*; allowed: .+\\.$`, 's'));
     }
   });
 
   test('long junk is not echoed, and a caller may have its own name for the parameter', () => {
-    const ask = () => readQuestion({ house_no: 'x'.repeat(5_000) }, USUAL, (name) => `--${name}`);
+    const ask = () => publicList.understand({ house_no: 'x'.repeat(5_000) }, (name) => `--${name}`);
     expect(ask).toThrow(/^--house_no: found "x{59}; allowed: a whole number from 1 to 9999\.$/);
+  });
+
+  test('all mistakes are told at once, each with its parameter', () => {
+    const URIS = ['x', 'y'];
+    expect(() => questionFrom({ chamber_id: URIS, limit: -1, tempo: 3, skip: 1 })).toThrow(
+      new RequestMalformed(
+        'chamber_id: found ["x","y"]; allowed: a house URI such as /ie/oireachtas/house/dail/33, or a list of at most 50. ' +
+          'limit: found -1; allowed: a whole number from 1 to 5000. ' +
+          'Unknown parameter "tempo"; allowed: chamber, house_no, chamber_id, skip, limit, force, transaction.',
+      ),
+    );
   });
 });

@@ -1,10 +1,9 @@
-// A backfill request: what it accepts, and that it reads the span again and nothing else.
+// Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else.
 import { expect, test } from 'vitest';
 import type { AccountRuntime } from '../../src/daemon/accounts/account.ts';
 import { openPoller } from '../../src/daemon/polling/poll.ts';
 import { openTurns } from '../../src/daemon/polling/turns.ts';
-import { backfillHandler } from '../../src/daemon/requests/backfill.ts';
-import { openCoolDown } from '../../src/daemon/requests/coolDown.ts';
+import { pollHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
@@ -24,11 +23,9 @@ function open() {
   } as unknown as AccountRuntime;
   const parts = { accounts: [account], turns: openTurns(1), clock, log, random: () => 0.5 };
   const poller = openPoller({ ...parts, onPolled: () => undefined, onOutcome: () => undefined });
-  const coolDown = openCoolDown(poller, zone, clock);
-  const handler = backfillHandler({ poller, coolDown, statistics: null, zone, clock });
-  const told: unknown[] = [];
-  const handle = (parameters: Parameters) => handler(parameters, (progress) => told.push(progress));
-  return { handle, poller, clock, spans, told };
+  const { backfill } = pollHandlers({ accounts: [account], poller, statistics: null, zone, clock });
+  const handle = (parameters: Parameters) => backfill(parameters, () => undefined);
+  return { handle, poller, clock, spans };
 }
 
 test.each([
@@ -36,8 +33,10 @@ test.each([
   [{ from: 5 }, 'from: found 5'],
   [{ from: 'yesterday' }, 'from: found "yesterday"'],
   [{ from: '2026-02-30' }, 'from: found "2026-02-30"'],
-  [{ from: '2026-03-11' }, 'not after 2026-03-10'],
+  [{ from: '2026-03-11' }, 'from: found "2026-03-11"; allowed: a day not after 2026-03-10.'],
+  [{ from: '2026-03-01', to: '2026-03-11' }, 'to: found "2026-03-11"; allowed: a day not after 2026-03-10.'],
   [{ from: '2026-03-05', to: '2026-03-04' }, 'not after 2026-03-04'],
+  [{ from: 5, to: 6 }, 'from: found 5; allowed: a day as YYYY-MM-DD. to: found 6; allowed: a day as'],
   [{ from: '2026-03-05', since: 1 }, 'Unknown parameter "since"; allowed: from, to, transaction.'],
 ])('%j is refused, and nobody is asked', async (parameters, words) => {
   const { handle, spans } = open();

@@ -1,0 +1,83 @@
+// What is answered on `bridge/response/<name>`, as schemas.
+import * as z from 'zod';
+import { reason } from './bridge.ts';
+import { count, day, faultWords, instant, name, payload, text } from './parts.ts';
+import { transaction } from './requests.ts';
+
+const skipped = z.strictObject({
+  reason: z.enum(['cool_down', 'retry_after']),
+  next_at: instant.describe('When the same request will be accepted.'),
+});
+
+/** `more`: what an error of this request still tells. */
+function response(done: z.ZodType, notDone: z.ZodType, more: z.ZodRawShape = {}) {
+  return z.discriminatedUnion('status', [
+    payload({ status: z.literal('ok'), data: done, transaction }),
+    payload({ status: z.literal('skipped'), data: notDone, transaction }),
+    payload({ status: z.literal('error'), error: faultWords, ...more, transaction }),
+  ]);
+}
+
+const accounts = z.array(
+  z.strictObject({
+    account: name,
+    changes: count.describe('Days that are new or corrected.'),
+    error: faultWords.optional(),
+  }),
+);
+
+const cached = {
+  topic: text.describe('Where the list is, retained.'),
+  count: count.nullable(),
+  fetched_at: instant.nullable(),
+  stale: z.boolean().nullable(),
+};
+const fetched = z.strictObject({
+  ...cached,
+  fetched: z.boolean().describe('false: answered from the cached list.'),
+  changed: z.boolean().describe('The list says something else than before.'),
+  warning: text.optional(),
+});
+
+const readAgain = { from: day, to: day, accounts };
+const backfilled = z.strictObject({
+  ...readAgain,
+  statistics: z
+    .array(z.strictObject({ series: text, rows: count }))
+    .optional()
+    .describe('What was sent to Home Assistant and read back there; absent when it is not configured.'),
+});
+const backfillProgress = payload({
+  status: z.literal('progress'),
+  data: z.discriminatedUnion('step', [
+    z.strictObject({ step: z.literal('read'), ...readAgain }),
+    z.strictObject({ step: z.literal('statistics'), series: text, stored: count, total: count }),
+  ]),
+  transaction,
+}).describe('How far it is, before the answer; not said to an MQTT 5 response topic.');
+
+export const RESPONSES = {
+  refresh: response(z.strictObject({ accounts }), skipped).describe('What came of a poll.'),
+  backfill: z
+    .union([response(backfilled, skipped, { data: backfilled.optional() }), backfillProgress])
+    .describe('What came of reading days again, and of writing them to Home Assistant again.'),
+  constituencies: response(
+    fetched,
+    z.strictObject({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
+    { data: fetched.optional() },
+  ).describe('Where the list is, and how it came there.'),
+  health: response(
+    z.strictObject({
+      state: z.enum(['ok', 'degraded', 'failing']),
+      failures_in_a_row: count,
+      reasons: z.array(reason),
+    }),
+    z.never(),
+  ).describe('Given once bridge/health is current.'),
+};
+
+export const unknownRequest = payload({
+  status: z.literal('error'),
+  error: faultWords,
+  transaction,
+}).describe('To a request of another name: an error that lists the requests there are.');

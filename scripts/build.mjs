@@ -11,7 +11,6 @@ const { metafile } = await build({
   ...bundling,
   entryPoints: { heat2mqtt: 'src/main.ts' },
   outdir,
-  define: { PROGRAM_VERSION: JSON.stringify(manifest.version) },
   splitting: true,
   chunkNames: 'chunks/[name]-[hash]',
   sourcemap: process.argv.includes('--sourcemap'),

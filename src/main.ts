@@ -1,13 +1,49 @@
 #!/usr/bin/env node
-// Tells the version; what anything else needs is read only when it is wanted.
+// Runs the command line, and turns a Failure into a message and an exit code.
+import { type Io, runCommandLine } from './cli/commands.ts';
+import { EXIT, Failure } from './foundation/failure.ts';
 
-/** From package.json, written in by the build. */
-declare const PROGRAM_VERSION: string;
+const LINGER_MS = 250;
 
-if (process.argv.length === 3 && process.argv[2] === '--version') {
-  // Making a stream of the standard output takes 3 ms, a tenth of all that `node` itself needs.
-  process.getBuiltinModule('node:fs').writeSync(1, `${PROGRAM_VERSION}\n`);
-} else {
-  const { begin } = await import('./cli/begin.ts');
-  await begin();
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (interrupted.signal.aborted) process.exit(EXIT.unexpected);
+    interrupted.abort();
+  });
+}
+// A reader that closes the pipe (`heat2mqtt usage | head`) is not an error.
+process.stdout.on('error', (err: NodeJS.ErrnoException) => {
+  if (err.code !== 'EPIPE') throw err;
+  process.exit(EXIT.fine);
+});
+
+const io: Io = {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+  env: process.env,
+  isTerminal: process.stdout.isTTY === true,
+  columns: process.stdout.columns ?? 100,
+  interrupted: interrupted.signal,
+};
+try {
+  process.exitCode = await runCommandLine(process.argv.slice(2), io);
+} catch (err) {
+  const isKnown = err instanceof Failure;
+  io.err(isKnown ? messageOf(err) : `heat2mqtt: unexpected fault: ${stackOf(err)}\n`);
+  process.exitCode = isKnown ? err.exitCode : EXIT.unexpected;
+}
+// A request that hangs must not keep the process alive: everything that had to be done is done.
+setTimeout(() => process.exit(), LINGER_MS).unref();
+
+function messageOf({ message, exitCode, hint }: Failure): string {
+  // Each line about an invalid configuration already says what is allowed.
+  return exitCode === EXIT.config || !hint ? `${message}\n` : `${message}\n${hint}\n`;
+}
+
+/** Where it was thrown, without the message: that may quote a secret. */
+function stackOf(err: unknown): string {
+  if (!(err instanceof Error)) return typeof err;
+  const lines = err.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];
+  return [err.name, ...lines.slice(0, 5)].join('\n');
 }

@@ -1,4 +1,4 @@
-// heat2mqtt check: tries everything that run needs, one line each; the exit code tells the worst.
+// heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants } from 'node:fs/promises';
 import type { Account } from '../config/schema.ts';
 import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
@@ -10,10 +10,10 @@ import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { Connection } from '../mqtt/connection.ts';
 import { makePrivateDirectory, StateUnwritable } from '../store/document.ts';
-import { openReadOnlyUpstream } from './borrow.ts';
-import type { Command } from './command.ts';
-import type { Io } from './io.ts';
+import type { Command, Io } from './commands.ts';
+import { printJson } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
+import { openReadOnlyUpstream } from './upstream.ts';
 
 interface Result {
   readonly check: string;
@@ -48,7 +48,7 @@ export const check: Command = async (given, io) => {
   }
   if (given.options.json) {
     const rows = results.map(({ exitCode: _, ...row }) => row);
-    io.out(`${JSON.stringify({ ok: results.every(({ ok }) => ok), checks: rows }, null, 2)}\n`);
+    printJson({ ok: results.every(({ ok }) => ok), checks: rows }, io);
   }
   return worst(results);
 };
@@ -62,7 +62,7 @@ async function probe(name: string, run: Probe): Promise<Result> {
   }
 }
 
-/** A configuration that is wrong comes first, then what needs the owner, then what may pass by itself. */
+/** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 function worst(results: readonly Result[]): number {
   const order = [
     EXIT.config,
@@ -153,7 +153,7 @@ function broker({ config }: Settings): [string, Probe] {
     'broker',
     async () => {
       const address = await brokerAddress(config.mqtt, config.mqtt.url, 'heat2mqtt_check');
-      // Its own topic and no retained will: the check must not speak for the daemon.
+      // A topic of its own and a will that is not retained, so that the check never publishes in place of the daemon.
       const will = { topic: `${config.mqtt.base_topic}/check`, payload: '', retain: false };
       for (const version of protocolVersions(config.mqtt)) {
         try {

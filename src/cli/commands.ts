@@ -1,29 +1,59 @@
-// The table of commands; help and parsing derive from it, and what the commands do is loaded only when one of them is meant.
+// The table of commands. Parsing and help derive from it, and the code of a command is loaded when it is called.
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
-import { EXIT } from '../foundation/failure.ts';
-import { WrongUsage } from './command.ts';
-import type { everyCommand } from './everyCommand.ts';
-import type { Io } from './io.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+
+/** What a command sees of the terminal and the process it runs in. */
+export interface Io {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly isTerminal: boolean;
+  readonly columns: number;
+  /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once. */
+  readonly interrupted: AbortSignal;
+}
+
+/** The options that were given, and the words after the command. */
+export interface Arguments {
+  readonly options: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
+  readonly words: readonly string[];
+}
+
+/** Resolves to the exit code. */
+export type Command = (given: Arguments, io: Io) => Promise<number>;
+
+/** The command line cannot be understood. */
+export class WrongUsage extends Failure {
+  readonly code = 'wrong_usage';
+  readonly exitCode = EXIT.usage;
+
+  constructor(message: string) {
+    super(message, { retry: 'never', hint: `\`${about.name} --help\` lists commands and options.` });
+  }
+}
 
 interface Option {
   readonly type: 'string' | 'boolean';
   readonly multiple?: boolean;
-  /** What stands for the value in the help. */
+  /** Stands for the value in the help. */
   readonly value?: string;
   readonly help: string;
 }
 
 interface CommandRow {
-  readonly name: keyof typeof everyCommand;
+  readonly name: string;
+  /** What may follow the name; without this, no further words are allowed. */
   readonly words?: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, Option>>;
+  readonly load: () => Promise<Command>;
 }
 
 const CONFIG: Record<string, Option> = {
   config: { type: 'string', value: 'PATH', help: 'the configuration file' },
 };
+const ACCOUNT: Option = { type: 'string', value: 'ID', help: 'the account; default: the first' };
 const FORMAT: Option = { type: 'string', value: 'table|json|csv', help: 'how to print; table on a terminal' };
 
 const COMMANDS: readonly CommandRow[] = [
@@ -31,6 +61,7 @@ const COMMANDS: readonly CommandRow[] = [
     name: 'run',
     summary: 'the daemon (default)',
     options: CONFIG,
+    load: async () => (await import('./run.ts')).run,
   },
   {
     name: 'check',
@@ -43,13 +74,14 @@ const COMMANDS: readonly CommandRow[] = [
       },
       json: { type: 'boolean', help: 'print JSON' },
     },
+    load: async () => (await import('./check.ts')).check,
   },
   {
     name: 'usage',
     summary: 'ask the provider for the usage of a period and print it',
     options: {
       ...CONFIG,
-      account: { type: 'string', value: 'ID', help: 'the account; default: the first' },
+      account: ACCOUNT,
       from: {
         type: 'string',
         value: 'DATE',
@@ -59,15 +91,13 @@ const COMMANDS: readonly CommandRow[] = [
       interval: { type: 'string', value: 'day|week|month|quarter|year', help: 'default: day' },
       format: FORMAT,
     },
+    load: async () => (await import('./usage.ts')).usage,
   },
   {
     name: 'invoices',
     summary: 'ask the provider for the invoices of the last three years and print them',
-    options: {
-      ...CONFIG,
-      account: { type: 'string', value: 'ID', help: 'the account; default: the first' },
-      format: FORMAT,
-    },
+    options: { ...CONFIG, account: ACCOUNT, format: FORMAT },
+    load: async () => (await import('./invoices.ts')).invoices,
   },
   {
     name: 'constituencies',
@@ -86,16 +116,19 @@ const COMMANDS: readonly CommandRow[] = [
       limit: { type: 'string', value: 'N', help: 'at most N; default: all' },
       format: FORMAT,
     },
+    load: async () => (await import('./constituencies.ts')).constituencies,
   },
   {
     name: 'report',
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
     options: CONFIG,
+    load: async () => (await import('./report.ts')).report,
   },
   {
     name: 'healthcheck',
     summary: 'ask the running daemon; exit 0 healthy, 1 not',
     options: CONFIG,
+    load: async () => (await import('./healthcheck.ts')).healthcheck,
   },
   {
     name: 'demo',
@@ -103,16 +136,18 @@ const COMMANDS: readonly CommandRow[] = [
     options: {
       port: { type: 'string', value: 'N', help: "the broker's port; default: 1883, or a free one" },
     },
+    load: async () => (await import('./demo.ts')).demo,
   },
   {
     name: 'config',
     words: 'example|schema|show',
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',
     options: CONFIG,
+    load: async () => (await import('./config.ts')).config,
   },
 ];
 
-/** Parses and runs. Rejects with WrongUsage, or with what the command fails of. */
+/** Parses and runs; resolves to the exit code. Rejects with WrongUsage, or with the failure of the command. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
   const [first] = argv;
   const isNamed = first !== undefined && !first.startsWith('-');
@@ -122,7 +157,7 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
     return EXIT.fine;
   }
   if (argv.includes('--help') || argv.includes('-h') || first === 'help') {
-    io.out(isNamed && row && first !== 'help' ? helpOf(row) : overview());
+    io.out(isNamed && row ? helpOf(row) : overview());
     return EXIT.fine;
   }
   if (!row) throw new WrongUsage(`Unknown command: ${first?.slice(0, 40)}.`);
@@ -130,8 +165,8 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
   if (!row.words && positionals[0] !== undefined) {
     throw new WrongUsage(`${row.name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
   }
-  const { everyCommand } = await import('./everyCommand.ts');
-  return everyCommand[row.name]({ options: values, words: positionals }, io);
+  const command = await row.load();
+  return command({ options: values, words: positionals }, io);
 }
 
 function parse(row: CommandRow, args: readonly string[]) {
@@ -147,8 +182,8 @@ function parse(row: CommandRow, args: readonly string[]) {
 }
 
 function overview(): string {
-  const width = Math.max(...COMMANDS.map((row) => head(row).length)) + 2;
-  const rows = COMMANDS.map((row) => `  ${head(row).padEnd(width)}${row.summary}`);
+  const width = Math.max(...COMMANDS.map((row) => usageOf(row).length)) + 2;
+  const rows = COMMANDS.map((row) => `  ${usageOf(row).padEnd(width)}${row.summary}`);
   return `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
 
 Usage: ${about.name} [command] [options]
@@ -166,7 +201,7 @@ function helpOf(row: CommandRow): string {
     const flag = `--${name}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`;
     return `  ${flag.padEnd(42)}${help}`;
   });
-  return `${about.name} ${head(row)}: ${row.summary}\n\n${lines.join('\n')}\n`;
+  return `${about.name} ${usageOf(row)}: ${row.summary}\n\n${lines.join('\n')}\n`;
 }
 
-const head = ({ name, words }: CommandRow): string => (words ? `${name} ${words}` : name);
+const usageOf = ({ name, words }: CommandRow): string => (words ? `${name} ${words}` : name);

@@ -3,7 +3,8 @@ import { exampleConfig } from '../config/example.ts';
 import { configJsonSchema } from '../config/jsonSchema.ts';
 import { showConfig } from '../config/show.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { type Command, WrongUsage } from './command.ts';
+import { type Command, WrongUsage } from './commands.ts';
+import { printJson } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const config: Command = async (given, io) => {
@@ -12,7 +13,7 @@ export const config: Command = async (given, io) => {
   if (word === 'example') {
     io.out(exampleConfig());
   } else if (word === 'schema') {
-    io.out(`${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+    printJson(configJsonSchema(), io);
   } else if (word === 'show') {
     io.out(showConfig(await loadSettings(given, io)));
   } else {

@@ -3,9 +3,8 @@ import { PublicList } from '../daemon/requests/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Arguments, Command } from './command.ts';
-import type { Io } from './io.ts';
-import { type Format, formatFrom, printCsv, printTable } from './printing.ts';
+import type { Arguments, Command, Io } from './commands.ts';
+import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const constituencies: Command = async (given, io) => {
@@ -20,14 +19,14 @@ export const constituencies: Command = async (given, io) => {
   if (warning !== null) io.err(`${warning}\n`);
   if (list.constituencies === null) {
     // Rows cannot be made of an unknown shape.
-    io.out(`${JSON.stringify(list.raw, null, 2)}\n`);
+    printJson(list.raw, io);
     return format === 'json' ? EXIT.fine : EXIT.provider;
   }
-  print(list.constituencies, format, io);
+  printList(list.constituencies, format, io);
   return EXIT.fine;
 };
 
-/** As a request would bring it; whatever is no number stays text, and is refused as that. */
+/** As a request over MQTT would bring them; what is not a number stays text, and is refused as text. */
 function parametersFrom(options: Arguments['options']): Record<string, unknown> {
   const number = (text: unknown) =>
     typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : text;
@@ -40,28 +39,36 @@ function parametersFrom(options: Arguments['options']): Record<string, unknown> 
   };
 }
 
-function print(rows: readonly Constituency[], format: Format, io: Io): void {
-  if (format === 'json') {
-    const records = rows.map(({ house: { houseNo, ...house }, ...row }) => ({
-      ...row,
-      house: { ...house, house_no: houseNo },
-    }));
-    io.out(`${JSON.stringify(records, null, 2)}\n`);
-  } else if (format === 'csv') {
-    const heads = ['uri', 'name', 'code', 'type', 'chamber', 'house_no', 'house_name', 'house_uri'];
-    const cells = rows.map(({ uri, name, code, type, house }) => [
-      ...[uri, name, code, type],
-      ...[house.chamber, house.houseNo, house.name, house.uri],
-    ]);
-    printCsv(heads, cells, io);
-  } else {
-    const cells = rows.map(({ name, type, code, house }) =>
-      [name, type, house.name, code].map((cell) => cell && printable(cell)),
-    );
-    printTable(['Name', 'Type', 'House', 'Code'], cells, io);
-    io.out(`${rows.length} in all\n`);
-  }
-}
+const recordOf = ({ house: { houseNo, ...house }, ...row }: Constituency) => ({
+  ...row,
+  house: { ...house, house_no: houseNo },
+});
+type Listed = ReturnType<typeof recordOf>;
 
-/** A name from outside must not be able to command the terminal. */
-const printable = (text: string): string => text.replace(/\p{Cc}/gu, ' ');
+const NAME: Column<Listed> = { head: 'name', value: ({ name }) => name };
+const CODE: Column<Listed> = { head: 'code', value: ({ code }) => code };
+const TYPE: Column<Listed> = { head: 'type', value: ({ type }) => type };
+const HOUSE: Column<Listed> = { head: 'house_name', value: ({ house }) => house.name };
+
+const CSV_COLUMNS: readonly Column<Listed>[] = [
+  { head: 'uri', value: ({ uri }) => uri },
+  NAME,
+  CODE,
+  TYPE,
+  { head: 'chamber', value: ({ house }) => house.chamber },
+  { head: 'house_no', value: ({ house }) => house.house_no },
+  HOUSE,
+  { head: 'house_uri', value: ({ house }) => house.uri },
+];
+const TABLE_COLUMNS = [
+  { ...NAME, head: 'Name' },
+  { ...TYPE, head: 'Type' },
+  { ...HOUSE, head: 'House' },
+  { ...CODE, head: 'Code' },
+];
+
+function printList(rows: readonly Constituency[], format: Format, io: Io): void {
+  const records = rows.map(recordOf);
+  const table = () => [...tableLines(TABLE_COLUMNS, records), `${records.length} in all`];
+  print(format, { records, csv: CSV_COLUMNS, table }, io);
+}

@@ -10,19 +10,18 @@ import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
-import { type Command, WrongUsage } from './command.ts';
-import type { Io } from './io.ts';
-import { openLog } from './settings.ts';
+import { type Command, type Io, WrongUsage } from './commands.ts';
+import { openLog, untilInterrupted } from './settings.ts';
 
 const USUAL_PORT = 1883;
 
 export const demo: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
-  // Only here: no other command needs it.
+  // Loaded here, since no other command needs it.
   const { startSimulator } = await import('../simulator/provider.ts');
   const { demoAccounts } = await import('../simulator/accounts.ts');
   const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts() });
-  // Short-lived tokens, so that a refresh ahead of expiry can be watched.
+  // Tokens that expire soon, so that a refresh before expiry can be watched.
   simulator.switches.token.accessSeconds = 60;
   simulator.switches.token.refreshSeconds = 90;
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
@@ -30,10 +29,7 @@ export const demo: Command = async (given, io) => {
     const daemon = await startOnSomePort(wanted, simulator, stateDir, io);
     const watcher = await printMessages(daemon.brokerUrl, io);
     io.out(whereToLook(daemon, simulator));
-    await new Promise<void>((resolve) => {
-      if (io.interrupted.aborted) resolve();
-      io.interrupted.addEventListener('abort', () => resolve());
-    });
+    await untilInterrupted(io);
     await daemon.stop();
     await watcher.close(200);
   } finally {
@@ -50,7 +46,7 @@ function portFrom(option: unknown): number | null {
   throw new WrongUsage(`--port: found ${String(option).slice(0, 20)}; allowed: a port from 0 to 65535.`);
 }
 
-/** The usual port when it is free, otherwise any; a port that was asked for must be the one. */
+/** On the usual port if it is free, otherwise on any; a port that was asked for must be free. */
 async function startOnSomePort(
   wanted: number | null,
   simulator: Simulator,
@@ -86,8 +82,14 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     scrubber,
   });
   const log = await openLog(config.log, scrubber, io);
-  const parts = { config, clock: systemClock, log, scrubber, random: Math.random, startTicker: startCron };
-  return startDaemon(parts);
+  return startDaemon({
+    config,
+    clock: systemClock,
+    log,
+    scrubber,
+    random: Math.random,
+    startTicker: startCron,
+  });
 }
 
 /** Prints what anyone who subscribes would see. */

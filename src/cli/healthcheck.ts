@@ -2,10 +2,10 @@
 import { splitHostAndPort } from '../config/fields.ts';
 import type { Config } from '../config/schema.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Command } from './command.ts';
+import type { Command } from './commands.ts';
 import { loadSettings } from './settings.ts';
 
-const PATIENCE_MS = 4_000;
+const TIMEOUT_MS = 4_000;
 
 export const healthcheck: Command = async (given, io) => {
   const { config } = await loadSettings(given, io);
@@ -23,7 +23,7 @@ export async function askHealth({ http }: Config): Promise<{ isHealthy: boolean;
   const anywhere = address.host === '0.0.0.0' || address.host === '::';
   const host = anywhere ? '127.0.0.1' : address.host.includes(':') ? `[${address.host}]` : address.host;
   try {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
     const response = await fetch(`http://${host}:${address.port}/healthz`, { signal });
     return { isHealthy: response.ok, words: (await response.text()).trimEnd() };
   } catch {

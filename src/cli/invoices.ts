@@ -3,12 +3,10 @@ import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { findCurrency, pickAccount } from './accounts.ts';
-import { openReadOnlyUpstream } from './borrow.ts';
-import type { Command } from './command.ts';
-import type { Io } from './io.ts';
-import { type Format, formatFrom, printCsv, printTable } from './printing.ts';
+import type { Command, Io } from './commands.ts';
+import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
+import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);
@@ -18,8 +16,9 @@ export const invoices: Command = async ({ options, words }, io) => {
   const found = await readAll(upstream, io);
   const currency = await findCurrency(settings, upstream);
   const zone = zoneOf(settings.config.usage.timezone);
-  const rows = found.map((invoice) => ({ ...invoiceRecord(invoice, zone), currency }));
-  print(rows, currency, format, io);
+  const records = found.map((invoice) => ({ ...invoiceRecord(invoice, zone), currency }));
+  const table = () => [...tableLines(tableColumns(currency), records), `${records.length} in all`];
+  print(format, { records, csv: CSV_COLUMNS, table }, io);
   return EXIT.fine;
 };
 
@@ -36,32 +35,18 @@ async function readAll({ client, context, identity }: Upstream, io: Io): Promise
   return newestFirst([...found.values()]);
 }
 
-type Row = ReturnType<typeof invoiceRecord> & { readonly currency: string };
+const CSV_COLUMNS = keyColumns(
+  ...(['id', 'status', 'period_start', 'period_end', 'issued', 'due'] as const),
+  ...(['amount', 'amount_due', 'currency'] as const),
+);
 
-const COLUMNS = [
-  'id',
-  'status',
-  'period_start',
-  'period_end',
-  'issued',
-  'due',
-  'amount',
-  'amount_due',
-  'currency',
-] as const satisfies readonly (keyof Row)[];
-
-function print(rows: readonly Row[], currency: string, format: Format, io: Io): void {
-  if (format === 'json') io.out(`${JSON.stringify(rows, null, 2)}\n`);
-  else if (format === 'csv') {
-    const cells = rows.map((row) => COLUMNS.map((column) => row[column]));
-    printCsv(COLUMNS, cells, io);
-  } else {
-    const heads = ['Issued', 'From', 'To', 'Due', 'Status', currency, 'Still due', 'Invoice'];
-    const cells = rows.map((row) => [
-      ...[row.issued, row.period_start, row.period_end, row.due, row.status],
-      ...[row.amount, row.amount_due, row.id],
-    ]);
-    printTable(heads, cells, io);
-    io.out(`${rows.length} in all\n`);
-  }
-}
+const tableColumns = (currency: string): Column<ReturnType<typeof invoiceRecord>>[] => [
+  { head: 'Issued', value: ({ issued }) => issued },
+  { head: 'From', value: ({ period_start }) => period_start },
+  { head: 'To', value: ({ period_end }) => period_end },
+  { head: 'Due', value: ({ due }) => due },
+  { head: 'Status', value: ({ status }) => status },
+  { head: currency, value: ({ amount }) => amount },
+  { head: 'Still due', value: ({ amount_due }) => amount_due },
+  { head: 'Invoice', value: ({ id }) => id },
+];

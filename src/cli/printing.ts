@@ -1,49 +1,104 @@
-// Rows on a terminal or for other programs: table, JSON or CSV.
-import { WrongUsage } from './command.ts';
-import type { Io } from './io.ts';
+// Prints records as a table, as JSON or as CSV.
+import { type Io, WrongUsage } from './commands.ts';
 
 export type Format = 'table' | 'json' | 'csv';
-export type Cell = string | number | null;
+export type Cell = string | number | boolean | null;
 
-/** Without the option: a table on a terminal, JSON elsewhere. */
+export interface Column<Row> {
+  readonly head: string;
+  readonly value: (row: Row) => Cell;
+  /** In a table numbers stand right and text left, unless this says otherwise. */
+  readonly align?: 'right';
+  /** In a table; without it, as many as the number of the column that needs most. */
+  readonly decimals?: number;
+}
+
+/** Columns that are named after a key of the records. */
+export const keyColumns = <Key extends string>(...keys: readonly Key[]): Column<Record<Key, Cell>>[] =>
+  keys.map((key) => ({ head: key, value: (record) => record[key] }));
+
+/** Without the option: a table on a terminal, JSON elsewhere. Throws WrongUsage. */
 export function formatFrom(option: unknown, io: Io): Format {
   if (option === undefined) return io.isTerminal ? 'table' : 'json';
   if (option === 'table' || option === 'json' || option === 'csv') return option;
   throw new WrongUsage(`--format: found ${String(option).slice(0, 20)}; allowed: table, json, csv.`);
 }
 
-export function printCsv(heads: readonly string[], rows: readonly (readonly Cell[])[], io: Io): void {
-  for (const row of [heads, ...rows]) io.out(`${row.map(csvCell).join(',')}\r\n`);
+/** Prints in the format that was asked for. `table` gives the lines of the table, with what stands around it. */
+export function print<Row>(
+  format: Format,
+  { records, csv, table }: { records: readonly Row[]; csv: readonly Column<Row>[]; table: () => string[] },
+  io: Io,
+): void {
+  if (format === 'json') printJson(records, io);
+  else if (format === 'table')
+    io.out(
+      table()
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
+  else {
+    const lines = [
+      csv.map(({ head }) => head),
+      ...records.map((record) => csv.map(({ value }) => value(record))),
+    ];
+    io.out(lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join(''));
+  }
 }
 
-/** Numbers stand right, those of a column with equally many decimals; text left. */
-export function tableLines(heads: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
-  const decimals = heads.map((_, at) => Math.max(0, ...rows.map((row) => decimalsOf(row[at] ?? null))));
-  const text = (cell: Cell, at: number) =>
-    cell === null ? '–' : typeof cell === 'number' ? cell.toFixed(decimals[at]) : cell;
-  const widths = heads.map((head, at) =>
-    Math.max(head.length, ...rows.map((row) => text(row[at] ?? null, at).length)),
+export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
+
+function csvCell(cell: Cell): string {
+  const text = cell === null ? '' : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** The head, and a line for each row. Numbers of a column have equally many decimals, so that they can be compared. */
+export function tableLines<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  more: {
+    /** Cells for a last line, below a rule. */
+    readonly total?: readonly Cell[];
+    /** Follows a row; `room` is what the columns leave of `width`. */
+    readonly remark?: (row: Row, room: number) => string;
+    readonly width?: number;
+  } = {},
+): string[] {
+  const { total, remark = () => '', width = 0 } = more;
+  const cells = rows.map((row) => columns.map(({ value }) => value(row)));
+  const formats = columns.map((column, at) =>
+    formatOf(
+      column,
+      [...cells, total ?? []].map((row) => row[at] ?? null),
+    ),
   );
-  const isNumeric = heads.map((_, at) => rows.some((row) => typeof row[at] === 'number'));
-  const pad = (word: string, at: number) =>
-    isNumeric[at] ? word.padStart(widths[at] ?? 0) : word.padEnd(widths[at] ?? 0);
-  return [heads, ...rows].map((row) =>
-    row
-      .map((cell, at) => pad(text(cell, at), at))
-      .join('  ')
-      .trimEnd(),
-  );
+  const line = (padded: readonly string[]) => padded.join('  ').trimEnd();
+  const padded = (row: readonly Cell[]) => formats.map(({ pad }, at) => pad(row[at] ?? null));
+  const room = width - formats.reduce((sum, { widest }) => sum + widest + 2, 0);
+  return [
+    line(formats.map(({ head }) => head)),
+    ...rows.map((row, at) => line([...padded(cells[at] ?? []), remark(row, room)])),
+    ...(total ? [line(formats.map(({ widest }) => '─'.repeat(widest))), line(padded(total))] : []),
+  ];
+}
+
+/** How the cells of one column are written. */
+function formatOf({ head, align, decimals }: Column<never>, cells: readonly Cell[]) {
+  const digits = decimals ?? Math.max(0, ...cells.map(decimalsOf));
+  const write = (cell: Cell) => {
+    if (cell === null) return '–';
+    return typeof cell === 'number' ? cell.toFixed(digits) : printable(String(cell));
+  };
+  const widest = Math.max(head.length, ...cells.map((cell) => write(cell).length));
+  const isRight = align === 'right' || cells.some((cell) => typeof cell === 'number');
+  const stretch = (text: string) => (isRight ? text.padStart(widest) : text.padEnd(widest));
+  return { widest, head: stretch(head), pad: (cell: Cell) => stretch(write(cell)) };
 }
 
 /** Amounts have three at most. */
 const decimalsOf = (cell: Cell): number =>
   typeof cell === 'number' ? (/\.(\d+)$/.exec(String(cell))?.[1] ?? '').length : 0;
 
-export function printTable(heads: readonly string[], rows: readonly (readonly Cell[])[], io: Io): void {
-  for (const line of tableLines(heads, rows)) io.out(`${line}\n`);
-}
-
-function csvCell(cell: Cell): string {
-  const text = cell === null ? '' : String(cell);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+/** Text from outside must not contain control sequences of the terminal. */
+const printable = (text: string): string => text.replace(/\p{Cc}/gu, ' ');

@@ -2,16 +2,30 @@
 import os from 'node:os';
 import { ConfigInvalid } from '../config/load.ts';
 import { showConfig } from '../config/show.ts';
-import { zone as zoneOf } from '../domain/period.ts';
+import { toUnits } from '../domain/amount.ts';
+import type { Extra, Extras } from '../domain/extras.ts';
+import type { Ledger } from '../domain/ledger.ts';
+import { addDays, type Zone, zone as zoneOf } from '../domain/period.ts';
+import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { repliesCodec } from '../store/documents.ts';
+import {
+  contextCodec,
+  journalCodec,
+  loginBudgetCodec,
+  repliesCodec,
+  tokensCodec,
+} from '../store/documents.ts';
+import { extrasCodec } from '../store/extrasDocument.ts';
+import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import { type StateDirectory, visitStateDirectory } from '../store/stateDirectory.ts';
-import type { Command } from './command.ts';
+import type { Command, Io } from './commands.ts';
 import { askHealth } from './healthcheck.ts';
-import type { Io } from './io.ts';
-import { reportAccount, type Section } from './reportAccount.ts';
-import { loadSettings, openLog, type Settings } from './settings.ts';
+import { type Column, tableLines } from './printing.ts';
+import { loadSettings, openSilentLog, type Settings } from './settings.ts';
+
+/** Heading and lines. */
+type Section = readonly [string, readonly string[]];
 
 export const report: Command = async (given, io) => {
   const sections: Section[] = [versions()];
@@ -32,18 +46,20 @@ export const report: Command = async (given, io) => {
 async function sectionsOf(settings: Settings, io: Io): Promise<Section[]> {
   const { config, scrubber } = settings;
   const zone = zoneOf(config.usage.timezone);
-  const log = await openLog({ level: 'silent', format: 'json' }, scrubber, io);
-  const state = visitStateDirectory(config.state_dir, log);
+  const state = visitStateDirectory(config.state_dir, await openSilentLog(scrubber, io));
   const now = Date.now();
   const accounts: Section[] = [];
-  for (const { id } of config.accounts) accounts.push(...(await reportAccount(state, id, zone, now)));
+  for (const { id } of config.accounts) {
+    accounts.push([`Account ${id}`, await accountLines(state, id, zone)]);
+    accounts.push(...(await meterSections(state, id, zone, now)));
+  }
   const clock = `${zone.iso(now)} in ${zone.name}; this machine: ${new Date(now).toString().replace(/ \(.*/, '')}`;
   return [
     ['Clock', [clock, `up for ${Math.round(os.uptime() / 60)} minutes`]],
     ['Daemon', [(await askHealth(config)).words]],
     ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
     ...accounts,
-    ['Shapes of replies (keys and types, no values)', await replies(state, zone.iso)],
+    ['Shapes of replies (keys and types, no values)', await replyLines(state, zone)],
   ];
 }
 
@@ -54,18 +70,103 @@ function versions(): Section {
   return ['Versions', [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system]];
 }
 
-async function replies(state: StateDirectory, iso: (at: number) => string): Promise<string[]> {
+/** Polls, session, login budget and extras. */
+async function accountLines(state: StateDirectory, account: string, zone: Zone): Promise<string[]> {
+  const folder = `accounts/${account}`;
+  const at = (time: number | null) => (time === null ? 'never' : zone.iso(time));
+  const journal = (await state.document('journal', journalCodec).read())?.accounts[account];
+  const tokens = (await state.document(`${folder}/tokens`, tokensCodec).read())?.value;
+  const budget = await state.document(`${folder}/login-budget`, loginBudgetCodec).read();
+  const context = (await state.document(`${folder}/context`, contextCodec).read())?.value;
+  const extras = (await state.document(`${folder}/extras`, extrasCodec).read())?.value;
+  const polls = (journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`);
+  return [
+    journal
+      ? `last good poll ${at(journal.lastSuccessAt)}; on ${journal.day}: ${journal.requestsToday} requests, ${journal.loginsToday} logins`
+      : 'never polled',
+    ...(polls.length > 0 ? ['last polls:', ...polls] : []),
+    tokens
+      ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${tokens.refreshExpiresAt === null ? 'unknown' : at(tokens.refreshExpiresAt)}`
+      : 'no tokens kept',
+    budget
+      ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${budget.nextAttemptAt === null ? 'once the secret changes or somebody asks' : at(budget.nextAttemptAt)}`
+      : 'no login was refused',
+    context ? `${context.properties.length} properties known` : 'properties not known yet',
+    `extras last asked for: ${extras ? extrasLine(extras) : 'never'}`,
+  ];
+}
+
+function extrasLine({ registers, ...rest }: Extras): string {
+  const all: [string, Extra<unknown>][] = [
+    ...Object.entries(rest),
+    ...Object.values(registers).map((one): [string, Extra<unknown>] => ['register', one]),
+  ];
+  return all
+    .map(([name, { askedOn, off }]) => `${name} ${askedOn ?? 'never'}${off ? ', left out' : ''}`)
+    .join('; ');
+}
+
+async function meterSections(
+  state: StateDirectory,
+  account: string,
+  zone: Zone,
+  now: number,
+): Promise<Section[]> {
+  const folder = `accounts/${account}`;
+  const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
+  const sections: Section[] = [];
+  for (const [n, file] of files.entries()) {
+    const ledger = await state.document(`${folder}/${file}`, ledgerCodec).read();
+    const head = `Account ${account}, meter ${n + 1}`;
+    sections.push([head, ledger ? meterLines(ledger, zone, now) : ['its ledger cannot be read']]);
+  }
+  return sections;
+}
+
+const units = (amount: number | null) => (amount === null ? null : toUnits(amount));
+
+function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, now: number): string[] {
+  const { total, missingDays, newestDay } = totals(ledger, zone.dayAt(now));
+  return [
+    `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
+    `days cut in ${timezone}, a reading closes ${readingCloses}`,
+    `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.held.size} held back`,
+    `totals ${units(total.energy) ?? '–'} kWh, ${units(total.cost) ?? '–'}`,
+    ...newestDays(ledger, zone, now),
+  ];
+}
+
+const NEWEST_DAYS = 14;
+
+function newestDays(ledger: Ledger, zone: Zone, now: number): string[] {
+  const today = zone.dayAt(now);
+  const rows = Array.from({ length: NEWEST_DAYS }, (_, n) => {
+    const day = addDays(today, n + 1 - NEWEST_DAYS);
+    return { day, record: ledger.days.get(day) };
+  });
+  const missing = (day: string) => (ledger.held.has(day) ? 'held back' : 'no reading');
+  const columns: Column<(typeof rows)[number]>[] = [
+    { head: 'day', value: ({ day }) => day },
+    { head: 'kWh', value: ({ record }) => units(record?.energy ?? null) },
+    { head: 'cost', value: ({ record }) => units(record?.cost ?? null) },
+    { head: 'revision', value: ({ record }) => record?.revision ?? null },
+    { head: 'received', value: ({ day, record }) => (record ? zone.iso(record.receivedAt) : missing(day)) },
+  ];
+  return tableLines(columns, rows);
+}
+
+async function replyLines(state: StateDirectory, zone: Zone): Promise<string[]> {
   const known = await state.document('replies', repliesCodec).read();
   const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [
-      `${what}, HTTP ${status}, first seen ${iso(firstSeenAt)}`,
+      `${what}, HTTP ${status}, first seen ${zone.iso(firstSeenAt)}`,
       ...shape.map((line) => `  ${line}`),
     ]),
   );
   return lines.length > 0 ? lines : ['none seen yet'];
 }
 
-/** A home directory carries a name. In a container it is `/`, or there is none. */
+/** The path of a home directory contains a name. In a container it is `/`, or there is none. */
 function withoutHome(text: string, home = ''): string {
   const isNamed = /^\/[^/]/.test(home);
   return (isNamed ? text.replaceAll(home, '~') : text).replace(/\/(home|Users)\/[^/\s]+/g, '/$1/…');

@@ -1,20 +1,21 @@
-// heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal.
+// heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal. Under systemd it tells how it stands.
+import { execFile } from 'node:child_process';
+import { lchown, mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { startDaemon } from '../daemon/daemon.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import type { Command } from './command.ts';
-import { leaveRoot } from './leaveRoot.ts';
-import { loadSettings, openLog } from './settings.ts';
-import { openServiceManager } from './systemd.ts';
+import type { Command, Io } from './commands.ts';
+import { loadSettings, openLog, untilInterrupted } from './settings.ts';
 
 export const run: Command = async (given, io) => {
   const { config, scrubber, path } = await loadSettings(given, io);
-  if (io.env.SUPERVISOR_TOKEN) await leaveRoot(config.state_dir);
+  if (io.env.SUPERVISOR_TOKEN) await dropRoot(config.state_dir);
   const log = await openLog(config.log, scrubber, io);
-  dieLoudly(log);
+  exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   const daemon = await startDaemon({
     config,
@@ -24,24 +25,91 @@ export const run: Command = async (given, io) => {
     random: Math.random,
     startTicker: startCron,
   });
-  const systemd = openServiceManager({ env: io.env, clock: systemClock, log });
+  const systemd = systemdNotifier({ env: io.env, clock: systemClock, log });
   await systemd.ready();
-  await new Promise<void>((resolve) => {
-    if (io.interrupted.aborted) resolve();
-    io.interrupted.addEventListener('abort', () => resolve());
-  });
+  await untilInterrupted(io);
   log.info('heat2mqtt stops');
   await Promise.all([systemd.stopping(), daemon.stop()]);
   log.info('heat2mqtt has stopped');
   return EXIT.fine;
 };
 
-/** A fault that nobody expected must not leave a daemon that only seems to live. */
-function dieLoudly(log: Log): void {
+/** A daemon that goes on after a fault that nobody expected may only seem to work. */
+function exitOnUnexpectedFaults(log: Log): void {
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(kind, (err) => {
-      log.fatal({ err }, 'unexpected fault: leaving, so that a supervisor can start anew');
+      log.fatal({ err }, 'unexpected fault: exiting, so that a supervisor can restart the program');
       process.exit(EXIT.unexpected);
     });
   }
+}
+
+/** The user of the container image. */
+const USER = 10_001;
+
+/**
+ * Home Assistant starts its app as root, because /data and the options in it belong to root.
+ * To be called once the options have been read: only root can read them. Does nothing for any other user.
+ */
+async function dropRoot(stateDirectory: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  await mkdir(stateDirectory, { recursive: true });
+  const within = await readdir(stateDirectory, { recursive: true });
+  for (const path of ['', ...within]) await lchown(join(stateDirectory, path), USER, USER);
+  process.setgroups?.([USER]);
+  process.setgid?.(USER);
+  process.setuid?.(USER);
+}
+
+/** Tells systemd that the program is ready, alive and stopping. Without systemd it does nothing. */
+export function systemdNotifier({
+  env,
+  clock,
+  log,
+  notify = systemdNotify(env),
+}: {
+  readonly env: Io['env'];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Sends a state such as READY=1. */
+  readonly notify?: (state: string) => Promise<void>;
+}) {
+  const stopped = new AbortController();
+
+  async function send(state: string): Promise<void> {
+    if (!env.NOTIFY_SOCKET) return;
+    await notify(state).catch((err) =>
+      log.error({ err, state }, 'systemd cannot be told; is systemd-notify installed?'),
+    );
+  }
+  /** Driven by a timer, so that a blocked event loop stops it. */
+  async function feedWatchdog(): Promise<void> {
+    const timeoutMs = env.NOTIFY_SOCKET ? Number(env.WATCHDOG_USEC) / 1000 : 0;
+    while (timeoutMs > 0 && !stopped.signal.aborted) {
+      await clock.sleep(timeoutMs / 3, stopped.signal);
+      if (!stopped.signal.aborted) await send('WATCHDOG=1');
+    }
+  }
+  return {
+    /** From now on systemd considers the program started, and its watchdog is fed. */
+    async ready() {
+      await send('READY=1');
+      void feedWatchdog();
+    },
+    async stopping() {
+      stopped.abort();
+      await send('STOPPING=1');
+    },
+  };
+}
+
+const NOTIFY_TIMEOUT_MS = 5_000;
+
+/** Node has no Unix datagram sockets, so the program of systemd has to send it. */
+function systemdNotify({ NOTIFY_SOCKET, PATH }: Io['env']) {
+  return (state: string) =>
+    new Promise<void>((resolve, reject) => {
+      const options = { env: { NOTIFY_SOCKET, PATH }, timeout: NOTIFY_TIMEOUT_MS };
+      execFile('systemd-notify', [state], options, (err) => (err ? reject(err) : resolve()));
+    });
 }

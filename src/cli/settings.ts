@@ -1,11 +1,10 @@
-// Loading the configuration for a command, and opening the log it asks for.
+// What commands share: the configuration, the log it asks for, and waiting for a signal.
 import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
 import { createLog, createScrubber, type Log, type Scrubber } from '../foundation/log.ts';
-import type { Arguments } from './command.ts';
-import type { Io } from './io.ts';
+import type { Arguments, Io } from './commands.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
@@ -41,6 +40,10 @@ export async function openLog(config: Config['log'], scrubber: Scrubber, io: Io)
   return createLog({ level: config.level, scrubber, write: pretty ? await prettyWriter(io) : io.out });
 }
 
+/** For a command whose output is not a log. */
+export const openSilentLog = (scrubber: Scrubber, io: Io): Promise<Log> =>
+  openLog({ level: 'silent', format: 'json' }, scrubber, io);
+
 async function prettyWriter(io: Io): Promise<(line: string) => void> {
   const { default: pinoPretty } = await import('pino-pretty');
   const prettify = pinoPretty.prettyFactory({
@@ -49,4 +52,12 @@ async function prettyWriter(io: Io): Promise<(line: string) => void> {
     singleLine: true,
   });
   return (line) => io.out(prettify(line) ?? '');
+}
+
+/** Resolves at SIGINT or SIGTERM. */
+export function untilInterrupted({ interrupted }: Io): Promise<void> {
+  return new Promise((resolve) => {
+    if (interrupted.aborted) resolve();
+    interrupted.addEventListener('abort', () => resolve());
+  });
 }

@@ -1,56 +1,98 @@
-// heat2mqtt usage: asks the provider for a period, in the interval wanted, and prints it.
+// heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { sumKnown } from '../domain/amount.ts';
-import { type Interval, intervalStart, piecesOf } from '../domain/interval.ts';
+import { INTERVALS, type Interval, intervalStart, piecesOf } from '../domain/interval.ts';
 import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
-import { addDays, type DaySpan, zone as zoneOf } from '../domain/period.ts';
+import { addDays, type Day, type DaySpan, zone as zoneOf } from '../domain/period.ts';
 import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
-import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
+import { fitTariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import { findCurrency, pickAccount } from './accounts.ts';
-import { openReadOnlyUpstream } from './borrow.ts';
-import type { Command } from './command.ts';
-import type { Io } from './io.ts';
+import { type Arguments, type Command, type Io, WrongUsage } from './commands.ts';
 import { formatFrom } from './printing.ts';
 import { loadSettings } from './settings.ts';
-import { type Period, periodOf, wishFrom } from './usagePeriod.ts';
-import { type MeterUsage, printRecords, printTable, type UsageRow } from './usagePrinting.ts';
+import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';
+import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
 
 export const usage: Command = async ({ options }, io) => {
   const format = formatFrom(options.format, io);
-  const wish = wishFrom(options);
+  const wanted = periodOptions(options);
   const settings = await loadSettings({ options, words: [] }, io);
   const zone = zoneOf(settings.config.usage.timezone);
-  const period = periodOf(wish, zone.dayAt(Date.now()));
+  const { interval, span, wasShortened } = periodOf(wanted, zone.dayAt(Date.now()));
   const upstream = await openReadOnlyUpstream(settings, pickAccount(settings, options.account), io);
-  const ask: AskDays = (property, span, interval) =>
+  const ask = (property: Property, asked: DaySpan, by: Interval) =>
     upstream.client.usage({
       propertyCustomerId: property.propertyCustomerId,
-      span,
-      interval,
+      span: asked,
+      interval: by,
       zone,
       readingCloses: settings.config.usage.reading_closes,
       signal: io.interrupted,
     });
   // A week or month can be moved by a day only when it is made of days.
-  const isMoved = settings.config.usage.reading_closes === 'previous_day';
-  const asked = isMoved ? 'day' : period.interval;
+  const by = settings.config.usage.reading_closes === 'previous_day' ? 'day' : interval;
   const meters = await ofEachProperty(upstream, io, async (property): Promise<MeterUsage> => {
-    const buckets = await askInTurn(ask, property, questions(period, asked), asked, io);
-    const days =
-      format === 'table' && asked !== 'day' ? await ask(property, newestYear(period), 'day') : buckets;
-    return { meter: seriesName(property), rows: toRows(period, buckets), tariff: tariffOf(days) };
+    const buckets: Bucket[] = [];
+    const spans = requestSpans(span, by);
+    for (const [at, asked] of spans.entries()) {
+      const progress = `${at + 1} of ${spans.length}: ${asked.from} to ${addDays(asked.to, -1)}`;
+      if (spans.length > 1) io.err(`Asking the provider, ${progress}\n`);
+      buckets.push(...(await ask(property, asked, by)));
+    }
+    const needsDays = format === 'table' && by !== 'day';
+    const days = needsDays ? await ask(property, newestYear(span), 'day') : buckets;
+    const tariff = fitTariff(new Map(days.map((bucket) => [bucket.day, bucket])));
+    return { meter: seriesName(property), rows: toRows(span, interval, buckets), tariff };
   });
-  if (period.wasShortened) io.err(`Shown until today, ${addDays(period.span.to, -1)}.\n`);
-  const words = { period, currency: await findCurrency(settings, upstream), timezone: zone.name };
-  if (format === 'table') for (const meter of meters) printTable(meter, words, io);
-  else printRecords(format, meters, words, io);
+  if (wasShortened) io.err(`Shown until today, ${addDays(span.to, -1)}.\n`);
+  const currency = await findCurrency(settings, upstream);
+  printUsage(format, meters, { interval, span, currency, timezone: zone.name }, io);
   return EXIT.fine;
 };
 
-type AskDays = (property: Property, span: DaySpan, interval: Interval) => Promise<Bucket[]>;
+/** How many intervals before the last one, when --from is not given. */
+const DEFAULT_LENGTH = { day: 30, week: 12, month: 12, quarter: 8, year: 4 } as const;
+/** No meter of this kind is older; a mistyped year would take a thousand requests. */
+const EARLIEST = '2000-01-01';
 
-/** The properties that the daemon has found; or those found now, when it has not, or the provider knows them no more. */
+/** The values of --interval, --from and --to. Throws WrongUsage. */
+export const periodOptions = (options: Arguments['options']) => ({
+  interval: intervalFrom(options.interval ?? 'day'),
+  from: dayFrom('--from', options.from),
+  to: dayFrom('--to', options.to),
+});
+
+/** What is asked for, at most until today. Throws WrongUsage. */
+export function periodOf(
+  { interval, from: first, to: until }: ReturnType<typeof periodOptions>,
+  today: Day,
+): { interval: Interval; span: DaySpan; wasShortened: boolean } {
+  const to = until ?? today;
+  const last = to > today ? today : to;
+  const from = first ?? intervalStart(interval, last, -DEFAULT_LENGTH[interval]);
+  if (from > to) throw new WrongUsage(`--from ${from} is after --to ${to}.`);
+  if (from > today) throw new WrongUsage(`--from: found ${from}; allowed: a day not after today, ${today}.`);
+  return { interval, span: { from, to: addDays(last, 1) }, wasShortened: to > today };
+}
+
+function intervalFrom(option: unknown): Interval {
+  const found = INTERVALS.find((interval) => interval === option);
+  if (found) return found;
+  throw new WrongUsage(`--interval: found ${String(option).slice(0, 20)}; allowed: ${INTERVALS.join(', ')}.`);
+}
+
+function dayFrom(name: string, option: unknown): Day | undefined {
+  if (option === undefined) return undefined;
+  const text = String(option);
+  const isDay =
+    /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text;
+  if (isDay && text >= EARLIEST) return text;
+  throw new WrongUsage(
+    `${name}: found ${text.slice(0, 20)}; allowed: a day as YYYY-MM-DD, from ${EARLIEST} on.`,
+  );
+}
+
+/** The properties that the daemon has found; those found now if there are none yet, or if the provider no longer knows them. */
 async function ofEachProperty<T>(
   { client, context, identity }: Upstream,
   io: Io,
@@ -72,44 +114,24 @@ async function ofEachProperty<T>(
   return visitAll((await client.discover(await identity(), io.interrupted)).properties);
 }
 
-/** The provider gives so many buckets for one question. */
-function questions({ span }: Period, interval: Interval): DaySpan[] {
+/** The provider gives only so many buckets for one request. */
+function requestSpans(span: DaySpan, interval: Interval): DaySpan[] {
   const pieces = piecesOf(span, interval);
-  const asked: DaySpan[] = [];
+  const spans: DaySpan[] = [];
   for (let at = 0; at < pieces.length; at += LONGEST_QUESTION_DAYS) {
     const chunk = pieces.slice(at, at + LONGEST_QUESTION_DAYS);
-    asked.push({ from: chunk[0]?.from ?? span.from, to: chunk.at(-1)?.to ?? span.to });
+    spans.push({ from: chunk[0]?.from ?? span.from, to: chunk.at(-1)?.to ?? span.to });
   }
-  return asked;
+  return spans;
 }
 
-async function askInTurn(
-  ask: AskDays,
-  property: Property,
-  spans: readonly DaySpan[],
-  interval: Interval,
-  io: Io,
-): Promise<Bucket[]> {
-  const found: Bucket[] = [];
-  for (const [at, span] of spans.entries()) {
-    if (spans.length > 1) {
-      io.err(`Asking the provider, ${at + 1} of ${spans.length}: ${span.from} to ${addDays(span.to, -1)}\n`);
-    }
-    found.push(...(await ask(property, span, interval)));
-  }
-  return found;
+function newestYear({ from: first, to }: DaySpan): DaySpan {
+  const from = addDays(to, -LONGEST_QUESTION_DAYS);
+  return { from: from > first ? from : first, to };
 }
-
-function newestYear({ span }: Period): DaySpan {
-  const from = addDays(span.to, -LONGEST_QUESTION_DAYS);
-  return { from: from > span.from ? from : span.from, to: span.to };
-}
-
-const tariffOf = (days: readonly Bucket[]): Tariff | null =>
-  fitTariff(new Map(days.map((bucket) => [bucket.day, bucket])));
 
 /** A row for each piece of the period, with or without a reading. */
-function toRows({ span, interval }: Period, buckets: readonly Bucket[]): UsageRow[] {
+function toRows(span: DaySpan, interval: Interval, buckets: readonly Bucket[]): UsageRow[] {
   const byStart = new Map<string, Bucket[]>();
   for (const bucket of buckets) {
     const start = intervalStart(interval, bucket.day);

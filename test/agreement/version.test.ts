@@ -1,11 +1,11 @@
 // One version everywhere: package.json, its lock, about, discovery, the user agent, the image, and what --version prints.
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { about } from '../../src/foundation/about.ts';
 import { infoMessage } from '../../src/publication/bridge.ts';
 import { topicsBelow } from '../../src/publication/topics.ts';
 import { bodyOf, bridgeView, discoveryOf, placeBelow } from '../support/inventedHome.ts';
+import { typed } from '../support/typed.ts';
 
 const read = async (path: string): Promise<Record<string, unknown>> =>
   JSON.parse(await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'));
@@ -36,17 +36,7 @@ test('is in bridge/info', () => {
 });
 
 test('is all that --version prints', async () => {
-  const printed: string[] = [];
-  const io = {
-    out: (text: string) => void printed.push(text),
-    err: (text: string) => void printed.push(`error: ${text}`),
-    env: {},
-    isTerminal: false,
-    columns: 80,
-    interrupted: new AbortController().signal,
-  };
-  expect(await runCommandLine(['--version'], io)).toBe(0);
-  expect(printed).toEqual([`${version}\n`]);
+  expect(await typed(['--version'])).toEqual({ out: `${version}\n`, err: '', exitCode: 0 });
 });
 
 test('is on the image', async () => {

@@ -1,8 +1,8 @@
 // heat2mqtt constituencies, typed where there is neither configuration nor account nor broker.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { handClock } from '../support/clock.ts';
+import { typed } from '../support/typed.ts';
 
 let simulator: Simulator;
 
@@ -11,23 +11,10 @@ beforeEach(async () => {
 });
 afterEach(() => simulator.stop());
 
-async function type(...words: readonly string[]) {
-  let out = '';
-  let err = '';
-  const exitCode = await runCommandLine(['constituencies', ...words], {
-    out: (text) => {
-      out += text;
-    },
-    err: (text) => {
-      err += text;
-    },
+const type = (...words: readonly string[]) =>
+  typed(['constituencies', ...words], {
     env: { HEAT2MQTT_CONSTITUENCIES_BASE_URL: simulator.urls.constituencies },
-    isTerminal: false,
-    columns: 100,
-    interrupted: new AbortController().signal,
   });
-  return { out, err, exitCode };
-}
 
 const HOUSE = ['--chamber', 'dail', '--house-no', '34'] as const;
 

@@ -3,12 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { home, METER, person } from '../support/homes.ts';
 import { openStack } from '../support/stack.ts';
+import { environmentOf, typed } from '../support/typed.ts';
 
 const JANUARY = Date.parse('2026-01-01T00:00:00Z');
 const FEBRUARY = Date.parse('2026-02-01T00:00:00Z');
@@ -26,38 +26,14 @@ const INVOICES = [
   { id: 12, status: 'invoice', start_time: FEBRUARY },
 ];
 
-async function openDesk(more: Readonly<Record<string, string>> = {}) {
+async function openProvider(more: Readonly<Record<string, string>> = {}) {
   const stack = openStack();
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-invoices-'));
   stack.defer(() => rm(stateDir, { recursive: true, force: true }));
   const me = { ...person('me', [home(METER)]), invoices: INVOICES };
   const simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [me] }));
-  return {
-    simulator,
-    async type(...words: readonly string[]) {
-      let out = '';
-      const note = (text: string) => {
-        out += text;
-      };
-      const exitCode = await runCommandLine(['invoices', ...words], {
-        out: note,
-        err: note,
-        env: {
-          HEAT2MQTT_PROVIDER_ISSUER: simulator.urls.issuer,
-          HEAT2MQTT_PROVIDER_API_URL: simulator.urls.api,
-          HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
-          HEAT2MQTT_USERNAME: me.username,
-          HEAT2MQTT_PASSWORD: me.password,
-          HEAT2MQTT_STATE_DIR: stateDir,
-          ...more,
-        },
-        isTerminal: false,
-        columns: 100,
-        interrupted: new AbortController().signal,
-      });
-      return { out, exitCode };
-    },
-  };
+  const env = { ...environmentOf(simulator.urls, me, stateDir), ...more };
+  return { simulator, type: (...words: readonly string[]) => typed(['invoices', ...words], { env }) };
 }
 
 const RECORD = {
@@ -73,7 +49,7 @@ const RECORD = {
 };
 
 test('JSON: the records as on MQTT, newest first, with their currency', async () => {
-  const { type, simulator } = await openDesk();
+  const { type, simulator } = await openProvider();
   const { out, exitCode } = await type();
   expect(exitCode).toBe(0);
   expect(JSON.parse(out)).toEqual([
@@ -93,7 +69,7 @@ test('JSON: the records as on MQTT, newest first, with their currency', async ()
 });
 
 test('CSV and table', async () => {
-  const { type, simulator } = await openDesk();
+  const { type, simulator } = await openProvider();
   simulator.switches.site.currency = 'GBP';
   expect((await type('--format', 'csv')).out.split('\r\n')).toEqual([
     Object.keys(RECORD).join(','),
@@ -108,16 +84,16 @@ test('CSV and table', async () => {
 });
 
 test('a configured currency is not asked for, and a site that says nothing is none', async () => {
-  const configured = await openDesk({ HEAT2MQTT_PROVIDER_CURRENCY: 'SEK' });
+  const configured = await openProvider({ HEAT2MQTT_PROVIDER_CURRENCY: 'SEK' });
   expect(JSON.parse((await configured.type()).out)[0].currency).toBe('SEK');
   expect(configured.simulator.counters.requests['GET /api/v1/site']).toBeUndefined();
-  const silent = await openDesk();
+  const silent = await openProvider();
   silent.simulator.switches.fault('/api/v1/site', FAULTS.notFound);
   expect(JSON.parse((await silent.type()).out)[0].currency).toBe('EUR');
 });
 
 test('what cannot be asked, and what the provider refuses', async () => {
-  const { type, simulator } = await openDesk();
+  const { type, simulator } = await openProvider();
   await expect(type('--account', 'attic')).rejects.toMatchObject({
     exitCode: 2,
     message: '--account: found attic; allowed: home.',

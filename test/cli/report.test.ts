@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { openStack } from '../support/stack.ts';
+import { environmentOf, typed } from '../support/typed.ts';
 
 const ISSUER = 'https://id.example.org/auth/realms/energy';
 
@@ -12,25 +12,12 @@ async function reportOf(home: string | undefined): Promise<string> {
   const stack = openStack();
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-report-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
-  const said: string[] = [];
-  await runCommandLine(['report'], {
-    out: (text) => void said.push(text),
-    err: (text) => void said.push(text),
-    env: {
-      HOME: home,
-      HEAT2MQTT_PROVIDER_ISSUER: ISSUER,
-      HEAT2MQTT_PROVIDER_API_URL: 'https://api.example.org/api/v1',
-      HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
-      HEAT2MQTT_USERNAME: 'me@example.org',
-      HEAT2MQTT_PASSWORD: 'secret words',
-      HEAT2MQTT_HTTP: 'false',
-      HEAT2MQTT_STATE_DIR: home?.startsWith('/srv') ? join(home, 'state') : join(folder, 'state'),
-    },
-    isTerminal: false,
-    columns: 100,
-    interrupted: new AbortController().signal,
-  });
-  return said.join('');
+  const urls = { issuer: ISSUER, api: 'https://api.example.org/api/v1' };
+  const me = { username: 'me@example.org', password: 'secret words' };
+  const stateDir = home?.startsWith('/srv') ? join(home, 'state') : join(folder, 'state');
+  const env = { ...environmentOf(urls, me, stateDir), HOME: home, HEAT2MQTT_HTTP: 'false' };
+  const { out, err } = await typed(['report'], { env });
+  return out + err;
 }
 
 test.each([['the root directory'], [undefined]])(

@@ -3,11 +3,11 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { home, METER, PROPERTY, person, quiet, USAGE } from '../support/homes.ts';
+import { environmentOf, typed } from '../support/typed.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2023-01-01' }))]);
 let simulator: Simulator;
@@ -22,34 +22,12 @@ afterEach(async () => {
   await rm(stateDir, { recursive: true, force: true });
 });
 
-interface Typed {
-  readonly isTerminal?: boolean;
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-async function type(words: readonly string[], { isTerminal = false, env = {} }: Typed = {}) {
-  const told = { out: '', err: '' };
-  const exitCode = await runCommandLine(['usage', ...words], {
-    out: (text) => {
-      told.out += text;
-    },
-    err: (text) => {
-      told.err += text;
-    },
-    env: {
-      HEAT2MQTT_PROVIDER_ISSUER: simulator.urls.issuer,
-      HEAT2MQTT_PROVIDER_API_URL: simulator.urls.api,
-      HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
-      HEAT2MQTT_USERNAME: ME.username,
-      HEAT2MQTT_PASSWORD: ME.password,
-      HEAT2MQTT_STATE_DIR: stateDir,
-      ...env,
-    },
+async function type(words: readonly string[], { isTerminal = false, env = {} } = {}) {
+  const result = await typed(['usage', ...words], {
     isTerminal,
-    columns: 100,
-    interrupted: new AbortController().signal,
+    env: { ...environmentOf(simulator.urls, ME, stateDir), ...env },
   });
-  return { ...told, exitCode, rows: () => JSON.parse(told.out) as { start: Day; energy_kwh: number }[] };
+  return { ...result, rows: () => JSON.parse(result.out) as { start: Day; energy_kwh: number }[] };
 }
 
 const asked = (): string[] =>

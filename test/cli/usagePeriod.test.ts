@@ -1,10 +1,10 @@
 // What --from, --to and --interval mean, and what they may not be.
 import { expect, test } from 'vitest';
-import { periodOf, wishFrom } from '../../src/cli/usagePeriod.ts';
+import { periodOf, periodOptions } from '../../src/cli/usage.ts';
 
 const TODAY = '2025-03-31';
 const spanOf = (options: Record<string, string>) => {
-  const { span, interval, wasShortened } = periodOf(wishFrom(options), TODAY);
+  const { span, interval, wasShortened } = periodOf(periodOptions(options), TODAY);
   return [interval, span.from, span.to, wasShortened];
 };
 
@@ -32,5 +32,5 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ interval: 'fortnight' }, '--interval: found fortnight; allowed: day, week, month, quarter, year.'],
 ])('%j is refused', (options, message) => {
-  expect(() => periodOf(wishFrom(options), TODAY)).toThrow(message);
+  expect(() => periodOf(periodOptions(options), TODAY)).toThrow(message);
 });

@@ -3,7 +3,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
@@ -11,6 +10,7 @@ import { startSimulator } from '../../src/simulator/provider.ts';
 import { ABOUT_THEM, CANARY, expectSilence } from '../support/canaries.ts';
 import { home, quiet } from '../support/homes.ts';
 import { openStack } from '../support/stack.ts';
+import { typed } from '../support/typed.ts';
 
 async function openDesk() {
   const stack = openStack();
@@ -35,19 +35,15 @@ async function openDesk() {
     async type(...words: string[]) {
       const said: string[] = [];
       const note = (text: string) => void said.push(text);
-      const io = {
-        out: note,
-        err: note,
-        env: {},
-        isTerminal: false,
-        columns: 100,
-        interrupted: new AbortController().signal,
-      };
-      const code = await runCommandLine([...words, '--config', path], io).catch((err) => {
-        if (!(err instanceof Failure)) throw err;
-        said.push(err.message, err.hint ?? '');
-        return err.exitCode;
-      });
+      const asked = typed([...words, '--config', path], { out: note, err: note });
+      const code = await asked.then(
+        ({ exitCode }) => exitCode,
+        (err) => {
+          if (!(err instanceof Failure)) throw err;
+          said.push(err.message, err.hint ?? '');
+          return err.exitCode;
+        },
+      );
       return { code, said };
     },
   };

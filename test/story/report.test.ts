@@ -2,12 +2,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { openStory } from '../support/story.ts';
 import { usualConfig } from '../support/storyRules.ts';
+import { typed } from '../support/typed.ts';
 
 const { username, password } = THEM;
 
@@ -17,13 +17,9 @@ async function openDesk() {
   const config = usualConfig(story.simulator.urls, [THEM], 'mqtt://127.0.0.1:9', story.stateDir);
   await writeFile(path, JSON.stringify(config));
   async function report() {
-    const said: string[] = [];
-    const out = (text: string) => void said.push(text);
-    const interrupted = new AbortController().signal;
-    const io = { out, err: out, env: {}, isTerminal: false, columns: 100, interrupted };
-    const code = await runCommandLine(['report', '--config', path], io);
-    expectSilence(said);
-    return { code, text: said.join('') };
+    const { out, err, exitCode } = await typed(['report', '--config', path]);
+    expectSilence([out, err]);
+    return { code: exitCode, text: out + err };
   }
   return { story, path, report };
 }

@@ -1,20 +1,20 @@
-// What systemd hears: READY once, WATCHDOG three times in its patience, STOPPING; and nothing when there is no systemd.
+// What systemd is told: READY once, WATCHDOG three times within its timeout, STOPPING; and nothing when there is no systemd.
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openServiceManager } from '../../src/cli/systemd.ts';
+import { systemdNotifier } from '../../src/cli/run.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
-function listening(env: Record<string, string>, tell?: (words: string) => Promise<void>) {
+function listening(env: Record<string, string>, notify?: (state: string) => Promise<void>) {
   const heard: string[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
   const lines = logLines();
-  const listen = async (words: string) => void heard.push(words);
-  const systemd = openServiceManager({ env, clock, log: lines.log, tell: tell ?? listen });
+  const listen = async (state: string) => void heard.push(state);
+  const systemd = systemdNotifier({ env, clock, log: lines.log, notify: notify ?? listen });
   return { heard, clock, lines, systemd };
 }
 
-test('it is told of the start, of every third of its patience, and of the end', async () => {
+test('it is told of the start, of every third of its timeout, and of the end', async () => {
   const { heard, clock, systemd } = listening({ NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '180000000' });
   expect(heard).toEqual([]);
   await systemd.ready();
@@ -27,7 +27,7 @@ test('it is told of the start, of every third of its patience, and of the end', 
   expect(clock.sleepers).toBe(0);
 });
 
-test('without a watchdog it hears no more than start and end', async () => {
+test('without a watchdog it is told of start and end only', async () => {
   const { heard, clock, systemd } = listening({ NOTIFY_SOCKET: '/run/notify' });
   await systemd.ready();
   await clock.pass(600_000, setImmediate);
@@ -35,14 +35,14 @@ test('without a watchdog it hears no more than start and end', async () => {
   expect(heard).toEqual(['READY=1', 'STOPPING=1']);
 });
 
-test('without systemd nothing is said', async () => {
+test('without systemd nothing is sent', async () => {
   const { heard, clock, systemd } = listening({ WATCHDOG_USEC: '180000000' });
   await systemd.ready();
   await systemd.stopping();
   expect([heard, clock.sleepers]).toEqual([[], 0]);
 });
 
-test('a messenger that cannot be sent is told in the log, and stops nothing', async () => {
+test('a notification that fails is logged, and stops nothing', async () => {
   const { lines, systemd } = listening({ NOTIFY_SOCKET: '/run/notify' }, () =>
     Promise.reject(new Error('gone')),
   );

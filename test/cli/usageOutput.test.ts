@@ -1,6 +1,6 @@
 // The usage command's output as its reader sees it: aligned, with bars on a terminal, and honest about what is not known.
 import { expect, test } from 'vitest';
-import { type MeterUsage, printRecords, printTable, type UsageRow } from '../../src/cli/usagePrinting.ts';
+import { type MeterUsage, printUsage, type UsageRow } from '../../src/cli/usageOutput.ts';
 import { type Interval, piecesOf } from '../../src/domain/interval.ts';
 import { addDays } from '../../src/domain/period.ts';
 import type { Tariff } from '../../src/domain/tariff/tariff.ts';
@@ -44,9 +44,7 @@ function printed(
     return { ...piece, ...amounts(kwh, eur) };
   });
   const meter: MeterUsage = { meter: '70418235', rows, tariff: tariff ?? null };
-  const words = { period: { interval, span, wasShortened: false }, currency, timezone: 'Europe/Dublin' };
-  if (format === 'table') printTable(meter, words, io);
-  else printRecords(format, [meter], words, io);
+  printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin' }, io);
   return lines.join('');
 }
 

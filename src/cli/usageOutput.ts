@@ -1,0 +1,116 @@
+// What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
+import { inFull, type Micro, sumKnown, toUnits } from '../domain/amount.ts';
+import type { Interval, Piece } from '../domain/interval.ts';
+import { addDays, type DaySpan } from '../domain/period.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
+import type { Io } from './commands.ts';
+import { type Column, type Format, keyColumns, print, tableLines } from './printing.ts';
+
+export interface UsageRow extends Piece {
+  readonly energy: Micro | null;
+  readonly cost: Micro | null;
+}
+
+export interface MeterUsage {
+  readonly meter: string;
+  readonly rows: readonly UsageRow[];
+  readonly tariff: Tariff | null;
+}
+
+interface Period {
+  readonly interval: Interval;
+  readonly span: DaySpan;
+  readonly currency: string;
+  readonly timezone: string;
+}
+
+const CSV_COLUMNS = keyColumns(
+  ...(['meter', 'start', 'energy_kwh', 'cost_eur', 'currency', 'from', 'to', 'partial'] as const),
+);
+
+export function printUsage(format: Format, meters: readonly MeterUsage[], period: Period, io: Io): void {
+  const records = meters.flatMap(({ meter, rows }) =>
+    rows.map(({ start, from, to, isPartial, energy, cost }) => ({
+      meter,
+      start,
+      energy_kwh: units(energy),
+      cost_eur: units(cost),
+      currency: period.currency,
+      from,
+      to: addDays(to, -1),
+      partial: isPartial,
+    })),
+  );
+  const table = () => meters.flatMap((meter) => meterLines(meter, period, io));
+  print(format, { records, csv: CSV_COLUMNS, table }, io);
+}
+
+const units = (amount: Micro | null) => (amount === null ? null : toUnits(amount));
+
+function meterLines({ meter, rows, tariff }: MeterUsage, period: Period, io: Io): string[] {
+  const { interval, span, currency, timezone } = period;
+  const columns: Column<UsageRow>[] = [
+    {
+      head: interval === 'week' ? 'week of' : interval,
+      value: ({ start, isPartial }) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`,
+    },
+    { head: 'kWh', value: ({ energy }) => units(energy), align: 'right', decimals: 2 },
+    { head: currency, value: ({ cost }) => units(cost), align: 'right', decimals: 2 },
+  ];
+  const energy = sumKnown(rows.map((row) => row.energy));
+  const cost = sumKnown(rows.map((row) => row.cost));
+  const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));
+  return [
+    `Meter ${meter}, ${span.from} to ${addDays(span.to, -1)}, ${timezone}`,
+    '',
+    ...tableLines(columns, rows, {
+      total: ['total', units(energy), units(cost)],
+      remark: (row, room) => remarkOn(row, most, room),
+      width: io.isTerminal ? io.columns : 0,
+    }),
+    '',
+    ...notes(rows, interval),
+    tariffLine(tariff, currency),
+    '',
+  ];
+}
+
+function nameOf(start: string, interval: Interval): string {
+  if (interval === 'year') return start.slice(0, 4);
+  if (interval === 'month') return start.slice(0, 7);
+  if (interval === 'quarter') return `${start.slice(0, 4)}-Q${(Number(start.slice(5, 7)) + 2) / 3}`;
+  return start;
+}
+
+const LONGEST_BAR = 40;
+const SHORTEST_ROOM = 10;
+const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/** A bar where there is room for one. */
+function remarkOn({ energy, cost }: UsageRow, most: Micro, room: number): string {
+  if (energy === null && cost === null) return 'no reading';
+  if (energy === null || energy <= 0 || room < SHORTEST_ROOM) return '';
+  const eighths = Math.max(1, Math.round((energy / most) * Math.min(room, LONGEST_BAR) * 8));
+  return `${'█'.repeat(Math.floor(eighths / 8))}${EIGHTHS[eighths % 8]}`;
+}
+
+function notes(rows: readonly UsageRow[], interval: Interval): string[] {
+  const partial = rows.filter(({ isPartial }) => isPartial);
+  const lines = partial.map(
+    ({ start, from, to }) => `* ${nameOf(start, interval)}: only ${from} to ${addDays(to, -1)}.`,
+  );
+  const unread = rows.filter(({ energy, cost }) => energy === null && cost === null).length;
+  if (unread > 0) {
+    lines.push(`${unread} of ${rows.length} ${interval}s without a reading: not known, which is not 0.`);
+  }
+  return lines;
+}
+
+function tariffLine(tariff: Tariff | null, currency: string): string {
+  if (tariff === null) {
+    return 'Tariff (derived): none explains these days; that takes more than a week of differing days.';
+  }
+  const { unitRate, standingCharge, daysExplained, daysSeen, from, to } = tariff;
+  const prices = `${unitRate} ${currency}/kWh + ${inFull(standingCharge)} ${currency}/day`;
+  return `Tariff (derived): ${prices}, explains ${daysExplained} of ${daysSeen} days, ${from} to ${to}.`;
+}

@@ -1,0 +1,32 @@
+// A command typed as in a shell, in this process: what it prints, and its exit code.
+import { type Io, runCommandLine } from '../../src/cli/commands.ts';
+
+/** Rejects with what the command rejects with. */
+export async function typed(words: readonly string[], given: Partial<Io> = {}) {
+  const out: string[] = [];
+  const err: string[] = [];
+  const exitCode = await runCommandLine(words, {
+    out: (text) => void out.push(text),
+    err: (text) => void err.push(text),
+    env: {},
+    isTerminal: false,
+    columns: 100,
+    interrupted: new AbortController().signal,
+    ...given,
+  });
+  return { out: out.join(''), err: err.join(''), exitCode };
+}
+
+/** The environment of somebody with one account at a provider. */
+export const environmentOf = (
+  { issuer, api }: { readonly issuer: string; readonly api: string },
+  { username, password }: { readonly username: string; readonly password: string },
+  stateDirectory: string,
+): Record<string, string> => ({
+  HEAT2MQTT_PROVIDER_ISSUER: issuer,
+  HEAT2MQTT_PROVIDER_API_URL: api,
+  HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
+  HEAT2MQTT_USERNAME: username,
+  HEAT2MQTT_PASSWORD: password,
+  HEAT2MQTT_STATE_DIR: stateDirectory,
+});

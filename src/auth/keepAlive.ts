@@ -1,147 +1,124 @@
-// Keeps sessions from lapsing: refreshes between 80 % and 95 % of an access token's life, on one timer for all.
+// Keeps one session from lapsing: refreshes it between 80 % and 95 % of the access token's life, until it is stopped.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Session } from './session.ts';
-import { type CurrentTokens, msUntilRefreshEnds, msUntilShare, refreshIsWorthTrying } from './tokens.ts';
+import { type CurrentTokens, msUntilFraction, msUntilRefreshEnds, refreshIsWorthTrying } from './tokens.ts';
 
-/** A session that is to be kept alive. */
-export interface Kept {
-  readonly id: string;
-  readonly session: Pick<Session, 'held' | 'renew'>;
-  readonly log: Log;
-}
+const EARLIEST_FRACTION = 0.8;
+// The rest up to 95 % is left for the request itself and for one retry.
+const LATEST_FRACTION = 0.88;
+// The timers of a suspended machine stand still: look at the clocks at least this often.
+const LONGEST_SLEEP_MS = 30_000;
+const FIRST_PAUSE_MS = 2_000;
+// However little is left of the session, pauses may grow to this.
+const LEAST_LONGEST_PAUSE_MS = 32_000;
+const LONGEST_PAUSE_MS = 30 * 60_000;
+// However long the pauses have become, some retries are left before the session ends.
+const FRACTION_OF_THE_REST = 0.25;
 
-export interface KeepAlive {
-  /** Tells that this session may have new tokens to keep alive. */
-  wake(id: string): void;
-  stop(): Promise<void>;
-}
-
-const EARLIEST_SHARE = 0.8;
-// The last step up to 95 % is left for the request itself and for one more try.
-const LATEST_SHARE = 0.88;
-// A suspended machine's timers stand still: look at the clocks again at least this often.
-const LONGEST_NAP_MS = 30_000;
-const FIRST_RETRY_MS = 2_000;
-const FREE_RETRY_MS = 32_000;
-const LONGEST_RETRY_MS = 30 * 60_000;
-// However long the waits have become, some tries are left before only the password helps.
-const SHARE_OF_THE_REST = 0.25;
-
-export function startKeepAlive(kept: readonly Kept[], clock: Clock, random: () => number): KeepAlive {
-  const watches = new Map(kept.map((one) => [one.id, new Watch(one, clock, random)]));
-  const underWay = new Set<Promise<void>>();
-  let isStopping = false;
-  let plannedAt = Number.POSITIVE_INFINITY;
-  let unplan: (() => void) | null = null;
-
-  function plan(at: number): void {
-    if (isStopping || at >= plannedAt) return;
-    unplan?.();
-    plannedAt = at;
-    unplan = clock.after(Math.max(0, at - clock.monotonic()), lookAtAll);
-  }
-
-  function lookAtAll(): void {
-    plannedAt = Number.POSITIVE_INFINITY;
-    const now = clock.monotonic();
-    for (const watch of watches.values()) {
-      if (watch.isBusy) continue;
-      if (watch.dueAt <= now) begin(watch);
-      else plan(watch.dueAt);
-    }
-  }
-
-  function begin(watch: Watch): void {
-    watch.isBusy = true;
-    const tending = watch.tend().then((waitMs) => {
-      watch.isBusy = false;
-      watch.dueAt = clock.monotonic() + Math.min(waitMs, LONGEST_NAP_MS);
-      underWay.delete(tending);
-      plan(watch.dueAt);
-    });
-    underWay.add(tending);
-  }
-
-  lookAtAll();
-  return {
-    wake(id) {
-      const watch = watches.get(id);
-      if (!watch || isStopping) return;
-      watch.isWoken = true;
-      if (!watch.isBusy) begin(watch);
-    },
-    async stop() {
-      isStopping = true;
-      unplan?.();
-      await Promise.all(underWay);
-    },
-  };
-}
-
-class Watch {
-  readonly #kept: Kept;
+export class KeepAlive {
+  readonly #session: Pick<Session, 'current' | 'renew'>;
+  readonly #limit: (step: () => Promise<void>) => Promise<void>;
   readonly #clock: Clock;
   readonly #random: () => number;
-  isBusy = false;
-  isWoken = false;
-  /** On the monotonic clock. */
-  dueAt = Number.NEGATIVE_INFINITY;
+  readonly #log: Log;
+  readonly #running: Promise<void>;
+  #isStopping = false;
+  /** Ends the sleep under way, or the next one. */
+  #awake = new AbortController();
+  /** The tokens that the next four are about. */
   #planned: CurrentTokens | null = null;
-  #share = EARLIEST_SHARE;
+  #fraction = EARLIEST_FRACTION;
   #failures = 0;
+  /** On the monotonic clock. */
   #notBefore = 0;
-  #complaint = '';
+  /** What went wrong last; empty when nothing did. */
+  #trouble = '';
 
-  constructor(kept: Kept, clock: Clock, random: () => number) {
-    this.#kept = kept;
+  /** Starts at once. `limit` is the concurrency limit of everything that asks the issuer or the provider. */
+  constructor(
+    session: Pick<Session, 'current' | 'renew'>,
+    limit: (step: () => Promise<void>) => Promise<void>,
+    clock: Clock,
+    random: () => number,
+    log: Log,
+  ) {
+    this.#session = session;
+    this.#limit = limit;
     this.#clock = clock;
     this.#random = random;
+    this.#log = log;
+    this.#running = this.#run();
   }
 
-  /** Refreshes if it is time. Resolves to the milliseconds until it should be looked at again. Never rejects. */
-  async tend(): Promise<number> {
-    this.isWoken = false;
-    const { session } = this.#kept;
-    const held = await session.held().catch(() => null);
-    if (held === null || !refreshIsWorthTrying(held, this.#clock)) return LONGEST_NAP_MS;
-    if (this.#planned !== held) {
-      this.#planned = held;
-      this.#share = EARLIEST_SHARE + this.#random() * (LATEST_SHARE - EARLIEST_SHARE);
-      this.#failures = 0;
-      this.#notBefore = 0;
+  /** The session may have new tokens. */
+  wake(): void {
+    this.#awake.abort();
+  }
+
+  /** Resolves once nothing is under way. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      this.#awake = new AbortController();
+      const waitMs = await this.#refreshIfDue();
+      await this.#clock.sleep(Math.min(waitMs, LONGEST_SLEEP_MS), this.#awake.signal);
     }
-    const untilShare = msUntilShare(held, this.#share, this.#clock);
-    const wait = Math.max(untilShare, this.#notBefore - this.#clock.monotonic());
-    if (wait > 0) return this.isWoken ? 0 : wait;
-    await session.renew().then(
+  }
+
+  /** Resolves to the milliseconds until the next look. Never rejects. */
+  async #refreshIfDue(): Promise<number> {
+    const current = await this.#session.current().catch(() => null);
+    if (current === null || !refreshIsWorthTrying(current, this.#clock)) return LONGEST_SLEEP_MS;
+    if (this.#planned !== current) this.#plan(current);
+    const untilDue = msUntilFraction(current, this.#fraction, this.#clock);
+    const wait = Math.max(untilDue, this.#notBefore - this.#clock.monotonic());
+    if (wait > 0) return wait;
+    await this.#limit(() => this.#refresh(current)).then(
       () => this.#succeeded(),
-      (err) => this.#failed(err, held),
+      (err) => this.#failed(err, current),
     );
     return 0;
   }
 
-  #succeeded(): void {
-    if (this.#complaint !== '') this.#kept.log.info('refreshed ahead of expiry again');
-    this.#complaint = '';
+  #plan(current: CurrentTokens): void {
+    this.#planned = current;
+    this.#fraction = EARLIEST_FRACTION + this.#random() * (LATEST_FRACTION - EARLIEST_FRACTION);
+    this.#failures = 0;
+    this.#notBefore = 0;
   }
 
-  #failed(err: unknown, held: CurrentTokens): void {
+  async #refresh(due: CurrentTokens): Promise<void> {
+    // A poll may have refreshed the session while this waited for the concurrency limit.
+    if (!this.#isStopping && (await this.#session.current()) === due) await this.#session.renew();
+  }
+
+  #succeeded(): void {
+    if (this.#trouble !== '') this.#log.info('refreshed ahead of expiry again');
+    this.#trouble = '';
+  }
+
+  #failed(err: unknown, current: CurrentTokens): void {
     this.#failures += 1;
     // Once for each kind of trouble: the issuer may be asked often while it is away.
     const words = safeWords(err);
-    if (words.message !== this.#complaint) this.#kept.log.warn(words, 'refresh ahead of expiry failed');
-    this.#complaint = words.message;
-    const pause = pauseAfter(this.#failures, held, this.#clock) * (0.75 + this.#random() / 4);
-    const askedFor = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
-    this.#notBefore = this.#clock.monotonic() + Math.max(pause, askedFor);
+    if (words.message !== this.#trouble) this.#log.warn(words, 'refresh ahead of expiry failed');
+    this.#trouble = words.message;
+    const pause = pauseAfter(this.#failures, current, this.#clock) * (0.75 + this.#random() / 4);
+    const retryAfter = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
+    this.#notBefore = this.#clock.monotonic() + Math.max(pause, retryAfter);
   }
 }
 
-/** Doubling from two seconds, by what is left of the session up to half an hour. */
-function pauseAfter(failures: number, held: CurrentTokens, clock: Clock): number {
-  const rest = msUntilRefreshEnds(held, clock) ?? Number.POSITIVE_INFINITY;
-  const longest = Math.min(Math.max(rest * SHARE_OF_THE_REST, FREE_RETRY_MS), LONGEST_RETRY_MS);
-  return Math.min(FIRST_RETRY_MS * 2 ** Math.min(failures - 1, 20), longest);
+/** Doubles from two seconds up to half an hour, or to a quarter of what is left of the refresh token's life. */
+function pauseAfter(failures: number, current: CurrentTokens, clock: Clock): number {
+  const rest = msUntilRefreshEnds(current, clock) ?? Number.POSITIVE_INFINITY;
+  const longest = Math.min(Math.max(rest * FRACTION_OF_THE_REST, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
+  return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), longest);
 }

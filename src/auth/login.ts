@@ -10,18 +10,11 @@ export interface Credentials {
   readonly username: string;
   /** Read anew for each login, so that a changed secret needs no restart. */
   readonly readPassword: () => Promise<string>;
-  /** Whatever else a login is made of (issuer, client, scopes): a change of it frees the budget like a new password. */
+  /** Whatever else a login depends on (issuer, client, scopes): a change resets the budget like a new password. */
   readonly context: string;
 }
 
-export interface Login {
-  /** Rejects with LoginSuspended, LoginRefused or IssuerUnreachable. */
-  attempt(): Promise<Grant>;
-  /** The refusal that holds the next login back; reads the password to see whether it has changed. */
-  suspendedBy(): Promise<LoginBudgetRecord | null>;
-}
-
-/** A refused login is not tried again yet. */
+/** The last login was refused, and the next attempt is not due yet. */
 export class LoginSuspended extends Failure {
   readonly code: string;
   readonly exitCode = EXIT.credentials;
@@ -35,64 +28,74 @@ export class LoginSuspended extends Failure {
         : `the next one waits until ${new Date(nextAttemptAt).toISOString().slice(0, 19)}Z`;
     super(`The last login was refused; to keep the account from being locked, ${next}.`, {
       retry: 'never',
-      hint: adviceOn(budget),
+      hint: hintFor(budget),
     });
     this.code = budget.code ?? 'bad_credentials_or_locked';
     this.budget = budget;
   }
 }
 
-// A typing mistake is the reader's to correct; anything else was advised on when it was refused.
-function adviceOn({ code, nextAttemptAt }: LoginBudgetRecord): string {
+// Any other refusal keeps its own hint: only wrong credentials can be corrected in the configuration.
+function hintFor({ code, nextAttemptAt }: LoginBudgetRecord): string {
   const refusal = Object.values(REFUSALS).find((row) => row.code === code);
   if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return refusal.hint;
   const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait';
   return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.`;
 }
 
-export function openLogin(issuer: Issuer, credentials: Credentials, budget: LoginBudget, log: Log): Login {
-  return new PasswordLogin(issuer, credentials, budget, log);
-}
-
-class PasswordLogin implements Login {
-  readonly #issuer: Issuer;
+export class Login {
+  readonly #issuer: Pick<Issuer, 'login'>;
   readonly #credentials: Credentials;
   readonly #budget: LoginBudget;
   readonly #log: Log;
 
-  constructor(issuer: Issuer, credentials: Credentials, budget: LoginBudget, log: Log) {
+  constructor(issuer: Pick<Issuer, 'login'>, credentials: Credentials, budget: LoginBudget, log: Log) {
     this.#issuer = issuer;
     this.#credentials = credentials;
     this.#budget = budget;
     this.#log = log;
   }
 
+  /** Rejects with LoginSuspended, LoginRefused, IssuerUnreachable, or the reason why the password cannot be read. */
   async attempt(): Promise<Grant> {
-    const log = this.#log;
-    const password = await this.#credentials.readPassword();
-    const inForce = await this.#budget.inForce(this.#markable(password));
-    if (inForce !== null) throw new LoginSuspended(inForce);
+    const { username, readPassword } = this.#credentials;
+    const password = await readPassword();
+    await this.#rejectIfSuspended(password);
+    const logged = (message: string) => (err: unknown) => this.#log.error({ err }, message);
     try {
-      const grant = await this.#issuer.login(this.#credentials.username, password);
-      await this.#budget
-        .accepted()
-        .catch((fault) => log.error({ err: fault }, 'login budget could not be cleared'));
+      const grant = await this.#issuer.login(username, password);
+      await this.#budget.accepted().catch(logged('login budget could not be cleared'));
       return grant;
     } catch (err) {
       if (!(err instanceof LoginRefused)) throw err;
-      log.error({ code: err.code, hint: err.hint }, 'login refused');
+      this.#log.error({ code: err.code, hint: err.hint }, 'login refused');
       await this.#budget
-        .refused(err, this.#markable(password))
-        .catch((fault) => log.error({ err: fault }, 'login budget could not be saved'));
+        .refused(err, this.#secret(password))
+        .catch(logged('login budget could not be saved'));
       throw err;
     }
   }
 
+  /**
+   * The refusal that suspends the next login; `null` when it may be tried. Reads the password to see whether it has
+   * changed; one that cannot be read has not.
+   */
   async suspendedBy(): Promise<LoginBudgetRecord | null> {
-    return this.#budget.inForce(this.#markable(await this.#credentials.readPassword()));
+    const password = await this.#credentials.readPassword();
+    return this.#refusalFor(password);
   }
 
-  #markable(password: string): string {
+  async #rejectIfSuspended(password: string | null): Promise<void> {
+    const refusal = await this.#refusalFor(password);
+    if (refusal !== null) throw new LoginSuspended(refusal);
+  }
+
+  #refusalFor(password: string | null): Promise<LoginBudgetRecord | null> {
+    return this.#budget.inForce(password === null ? null : this.#secret(password));
+  }
+
+  /** Everything that the login budget must notice a change of. */
+  #secret(password: string): string {
     const { username, context } = this.#credentials;
     return JSON.stringify([context, username, password]);
   }

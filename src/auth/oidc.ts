@@ -6,47 +6,36 @@ import { retryAfterMs } from '../foundation/retry.ts';
 import { classifyLoginError, classifyRefreshError } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 
-export interface Issuer {
-  /** Resource Owner Password Credentials grant. Rejects with LoginRefused or IssuerUnreachable. */
-  login(username: string, password: string): Promise<Grant>;
-  /** Refresh grant. Rejects with SessionEnded or IssuerUnreachable. */
-  refresh(refreshToken: string): Promise<Grant>;
-}
-
 export interface IssuerOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
   readonly timeoutSeconds: number;
-  /** Plain http: loopback, or allowed by the configuration. */
+  /** Allows plain http. */
   readonly allowInsecure: boolean;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
-  /** What is known of the issuer: whoever shares it asks for it once together. */
+  /** Accounts that have it in common discover the issuer once for all of them. */
   readonly memory?: IssuerMemory;
 }
 
-/** Where an issuer takes its requests; begins empty. */
+/** The endpoints of an issuer; `null` until they have been asked for. */
 export interface IssuerMemory {
   metadata: Promise<OpenIdClient.ServerMetadata> | null;
 }
 
-/** The issuer could not be reached or talked nonsense: nothing is known about the credentials. */
+/** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
 export class IssuerUnreachable extends Failure {
   readonly code = 'issuer_unreachable';
   readonly exitCode = EXIT.provider;
 }
 
-// Keycloak's usual access token lives longer; a reply without expires_in is refreshed soon.
+// Assumed for a reply without expires_in. Keycloak's access tokens usually live longer.
 const UNSTATED_LIFE_SECONDS = 60;
-// We never look at the id_token's times, and a Pi without a clock battery may start in 1970.
+// The times in the id_token do not matter here, and a Pi without a clock battery may start in 1970.
 const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
 
-export function openIssuer(options: IssuerOptions): Issuer {
-  return new TokenEndpoint(options);
-}
-
-class TokenEndpoint implements Issuer {
+export class Issuer {
   readonly #options: IssuerOptions;
   readonly #memory: IssuerMemory;
 
@@ -55,6 +44,7 @@ class TokenEndpoint implements Issuer {
     this.#memory = options.memory ?? { metadata: null };
   }
 
+  /** Resource Owner Password Credentials grant. Rejects with LoginRefused or IssuerUnreachable. */
   login(username: string, password: string): Promise<Grant> {
     const scope = this.#options.scopes.join(' ');
     return this.#ask(
@@ -64,6 +54,7 @@ class TokenEndpoint implements Issuer {
     );
   }
 
+  /** Refresh grant. Rejects with SessionEnded or IssuerUnreachable. */
   refresh(refreshToken: string): Promise<Grant> {
     return this.#ask(
       (client, configuration) => client.refreshTokenGrant(configuration, refreshToken),
@@ -83,16 +74,21 @@ class TokenEndpoint implements Issuer {
         const refusal = classify(err.error, err.error_description ?? '');
         if (refusal) throw refusal;
       }
-      // A token endpoint that moved is found again by the next attempt.
+      // The token endpoint may have moved: discover it again at the next attempt.
       this.#memory.metadata = null;
       throw err instanceof Failure ? err : unreachable(err, this.#options.clock.now());
     }
   }
 
   async #discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
-    const { issuer, clientId } = this.#options;
+    const { issuer, clientId, timeoutSeconds, allowInsecure } = this.#options;
     const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
-    const { execute = [], ...settings } = this.#settings(client);
+    const settings = {
+      timeout: timeoutSeconds,
+      [client.customFetch]: (url: string, init: unknown) =>
+        plainErrors(this.#options.fetch(url, init as RequestInit)),
+    };
+    const execute = allowInsecure ? [client.allowInsecureRequests] : [];
     this.#memory.metadata ??= client
       .discovery(new URL(issuer), clientId, tolerance, client.None(), { execute, ...settings })
       .then((found) => found.serverMetadata());
@@ -101,16 +97,6 @@ class TokenEndpoint implements Issuer {
     Object.assign(configuration, settings);
     for (const prepare of execute) prepare(configuration);
     return configuration;
-  }
-
-  #settings(client: typeof OpenIdClient) {
-    const options = this.#options;
-    return {
-      timeout: options.timeoutSeconds,
-      [client.customFetch]: (url: string, init: unknown) =>
-        plainErrors(options.fetch(url, init as RequestInit)),
-      ...(options.allowInsecure ? { execute: [client.allowInsecureRequests] } : {}),
-    };
   }
 }
 
@@ -121,14 +107,14 @@ function toGrant(reply: Reply): Grant {
   return {
     accessToken: reply.access_token,
     refreshToken: reply.refresh_token ?? null,
-    // 0 as well: a token that is always due would be refreshed without a pause.
+    // Also for 0: a token that is always due would be refreshed without a pause.
     expiresInSeconds: reply.expires_in || UNSTATED_LIFE_SECONDS,
     // Keycloak writes 0 for a refresh token without an end of its own.
     refreshExpiresInSeconds: refreshLife > 0 ? refreshLife : null,
   };
 }
 
-// openid-client reads a WWW-Authenticate header before the body, but only the body tells what was refused.
+// openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused.
 async function plainErrors(pending: Promise<Response>): Promise<Response> {
   const response = await pending;
   if (!response.headers.has('www-authenticate')) return response;

@@ -1,9 +1,9 @@
-// What a token endpoint's error means, told by the body (`error`, `error_description`), never by the HTTP status:
+// What a token endpoint's error means. The body (`error`, `error_description`) decides, never the HTTP status:
 // Keycloak answers a wrong password with 401 up to 26.5 and with 400 from 26.6 on.
 import type { AuthState } from '../domain/health.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 
-/** The password step was refused; `state` is what the world is told, `final` that waiting cannot help. */
+/** The login was refused. `state` is what gets published; `final`: waiting cannot help. */
 export class LoginRefused extends Failure {
   readonly exitCode = EXIT.credentials;
   readonly code: string;
@@ -18,11 +18,11 @@ export class LoginRefused extends Failure {
   }
 }
 
-/** The refresh token is of no more use. No failure: a login follows. */
+/** The refresh token is no longer valid. Nothing is wrong: a login follows. */
 export class SessionEnded extends Failure {
   readonly code = 'session_ended';
   readonly exitCode = EXIT.credentials;
-  /** The issuer saw one refresh token twice: with one refresh in flight that is a bug of ours or a copied state. */
+  /** The issuer saw one refresh token twice: either a bug of ours, or a copied state directory. */
   readonly reused: boolean;
 
   constructor(reused: boolean) {
@@ -79,12 +79,12 @@ export const REFUSALS = {
   },
 } as const satisfies Record<string, RefusalRow>;
 
-// The other side is in trouble; it says nothing about us.
-const TROUBLE = new Set(['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down']);
+// These errors are about the issuer, not about the credentials.
+const ISSUER_TROUBLE = new Set(['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down']);
 
-/** `null`: the provider is in trouble, nothing was refused. */
+/** `null`: the issuer is in trouble, nothing was refused. */
 export function classifyLoginError(error: string, description: string): LoginRefused | null {
-  if (TROUBLE.has(error)) return null;
+  if (ISSUER_TROUBLE.has(error)) return null;
   return new LoginRefused(refusalRow(error, description.toLowerCase()));
 }
 
@@ -94,18 +94,18 @@ function refusalRow(error: string, description: string): RefusalRow {
   if (error === 'invalid_scope') return REFUSALS.wrongScope;
   if (description.includes('not fully set up')) return REFUSALS.notSetUp;
   if (/\b(account|user) disabled\b/.test(description)) return REFUSALS.accountDisabled;
-  // An unknown refusal counts like a wrong password: too careful costs minutes, too bold an account.
+  // Treat an unknown refusal like a wrong password: that costs minutes, the opposite may get the account locked.
   return REFUSALS.badCredentials;
 }
 
-/** `null`: the provider is in trouble, and the refresh token may still be good. */
+/** `null`: the issuer is in trouble, and the refresh token may still be valid. */
 export function classifyRefreshError(error: string, description: string): SessionEnded | null {
-  if (TROUBLE.has(error)) return null;
+  if (ISSUER_TROUBLE.has(error)) return null;
   return new SessionEnded(description.toLowerCase().includes('token reuse exceeded'));
 }
 
-/** The API refuses tokens that the issuer has only just granted. */
-export class KeyRejected extends Failure {
+/** The API refuses access tokens that the issuer has just granted. */
+export class AccessTokenRejected extends Failure {
   readonly code = 'key_rejected';
   readonly exitCode = EXIT.provider;
 

@@ -1,18 +1,17 @@
-// The session with the issuer: a valid access token, else a refresh, else one login; one request in flight.
+// The session with the issuer: a valid access token, else a refresh, else one login; one token request at a time.
 import type { AuthState, AuthStatus } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type Login, LoginSuspended } from './login.ts';
-import type { TokenStore } from './loginBudget.ts';
-import { type LoginPace, openLoginPace } from './loginPace.ts';
 import type { Issuer } from './oidc.ts';
-import { KeyRejected, LoginRefused, SessionEnded } from './refusals.ts';
+import { AccessTokenRejected, LoginRefused, SessionEnded } from './refusals.ts';
 import * as token from './tokens.ts';
 
-export interface SessionParts {
-  readonly issuer: Issuer;
-  readonly login: Login;
-  readonly tokens: TokenStore<token.TokenSet>;
+export interface SessionOptions {
+  readonly issuer: Pick<Issuer, 'refresh'>;
+  readonly login: Pick<Login, 'attempt' | 'suspendedBy'>;
+  readonly tokens: token.TokenStore<token.TokenSet>;
   readonly clock: Clock;
   readonly log: Log;
   /** Called when a login, or a refresh, was granted. */
@@ -24,101 +23,104 @@ export interface SessionParts {
   readonly scrub: (secret: string) => void;
 }
 
-export interface Session {
-  /**
-   * An access token good for a request now. `rejected` lists the tokens that the API refused within one exchange:
-   * after the first the session is refreshed, after the second it logs in, after the third it gives up.
-   */
-  accessToken(rejected?: readonly string[]): Promise<string>;
-  /** Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, within reason. */
-  renew(): Promise<void>;
-  /** What is held now, read from disk at first. */
-  held(): Promise<token.CurrentTokens | null>;
-  status(): AuthStatus;
-}
+const HOUR_MS = 3_600_000;
+/** What `#renewNow` resolves to when no new token was granted. */
+const NONE = '';
 
-export function openSession(parts: SessionParts): Session {
-  return new OpenSession(parts);
-}
-
-class OpenSession implements Session {
-  readonly #parts: SessionParts;
-  readonly #pace: LoginPace;
-  #held: token.CurrentTokens | null | undefined;
-  #flight: Promise<string> | null = null;
+export class Session {
+  readonly #options: SessionOptions;
+  // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
+  readonly #flight = new SingleFlight<string>();
+  // An API that refuses valid tokens would otherwise cost a login at each poll.
+  readonly #loginsForRejectedToken: RateLimit;
+  // Realms end sessions after hours; some do after minutes.
+  readonly #loginsForEndedSession: RateLimit;
+  #current: token.CurrentTokens | null | undefined;
   #state: AuthState = 'ok';
   #nextAttemptAt: number | null = null;
-  #renewals = 0;
+  #refreshesSinceLogin = 0;
+  /** The last refresh got no answer: the issuer may have carried it out all the same. */
   #isUnanswered = false;
 
-  constructor(parts: SessionParts) {
-    this.#parts = parts;
-    this.#pace = openLoginPace(parts.clock);
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#loginsForRejectedToken = new RateLimit(options.clock, 1, 6 * HOUR_MS);
+    this.#loginsForEndedSession = new RateLimit(options.clock, 6, HOUR_MS);
   }
 
+  /**
+   * An access token that is valid now. `rejected` lists the tokens that the API refused within one exchange: after the
+   * first the session is refreshed, after the second it logs in, after the third it rejects with AccessTokenRejected.
+   */
   async accessToken(rejected: readonly string[] = []): Promise<string> {
-    const current = await this.held();
-    if (current && this.#isGood(current, rejected)) return current.set.accessToken;
-    while (this.#flight !== null) {
-      const granted = await this.#flight;
-      if (granted !== '' && !rejected.includes(granted)) return granted;
+    const current = await this.current();
+    if (current && this.#isUsable(current, rejected)) return current.set.accessToken;
+    while (this.#flight.current !== null) {
+      const granted = await this.#flight.current;
+      if (granted !== NONE && !rejected.includes(granted)) return granted;
     }
-    return this.#alone(() => this.#obtain(rejected));
+    return this.#flight.run(() => this.#obtain(rejected));
   }
 
+  /** Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate. */
   async renew(): Promise<void> {
-    await (this.#flight ?? this.#alone(() => this.#renewNow()));
+    await this.#flight.run(() => this.#renewNow());
   }
 
-  async held(): Promise<token.CurrentTokens | null> {
-    if (this.#held !== undefined) return this.#held;
-    const stored = await this.#parts.tokens.read();
-    if (this.#held === undefined) {
+  /** The tokens in use; read from disk at first. */
+  async current(): Promise<token.CurrentTokens | null> {
+    if (this.#current !== undefined) return this.#current;
+    const stored = await this.#options.tokens.read();
+    if (this.#current === undefined) {
       if (stored !== null) this.#scrub(stored);
-      this.#held = stored && token.holdStored(stored, this.#parts.clock);
+      this.#current = stored && token.readFromDisk(stored, this.#options.clock);
     }
-    return this.#held;
+    return this.#current;
   }
 
   status(): AuthStatus {
     return {
       state: this.#state,
       nextAttemptAt: this.#nextAttemptAt,
-      accessExpiresAt: this.#held?.set.accessExpiresAt ?? null,
-      refreshExpiresAt: this.#held?.set.refreshExpiresAt ?? null,
+      accessExpiresAt: this.#current?.set.accessExpiresAt ?? null,
+      refreshExpiresAt: this.#current?.set.refreshExpiresAt ?? null,
     };
   }
 
-  #enter(next: AuthState, attemptAt: number | null = null): void {
-    this.#state = next;
-    this.#nextAttemptAt = attemptAt;
-    this.#parts.onChange();
+  async #obtain(rejected: readonly string[]): Promise<string> {
+    const current = await this.current();
+    if (current) {
+      if (this.#isUsable(current, rejected)) return current.set.accessToken;
+      if (rejected.length < 2 && token.refreshIsWorthTrying(current, this.#options.clock)) {
+        this.#enter('refreshing');
+        const refreshed = await this.#refresh(current);
+        if (refreshed !== null) return refreshed;
+      }
+    }
+    if (rejected.length > 2 || (rejected.length > 0 && !this.#loginsForRejectedToken.tryStart())) {
+      this.#enter('backoff');
+      throw new AccessTokenRejected();
+    }
+    return this.#logIn();
   }
 
-  #scrub({ accessToken, refreshToken }: token.TokenSet): void {
-    this.#parts.scrub(accessToken);
-    if (refreshToken !== null) this.#parts.scrub(refreshToken);
-  }
-
-  async #keep(grant: token.Grant, previous: token.TokenSet | null): Promise<string> {
-    const { clock, tokens, log } = this.#parts;
-    const set = token.toTokenSet(grant, clock.now(), previous);
-    const next = token.holdNew(set, clock);
-    this.#scrub(set);
-    // On disk before its first use: a crash in between must not lose the only good pair.
-    await tokens.write(set).catch((err) => log.error({ err }, 'tokens could not be saved'));
-    this.#held = next;
-    this.#isUnanswered = false;
-    this.#enter('ok');
-    return set.accessToken;
+  async #renewNow(): Promise<string> {
+    const current = await this.current();
+    if (!current || !token.refreshIsWorthTrying(current, this.#options.clock)) return NONE;
+    const wasRefreshed = this.#refreshesSinceLogin > 0;
+    // Does not enter 'refreshing': nobody waits, and it would be the most frequent message of all.
+    const refreshed = await this.#refresh(current);
+    if (refreshed !== null) return refreshed;
+    // If the realm ends each session at its first refresh, the next login waits for the next poll.
+    return wasRefreshed && this.#loginsForEndedSession.tryStart() ? this.#logIn() : NONE;
   }
 
   /** `null` when the issuer has ended the session. */
   async #refresh({ set }: token.CurrentTokens): Promise<string | null> {
-    const { issuer, tokens, log, onRefresh } = this.#parts;
+    const { issuer, tokens, log, onRefresh } = this.#options;
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
-      this.#renewals += 1;
+      this.#refreshesSinceLogin += 1;
       onRefresh();
       return await this.#keep(grant, set);
     } catch (err) {
@@ -127,10 +129,10 @@ class OpenSession implements Session {
         this.#enter('provider_down');
         throw err;
       }
-      // An answer that got lost on its way has used the token up; otherwise using it twice is our mistake.
+      // A lost answer means that the token was used; without one, using it twice is our own bug.
       const isOurs = err.reused && !this.#isUnanswered;
       log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
-      this.#held = null;
+      this.#current = null;
       await tokens.remove().catch((fault) => log.error({ err: fault }, 'ended session could not be removed'));
       this.#enter('ok');
       return null;
@@ -138,11 +140,11 @@ class OpenSession implements Session {
   }
 
   async #logIn(): Promise<string> {
-    const { login, log, onLogin } = this.#parts;
+    const { login, log, onLogin } = this.#options;
     this.#enter('refreshing');
     try {
       const grant = await login.attempt();
-      this.#renewals = 0;
+      this.#refreshesSinceLogin = 0;
       log.info('logged in');
       onLogin();
       return await this.#keep(grant, null);
@@ -150,49 +152,37 @@ class OpenSession implements Session {
       if (err instanceof LoginSuspended)
         this.#enter(err.budget.state ?? 'bad_credentials_or_locked', err.budget.nextAttemptAt);
       else if (err instanceof LoginRefused)
-        this.#enter(err.state, (await login.suspendedBy().catch(() => null))?.nextAttemptAt ?? null);
+        this.#enter(err.state, (await login.suspendedBy())?.nextAttemptAt ?? null);
       else this.#enter('provider_down');
       throw err;
     }
   }
 
-  #isGood(current: token.CurrentTokens, rejected: readonly string[]): boolean {
-    return !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, this.#parts.clock);
+  async #keep(grant: token.Grant, previous: token.TokenSet | null): Promise<string> {
+    const { clock, tokens, log } = this.#options;
+    const set = token.toTokenSet(grant, clock.now(), previous);
+    const next = token.grantedNow(set, clock);
+    this.#scrub(set);
+    // On disk before its first use: a crash in between must not lose the only valid pair.
+    await tokens.write(set).catch((err) => log.error({ err }, 'tokens could not be saved'));
+    this.#current = next;
+    this.#isUnanswered = false;
+    this.#enter('ok');
+    return set.accessToken;
   }
 
-  async #obtain(rejected: readonly string[]): Promise<string> {
-    const current = await this.held();
-    if (current) {
-      if (this.#isGood(current, rejected)) return current.set.accessToken;
-      if (rejected.length < 2 && token.refreshIsWorthTrying(current, this.#parts.clock)) {
-        this.#enter('refreshing');
-        const refreshed = await this.#refresh(current);
-        if (refreshed !== null) return refreshed;
-      }
-    }
-    if (rejected.length > 2 || (rejected.length > 0 && !this.#pace.forRejectedKey())) {
-      this.#enter('backoff');
-      throw new KeyRejected();
-    }
-    return this.#logIn();
+  #isUsable(current: token.CurrentTokens, rejected: readonly string[]): boolean {
+    return !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, this.#options.clock);
   }
 
-  async #renewNow(): Promise<string> {
-    const current = await this.held();
-    if (!current || !token.refreshIsWorthTrying(current, this.#parts.clock)) return '';
-    const lasted = this.#renewals > 0;
-    // Ahead of expiry nobody waits for it: told each time, it would be the most frequent news of all.
-    const refreshed = await this.#refresh(current);
-    if (refreshed !== null) return refreshed;
-    // A realm that ends each session at its first refresh is left alone until the next poll.
-    return lasted && this.#pace.forEndedSession() ? this.#logIn() : '';
+  #enter(state: AuthState, nextAttemptAt: number | null = null): void {
+    this.#state = state;
+    this.#nextAttemptAt = nextAttemptAt;
+    this.#options.onChange();
   }
 
-  // Rotation kills a session whose refresh token is used twice: whoever comes meanwhile waits for the same answer.
-  #alone(step: () => Promise<string>): Promise<string> {
-    this.#flight ??= step().finally(() => {
-      this.#flight = null;
-    });
-    return this.#flight;
+  #scrub({ accessToken, refreshToken }: token.TokenSet): void {
+    this.#options.scrub(accessToken);
+    if (refreshToken !== null) this.#options.scrub(refreshToken);
   }
 }

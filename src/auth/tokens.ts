@@ -1,7 +1,7 @@
-// A pair of tokens and the arithmetic of its life, kept against clocks that jump or stand still.
+// A pair of tokens and the arithmetic of its life, safe against clocks that jump or stand still.
 import type { Clock } from '../foundation/clock.ts';
 
-/** What a token endpoint granted. Lives in seconds; `null` = the reply named none. */
+/** What a token endpoint granted. Lifetimes in seconds; `null` = the reply named none. */
 export interface Grant {
   readonly accessToken: string;
   readonly refreshToken: string | null;
@@ -18,20 +18,27 @@ export interface TokenSet {
   readonly refreshExpiresAt: number | null;
 }
 
+/** Where tokens, or a login budget, are kept between restarts. */
+export interface TokenStore<T> {
+  read(): Promise<T | null>;
+  write(value: T): Promise<void>;
+  remove(): Promise<void>;
+}
+
 /** A token set in memory, with the monotonic time at which it was obtained. */
 export interface CurrentTokens {
   readonly set: TokenSet;
   readonly monotonicAt: number;
 }
 
-/** Below this share of its life left, or this time, an access token is not used for a new request. */
-const MARGIN_SHARE = 0.05;
+/** An access token is not used for a new request in the last part of its life: this fraction, or this time if shorter. */
+const MARGIN_FRACTION = 0.05;
 const LONGEST_MARGIN_MS = 60_000;
 const LONGEST_LIFE_SECONDS = 366 * 86_400;
 
-/** A refresh that follows a reply without a new refresh token goes on with the old one. */
+/** A reply without a refresh token leaves the previous one in use. */
 export function toTokenSet(grant: Grant, now: number, previous: TokenSet | null): TokenSet {
-  // Whole milliseconds: a fraction would make the stored document unreadable.
+  // The stored document accepts whole milliseconds only.
   const inSeconds = (seconds: number) => now + Math.round(Math.min(seconds, LONGEST_LIFE_SECONDS) * 1000);
   const rotated = grant.refreshToken !== null;
   const refreshExpiresAt =
@@ -45,16 +52,16 @@ export function toTokenSet(grant: Grant, now: number, previous: TokenSet | null)
   };
 }
 
-export const holdNew = (set: TokenSet, clock: Clock): CurrentTokens => ({
+export const grantedNow = (set: TokenSet, clock: Clock): CurrentTokens => ({
   set,
   monotonicAt: clock.monotonic(),
 });
 
 /**
- * Tokens read from disk. Obtained "in the future" means that this clock, or the one before, was wrong: then their
- * age is unknown, and the access token counts as spent.
+ * Tokens read from disk. If they were obtained "in the future", the clock is or was wrong and their age is unknown:
+ * the access token then counts as expired.
  */
-export function holdStored(set: TokenSet, clock: Clock): CurrentTokens {
+export function readFromDisk(set: TokenSet, clock: Clock): CurrentTokens {
   const age = clock.now() - set.obtainedAt;
   return { set, monotonicAt: clock.monotonic() - (age >= 0 ? age : accessLifeMs(set)) };
 }
@@ -67,26 +74,26 @@ const largestAgeMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): number
 const smallestAgeMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): number =>
   Math.min(clock.now() - set.obtainedAt, clock.monotonic() - monotonicAt);
 
-/** May the access token be used for a request that starts now? */
-export function accessIsUsable(held: CurrentTokens, clock: Clock): boolean {
-  const life = accessLifeMs(held.set);
-  return largestAgeMs(held, clock) < life - Math.min(life * MARGIN_SHARE, LONGEST_MARGIN_MS);
+/** Whether the access token may be used for a request that starts now. */
+export function accessIsUsable(current: CurrentTokens, clock: Clock): boolean {
+  const life = accessLifeMs(current.set);
+  return largestAgeMs(current, clock) < life - Math.min(life * MARGIN_FRACTION, LONGEST_MARGIN_MS);
 }
 
-/** Is a refresh worth asking for? In doubt yes: a refusal costs one request, a needless login may cost more. */
-export function refreshIsWorthTrying(held: CurrentTokens, clock: Clock): boolean {
-  const { refreshToken, refreshExpiresAt, obtainedAt } = held.set;
+/** Whether a refresh may succeed. In doubt yes: a refused refresh costs one request, a needless login may cost more. */
+export function refreshIsWorthTrying(current: CurrentTokens, clock: Clock): boolean {
+  const { refreshToken, refreshExpiresAt, obtainedAt } = current.set;
   if (refreshToken === null) return false;
-  return refreshExpiresAt === null || smallestAgeMs(held, clock) < refreshExpiresAt - obtainedAt;
+  return refreshExpiresAt === null || smallestAgeMs(current, clock) < refreshExpiresAt - obtainedAt;
 }
 
-/** Whole milliseconds until the given share (0 to 1) of the access token's life is over; 0 when it already is. */
-export function msUntilShare(held: CurrentTokens, share: number, clock: Clock): number {
-  return Math.max(0, Math.ceil(accessLifeMs(held.set) * share - largestAgeMs(held, clock)));
+/** Whole milliseconds until the given fraction (0 to 1) of the access token's life is over; 0 when it already is. */
+export function msUntilFraction(current: CurrentTokens, fraction: number, clock: Clock): number {
+  return Math.max(0, Math.ceil(accessLifeMs(current.set) * fraction - largestAgeMs(current, clock)));
 }
 
-/** Milliseconds for which a refresh is surely worth trying; `null` = as long as the issuer likes. */
-export function msUntilRefreshEnds(held: CurrentTokens, clock: Clock): number | null {
-  const { refreshExpiresAt, obtainedAt } = held.set;
-  return refreshExpiresAt === null ? null : refreshExpiresAt - obtainedAt - largestAgeMs(held, clock);
+/** Milliseconds until the refresh token expires at the earliest; `null` = its end is not known. */
+export function msUntilRefreshEnds(current: CurrentTokens, clock: Clock): number | null {
+  const { refreshExpiresAt, obtainedAt } = current.set;
+  return refreshExpiresAt === null ? null : refreshExpiresAt - obtainedAt - largestAgeMs(current, clock);
 }

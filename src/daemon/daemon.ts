@@ -1,4 +1,5 @@
 // The living house: what is wired to what, what starts when, and what stops when.
+import { KeepAlive } from '../auth/keepAlive.ts';
 import type { Config } from '../config/schema.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
@@ -14,7 +15,6 @@ import { openHousehold } from './accounts/accounts.ts';
 import { openTally, tallyPoll } from './monitor/counters.ts';
 import { startWatch } from './monitor/watch.ts';
 import { startHeartbeat } from './polling/heartbeat.ts';
-import { startKeepAlives } from './polling/keepAlives.ts';
 import { openPoller } from './polling/poll.ts';
 import { isFresh, type StartTicker, startSchedule } from './polling/schedule.ts';
 import { openTurns } from './polling/turns.ts';
@@ -64,7 +64,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const ownReasons: Reason[] = [];
   const accountIds = config.accounts.map(({ id }) => id);
   const news = openNews({ accountIds, voices: () => ({ announcer, events, link }), clock });
-  let keepAlives: ReturnType<typeof startKeepAlives> | null = null;
+  const keepAlives = new Map<string, KeepAlive>();
   let recollection: Recollection | null = null;
 
   const turns = openTurns(usage.concurrency);
@@ -76,7 +76,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     tally,
     onOpened: async (meter) => recollection?.settle(meter),
     onChange(account) {
-      keepAlives?.wake(account);
+      keepAlives.get(account)?.wake();
       news.publish(account);
     },
     onBills: (account, bills) => link.publish(events.ofBills(account, bills)),
@@ -179,13 +179,16 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
     log.error({ err: watch.fault }, 'no HTTP: health and metrics cannot be asked for');
     ownReasons.push(safeWords(watch.fault));
   }
-  keepAlives = startKeepAlives({ config, accounts, turns, clock, log, random });
+  for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
+    const { session } = upstream;
+    keepAlives.set(id, new KeepAlive(session, turns.take, clock, random, log.child({ account: id })));
+  }
   statistics?.wake();
   if (!isFresh(accounts, schedule.step(), clock.now())) void poller.poll('all');
   else if (accounts.length > 0) log.info('the last poll is fresh: none at start');
 
   async function rest(): Promise<void> {
-    await Promise.all([constituencies, keepAlives].map((alive) => alive?.stop()));
+    await Promise.all([constituencies, ...keepAlives.values()].map((alive) => alive?.stop()));
     await Promise.all(accounts.map((account) => account.settled()));
   }
   return {

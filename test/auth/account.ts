@@ -1,10 +1,10 @@
-// One account in front of the simulated issuer: everything of the auth room, wired as the daemon does it.
+// One account in front of the simulated issuer: all of auth, wired as the daemon does it.
 import { onTestFinished } from 'vitest';
-import { type KeepAlive, startKeepAlive } from '../../src/auth/keepAlive.ts';
-import { type Login, openLogin } from '../../src/auth/login.ts';
-import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
-import { type Issuer, type IssuerOptions, openIssuer } from '../../src/auth/oidc.ts';
-import { openSession, type Session } from '../../src/auth/session.ts';
+import { KeepAlive } from '../../src/auth/keepAlive.ts';
+import { Login } from '../../src/auth/login.ts';
+import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
+import { Issuer, type IssuerOptions } from '../../src/auth/oidc.ts';
+import { Session } from '../../src/auth/session.ts';
 import type { TokenSet } from '../../src/auth/tokens.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
@@ -17,12 +17,14 @@ import 'openid-client';
 export const TOKEN_PATH = '/auth/realms/energy/protocol';
 export const DISCOVERY_PATH = '/auth/realms/energy/.well-known';
 const QUIET_TURNS = 6;
+/** The hash is slow on purpose: tens of milliseconds each time. */
+export const QUICK_HASH = { scryptCost: 2 };
 
 export interface Running {
   readonly session: Session;
   readonly login: Login;
   readonly budget: LoginBudget;
-  keepAlive(random?: () => number): KeepAlive;
+  keepAlive(random?: () => number, limit?: (step: () => Promise<void>) => Promise<void>): KeepAlive;
 }
 
 export interface Account extends LogLines {
@@ -30,8 +32,8 @@ export interface Account extends LogLines {
   readonly simulator: Simulator;
   readonly tokens: MemoryStore<TokenSet>;
   readonly budgetStore: MemoryStore<LoginBudgetRecord>;
-  /** As the user has written it down. */
-  password: string;
+  /** As the user has written it down; `null`: the secret file is gone. */
+  password: string | null;
   readonly events: string[];
   issuer(changes?: Partial<IssuerOptions>): Issuer;
   /** A process starts: nothing is left of the one before but the stores. */
@@ -66,7 +68,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
     password: 'demo',
     events: [],
     issuer: (changes = {}) =>
-      openIssuer({
+      new Issuer({
         issuer: simulator.urls.issuer,
         clientId: 'self-care',
         scopes: ['openid', 'service-energy'],
@@ -79,11 +81,14 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
     start(changes) {
       const { log, events, scrubber } = account;
       const issuer = account.issuer(changes);
-      const budget = openLoginBudget(account.budgetStore, clock);
-      const readPassword = async () => account.password;
+      const budget = new LoginBudget(account.budgetStore, clock, QUICK_HASH);
+      const readPassword = async () => {
+        if (account.password === null) throw new Error('the secret file is gone');
+        return account.password;
+      };
       const credentials = { username: 'me@example.org', readPassword, context: 'as configured' };
-      const login = openLogin(issuer, credentials, budget, log);
-      const session = openSession({
+      const login = new Login(issuer, credentials, budget, log);
+      const session: Session = new Session({
         issuer,
         login,
         tokens: account.tokens,
@@ -98,8 +103,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
         session,
         login,
         budget,
-        keepAlive(random = () => 0.5) {
-          const alive = startKeepAlive([{ id: 'home', session, log }], clock, random);
+        keepAlive(random = () => 0.5, limit = (step) => step()) {
+          const alive = new KeepAlive(session, limit, clock, random, log);
           onTestFinished(() => alive.stop());
           return alive;
         },

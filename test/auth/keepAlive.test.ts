@@ -1,5 +1,6 @@
 // A session that never lapses: refreshed between 80 % and 95 % of its life, all day, until it is stopped.
 import { beforeEach, describe, expect, test } from 'vitest';
+import { type ConcurrencyLimit, concurrencyLimit } from '../../src/foundation/limits.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { type Account, TOKEN_PATH } from './account.ts';
 import { grants, HOUR, loggedIn, MINUTE, openLongAccount, SECOND } from './keeping.ts';
@@ -56,7 +57,7 @@ describe('on good days', () => {
     const alive = keepAlive();
     await account.pass(SECOND);
     await session.accessToken();
-    alive.wake('home');
+    alive.wake();
     await account.pass(MINUTE);
     expect(account.asked().logins).toBe(1);
     expect(account.asked().refreshes).toBeGreaterThanOrEqual(10);
@@ -80,6 +81,37 @@ describe('on good days', () => {
     await loggedIn(account);
     await account.pass(10 * MINUTE);
     expect(account.asked().refreshes).toBeLessThanOrEqual(13);
+  });
+});
+
+describe('behind a concurrency limit', () => {
+  const waitingAtTheLimit = async (limit: ConcurrencyLimit) => {
+    const { session, keepAlive } = account.start();
+    await session.accessToken();
+    const alive = keepAlive(() => 0, limit);
+    let leave = (): void => undefined;
+    void limit(() => new Promise<void>((resolve) => (leave = resolve)));
+    await account.pass(24 * MINUTE);
+    expect(limit.pendingCount).toBe(1);
+    return { session, alive, leave };
+  };
+
+  test('a session that somebody refreshed meanwhile is not refreshed again', async () => {
+    const { session, leave } = await waitingAtTheLimit(concurrencyLimit(1));
+    await session.renew();
+    leave();
+    await account.pass(MINUTE);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+    await account.pass(24 * MINUTE);
+    expect(account.asked().refreshes).toBe(2);
+  });
+
+  test('after a stop nothing is refreshed', async () => {
+    const { alive, leave } = await waitingAtTheLimit(concurrencyLimit(1));
+    const stopping = alive.stop();
+    leave();
+    await stopping;
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
   });
 });
 

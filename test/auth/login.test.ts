@@ -10,15 +10,15 @@ beforeEach(async () => {
   account = await openAccount();
 });
 
-test('a refused login is told once and then held back without asking the issuer', async () => {
+test('a refused login is logged once, and then suspended without asking the issuer', async () => {
   account.password = 'wrong';
   const { login } = account.start();
   expect(await refusalOf(login.attempt())).toMatchObject({ code: 'bad_credentials_or_locked', exitCode: 4 });
   for (let count = 0; count < 5; count += 1) {
-    const held = await refusalOf(login.attempt());
-    expect(held).toBeInstanceOf(LoginSuspended);
-    expect(held).toMatchObject({ code: 'bad_credentials_or_locked', retry: 'never' });
-    expect(held).toHaveProperty('budget.nextAttemptAt', account.clock.now() + HOUR / 4);
+    const suspended = await refusalOf(login.attempt());
+    expect(suspended).toBeInstanceOf(LoginSuspended);
+    expect(suspended).toMatchObject({ code: 'bad_credentials_or_locked', retry: 'never' });
+    expect(suspended).toHaveProperty('budget.nextAttemptAt', account.clock.now() + HOUR / 4);
   }
   expect(account.asked().logins).toBe(1);
   expect(account.messages('error')).toEqual(['login refused']);
@@ -49,7 +49,7 @@ test('a corrected password is tried at once, with no restart, and clears the rec
   expect(account.budgetStore.kept).toBeNull();
 });
 
-test('going back to the refused password within the wait is held again', async () => {
+test('going back to the refused password within the wait suspends the login again', async () => {
   account.password = 'wrong';
   const { login } = account.start();
   await refusalOf(login.attempt());
@@ -59,7 +59,7 @@ test('going back to the refused password within the wait is held again', async (
   expect(account.asked().logins).toBe(2);
 });
 
-test('what is held back is told with its time, and with the advice on what was refused', async () => {
+test('a suspended login names its time, and the hint for what was refused', async () => {
   account.password = 'wrong';
   const { login } = account.start();
   await refusalOf(login.attempt());
@@ -78,7 +78,7 @@ test('what is held back is told with its time, and with the advice on what was r
 });
 
 test('an account that waits for its owner is not told to correct its password', async () => {
-  const held = new LoginSuspended({
+  const suspended = new LoginSuspended({
     refusals: 1,
     nextAttemptAt: null,
     state: 'needs_user_action',
@@ -86,7 +86,7 @@ test('an account that waits for its owner is not told to correct its password', 
     secretMark: null,
     askedAt: null,
   });
-  expect(held.hint).toMatch(/^Sign in once in the provider's own/);
+  expect(suspended.hint).toMatch(/^Sign in once in the provider's own/);
 });
 
 test('an outage costs nothing of the budget', async () => {
@@ -123,7 +123,7 @@ test('a budget that cannot be cleared does not cost the tokens that were granted
   expect(account.messages('error')).toContain('login budget could not be cleared');
 });
 
-test('a budget that cannot be written holds back all the same, and the refusal is told', async () => {
+test('a budget that cannot be written suspends all the same, and the refusal is reported', async () => {
   account.password = 'wrong';
   account.budgetStore.isFull = true;
   const { login } = account.start();

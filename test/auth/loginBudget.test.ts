@@ -1,9 +1,10 @@
-// How often a refused login may be tried again: waits, restarts, a changed secret, clocks that jump.
+// How often a refused login may be tried again: waits, restarts, a changed secret, clocks that jump, one more attempt.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { type MemoryStore, memoryStore } from '../support/tokenStore.ts';
+import { QUICK_HASH } from './account.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -12,23 +13,23 @@ const bad = new LoginRefused(REFUSALS.badCredentials);
 const final = new LoginRefused(REFUSALS.notSetUp);
 
 let clock: HandClock;
-let vault: MemoryStore<LoginBudgetRecord>;
+let store: MemoryStore<LoginBudgetRecord>;
 let budget: LoginBudget;
 const restart = () => {
-  budget = openLoginBudget(vault, clock);
+  budget = new LoginBudget(store, clock, QUICK_HASH);
 };
 const isFree = async (credentials = MINE) => (await budget.inForce(credentials)) === null;
 
 beforeEach(() => {
   clock = handClock('2026-03-10T12:00:00Z');
-  vault = memoryStore();
+  store = memoryStore();
   restart();
 });
 
 /** Refuses so many times, each as soon as it may be tried. */
 async function refuse(times: number): Promise<void> {
   for (let count = 0; count < times; count += 1) {
-    const { nextAttemptAt } = vault.kept ?? {};
+    const { nextAttemptAt } = store.kept ?? {};
     if (nextAttemptAt) clock.advance(Math.max(0, nextAttemptAt - clock.now()));
     await budget.refused(bad, MINE);
   }
@@ -77,15 +78,15 @@ describe('after a refusal', () => {
   test('an accepted login forgets all of them', async () => {
     await refuse(3);
     await budget.accepted();
-    expect(vault.kept).toBeNull();
+    expect(store.kept).toBeNull();
     expect(await isFree()).toBe(true);
     await refuse(1);
-    expect(vault.kept).toMatchObject({ refusals: 1 });
+    expect(store.kept).toMatchObject({ refusals: 1 });
   });
 
   test('an accepted login without a refusal before writes nothing', async () => {
     await budget.accepted();
-    expect(vault.steps).toEqual(['read']);
+    expect(store.steps).toEqual(['read']);
   });
 });
 
@@ -102,9 +103,9 @@ describe('a restart', () => {
     for (let refusals = 1; refusals <= 4; refusals += 1) {
       await refuse(1);
       restart();
-      expect(vault.kept?.refusals).toBe(refusals);
+      expect(store.kept?.refusals).toBe(refusals);
     }
-    expect(vault.kept?.nextAttemptAt).toBeNull();
+    expect(store.kept?.nextAttemptAt).toBeNull();
   });
 });
 
@@ -121,17 +122,17 @@ describe('another secret', () => {
   test('that is refused as well starts its own count', async () => {
     await refuse(3);
     await budget.refused(bad, 'me / my new password');
-    expect(vault.kept).toMatchObject({ refusals: 1, nextAttemptAt: clock.now() + 15 * MINUTE });
+    expect(store.kept).toMatchObject({ refusals: 1, nextAttemptAt: clock.now() + 15 * MINUTE });
     expect(await isFree('me / my new password')).toBe(false);
   });
 
   test('is noticed without keeping either of them', async () => {
     await refuse(1);
-    const kept = JSON.stringify(vault.kept);
+    const kept = JSON.stringify(store.kept);
     expect(kept).not.toContain('password');
     await budget.accepted();
     await refuse(1);
-    expect(vault.kept?.secretMark).not.toBe(JSON.parse(kept).secretMark);
+    expect(store.kept?.secretMark).not.toBe(JSON.parse(kept).secretMark);
   });
 });
 
@@ -141,7 +142,7 @@ describe('a clock that jumps', () => {
     clock.jump(HOUR);
     expect(await isFree()).toBe(true);
     await budget.refused(bad, MINE);
-    expect(vault.kept?.refusals).toBe(2);
+    expect(store.kept?.refusals).toBe(2);
   });
 
   test('back does not stretch the wait beyond the longest', async () => {
@@ -161,8 +162,95 @@ describe('a clock that jumps', () => {
   });
 });
 
-test('a disk that cannot be written: told, and kept in mind all the same', async () => {
-  vault.isFull = true;
+describe('asking for one more try', () => {
+  test('while a wait is running changes nothing', async () => {
+    await refuse(1);
+    await budget.ask();
+    expect(await isFree()).toBe(false);
+  });
+
+  test('without a refusal changes nothing either', async () => {
+    await budget.ask();
+    await refuse(4);
+    expect(await isFree()).toBe(false);
+  });
+
+  test('after the stop gives one try, and not more than one an hour', async () => {
+    await refuse(4);
+    await budget.ask();
+    expect(await isFree()).toBe(true);
+    await budget.refused(bad, MINE);
+    expect(await isFree()).toBe(false);
+    clock.advance(HOUR - 1);
+    await budget.ask();
+    expect(await isFree()).toBe(false);
+    clock.advance(1);
+    await budget.ask();
+    expect(await isFree()).toBe(true);
+    await budget.refused(bad, MINE);
+    expect(store.kept).toMatchObject({ refusals: 6, nextAttemptAt: null });
+  });
+
+  test('a wall clock that jumps makes no hour', async () => {
+    await refuse(4);
+    await budget.ask();
+    await budget.refused(bad, MINE);
+    clock.jump(48 * HOUR);
+    await budget.ask();
+    expect(await isFree()).toBe(false);
+  });
+
+  test('a restart between two asks makes no hour either, whatever its clock shows', async () => {
+    await refuse(4);
+    await budget.ask();
+    await budget.refused(bad, MINE);
+    for (const jump of [1, -48 * HOUR, HOUR]) {
+      clock.jump(jump);
+      restart();
+      await budget.ask();
+      expect(await isFree()).toBe(false);
+    }
+    clock.advance(HOUR);
+    await budget.ask();
+    expect(await isFree()).toBe(true);
+  });
+
+  test('counts only once it is written down', async () => {
+    await refuse(4);
+    store.isFull = true;
+    await budget.ask();
+    expect(await isFree()).toBe(false);
+  });
+
+  test('also helps after a refusal that waiting could not', async () => {
+    await budget.refused(final, MINE);
+    await budget.ask();
+    expect(await isFree()).toBe(true);
+    await budget.accepted();
+    expect(store.kept).toBeNull();
+  });
+});
+
+test('a mark that an earlier version wrote is recognised, at the cost that it was hashed with', async () => {
+  const secretMark = 'kyq2qULTPGyyLKynQYORsQ.x2yF63yHNXEPsDe0EkRQ_zC6yHfiBuhCd4fHL96e54Y';
+  await refuse(1);
+  store.kept = { ...(store.kept as LoginBudgetRecord), secretMark };
+  budget = new LoginBudget(store, clock);
+  expect([await isFree(), await isFree('me / my new password')]).toEqual([false, true]);
+  await budget.refused(bad, MINE);
+  expect(store.kept).toMatchObject({ refusals: 2, secretMark });
+});
+
+test('credentials that cannot be read at present count as unchanged', async () => {
+  expect(await budget.inForce(null)).toBeNull();
+  await refuse(1);
+  expect(await budget.inForce(null)).toMatchObject({ refusals: 1 });
+  clock.advance(15 * MINUTE);
+  expect(await budget.inForce(null)).toBeNull();
+});
+
+test('a disk that cannot be written: reported, and in force all the same', async () => {
+  store.isFull = true;
   await expect(budget.refused(bad, MINE)).rejects.toThrow('ENOSPC');
   expect(await isFree()).toBe(false);
 });

@@ -1,13 +1,14 @@
 // Whatever happens in whatever order, the issuer never sees more refused logins than the budget allows.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { openLogin } from '../../src/auth/login.ts';
-import { type LoginBudget, type LoginBudgetRecord, openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { Login } from '../../src/auth/login.ts';
+import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
 import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
+import { QUICK_HASH } from './account.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -45,7 +46,7 @@ interface Run {
 
 async function run(steps: readonly Step[]): Promise<Run> {
   const clock: HandClock = handClock('2026-03-10T12:00:00Z');
-  const vault = memoryStore<LoginBudgetRecord>();
+  const store = memoryStore<LoginBudgetRecord>();
   const { log } = logLines();
   const refusedAt: number[] = [];
   const askedAt: number[] = [];
@@ -58,11 +59,10 @@ async function run(steps: readonly Step[]): Promise<Run> {
       refusedAt.push(clock.monotonic());
       throw new LoginRefused(REFUSALS[row]);
     },
-    refresh: () => Promise.reject(new TypeError('nobody should refresh here')),
   };
-  let budget: LoginBudget = openLoginBudget(vault, clock);
+  let budget = new LoginBudget(store, clock, QUICK_HASH);
   const credentials = { username: 'me', readPassword: async () => 'wrong', context: '' };
-  let login = openLogin(issuer, credentials, budget, log);
+  let login = new Login(issuer, credentials, budget, log);
   for (const each of steps) {
     if (each.kind === 'try') await login.attempt().catch(() => undefined);
     else if (each.kind === 'advance') clock.advance(each.ms);
@@ -74,15 +74,14 @@ async function run(steps: readonly Step[]): Promise<Run> {
       await budget.ask();
     } else {
       restarts += 1;
-      budget = openLoginBudget(vault, clock);
-      login = openLogin(issuer, credentials, budget, log);
+      budget = new LoginBudget(store, clock, QUICK_HASH);
+      login = new Login(issuer, credentials, budget, log);
     }
   }
   return { refusedAt, askedAt, restarts };
 }
 
-// Each restart costs one slow hash.
-const RUNS = { numRuns: 25 };
+const RUNS = { numRuns: 200 };
 
 test('with clocks that jump: four, and one for each time somebody asks', async () => {
   await fc.assert(

@@ -12,7 +12,7 @@ beforeEach(async () => {
 describe('the order of things', () => {
   test('first a login, then the same token until shortly before its end, then a refresh', async () => {
     const { session } = account.start();
-    expect(await session.held()).toBeNull();
+    expect(await session.current()).toBeNull();
     const first = await session.accessToken();
     account.clock.advance(1739 * SECOND);
     expect(await session.accessToken()).toBe(first);

@@ -1,6 +1,6 @@
-// A session when the API refuses its keys, when the issuer ends it, and when the login is refused.
+// A session when the API refuses its access tokens, when the issuer ends it, and when the login is refused.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { KeyRejected } from '../../src/auth/refusals.ts';
+import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
@@ -11,7 +11,7 @@ beforeEach(async () => {
   account = await openAccount();
 });
 
-describe('when the API refuses the key', () => {
+describe('when the API refuses the access token', () => {
   test('once: refresh; twice: login; three times: it gives up', async () => {
     const { session } = account.start();
     const rejected = [await session.accessToken()];
@@ -20,7 +20,7 @@ describe('when the API refuses the key', () => {
     rejected.push(await session.accessToken(rejected));
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
     expect(new Set(rejected).size).toBe(3);
-    expect(await refusalOf(session.accessToken(rejected))).toBeInstanceOf(KeyRejected);
+    expect(await refusalOf(session.accessToken(rejected))).toBeInstanceOf(AccessTokenRejected);
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
     expect(session.status().state).toBe('backoff');
   });
@@ -49,7 +49,7 @@ describe('when the API refuses the key', () => {
       await session.renew();
       account.clock.advance(400 * SECOND);
     }
-    // The first of a day comes on top: nothing was held yet.
+    // The first of a day comes on top: there were no tokens yet.
     expect(account.asked().logins - begin).toBeLessThanOrEqual(1 + 4);
   });
 });

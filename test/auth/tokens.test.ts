@@ -5,9 +5,9 @@ import {
   accessIsUsable,
   accessLifeMs,
   type Grant,
-  holdNew,
-  holdStored,
-  msUntilShare,
+  grantedNow,
+  msUntilFraction,
+  readFromDisk,
   refreshIsWorthTrying,
   toTokenSet,
 } from '../../src/auth/tokens.ts';
@@ -74,66 +74,66 @@ describe('the access token', () => {
     [6, 5.7],
   ])('of %d s is used for the first %d s', (expiresInSeconds, usableSeconds) => {
     const clock = handClock(START);
-    const held = holdNew(setAt(clock, { expiresInSeconds }), clock);
+    const current = grantedNow(setAt(clock, { expiresInSeconds }), clock);
     clock.advance(usableSeconds * 1000 - 1);
-    expect(accessIsUsable(held, clock)).toBe(true);
+    expect(accessIsUsable(current, clock)).toBe(true);
     clock.advance(1);
-    expect(accessIsUsable(held, clock)).toBe(false);
+    expect(accessIsUsable(current, clock)).toBe(false);
   });
 
   test('after a suspension, or a wall clock that stepped ahead, it counts as old', () => {
     const clock = handClock(START);
-    const held = holdNew(setAt(clock), clock);
+    const current = grantedNow(setAt(clock), clock);
     clock.jump(HOUR);
-    expect(accessIsUsable(held, clock)).toBe(false);
-    expect(msUntilShare(held, 0.8, clock)).toBe(0);
+    expect(accessIsUsable(current, clock)).toBe(false);
+    expect(msUntilFraction(current, 0.8, clock)).toBe(0);
   });
 
   test('a wall clock that stepped back does not make it younger', () => {
     const clock = handClock(START);
-    const held = holdNew(setAt(clock), clock);
+    const current = grantedNow(setAt(clock), clock);
     clock.advance(1_739_999);
     clock.jump(-HOUR);
-    expect(accessIsUsable(held, clock)).toBe(true);
+    expect(accessIsUsable(current, clock)).toBe(true);
     clock.advance(1);
-    expect(accessIsUsable(held, clock)).toBe(false);
+    expect(accessIsUsable(current, clock)).toBe(false);
   });
 
   test('is due after the share of its life', () => {
     const clock = handClock(START);
-    const held = holdNew(setAt(clock), clock);
-    expect(msUntilShare(held, 0.8, clock)).toBe(1_440_000);
+    const current = grantedNow(setAt(clock), clock);
+    expect(msUntilFraction(current, 0.8, clock)).toBe(1_440_000);
     clock.advance(1_439_000);
-    expect(msUntilShare(held, 0.8, clock)).toBe(1000);
+    expect(msUntilFraction(current, 0.8, clock)).toBe(1000);
     clock.advance(5000);
-    expect(msUntilShare(held, 0.8, clock)).toBe(0);
+    expect(msUntilFraction(current, 0.8, clock)).toBe(0);
   });
 });
 
 describe('a refresh', () => {
   test('is worth trying until the refresh token’s end', () => {
     const clock = handClock(START);
-    const held = holdNew(setAt(clock), clock);
+    const current = grantedNow(setAt(clock), clock);
     clock.advance(2_099_999);
-    expect(refreshIsWorthTrying(held, clock)).toBe(true);
+    expect(refreshIsWorthTrying(current, clock)).toBe(true);
     clock.advance(1);
-    expect(refreshIsWorthTrying(held, clock)).toBe(false);
+    expect(refreshIsWorthTrying(current, clock)).toBe(false);
   });
 
   test('is worth trying while one of the clocks says so', () => {
     const clock = handClock(START);
-    const held = holdNew(setAt(clock), clock);
+    const current = grantedNow(setAt(clock), clock);
     clock.jump(24 * HOUR);
-    expect(refreshIsWorthTrying(held, clock)).toBe(true);
+    expect(refreshIsWorthTrying(current, clock)).toBe(true);
     clock.jump(-48 * HOUR);
     clock.advance(24 * HOUR);
-    expect(refreshIsWorthTrying(held, clock)).toBe(true);
+    expect(refreshIsWorthTrying(current, clock)).toBe(true);
   });
 
   test('is always worth trying without a known end, never without a token', () => {
     const clock = handClock(START);
-    const endless = holdNew(setAt(clock, { refreshExpiresInSeconds: null }), clock);
-    const none = holdNew(setAt(clock, { refreshToken: null }), clock);
+    const endless = grantedNow(setAt(clock, { refreshExpiresInSeconds: null }), clock);
+    const none = grantedNow(setAt(clock, { refreshToken: null }), clock);
     clock.advance(9000 * HOUR);
     expect([refreshIsWorthTrying(endless, clock), refreshIsWorthTrying(none, clock)]).toEqual([true, false]);
   });
@@ -147,17 +147,20 @@ describe('tokens from the disk', () => {
     [2_100_000, false, false],
   ])('%d ms old: usable %s, refreshable %s', (age, usable, refreshable) => {
     const clock = handClock(START);
-    const held = holdStored({ ...setAt(clock), ...shifted(clock, -age) }, clock);
-    expect([accessIsUsable(held, clock), refreshIsWorthTrying(held, clock)]).toEqual([usable, refreshable]);
+    const current = readFromDisk({ ...setAt(clock), ...shifted(clock, -age) }, clock);
+    expect([accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)]).toEqual([
+      usable,
+      refreshable,
+    ]);
   });
 
   test('obtained in the future: spent, but a refresh is tried', () => {
     const clock = handClock('1970-01-01T00:01:00Z');
     const then = handClock(START);
-    const held = holdStored(setAt(then), clock);
-    expect([accessIsUsable(held, clock), refreshIsWorthTrying(held, clock)]).toEqual([false, true]);
+    const current = readFromDisk(setAt(then), clock);
+    expect([accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)]).toEqual([false, true]);
     clock.jump(Date.parse(START));
-    expect(accessIsUsable(held, clock)).toBe(false);
+    expect(accessIsUsable(current, clock)).toBe(false);
   });
 
   function shifted(clock: HandClock, ms: number) {
@@ -182,14 +185,14 @@ describe('whatever the clocks do', () => {
       fc.property(lives, fc.array(move, { maxLength: 20 }), fc.boolean(), (life, moves, restarted) => {
         const clock = handClock(START);
         const set = setAt(clock, { expiresInSeconds: life, refreshExpiresInSeconds: life + 300 });
-        const held = restarted ? holdStored(set, clock) : holdNew(set, clock);
+        const current = restarted ? readFromDisk(set, clock) : grantedNow(set, clock);
         for (const { advance, jump } of moves) {
           clock.advance(advance);
           clock.jump(jump);
           const age = clock.monotonic();
-          if (age >= accessLifeMs(set)) expect(accessIsUsable(held, clock)).toBe(false);
-          if (age < (life + 300) * 1000) expect(refreshIsWorthTrying(held, clock)).toBe(true);
-          const wait = msUntilShare(held, 0.8, clock);
+          if (age >= accessLifeMs(set)) expect(accessIsUsable(current, clock)).toBe(false);
+          if (age < (life + 300) * 1000) expect(refreshIsWorthTrying(current, clock)).toBe(true);
+          const wait = msUntilFraction(current, 0.8, clock);
           expect(wait).toBeGreaterThanOrEqual(0);
           expect(wait).toBeLessThanOrEqual(Math.max(0, Math.ceil(accessLifeMs(set) * 0.8 - age)));
         }

@@ -1,6 +1,6 @@
 // One exchange: what is sent, what each status means, waiting times, and keys that are refused.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { KeyRejected } from '../../src/auth/refusals.ts';
+import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import {
   type Exchange,
@@ -126,7 +126,7 @@ describe('a key that is refused', () => {
       key: (rejected) => session.accessToken(rejected),
     });
     account.simulator.switches.fault(SITE, FAULTS.unauthorized);
-    expect(await refusalOf(ask(site))).toBeInstanceOf(KeyRejected);
+    expect(await refusalOf(ask(site))).toBeInstanceOf(AccessTokenRejected);
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
     expect(account.simulator.counters.requests[`GET ${SITE}`]).toBe(3);
     account.simulator.switches.clearFaults();
@@ -147,8 +147,8 @@ describe('a key that is refused', () => {
   });
 
   test('a key that cannot be had ends the exchange before it begins', async () => {
-    const ask = provider.open({ key: () => Promise.reject(new KeyRejected()) });
-    expect(await refusalOf(ask(site))).toBeInstanceOf(KeyRejected);
+    const ask = provider.open({ key: () => Promise.reject(new AccessTokenRejected()) });
+    expect(await refusalOf(ask(site))).toBeInstanceOf(AccessTokenRejected);
     expect(provider.seen).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
-// A vault in memory that outlives what uses it, tells in which order things happened, and may refuse to write.
-import type { TokenStore } from '../../src/auth/loginBudget.ts';
+// A token store in memory that outlives its user, records the order of its steps, and may refuse to write.
+import type { TokenStore } from '../../src/auth/tokens.ts';
 
 export interface MemoryStore<T> extends TokenStore<T> {
   /** What a restart would find. */
@@ -12,25 +12,25 @@ export interface MemoryStore<T> extends TokenStore<T> {
 }
 
 export function memoryStore<T>(kept: T | null = null): MemoryStore<T> {
-  const vault: MemoryStore<T> = {
+  const store: MemoryStore<T> = {
     kept,
     isFull: false,
     // As on a disk, others have their turn before it is done.
     takes: () => new Promise((resolve) => setImmediate(resolve)),
     steps: [],
     async read() {
-      vault.steps.push('read');
-      return vault.kept;
+      store.steps.push('read');
+      return store.kept;
     },
     write: (value) => change('write', value),
     remove: () => change('remove', null),
   };
 
   async function change(step: 'write' | 'remove', value: T | null): Promise<void> {
-    vault.steps.push(step);
-    await vault.takes();
-    if (vault.isFull) throw new Error('ENOSPC');
-    vault.kept = value === null ? null : structuredClone(value);
+    store.steps.push(step);
+    await store.takes();
+    if (store.isFull) throw new Error('ENOSPC');
+    store.kept = value === null ? null : structuredClone(value);
   }
-  return vault;
+  return store;
 }

@@ -1,17 +1,16 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../../auth/claims.ts';
-import { type Login, openLogin } from '../../auth/login.ts';
-import { type LoginBudget, openLoginBudget } from '../../auth/loginBudget.ts';
-import { type IssuerMemory, openIssuer } from '../../auth/oidc.ts';
-import { openSession, type Session } from '../../auth/session.ts';
+import { Login } from '../../auth/login.ts';
+import { LoginBudget } from '../../auth/loginBudget.ts';
+import { Issuer, type IssuerMemory } from '../../auth/oidc.ts';
+import { Session } from '../../auth/session.ts';
 import type { TokenSet } from '../../auth/tokens.ts';
 import type { Account, Config } from '../../config/schema.ts';
-import type { Extras } from '../../domain/extras.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log, Scrubber } from '../../foundation/log.ts';
 import { HttpClient } from '../../http/client.ts';
-import { openClient, type ProviderClient } from '../../provider/client.ts';
+import { openClient } from '../../provider/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { openRequest, type Reply } from '../../provider/request.ts';
 import { type Document, owned } from '../../store/document.ts';
@@ -19,26 +18,16 @@ import { contextCodec, loginBudgetCodec, tokensCodec } from '../../store/documen
 import { extrasCodec } from '../../store/extrasDocument.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
 
-export interface Upstream {
-  readonly session: Session;
-  readonly login: Login;
-  readonly budget: LoginBudget;
-  readonly client: ProviderClient;
-  /** For what may be refused: no answer to it touches the session. */
-  readonly extrasClient: ProviderClient;
-  readonly context: Document<EntityContext>;
-  readonly extras: Document<Extras>;
-  /** Who the session speaks for. */
-  identity(): Promise<Identity>;
-}
+/** The way to the provider: session, clients and cached documents of one account. */
+export type Upstream = ReturnType<typeof openUpstream>;
 
-export interface UpstreamParts {
+export function openUpstream(parts: {
   readonly config: Config;
   readonly account: Account;
   readonly state: StateDirectory;
-  /** For a command beside the daemon: uses a valid access token, but neither refreshes nor keeps anything. */
+  /** For a command beside the daemon: uses a valid access token, but neither refreshes nor stores anything. */
   readonly readOnly?: boolean;
-  /** What all accounts share of their issuer. */
+  /** Shared by all accounts. */
   readonly issuerMemory: IssuerMemory;
   readonly clock: Clock;
   readonly log: Log;
@@ -48,46 +37,44 @@ export interface UpstreamParts {
   readonly onRefresh: () => void;
   readonly onChange: () => void;
   readonly onReply?: (reply: Reply) => void;
-}
-
-export function openUpstream(parts: UpstreamParts): Upstream {
+}) {
   const { config, account, state, clock, log } = parts;
   const { provider } = config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
   const http = new HttpClient(clock, parts.onRequest);
-  // Another user, client or address under the same account id must not meet the old one's tokens.
-  const context = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
+  // The tokens of another user, client or address under the same account id must not be used.
+  const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')
-    .update(JSON.stringify([context, account.username]))
+    .update(JSON.stringify([provenance, account.username]))
     .digest('base64url');
   const folder = `accounts/${account.id}`;
-  // An e-mail address is nobody's business; a plain name might be a common word of the log.
+  // An e-mail address is personal; a plain user name may be a common word in the log.
   if (account.username.includes('@')) parts.scrubber.register(account.username);
 
-  const issuer = openIssuer({
+  const issuer = new Issuer({
     issuer: provider.issuer,
     clientId: provider.client_id,
     scopes: provider.scopes,
     timeoutSeconds: provider.timeout_seconds,
-    // The configuration has refused plain http wherever it is not meant.
+    // The configuration refuses plain http where it is not allowed.
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
     fetch: http.fetch,
     clock,
     memory: parts.issuerMemory,
   });
-  const budget = openLoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
-  const login = openLogin(
+  const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
+  const login = new Login(
     issuer,
     {
       username: account.username,
       readPassword: () => account.password.read(),
-      context: JSON.stringify([context, provider.scopes]),
+      context: JSON.stringify([provenance, provider.scopes]),
     },
     budget,
     log,
   );
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
-  const session = openSession({
+  const session = new Session({
     issuer,
     login,
     tokens: parts.readOnly ? readOnly(tokens) : tokens,
@@ -106,15 +93,18 @@ export function openUpstream(parts: UpstreamParts): Upstream {
     key: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply: parts.onReply,
   };
+  const context: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
     session,
     login,
     budget,
     client: openClient(openRequest(api), log),
+    /** Its requests may be refused without any effect on the session. */
     extrasClient: openClient(openRequest({ ...api, acceptsErrors: true }), log),
-    context: owned(state.document(`${folder}/context`, contextCodec), owner),
+    context,
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
-    async identity() {
+    /** Whose session it is. */
+    async identity(): Promise<Identity> {
       const identity = readIdentity(await session.accessToken(), provider.claims);
       parts.scrubber.register(identity.customerCode);
       return identity;
@@ -122,7 +112,7 @@ export function openUpstream(parts: UpstreamParts): Upstream {
   };
 }
 
-// With rotation a second user of the refresh token would end the daemon's session.
+// With rotation a second use of the refresh token would end the daemon's session.
 function readOnly(tokens: Document<TokenSet>): Document<TokenSet> {
   return {
     async read() {

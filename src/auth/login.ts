@@ -59,7 +59,10 @@ export class Login {
   /** Rejects with LoginSuspended, LoginRefused, IssuerUnreachable, or the reason why the password cannot be read. */
   async attempt(): Promise<Grant> {
     const { username, readPassword } = this.#credentials;
-    const password = await readPassword();
+    const password = await readPassword().catch(async (err) => {
+      await this.#rejectIfSuspended(null);
+      throw err;
+    });
     await this.#rejectIfSuspended(password);
     const logged = (message: string) => (err: unknown) => this.#log.error({ err }, message);
     try {
@@ -81,7 +84,7 @@ export class Login {
    * changed; one that cannot be read has not.
    */
   async suspendedBy(): Promise<LoginBudgetRecord | null> {
-    const password = await this.#credentials.readPassword();
+    const password = await this.#credentials.readPassword().catch(() => null);
     return this.#refusalFor(password);
   }
 

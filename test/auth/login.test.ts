@@ -49,6 +49,22 @@ test('a corrected password is tried at once, with no restart, and clears the rec
   expect(account.budgetStore.kept).toBeNull();
 });
 
+test('a secret file that vanishes while the login is suspended has not changed', async () => {
+  account.password = 'wrong';
+  const { login, session } = account.start();
+  await refusalOf(session.accessToken());
+  account.password = null;
+  expect(await login.suspendedBy()).toMatchObject({ refusals: 1 });
+  expect(await refusalOf(session.accessToken())).toBeInstanceOf(LoginSuspended);
+  expect(session.status().state).toBe('bad_credentials_or_locked');
+  account.clock.advance(HOUR / 4);
+  expect(await login.suspendedBy()).toBeNull();
+  expect(String(await refusalOf(login.attempt()))).toContain('the secret file is gone');
+  account.password = 'demo';
+  await expect(login.attempt()).resolves.toBeDefined();
+  expect(account.asked().logins).toBe(2);
+});
+
 test('going back to the refused password within the wait suspends the login again', async () => {
   account.password = 'wrong';
   const { login } = account.start();

@@ -1,11 +1,9 @@
 // One connection to a broker, from CONNECT to its end. The only door to mqtt.js.
-import { createConnection } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { type IClientOptions, type IClientPublishOptions, MqttClient, connect as open } from 'mqtt';
+import { type IClientPublishOptions, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
 import type { Incoming, Message } from './message.ts';
-import { cutOversized, LARGEST_PACKET_BYTES } from './oversized.ts';
 import { refusal, whatBroke } from './refusal.ts';
+import { type BrokerTls, LARGEST_PACKET_BYTES, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
 export type ProtocolVersion = 5 | 4;
@@ -15,13 +13,7 @@ export interface BrokerAddress {
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly tls: {
-    readonly ca?: Buffer;
-    readonly cert?: Buffer;
-    readonly key?: Buffer;
-    readonly passphrase?: string;
-    readonly rejectUnauthorized: boolean;
-  };
+  readonly tls: BrokerTls;
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -49,7 +41,7 @@ export class Connection {
   }
 
   /** Rejects with BrokerUnreachable. */
-  static open(
+  static async open(
     address: BrokerAddress,
     version: ProtocolVersion,
     will: Message,
@@ -57,15 +49,12 @@ export class Connection {
     clock: Clock,
   ): Promise<Connection> {
     const { url, clientId, username, password, tls } = address;
-    const client = clientOf({
-      ...placeOf(url),
+    const client = new MqttClient(await streamBuilder(url, tls), {
       clientId,
       ...(username === undefined ? {} : { username }),
       ...(password === undefined ? {} : { password }),
-      ...tls,
       protocolVersion: version,
       ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),
-      manualConnect: true,
       clean: true,
       keepalive: KEEP_ALIVE_SECONDS,
       // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
@@ -74,10 +63,7 @@ export class Connection {
       // The link in front of this decides when to try again, and with which version.
       reconnectPeriod: 0,
       will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
-    } satisfies IClientOptions);
-
-    keepSmall(client);
-    client.connect();
+    });
 
     client.on('message', (topic, payload, packet) => {
       const { responseTopic, correlationData } = packet.properties ?? {};
@@ -94,6 +80,10 @@ export class Connection {
       client.on('error', (err) => {
         fault = err;
         client.end(true);
+      });
+      // mqtt.js keeps errors without a code to itself, such as an HTTP status in place of a WebSocket.
+      client.stream.on('error', (err: Error) => {
+        fault ??= err;
       });
       client.on('disconnect', (packet) => {
         if (packet.reasonCode === TAKEN_OVER) reason = 'another client has taken over the client id';
@@ -153,39 +143,4 @@ export class Connection {
       start(settle);
     });
   }
-}
-
-// mqtt.js loads TLS and WebSockets for whatever address: 5 ms of a start that a plain socket does without.
-function clientOf(options: IClientOptions): MqttClient {
-  const { protocol, host, port, cert, key } = options;
-  // With a certificate of ours, mqtt.js takes mqtt:// for mqtts://.
-  if (protocol !== 'mqtt' || (cert && key)) return open(options);
-  return new MqttClient(() => createConnection({ host: host ?? '', port: port ?? PORTS.mqtt }), options);
-}
-
-/** mqtt.js takes a packet of any size into memory; what it reads from goes through us. */
-function keepSmall(client: MqttClient): void {
-  const inside = client as unknown as { streamBuilder: (self: MqttClient) => Duplex };
-  const build = inside.streamBuilder;
-  inside.streamBuilder = (self) => {
-    const stream = build(self);
-    const pipe = stream.pipe.bind(stream);
-    return Object.assign(stream, {
-      pipe: (to: NodeJS.WritableStream) => pipe(cutOversized()).pipe(to),
-    });
-  };
-}
-
-const PORTS = { mqtt: 1883, mqtts: 8883, ws: 80, wss: 443 } as const;
-
-// Given a text, mqtt.js takes it apart with a parser that newer Nodes warn of.
-function placeOf(url: string): Pick<IClientOptions, 'protocol' | 'host' | 'port' | 'path'> {
-  const { protocol, hostname, port, pathname, search } = new URL(url);
-  const scheme = protocol.slice(0, -1) as keyof typeof PORTS;
-  return {
-    protocol: scheme,
-    host: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? PORTS[scheme] : Number(port),
-    ...(scheme.startsWith('ws') ? { path: pathname + search } : {}),
-  };
 }

@@ -9,6 +9,8 @@ import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { Connection } from '../mqtt/connection.ts';
+import { discover } from '../provider/discovery.ts';
+import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory, StateUnwritable } from '../store/document.ts';
 import type { Command, Io } from './commands.ts';
 import { printJson } from './printing.ts';
@@ -133,18 +135,19 @@ const LOOK_BACK_DAYS = 14;
 async function askProvider(settings: Settings, account: Account, io: Io): Promise<string> {
   const { usage } = settings.config;
   const upstream = await openReadOnlyUpstream(settings, account, io);
-  const { properties } = await upstream.client.discover(await upstream.identity());
+  const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());
   const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
   const propertyCustomerId = properties[0]?.propertyCustomerId ?? '';
-  const buckets = await upstream.client.usage({
+  const question = {
     propertyCustomerId,
     span,
     interval: 'day',
     zone,
     readingCloses: usage.reading_closes,
-  });
+  } as const;
+  const buckets = await readUsage(upstream.ask, question, upstream.dialect, upstream.log);
   return `signed in, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
 }
 

@@ -3,6 +3,8 @@ import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
+import { readInvoices } from '../provider/billing.ts';
+import { discover } from '../provider/discovery.ts';
 import type { Command, Io } from './commands.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
@@ -23,14 +25,14 @@ export const invoices: Command = async ({ options, words }, io) => {
 };
 
 /** Of all billing profiles. */
-async function readAll({ client, context, identity }: Upstream, io: Io): Promise<Invoice[]> {
+async function readAll({ ask, context, identity, log }: Upstream, io: Io): Promise<Invoice[]> {
   const signal = io.interrupted;
   const { personCustomerId, billingProfileIds } =
-    (await context.read()) ?? (await client.discover(await identity(), signal));
+    (await context.read()) ?? (await discover(ask, await identity(), log, signal));
   const found = new Map<string, Invoice>();
   for (const billingProfileId of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
     const asked = { personCustomerId, billingProfileId, now: Date.now(), signal };
-    for (const invoice of await client.invoices(asked)) found.set(invoice.id, invoice);
+    for (const invoice of await readInvoices(ask, asked)) found.set(invoice.id, invoice);
   }
   return newestFirst([...found.values()]);
 }

@@ -4,6 +4,7 @@ import { currencyOf } from '../daemon/accounts/site.ts';
 import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
+import { readSite } from '../provider/discovery.ts';
 import { visitStateDirectory } from '../store/stateDirectory.ts';
 import { type Io, WrongUsage } from './commands.ts';
 import { openSilentLog, type Settings } from './settings.ts';
@@ -43,7 +44,7 @@ export async function findCurrency({ config }: Settings, upstream: Upstream): Pr
   const known = (await upstream.extras.read())?.site ?? null;
   if (config.provider?.currency || known || !config.extras.site)
     return currencyOf(config, known?.found ?? null);
-  const site = await upstream.extrasClient.site().catch((err) => {
+  const site = await readSite(upstream.extrasAsk).catch((err) => {
     if (err instanceof Failure) return null;
     throw err;
   });

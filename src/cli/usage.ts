@@ -7,6 +7,8 @@ import { addDays, type Day, type DaySpan, zone as zoneOf } from '../domain/perio
 import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
 import { fitTariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
+import { discover } from '../provider/discovery.ts';
+import { readUsage } from '../provider/usageReport.ts';
 import { type Arguments, type Command, type Io, WrongUsage } from './commands.ts';
 import { formatFrom } from './printing.ts';
 import { loadSettings } from './settings.ts';
@@ -21,14 +23,19 @@ export const usage: Command = async ({ options }, io) => {
   const { interval, span, wasShortened } = periodOf(wanted, zone.dayAt(Date.now()));
   const upstream = await openReadOnlyUpstream(settings, pickAccount(settings, options.account), io);
   const ask = (property: Property, asked: DaySpan, by: Interval) =>
-    upstream.client.usage({
-      propertyCustomerId: property.propertyCustomerId,
-      span: asked,
-      interval: by,
-      zone,
-      readingCloses: settings.config.usage.reading_closes,
-      signal: io.interrupted,
-    });
+    readUsage(
+      upstream.ask,
+      {
+        propertyCustomerId: property.propertyCustomerId,
+        span: asked,
+        interval: by,
+        zone,
+        readingCloses: settings.config.usage.reading_closes,
+        signal: io.interrupted,
+      },
+      upstream.dialect,
+      upstream.log,
+    );
   // A week or month can be moved by a day only when it is made of days.
   const by = settings.config.usage.reading_closes === 'previous_day' ? 'day' : interval;
   const meters = await ofEachProperty(upstream, io, async (property): Promise<MeterUsage> => {
@@ -94,7 +101,7 @@ function dayFrom(name: string, option: unknown): Day | undefined {
 
 /** The properties that the daemon has found; those found now if there are none yet, or if the provider no longer knows them. */
 async function ofEachProperty<T>(
-  { client, context, identity }: Upstream,
+  { ask, context, identity, log }: Upstream,
   io: Io,
   visit: (property: Property) => Promise<T>,
 ): Promise<T[]> {
@@ -111,7 +118,7 @@ async function ofEachProperty<T>(
     });
     if (visited) return visited;
   }
-  return visitAll((await client.discover(await identity(), io.interrupted)).properties);
+  return visitAll((await discover(ask, await identity(), log, io.interrupted)).properties);
 }
 
 /** The provider gives only so many buckets for one request. */

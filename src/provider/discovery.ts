@@ -1,5 +1,6 @@
-// The three steps from a customer code to every property with a heat meter, kept as the account's EntityContext.
+// From a customer code to every property with a heat meter, kept as the account's EntityContext; and the provider's site.
 import * as z from 'zod';
+import type { Site } from '../domain/extras.ts';
 import type { Property } from '../domain/reading.ts';
 import type { Log } from '../foundation/log.ts';
 import { readList } from './lists.ts';
@@ -69,7 +70,7 @@ export async function discover(
     log,
   });
   const properties = new Map<string, Property>();
-  // Asked for, but a server may not listen.
+  // Asked for as type=payment, but a server may ignore that.
   const payment = groups.filter(({ type }) => type == null || type.toLowerCase() === 'payment');
   for (const { id } of payment) {
     const customers = await readList(ask, {
@@ -132,4 +133,33 @@ function carrierOf(heat: Service, subscriptions: readonly Subscription[]): Subsc
     subscriptions.find(({ status }) => status?.toUpperCase() === 'ACTIVE') ??
     subscriptions[0]
   );
+}
+
+const timezone = z
+  .string()
+  .refine((name) => {
+    try {
+      return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+    } catch {
+      return false;
+    }
+  })
+  .nullish()
+  .catch(null);
+const code = z
+  .string()
+  .regex(/^[A-Z]{3}$/)
+  .nullish()
+  .catch(null);
+const site = z.object({ timezone, currency: z.object({ code }).nullish().catch(null) });
+
+/** The time zone and currency that the provider's site says it has. */
+export async function readSite(ask: Ask, signal?: AbortSignal): Promise<Site> {
+  const json = await ask({ method: 'GET', path: '/site', what: 'site', signal });
+  const found = understand('site', site, json);
+  const told = { timezone: found.timezone ?? null, currency: found.currency?.code ?? null };
+  if (told.timezone === null && told.currency === null) {
+    throw new UnexpectedReply('site', 'a time zone or a currency', 'neither');
+  }
+  return told;
 }

@@ -1,9 +1,9 @@
-// Reading foreign JSON: strict about what we need, blind to the rest, and exact about what was wrong.
+// Reads the provider's JSON: checks what we need, ignores the rest, and says exactly what was wrong; and its shape for reports.
 import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
 import { UnexpectedReply } from './request.ts';
 
-/** Ids are numbers at the provider and opaque text at our walls. */
+/** Ids are numbers at the provider and opaque text for us. */
 export const opaqueId = z.union([z.string().min(1), z.number()]).transform((id) => String(id));
 
 /** Above this, millionths are no longer exact integers. */
@@ -18,17 +18,17 @@ const decimal = z.union([
     .regex(/^-?\d{1,16}(\.\d{1,12})?$/)
     .transform(Number),
 ]);
-const fits = (units: number) => Math.abs(units) <= LARGEST_UNITS;
+const isExact = (units: number) => Math.abs(units) <= LARGEST_UNITS;
 
-/** A number, also written as text; whatever else stands there is not known. */
+/** A number, also written as text; anything else is not known. */
 export const looseAmount: z.ZodType<Micro | null> = decimal
-  .refine(fits)
+  .refine(isExact)
   .transform(toMicro)
   .nullish()
   .transform((amount) => amount ?? null)
   .catch(null);
 
-/** Epoch milliseconds, also written as text; whatever else stands there is not known. */
+/** Epoch milliseconds, also written as text; anything else is not known. */
 export const looseInstant: z.ZodType<number | null> = decimal
   .refine((ms) => ms > 0 && ms <= LAST_INSTANT)
   .transform(Math.round)
@@ -38,27 +38,16 @@ export const looseInstant: z.ZodType<number | null> = decimal
 
 /** For one row of many, which must not lose the others: `null` when it is not understood. */
 export const understandRow = <T>(schema: z.ZodType<T>, row: unknown): T | null =>
-  schema.safeParse(row, ONCE).data ?? null;
-
-// zod would compile code for each schema: that costs more than the few replies of a day, and pays for thousands.
-const ONCE = { jitless: true };
-const MANY = 500;
-const timesRead = new WeakMap<z.ZodType, number>();
-
-function contextFor(schema: z.ZodType): typeof ONCE | undefined {
-  const times = (timesRead.get(schema) ?? 0) + 1;
-  timesRead.set(schema, times);
-  return times > MANY ? undefined : ONCE;
-}
+  schema.safeParse(row).data ?? null;
 
 /** Parses or throws UnexpectedReply, which names the path and the type found there, never its value. */
 export function understand<T>(what: string, schema: z.ZodType<T>, json: unknown): T {
-  const result = schema.safeParse(json, contextFor(schema));
+  const result = schema.safeParse(json);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = issue?.path ?? [];
   const expected = issue && 'expected' in issue ? String(issue.expected) : 'another shape';
-  throw new UnexpectedReply(what, `${expected} at ${writePath(path)}`, kindOf(valueAt(json, path)));
+  throw new UnexpectedReply(what, `${expected} at ${writePath(path)}`, foundThere(valueAt(json, path)));
 }
 
 const writePath = (path: readonly PropertyKey[]): string =>
@@ -70,9 +59,44 @@ function valueAt(json: unknown, path: readonly PropertyKey[]): unknown {
   return value;
 }
 
-function kindOf(value: unknown): string {
+function foundThere(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+const MOST_PATHS = 250;
+const DEEPEST = 12;
+const MOST_ROWS = 1_000;
+// An id or a name used as a key is a value, and must not be shown.
+const ORDINARY_KEY = /^[@_]?[A-Za-z](?!.*\d{3})[\w-]{0,39}$/;
+
+/** One line for each path, such as `objects[].id: number|null`, sorted. Lists are one row of all types seen in them. */
+export function shapeOf(json: unknown): string[] {
+  const kinds = new Map<string, Set<string>>();
+  collect(json, '', 0, kinds);
+  return [...kinds].map(([path, seen]) => `${path || 'top'}: ${[...seen].sort().join('|')}`).sort();
+}
+
+function collect(value: unknown, path: string, depth: number, kinds: Map<string, Set<string>>): void {
+  const seen = kinds.get(path) ?? new Set();
+  if (kinds.size >= MOST_PATHS && !kinds.has(path)) return;
+  kinds.set(path, seen);
+  seen.add(kindOf(value));
+  if (typeof value !== 'object' || value === null || depth >= DEEPEST) return;
+  if (Array.isArray(value)) {
+    for (const row of value.slice(0, MOST_ROWS)) collect(row, `${path}[]`, depth + 1, kinds);
+    return;
+  }
+  for (const [key, inner] of Object.entries(value)) {
+    const name = ORDINARY_KEY.test(key) ? key : '<key>';
+    collect(inner, path === '' ? name : `${path}.${name}`, depth + 1, kinds);
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'list';
+  return typeof value;
 }

@@ -1,11 +1,8 @@
-// One HTTP exchange with the provider: bearer key, deadline, what a refusal means, JSON or a clear complaint.
+// One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
-
-/** Gives the key for the next request; `rejected` lists the keys that this exchange has had refused. */
-export type AccessKey = (rejected: readonly string[]) => Promise<string>;
 
 export interface Exchange {
   readonly method: 'GET' | 'POST';
@@ -18,14 +15,14 @@ export interface Exchange {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface RequestParts {
+export interface AskOptions {
   readonly baseUrl: string;
   readonly timeoutSeconds: number;
   readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
   readonly clock: Clock;
-  /** Absent where no credentials are wanted. */
-  readonly key?: AccessKey;
-  /** A refused key (401) is a refusal like any other: no new key is asked for. */
+  /** Gives the token for the next request; `rejected`: those refused in this exchange. Absent where none is wanted. */
+  readonly accessToken?: (rejected: readonly string[]) => Promise<string>;
+  /** A 401 is a refusal like any other: no new access token is asked for. */
   readonly acceptsErrors?: boolean;
   /** The configuration key of `baseUrl`, for advice. Default: the provider's. */
   readonly setting?: string;
@@ -57,14 +54,17 @@ export class ProviderRefused extends Failure {
   readonly code = 'provider_refused';
   readonly exitCode = EXIT.provider;
   readonly status: number;
+  /** What a search engine says is wrong with the query. For the log only. */
+  readonly reason: string | null;
 
-  constructor(what: string, status: number, setting = PROVIDER_SETTING) {
+  constructor(what: string, status: number, setting = PROVIDER_SETTING, reason: string | null = null) {
     const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
     super(`The provider refused the ${what} with HTTP ${status}.`, {
       retry: 'later',
       hint: `If this lasts, check ${setting}${access}.`,
     });
     this.status = status;
+    this.reason = reason;
   }
 }
 
@@ -86,33 +86,33 @@ export class UnexpectedReply extends Failure {
   }
 }
 
-export function openRequest(parts: RequestParts): Ask {
+export function createAsk(options: AskOptions): Ask {
   return async (exchange) => {
-    const { key, acceptsErrors = false } = parts;
+    const { accessToken, acceptsErrors = false } = options;
     const rejected: string[] = [];
     for (;;) {
-      const token = key ? await key(rejected) : null;
-      const response = await send(parts, exchange, token);
+      const token = accessToken ? await accessToken(rejected) : null;
+      const response = await send(options, exchange, token);
       const reply = read(exchange.what, response);
-      parts.onReply?.(reply);
-      if (reply.status >= 200 && reply.status < 300) return trusted(reply);
-      // The session behind `key` ends this loop: it refreshes, logs in once, and then gives up.
+      options.onReply?.(reply);
+      if (reply.status >= 200 && reply.status < 300) return jsonOf(reply);
+      // The session behind `accessToken` ends this loop: it refreshes, logs in once, and then gives up.
       if (response.status === 401 && token !== null && !acceptsErrors) rejected.push(token);
-      else throw refusal(exchange.what, response, parts);
+      else throw refusal(reply, response, options);
     }
   };
 }
 
-async function send(parts: RequestParts, exchange: Exchange, key: string | null): Promise<HttpResponse> {
-  const url = new URL(parts.baseUrl.replace(/\/+$/, '') + exchange.path);
+async function send(options: AskOptions, exchange: Exchange, token: string | null): Promise<HttpResponse> {
+  const url = new URL(options.baseUrl.replace(/\/+$/, '') + exchange.path);
   if (exchange.query) url.search = exchange.query.toString();
-  const limit = deadline(parts.clock, parts.timeoutSeconds * 1000, exchange.signal);
+  const limit = deadline(options.clock, options.timeoutSeconds * 1000, exchange.signal);
   try {
-    return await parts.send(url, {
+    return await options.send(url, {
       method: exchange.method,
       headers: {
         accept: 'application/json',
-        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
         'content-type': 'application/json',
       },
       body: exchange.body === undefined ? null : JSON.stringify(exchange.body),
@@ -122,7 +122,7 @@ async function send(parts: RequestParts, exchange: Exchange, key: string | null)
     if (err instanceof Failure) throw err;
     throw new ProviderUnreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
       retry: 'soon',
-      hint: `If this lasts, check the network and ${parts.setting ?? PROVIDER_SETTING}.`,
+      hint: `If this lasts, check the network and ${options.setting ?? PROVIDER_SETTING}.`,
       cause: err,
     });
   } finally {
@@ -130,9 +130,11 @@ async function send(parts: RequestParts, exchange: Exchange, key: string | null)
   }
 }
 
-function refusal(what: string, response: HttpResponse, { clock, setting }: RequestParts): Failure {
+function refusal({ what, json }: Reply, response: HttpResponse, { clock, setting }: AskOptions): Failure {
   const { status } = response;
-  if (status !== 408 && status !== 429 && status < 500) return new ProviderRefused(what, status, setting);
+  if (status !== 408 && status !== 429 && status < 500) {
+    return new ProviderRefused(what, status, setting, reasonIn(json));
+  }
   const askedFor = retryAfterMs(response.headers['retry-after'], clock.now());
   return new ProviderUnreachable(`The provider answered the ${what} with HTTP ${status}.`, {
     retry: status === 429 ? 'later' : 'soon',
@@ -143,7 +145,16 @@ function refusal(what: string, response: HttpResponse, { clock, setting }: Reque
   });
 }
 
-// Leaves out a byte order mark, before which JSON would not be understood.
+const LONGEST_REASON = 300;
+
+/** Elasticsearch and OpenSearch put it at `error.root_cause[0].reason`. */
+function reasonIn(json: unknown): string | null {
+  const { error } = Object(json) as { error?: { root_cause?: readonly { reason?: unknown }[] } };
+  const reason = error?.root_cause?.[0]?.reason;
+  return typeof reason === 'string' ? reason.slice(0, LONGEST_REASON) : null;
+}
+
+// Strips a byte order mark, which JSON.parse does not accept.
 const UTF8 = new TextDecoder();
 
 function read(what: string, { status, headers, body }: HttpResponse): Reply {
@@ -156,7 +167,7 @@ function read(what: string, { status, headers, body }: HttpResponse): Reply {
   }
 }
 
-function trusted({ what, json, foreign }: Reply): unknown {
+function jsonOf({ what, json, foreign }: Reply): unknown {
   if (foreign === undefined) return json;
   throw new UnexpectedReply(what, 'JSON', `${foreign.characters} characters of ${foreign.type} that are not`);
 }

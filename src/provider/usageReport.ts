@@ -4,9 +4,10 @@ import { type Micro, toMicro } from '../domain/amount.ts';
 import type { Interval } from '../domain/interval.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
+import type { Log } from '../foundation/log.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
 import { LARGEST_UNITS, LAST_INSTANT, understand } from './reply.ts';
-import { type Ask, UnexpectedReply } from './request.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
 
 export interface UsageQuestion {
   readonly propertyCustomerId: string;
@@ -23,27 +24,51 @@ const ENERGY = 'Heat - Meter Value';
 const COST = 'Euro';
 const READ_AT = 'event_fields.time_of_read.date';
 const WHAT = 'usage report';
+/** Of the bounds below. Without it a date field that is mapped with another format refuses them. */
+const FORMAT = 'strict_date_optional_time';
+
+/** What the search engine has been found to understand; one for each provider, for as long as the process runs. */
+export class UsageDialect {
+  /** `interval` up to Elasticsearch 7; `calendar_interval` since 7.2, and nothing else since 8. */
+  intervalKey: IntervalKey = 'interval';
+}
+
+type IntervalKey = 'interval' | 'calendar_interval';
 
 /** Buckets oldest first, only those with a reading; `day` is the first day of the interval. */
-export async function readUsage(ask: Ask, question: UsageQuestion): Promise<Bucket[]> {
-  const json = await ask({
-    method: 'POST',
-    path: '/reports/usage',
-    body: usageQuery(question),
-    what: WHAT,
-    signal: question.signal,
-  });
-  return toBuckets(understand(WHAT, reply, json), question);
+export async function readUsage(
+  ask: Ask,
+  question: UsageQuestion,
+  dialect: UsageDialect,
+  log: Log,
+): Promise<Bucket[]> {
+  const askWith = async (intervalKey: IntervalKey) => {
+    const body = usageQuery(question, intervalKey);
+    const { signal } = question;
+    const json = await ask({ method: 'POST', path: '/reports/usage', body, what: WHAT, signal });
+    dialect.intervalKey = intervalKey;
+    return toBuckets(understand(WHAT, reply, json), question);
+  };
+  const { intervalKey } = dialect;
+  try {
+    return await askWith(intervalKey);
+  } catch (err) {
+    if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
+    // The reason may repeat parts of the query.
+    const reason = err.reason?.replaceAll(question.propertyCustomerId, '<id>') ?? 'not given';
+    log.warn({ intervalKey, reason }, 'the provider does not understand the usage query');
+    // Either key may be the one it does not know. When both are refused, the first refusal counts.
+    return askWith(intervalKey === 'interval' ? 'calendar_interval' : 'interval').catch((second) => {
+      throw second instanceof ProviderRefused ? err : second;
+    });
+  }
 }
 
 /** The time of a reading sits in a nested object; the amounts sit outside of it, hence `reverse_nested`. */
-export function usageQuery({
-  propertyCustomerId,
-  span,
-  interval,
-  zone,
-  readingCloses,
-}: UsageQuestion): unknown {
+export function usageQuery(
+  { propertyCustomerId, span, interval, zone, readingCloses }: UsageQuestion,
+  intervalKey: IntervalKey,
+): unknown {
   const shift = readingCloses === 'previous_day' ? 1 : 0;
   const min = new Date(zone.startOf(addDays(span.from, shift))).toISOString();
   const max = new Date(zone.startOf(addDays(span.to, shift)) - 1).toISOString();
@@ -55,7 +80,12 @@ export function usageQuery({
           { query_string: { query: HEAT_SERVICE_TYPE, fields: ['service_type'] } },
           { query_string: { query: exactly(propertyCustomerId), fields: ['customer_id'] } },
           { terms: { resource_name: [COST, ENERGY] } },
-          { nested: { path: 'event_fields', query: { range: { [READ_AT]: { gte: min, lte: max } } } } },
+          {
+            nested: {
+              path: 'event_fields',
+              query: { range: { [READ_AT]: { gte: min, lte: max, format: FORMAT } } },
+            },
+          },
         ],
       },
     },
@@ -69,8 +99,8 @@ export function usageQuery({
               intervals: {
                 date_histogram: {
                   field: READ_AT,
-                  // Elasticsearch 7 and older; `calendar_interval` is not known there.
-                  interval,
+                  [intervalKey]: interval,
+                  format: FORMAT,
                   time_zone: zone.name,
                   min_doc_count: 0,
                   extended_bounds: { min, max },
@@ -93,7 +123,9 @@ export function usageQuery({
   };
 }
 
-const exactly = (id: string): string => (/^\w+$/.test(id) ? id : JSON.stringify(id));
+/** Quoted when the id would be read as an operator or more than one word. */
+const exactly = (id: string): string =>
+  /^\w+$/.test(id) && !/^(AND|OR|NOT)$/.test(id) ? id : JSON.stringify(id);
 
 const sum = z.object({ value: z.number().min(-LARGEST_UNITS).max(LARGEST_UNITS).nullable() });
 const interval = z.object({

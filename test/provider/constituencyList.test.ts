@@ -1,6 +1,6 @@
 // Reading the public list: both shapes and a third, and pages that end whatever the service does.
 import { expect, test } from 'vitest';
-import { readConstituencies } from '../../src/provider/constituencyList.ts';
+import { readConstituencies } from '../../src/provider/constituencies.ts';
 import { type Ask, ProviderRefused, ProviderUnreachable } from '../../src/provider/request.ts';
 
 const ALL = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };

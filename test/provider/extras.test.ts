@@ -1,8 +1,8 @@
 // Balance, credit and site from the provider, with replies of every kind.
 import { describe, expect, test } from 'vitest';
-import { readBalance, readCredit } from '../../src/provider/balance.ts';
+import { readBalance, readCredit } from '../../src/provider/billing.ts';
+import { readSite } from '../../src/provider/discovery.ts';
 import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
-import { readSite } from '../../src/provider/site.ts';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { home, person } from '../support/homes.ts';
@@ -21,7 +21,7 @@ describe('what is due', () => {
   ])('%j', async (body, due) => {
     const { ask, simulator } = await openHome();
     simulator.switches.fault('/api/v1/customers/77/open-bill-due', reply(body));
-    expect(await readBalance(ask, '77')).toBe(due);
+    expect(await readBalance(ask, { personCustomerId: '77' })).toBe(due);
   });
 
   test.each([[{}], [[]], [{ open_bill_due: 'a lot' }], [{ open_bill_due: {} }], ['text'], [null]])(
@@ -29,7 +29,7 @@ describe('what is due', () => {
     async (body) => {
       const { ask, simulator } = await openHome();
       simulator.switches.fault('/api/v1/customers/', reply(body));
-      await expect(readBalance(ask, '77')).rejects.toThrow(UnexpectedReply);
+      await expect(readBalance(ask, { personCustomerId: '77' })).rejects.toThrow(UnexpectedReply);
     },
   );
 
@@ -48,11 +48,11 @@ describe('what is due', () => {
       });
     }
     const profiles = Object.keys(rows);
-    expect(await readCredit(ask, { personCustomerId: '77', profiles })).toBe(8_500_000);
+    expect(await readCredit(ask, { personCustomerId: '77', billingProfileIds: profiles })).toBe(8_500_000);
     simulator.switches.fault('/api/v1/credit-balances', reply({ objects: [], total_num: 0 }), {
       when: ({ query }) => !query.has('billing-profile'),
     });
-    expect(await readCredit(ask, { personCustomerId: '77', profiles: [] })).toBeNull();
+    expect(await readCredit(ask, { personCustomerId: '77', billingProfileIds: [] })).toBeNull();
   });
 
   test('a credit that cannot be read is not left out of the sum', async () => {
@@ -62,7 +62,9 @@ describe('what is due', () => {
       { id: 2, amount: 'some' },
     ];
     simulator.switches.fault('/api/v1/credit-balances', reply({ objects, total_num: 2 }));
-    await expect(readCredit(ask, { personCustomerId: '77', profiles: [] })).rejects.toThrow(UnexpectedReply);
+    await expect(readCredit(ask, { personCustomerId: '77', billingProfileIds: [] })).rejects.toThrow(
+      UnexpectedReply,
+    );
   });
 });
 
@@ -96,19 +98,19 @@ describe('the site', () => {
     },
   );
 
-  test('a refused key is a refusal when no new one is wanted', async () => {
+  test('a refused access token is a refusal where errors are accepted', async () => {
     const { open, simulator } = await openHome();
     simulator.switches.fault('/api/v1/site', FAULTS.unauthorized);
-    let keys = 0;
+    let tokens = 0;
     const ask = open({
       acceptsErrors: true,
-      async key() {
-        keys += 1;
-        return 'key';
+      async accessToken() {
+        tokens += 1;
+        return 'token';
       },
     });
     const refused = await readSite(ask).catch((err) => err);
     expect(refused).toBeInstanceOf(ProviderRefused);
-    expect([refused.status, keys]).toEqual([401, 1]);
+    expect([refused.status, tokens]).toEqual([401, 1]);
   });
 });

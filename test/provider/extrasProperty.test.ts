@@ -6,10 +6,9 @@ import { type Invoice, invoiceRecord, newestOf } from '../../src/domain/invoice.
 import { zone } from '../../src/domain/period.ts';
 import type { Property } from '../../src/domain/reading.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import { readBalance, readCredit } from '../../src/provider/balance.ts';
-import { readInvoices } from '../../src/provider/invoices.ts';
+import { readBalance, readCredit, readInvoices } from '../../src/provider/billing.ts';
+import { readSite } from '../../src/provider/discovery.ts';
 import { readRegister } from '../../src/provider/register.ts';
-import { readSite } from '../../src/provider/site.ts';
 import { extrasCodec } from '../../src/store/extrasDocument.ts';
 import { RUNS } from '../domain/runs.ts';
 
@@ -61,8 +60,8 @@ test('every reply is understood or refused, written in every zone, and comes bac
   await fc.assert(
     fc.asyncProperty(reply, async (json) => {
       const ask = async () => json;
-      const person = { personCustomerId: '7', profiles: [] };
-      const amounts = [await orFailure(readBalance(ask, '7')), await orFailure(readCredit(ask, person))];
+      const person = { personCustomerId: '7', billingProfileIds: [] };
+      const amounts = [await orFailure(readBalance(ask, person)), await orFailure(readCredit(ask, person))];
       const register = await orFailure(readRegister(ask, { property: METER, knownReadAt: null, now: NOW }));
       const site = await orFailure(readSite(ask));
       const question = { personCustomerId: '7', billingProfileId: null, now: NOW };

@@ -1,6 +1,6 @@
 // The list of invoices: what is asked, and how a strange one loses no other.
 import { describe, expect, test } from 'vitest';
-import { readInvoices } from '../../src/provider/invoices.ts';
+import { readInvoices } from '../../src/provider/billing.ts';
 import { UnexpectedReply } from '../../src/provider/request.ts';
 import { home, person } from '../support/homes.ts';
 import { openProvider, type Provider } from './home.ts';

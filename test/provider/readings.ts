@@ -1,8 +1,9 @@
 // One property whose readings a test spells out, and what an honest report of them says, summed on its own.
 import { zone } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { readUsage, type UsageQuestion } from '../../src/provider/usageReport.ts';
+import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 
 export const PROPERTY = 512_001;
@@ -25,14 +26,19 @@ export async function openHome(events: ExplicitEvent[] = [], at = '2026-03-10T12
     ...provider,
     events,
     report: ({ timezone = 'Europe/Dublin', ...question } = {}) =>
-      readUsage(provider.ask, {
-        propertyCustomerId: String(PROPERTY),
-        span: { from: '2026-02-01', to: '2026-03-11' },
-        interval: 'day',
-        zone: zone(timezone),
-        readingCloses: 'same_day',
-        ...question,
-      }),
+      readUsage(
+        provider.ask,
+        {
+          propertyCustomerId: String(PROPERTY),
+          span: { from: '2026-02-01', to: '2026-03-11' },
+          interval: 'day',
+          zone: zone(timezone),
+          readingCloses: 'same_day',
+          ...question,
+        },
+        new UsageDialect(),
+        logLines().log,
+      ),
   };
 }
 

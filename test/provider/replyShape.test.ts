@@ -1,7 +1,7 @@
 // Shapes of replies: keys and types, never a value.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { shapeOf } from '../../src/provider/replyShape.ts';
+import { shapeOf } from '../../src/provider/reply.ts';
 
 test('lists become one row, with every type that was seen', () => {
   const json = {

@@ -3,8 +3,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import {
+  createAsk,
   type Exchange,
-  openRequest,
   ProviderRefused,
   ProviderUnreachable,
 } from '../../src/provider/request.ts';
@@ -103,13 +103,13 @@ describe('a status that says no', () => {
   });
 });
 
-describe('a key that is refused', () => {
+describe('an access token that is refused', () => {
   test('the next is asked for, with all that were refused in this exchange', async () => {
     const told: string[][] = [];
     const ask = provider.open({
-      key: async (rejected) => {
+      accessToken: async (rejected) => {
         told.push([...rejected]);
-        return rejected.length < 2 ? `bad-${rejected.length}` : provider.key;
+        return rejected.length < 2 ? `bad-${rejected.length}` : provider.token;
       },
     });
     expect(await ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
@@ -123,7 +123,7 @@ describe('a key that is refused', () => {
     const { session } = account.start();
     const ask = provider.open({
       baseUrl: account.simulator.urls.api,
-      key: (rejected) => session.accessToken(rejected),
+      accessToken: (rejected) => session.accessToken(rejected),
     });
     account.simulator.switches.fault(SITE, FAULTS.unauthorized);
     expect(await refusalOf(ask(site))).toBeInstanceOf(AccessTokenRejected);
@@ -133,21 +133,21 @@ describe('a key that is refused', () => {
     expect(await ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
   });
 
-  test('where no key is wanted none is sent, and a 401 is a refusal like any other', async () => {
+  test('where no access token is wanted none is sent, and a 401 is a refusal like any other', async () => {
     const { clock, simulator } = provider;
-    const keyless = openRequest({
+    const anonymous = createAsk({
       baseUrl: simulator.urls.api,
       timeoutSeconds: 30,
       send: new HttpClient(clock).send,
       clock,
     });
-    expect(await refusalOf(keyless(site))).toMatchObject({ code: 'provider_refused', status: 401 });
+    expect(await refusalOf(anonymous(site))).toMatchObject({ code: 'provider_refused', status: 401 });
     expect(simulator.requests.at(-1)).toMatchObject({ path: SITE, authorized: false });
     expect(simulator.counters.requests[`GET ${SITE}`]).toBe(1);
   });
 
-  test('a key that cannot be had ends the exchange before it begins', async () => {
-    const ask = provider.open({ key: () => Promise.reject(new AccessTokenRejected()) });
+  test('an access token that cannot be had ends the exchange before it begins', async () => {
+    const ask = provider.open({ accessToken: () => Promise.reject(new AccessTokenRejected()) });
     expect(await refusalOf(ask(site))).toBeInstanceOf(AccessTokenRejected);
     expect(provider.seen).toEqual([]);
   });

@@ -3,9 +3,10 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Interval } from '../../src/domain/interval.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
-import { readUsage, type UsageQuestion } from '../../src/provider/usageReport.ts';
+import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import { wideAccounts } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 import { expectedDays, openHome } from './readings.ts';
 
@@ -21,14 +22,19 @@ describe('a household of two years', () => {
   });
 
   const ask = (question: Partial<UsageQuestion>) =>
-    readUsage(provider.ask, {
-      propertyCustomerId: String(property),
-      span: { from: '2025-01-01', to: '2026-01-01' },
-      interval: 'day',
-      zone: DUBLIN,
-      readingCloses: 'same_day',
-      ...question,
-    });
+    readUsage(
+      provider.ask,
+      {
+        propertyCustomerId: String(property),
+        span: { from: '2025-01-01', to: '2026-01-01' },
+        interval: 'day',
+        zone: DUBLIN,
+        readingCloses: 'same_day',
+        ...question,
+      },
+      new UsageDialect(),
+      logLines().log,
+    );
   const truth = (from: string, to: string, shiftDays = 0) =>
     [...provider.simulator.truth(property)]
       .map(([date, { kwh, eur }]) => ({

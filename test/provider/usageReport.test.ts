@@ -28,7 +28,7 @@ describe('the question', () => {
   });
 
   test('narrows down to the property, the heat service, both resources and the days', () => {
-    const filters = look(usageQuery(question()), FILTERS);
+    const filters = look(usageQuery(question(), 'interval'), FILTERS);
     expect(filters).toEqual([
       { query_string: { query: 'HEAT_METER_READ_SERVICE', fields: ['service_type'] } },
       { query_string: { query: '512001', fields: ['customer_id'] } },
@@ -42,6 +42,7 @@ describe('the question', () => {
                 gte: '2025-03-29T00:00:00.000Z',
                 // Summer time began on the 30th.
                 lte: '2025-03-31T22:59:59.999Z',
+                format: 'strict_date_optional_time',
               },
             },
           },
@@ -53,15 +54,26 @@ describe('the question', () => {
   test.each(['day', 'week', 'month', 'quarter', 'year'] as const)(
     'cuts by %s in the given zone, the old way, empty buckets included',
     (interval) => {
-      const histogram = look(usageQuery(question({ interval, zone: zone('Asia/Kathmandu') })), HISTOGRAM);
-      expect(histogram).toMatchObject({ interval, time_zone: 'Asia/Kathmandu', min_doc_count: 0 });
+      const histogram = look(
+        usageQuery(question({ interval, zone: zone('Asia/Kathmandu') }), 'interval'),
+        HISTOGRAM,
+      );
+      expect(histogram).toMatchObject({
+        interval,
+        time_zone: 'Asia/Kathmandu',
+        min_doc_count: 0,
+        format: 'strict_date_optional_time',
+      });
       expect(histogram).not.toHaveProperty('calendar_interval');
     },
   );
 
   test('asks one day further when a reading closes the day before', () => {
     expect(
-      look(usageQuery(question({ readingCloses: 'previous_day' })), `${HISTOGRAM}.extended_bounds`),
+      look(
+        usageQuery(question({ readingCloses: 'previous_day' }), 'interval'),
+        `${HISTOGRAM}.extended_bounds`,
+      ),
     ).toEqual({
       min: '2025-03-30T00:00:00.000Z',
       max: '2025-04-01T22:59:59.999Z',
@@ -73,10 +85,14 @@ describe('the question', () => {
     ['p_12', 'p_12'],
     ['a-b OR *', '"a-b OR *"'],
     ['a" OR "b', '"a\\" OR \\"b"'],
+    ['AND', '"AND"'],
+    ['OR', '"OR"'],
+    ['NOT', '"NOT"'],
+    ['ANDREW', 'ANDREW'],
   ])('an id is no query of its own: %s', (propertyCustomerId, written) => {
-    expect(look(usageQuery(question({ propertyCustomerId })), `${FILTERS}.1.query_string.query`)).toBe(
-      written,
-    );
+    expect(
+      look(usageQuery(question({ propertyCustomerId }), 'interval'), `${FILTERS}.1.query_string.query`),
+    ).toBe(written);
   });
 });
 

@@ -14,7 +14,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store'.split(' '),
-  cli: ['config', 'daemon', 'domain', 'foundation', 'mqtt/connection.ts', 'type provider', 'store'],
+  cli: ['config', 'daemon', 'domain', 'foundation', 'mqtt/connection.ts', 'provider', 'store'],
   'main.ts': ['cli/commands.ts', 'foundation/failure.ts'],
 };
 /** Each package of others has one door. */

@@ -4,7 +4,7 @@ import { type Property, seriesName, topicSafe, withFound } from '../../domain/re
 import type { Clock } from '../../foundation/clock.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
-import type { EntityContext } from '../../provider/discovery.ts';
+import { discover, type EntityContext } from '../../provider/discovery.ts';
 import { ProviderRefused } from '../../provider/request.ts';
 import { mustBeSet } from './clockNotSet.ts';
 import { type DiscoveryPace, openDiscoveryPace } from './discoveryPace.ts';
@@ -130,7 +130,7 @@ class OpenAccount implements AccountRuntime {
     const faults: unknown[] = [];
     for (const meter of all) {
       try {
-        const changes = await meter.poll(this.upstream.client, signal, span);
+        const changes = await meter.poll(this.upstream, signal, span);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -143,7 +143,7 @@ class OpenAccount implements AccountRuntime {
 
   async #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
     const { upstream, journal, extras, log } = this.#parts;
-    const listed = await upstream.client.discover(await upstream.identity(), signal);
+    const listed = await discover(upstream.ask, await upstream.identity(), log, signal);
     journal.noteDiscovery();
     const found = { ...listed, properties: withFound(known, listed.properties) };
     log.info({ properties: found.properties.length }, 'heat meters found');

@@ -12,15 +12,17 @@ import {
 import type { Invoice } from '../../domain/invoice.ts';
 import type { Property, Register } from '../../domain/reading.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import type { ProviderClient } from '../../provider/client.ts';
-import type { EntityContext } from '../../provider/discovery.ts';
+import { readBalance, readCredit, readInvoices } from '../../provider/billing.ts';
+import { type EntityContext, readSite } from '../../provider/discovery.ts';
+import { readRegister } from '../../provider/register.ts';
+import type { Ask } from '../../provider/request.ts';
 import type { ExtraQuestion } from './extraQuestion.ts';
 
 /** Where the answers of one account are kept. */
 export interface Shelf {
   readonly known: Extras;
   keep(changes: Partial<Extras>): Promise<void>;
-  readonly client: ProviderClient;
+  readonly ask: Ask;
   readonly clock: Clock;
 }
 
@@ -45,7 +47,7 @@ function question<K extends 'site' | 'balance' | 'credit' | 'invoices'>(
 }
 
 export const siteQuestion = (shelf: Shelf): ExtraQuestion<Site> =>
-  question(shelf, 'site', WEEKLY, (_, signal) => shelf.client.site(signal));
+  question(shelf, 'site', WEEKLY, (_, signal) => readSite(shelf.ask, signal));
 
 export const amountQuestion = (
   shelf: Shelf,
@@ -53,7 +55,7 @@ export const amountQuestion = (
   context: EntityContext,
 ): ExtraQuestion<Balance> =>
   question(shelf, extra, DAILY, async (_, signal) => ({
-    amount: await shelf.client[extra](context, signal),
+    amount: await (extra === 'balance' ? readBalance : readCredit)(shelf.ask, context, signal),
   }));
 
 /** `bills` receives the new ones, oldest first. */
@@ -67,7 +69,7 @@ export const invoicesQuestion = (
     const read = new Map<string, readonly Invoice[]>();
     for (const billingProfileId of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
       const asked = { personCustomerId, billingProfileId, now, signal };
-      read.set(billingProfileId ?? '', await shelf.client.invoices(asked));
+      read.set(billingProfileId ?? '', await readInvoices(shelf.ask, asked));
     }
     const taken = takeInvoices(known, read, shelf.clock.now());
     bills.push(...taken.bills);
@@ -87,7 +89,7 @@ export function registerQuestion(
     get: () => shelf.known.registers[key] ?? NEVER_ASKED,
     set: (next) => shelf.keep({ registers: { ...kept(), [key]: next } }),
     ask: (known, signal) =>
-      shelf.client.register({
+      readRegister(shelf.ask, {
         property,
         knownReadAt: known?.readAt ?? null,
         now: shelf.clock.now(),

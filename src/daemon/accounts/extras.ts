@@ -7,8 +7,8 @@ import type { Invoice } from '../../domain/invoice.ts';
 import type { Day } from '../../domain/period.ts';
 import type { Property, Register } from '../../domain/reading.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import type { ProviderClient } from '../../provider/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
+import type { Ask } from '../../provider/request.ts';
 import type { Turns } from '../polling/turns.ts';
 import { askIfDue, type ExtraQuestion, type QuestionParts, questionDay } from './extraQuestion.ts';
 import {
@@ -109,8 +109,8 @@ class OpenExtras implements AccountExtras, Shelf {
     return questionDay(this.#parts.zone, this.#parts.clock);
   }
 
-  get client(): ProviderClient {
-    return this.#parts.upstream.extrasClient;
+  get ask(): Ask {
+    return this.#parts.upstream.extrasAsk;
   }
 
   get clock(): Clock {

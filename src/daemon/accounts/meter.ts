@@ -9,10 +9,11 @@ import type { TariffChange } from '../../domain/tariff/tariff.ts';
 import { totals } from '../../domain/totals.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
-import type { ProviderClient } from '../../provider/client.ts';
+import { readUsage } from '../../provider/usageReport.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
 import { type LedgerKeeper, openLedgerKeeper } from './meterLedger.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface MeterParts {
   readonly account: string;
@@ -39,7 +40,11 @@ export interface Meter extends Pick<LedgerKeeper, 'ledger' | 'memory' | 'isNew' 
   readonly name: string;
   readonly property: Property;
   /** Reads what the provider has; resolves to the changes. Rejects with the provider's failures. */
-  poll(client: ProviderClient, signal: AbortSignal, span?: DaySpan): Promise<readonly MeterChange[]>;
+  poll(
+    upstream: Pick<Upstream, 'ask' | 'dialect'>,
+    signal: AbortSignal,
+    span?: DaySpan,
+  ): Promise<readonly MeterChange[]>;
   /** The history is complete: it has a view. */
   readonly isTold: boolean;
   view(): MeterView | null;
@@ -102,7 +107,11 @@ class OpenMeter implements Meter {
     return this.#keeper.remember(found);
   }
 
-  async poll(client: ProviderClient, signal: AbortSignal, again?: DaySpan): Promise<readonly MeterChange[]> {
+  async poll(
+    upstream: Pick<Upstream, 'ask' | 'dialect'>,
+    signal: AbortSignal,
+    again?: DaySpan,
+  ): Promise<readonly MeterChange[]> {
     const { property, usage, zone, clock, onProgress } = this.#parts;
     const keeper = this.#keeper;
     keeper.begin();
@@ -110,16 +119,17 @@ class OpenMeter implements Meter {
     const today = zone.dayAt(clock.now());
     const events: MeterChange[] = [];
     for (const span of questions(keeper.ledger, today, usage.reread_days, again)) {
-      const buckets = await client.usage({
+      const question = {
         propertyCustomerId: property.propertyCustomerId,
         span,
         interval: 'day',
         zone,
         readingCloses: usage.reading_closes,
         signal,
-      });
+      } as const;
+      const buckets = await readUsage(upstream.ask, question, upstream.dialect, this.#log);
       // What the broker remembers has opened the ledger anew meanwhile.
-      if (keeper.ledger.origin !== origin) return this.poll(client, signal, again);
+      if (keeper.ledger.origin !== origin) return this.poll(upstream, signal, again);
       const firstTime = !keeper.ledger.complete;
       const { ledger, changes, heldBack } = merge(keeper.ledger, buckets, clock.now(), span);
       const tariffChange = await keeper.keep(markRead(ledger, span, today));

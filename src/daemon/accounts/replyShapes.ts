@@ -1,7 +1,7 @@
 // The shapes of the provider's replies, the newest few of each kind, kept for `heat2mqtt report`.
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
-import { shapeOf } from '../../provider/replyShape.ts';
+import { shapeOf } from '../../provider/reply.ts';
 import type { Reply } from '../../provider/request.ts';
 import { repliesCodec } from '../../store/documents.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';

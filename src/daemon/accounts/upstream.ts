@@ -10,9 +10,9 @@ import type { Account, Config } from '../../config/schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log, Scrubber } from '../../foundation/log.ts';
 import { HttpClient } from '../../http/client.ts';
-import { openClient } from '../../provider/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
-import { openRequest, type Reply } from '../../provider/request.ts';
+import { createAsk, type Reply } from '../../provider/request.ts';
+import { UsageDialect } from '../../provider/usageReport.ts';
 import { type Document, owned } from '../../store/document.ts';
 import { contextCodec, loginBudgetCodec, tokensCodec } from '../../store/documents.ts';
 import { extrasCodec } from '../../store/extrasDocument.ts';
@@ -90,7 +90,7 @@ export function openUpstream(parts: {
     timeoutSeconds: provider.timeout_seconds,
     send: http.send,
     clock,
-    key: (rejected: readonly string[]) => session.accessToken(rejected),
+    accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply: parts.onReply,
   };
   const context: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
@@ -98,9 +98,12 @@ export function openUpstream(parts: {
     session,
     login,
     budget,
-    client: openClient(openRequest(api), log),
+    /** A 401 refreshes the session. */
+    ask: createAsk(api),
     /** Its requests may be refused without any effect on the session. */
-    extrasClient: openClient(openRequest({ ...api, acceptsErrors: true }), log),
+    extrasAsk: createAsk({ ...api, acceptsErrors: true }),
+    dialect: new UsageDialect(),
+    log,
     context,
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
     /** Whose session it is. */

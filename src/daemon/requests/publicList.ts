@@ -4,8 +4,8 @@ import type { ConstituencyList, ConstituencyQuestion } from '../../domain/consti
 import { type Clock, deadline } from '../../foundation/clock.ts';
 import { HttpClient } from '../../http/client.ts';
 import { type Parameters, readParameters } from '../../mqtt/requests.ts';
-import { readConstituencies } from '../../provider/constituencyList.ts';
-import { type Ask, openRequest } from '../../provider/request.ts';
+import { readConstituencies } from '../../provider/constituencies.ts';
+import { type Ask, createAsk } from '../../provider/request.ts';
 import { REQUESTS } from '../../publication/payloads/requests.ts';
 
 const TIMEOUT_SECONDS = 30;
@@ -21,7 +21,7 @@ export class PublicList {
   constructor({ base_url, chamber, house_no }: NonNullable<Config['constituencies']>, clock: Clock) {
     this.#usual = { chamber: chamber || null, houseNo: house_no ?? null };
     this.#clock = clock;
-    this.#ask = openRequest({
+    this.#ask = createAsk({
       baseUrl: base_url,
       timeoutSeconds: TIMEOUT_SECONDS,
       send: new HttpClient(clock).send,

@@ -1,19 +1,18 @@
 // docs/schemas: a JSON Schema for each kind of payload, for those who check or generate code on the other side.
 import * as z from 'zod';
 import { about } from '../../src/foundation/about.ts';
-import { PAYLOADS } from '../../src/publication/payloads/payloads.ts';
+import { TOPICS } from '../../src/publication/payloads/payloads.ts';
 
-/** By the name of the file. */
-export const payloadJsonSchemas = (): Record<string, Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(PAYLOADS).map(([kind, schema]) => [schemaFile(kind), draw(kind, schema)]),
-  );
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** `meter/+/usage/+` is in meter-usage.json. */
-export const schemaFile = (kind: string): string => `${kind.replaceAll('/+', '').replaceAll('/', '-')}.json`;
+/** `meter/<meter>/usage/<interval>` is in meter-usage.json. */
+export const schemaFile = (topic: string): string =>
+  `${topic.replaceAll(/\/<\w+>/g, '').replaceAll('/', '-')}.json`;
 
-function draw(kind: string, schema: z.ZodType): Record<string, unknown> {
-  const { $schema, ...rest } = z.toJSONSchema(schema, {
+const DRAFT = 'https://json-schema.org/draft/2020-12/schema';
+
+function jsonSchemaOf(topic: string, schema: z.ZodType): JsonSchema {
+  const { $schema = DRAFT, ...rest } = z.toJSONSchema(schema, {
     override: ({ jsonSchema }) => {
       // zod bounds every whole number by what JavaScript can count.
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -22,8 +21,19 @@ function draw(kind: string, schema: z.ZodType): Record<string, unknown> {
   });
   return {
     $schema,
-    $id: `${about.url}/raw/main/docs/schemas/${schemaFile(kind)}`,
-    title: `<base>/${kind}`,
+    $id: `${about.url}/raw/main/docs/schemas/${schemaFile(topic)}`,
+    title: `<base>/${topic.replaceAll(/<\w+>/g, '+')}`,
     ...rest,
   };
 }
+
+/** By topic, as in `TOPICS`. */
+export const SCHEMAS: ReadonlyMap<string, JsonSchema> = new Map(
+  Object.entries(TOPICS).map(([topic, schema]) => [topic, jsonSchemaOf(topic, schema)]),
+);
+
+/** Texts by the name of the file. */
+export const schemaFiles = (): Record<string, string> =>
+  Object.fromEntries(
+    [...SCHEMAS].map(([topic, schema]) => [schemaFile(topic), `${JSON.stringify(schema, null, 2)}\n`]),
+  );

@@ -9,7 +9,7 @@ import type { Log, Scrubber } from '../foundation/log.ts';
 import { Link } from '../mqtt/link.ts';
 import { requestListener } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
-import { topicsBelow } from '../publication/topics.ts';
+import { Topics } from '../publication/topics.ts';
 import { openStateDirectory } from '../store/stateDirectory.ts';
 import { openHousehold } from './accounts/accounts.ts';
 import { openTally, tallyPoll } from './monitor/counters.ts';
@@ -55,7 +55,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const { mqtt, usage } = config;
   const startedAt = clock.now();
   const zone = zoneOf(usage.timezone);
-  const topics = topicsBelow(mqtt.base_topic);
+  const topics = new Topics(mqtt.base_topic);
   const state = await openStateDirectory(config.state_dir, log);
   const installation = await openInstallation(state, random, log);
   const embedded = await startEmbedded(mqtt);

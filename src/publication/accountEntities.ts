@@ -1,4 +1,4 @@
-// The table of an account: state payload, discovery and reference derive from it.
+// The table of an account: its state, discovery and documentation derive from it.
 import { type Micro, toUnits } from '../domain/amount.ts';
 import { invoiceRecord } from '../domain/invoice.ts';
 import type { EntityRow } from './entityRow.ts';

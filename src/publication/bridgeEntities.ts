@@ -5,8 +5,8 @@ export interface BridgeRow {
   readonly key: string;
   readonly name: string;
   readonly help: string;
-  /** The topic that its templates read; default: health. */
-  readonly reads?: 'constituenciesSummary';
+  /** The topic that its templates read; default: bridge/health. */
+  readonly reads?: 'bridge/constituencies';
   /** For a button: the request that it makes. */
   readonly asks?: 'refresh' | 'constituencies';
   /** About polling: of no use without an account. */
@@ -67,7 +67,7 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
     key: 'constituencies',
     name: 'Constituencies',
     help: 'How many constituencies the configured list has; unknown until it was asked for. Names are attributes.',
-    reads: 'constituenciesSummary',
+    reads: 'bridge/constituencies',
     body: {
       platform: 'sensor',
       icon: 'mdi:map-marker-multiple-outline',
@@ -82,7 +82,7 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
     key: 'constituencies_fetched_at',
     name: 'Constituencies fetched',
     help: 'When the configured list was last fetched.',
-    reads: 'constituenciesSummary',
+    reads: 'bridge/constituencies',
     body: {
       ...diagnostic,
       platform: 'sensor',

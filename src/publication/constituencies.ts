@@ -4,14 +4,14 @@ import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../do
 import type { Zone } from '../domain/period.ts';
 import type { Message } from '../mqtt/message.ts';
 import type { ConstituencyRecord } from './payloads/payloads.ts';
-import { say, type Topics } from './topics.ts';
+import type { Topics } from './topics.ts';
 
 export interface ConstituenciesView {
   readonly question: ConstituencyQuestion;
   readonly list: ConstituencyList;
   /** Epoch milliseconds. */
   readonly fetchedAt: number;
-  /** A later fetch has failed. */
+  /** A later fetch has failed, or its reply had an unknown shape. */
   readonly stale: boolean;
 }
 
@@ -25,29 +25,33 @@ export function listName(question: ConstituencyQuestion): string {
   return `query/${createHash('sha256').update(canonical).digest('hex').slice(0, 8)}`;
 }
 
+/** Where a list of this name is retained. */
+export const listTopic = (topics: Topics, name: string): string =>
+  topics.of('constituencies/<chamber>/<house_no>', ...levelsOf(name));
+
+function levelsOf(name: string): [string, string] {
+  const [first = '', second = ''] = name.split('/');
+  return [first, second];
+}
+
 export function listMessage(topics: Topics, zone: Zone, view: ConstituenciesView): Message {
   const { question, list } = view;
-  return say(
-    'constituencies/+/+',
-    topics.constituencies(listName(question)),
-    {
-      fetched_at: zone.iso(view.fetchedAt),
-      stale: view.stale,
-      query: {
-        chamber: question.chamber,
-        house_no: question.houseNo,
-        chamber_id: question.chamberIds,
-        skip: question.skip,
-        limit: question.limit,
-      },
-      count: countOf(list),
-      total: list.total,
-      complete: list.complete,
-      constituencies: list.constituencies?.map(toRecord) ?? null,
-      ...(list.raw === null ? {} : { raw: list.raw }),
+  return topics.message('constituencies/<chamber>/<house_no>', levelsOf(listName(question)), {
+    fetched_at: zone.iso(view.fetchedAt),
+    stale: view.stale,
+    query: {
+      chamber: question.chamber,
+      house_no: question.houseNo,
+      chamber_id: question.chamberIds,
+      skip: question.skip,
+      limit: question.limit,
     },
-    { retain: true },
-  );
+    count: countOf(list),
+    total: list.total,
+    complete: list.complete,
+    constituencies: list.constituencies?.map(toRecord) ?? null,
+    ...(list.raw === null ? {} : { raw: list.raw }),
+  });
 }
 
 /** What Home Assistant shows of the configured list, there even before the first request. */
@@ -58,21 +62,16 @@ export function summaryMessage(
   view: ConstituenciesView | null,
 ): Message {
   const rest = {
-    topic: topics.constituencies(name),
+    topic: listTopic(topics, name),
     fetched_at: view === null ? null : zone.iso(view.fetchedAt),
     stale: view?.stale ?? null,
   };
   const names = [...new Set(view?.list.constituencies?.map((row) => row.name))];
-  return say(
-    'bridge/constituencies',
-    topics.constituenciesSummary,
-    {
-      count: view === null ? null : countOf(view.list),
-      ...rest,
-      names: view?.list.constituencies && fits({ ...rest, names }) ? names : null,
-    },
-    { retain: true },
-  );
+  return topics.message('bridge/constituencies', [], {
+    count: view === null ? null : countOf(view.list),
+    ...rest,
+    names: view?.list.constituencies && fits({ ...rest, names }) ? names : null,
+  });
 }
 
 /** `null` for a reply of unknown shape: its rows cannot be counted. */

@@ -9,9 +9,8 @@ import { METER_ROWS } from './meterEntities.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView, MeterView } from './views.ts';
 
-export interface DiscoveryPlace {
+export interface DiscoveryOptions {
   readonly prefix: string;
-  readonly baseTopic: string;
   readonly topics: Topics;
   /** Whether the configuration has accounts (default: yes), and constituencies (default: no). */
   readonly accounts?: boolean;
@@ -27,58 +26,62 @@ export interface DiscoveryDocument {
   readonly frame: Body;
 }
 
-export function meterDocument(place: DiscoveryPlace, view: MeterView): DiscoveryDocument {
-  const id = `${topicSafe(place.baseTopic)}_meter_${view.meter}`;
-  const stateTopic = place.topics.meterState(view.meter);
+export function meterDocument(options: DiscoveryOptions, view: MeterView): DiscoveryDocument {
+  const id = `${topicSafe(options.topics.base)}_meter_${view.meter}`;
+  const stateTopic = options.topics.of('meter/<meter>/state', view.meter);
   const device = {
     identifiers: [id],
     name: `Heat meter ${view.meter}`,
     model: 'Heat meter',
     ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
-    via_device: bridgeId(place),
+    via_device: bridgeId(options),
   };
-  const plain = fromRows(METER_ROWS, view, id, `${place.baseTopic}_${view.meter}`);
+  const plain = fromRows(METER_ROWS, view, id, `${options.topics.base}_${view.meter}`);
   const components = withAttributes(plain, METER_ROWS, stateTopic);
-  return document(place, id, device, stateTopic, components);
+  return document(options, id, device, stateTopic, components);
 }
 
-export function accountDocument(place: DiscoveryPlace, view: AccountView): DiscoveryDocument {
+export function accountDocument(options: DiscoveryOptions, view: AccountView): DiscoveryDocument {
   const { account } = view;
-  const id = `${topicSafe(place.baseTopic)}_account_${account}`;
+  const id = `${topicSafe(options.topics.base)}_account_${account}`;
   const device = {
     identifiers: [id],
     name: `Heat account ${account}`,
     model: 'Provider account',
-    via_device: bridgeId(place),
+    via_device: bridgeId(options),
   };
-  const components = fromRows(ACCOUNT_ROWS, view, id, `${place.baseTopic}_${account}`);
-  return document(place, id, device, place.topics.accountState(account), components);
+  const components = fromRows(ACCOUNT_ROWS, view, id, `${options.topics.base}_${account}`);
+  return document(options, id, device, options.topics.of('account/<account>/state', account), components);
 }
 
-export function bridgeDocument(place: DiscoveryPlace): DiscoveryDocument {
-  const id = bridgeId(place);
+export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
+  const id = bridgeId(options);
   const device = {
     identifiers: [id],
     name: about.name,
     model: 'Bridge',
     sw_version: about.version,
   };
-  const { health, request } = place.topics;
-  const own = BRIDGE_ROWS.filter(({ polls }) => place.accounts !== false || !polls);
-  const rows = [...own, ...(place.constituencies ? CONSTITUENCY_ROWS : [])];
+  const { topics } = options;
+  const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
+  const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
   const components = rows.map(({ key, name, reads, asks, body }) => [
     key,
     {
       name,
       unique_id: `${id}_${key}`,
-      default_entity_id: entityId(String(body.platform), `${place.baseTopic}_${key}`),
-      ...(asks ? { command_topic: request(asks) } : { value_template: `{{ value_json.${key} }}` }),
-      ...(reads ? { state_topic: place.topics[reads] } : {}),
-      ...(body.json_attributes_template ? { json_attributes_topic: place.topics[reads ?? 'health'] } : {}),
+      default_entity_id: entityId(String(body.platform), `${options.topics.base}_${key}`),
+      ...(asks
+        ? { command_topic: topics.of(`bridge/request/${asks}`) }
+        : { value_template: `{{ value_json.${key} }}` }),
+      ...(reads ? { state_topic: topics.of(reads) } : {}),
+      ...(body.json_attributes_template
+        ? { json_attributes_topic: topics.of(reads ?? 'bridge/health') }
+        : {}),
       ...body,
     },
   ]);
-  return document(place, id, device, health, Object.fromEntries(components));
+  return document(options, id, device, topics.of('bridge/health'), Object.fromEntries(components));
 }
 
 /** Views of the same shape have the same document: it need not be written again. */
@@ -117,7 +120,7 @@ export function announce(doc: DiscoveryDocument, before: Readonly<Record<string,
 export const platformsOf = (doc: DiscoveryDocument): Record<string, string> =>
   Object.fromEntries(Object.entries(doc.components).map(([key, body]) => [key, String(body.platform)]));
 
-const bridgeId = (place: DiscoveryPlace): string => `${topicSafe(place.baseTopic)}_bridge`;
+const bridgeId = (options: DiscoveryOptions): string => `${topicSafe(options.topics.base)}_bridge`;
 
 const entityId = (platform: string, name: string): string =>
   `${platform}.${name
@@ -126,7 +129,7 @@ const entityId = (platform: string, name: string): string =>
     .replace(/^_|_$/g, '')}`;
 
 function document(
-  place: DiscoveryPlace,
+  options: DiscoveryOptions,
   id: string,
   device: Body,
   stateTopic: string,
@@ -136,11 +139,11 @@ function document(
     device,
     origin: { name: about.name, sw_version: about.version, support_url: about.url },
     // One availability for all: the bridge's own. Trouble at the provider never makes a meter unavailable.
-    availability_topic: place.topics.state,
+    availability_topic: options.topics.of('bridge/state'),
     state_topic: stateTopic,
     qos: 1,
   };
-  return { topic: `${place.prefix}/device/${id}/config`, frame, components };
+  return { topic: `${options.prefix}/device/${id}/config`, frame, components };
 }
 
 function fromRows<View extends { readonly currency: string }>(

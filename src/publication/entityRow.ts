@@ -1,4 +1,4 @@
-// One row of the tables of entities: a key, what it means, and how Home Assistant shows it.
+// A row of the tables of entities: a key, what it means, and how Home Assistant shows it.
 
 export type Value =
   | string
@@ -28,3 +28,6 @@ export interface EntityRow<View> {
   readonly icon?: string;
   readonly options?: readonly string[];
 }
+
+export const stateFrom = <View>(rows: readonly EntityRow<View>[], view: View): Record<string, Value> =>
+  Object.fromEntries(rows.map((row) => [row.key, row.read(view)]));

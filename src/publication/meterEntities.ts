@@ -1,7 +1,7 @@
-// THE table of a meter: state payload, discovery and reference derive from it.
-import { type Micro, toUnits } from '../domain/amount.ts';
+// The table of a meter: its state, discovery and documentation derive from it.
+import { inFull, type Micro, toMicro, toUnits } from '../domain/amount.ts';
+import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
-import { TARIFF_ROWS } from './tariffEntities.ts';
 import type { MeterView } from './views.ts';
 
 const units = (amount: Micro | null): number | null => (amount === null ? null : toUnits(amount));
@@ -37,6 +37,65 @@ function pair(
     },
   ];
 }
+
+/** Derived from the days. */
+const TARIFF_ROWS: readonly Row[] = [
+  {
+    key: 'unit_rate',
+    name: 'Unit rate (derived)',
+    help: 'Price of heat, fitted from the days; null until it explains them.',
+    platform: 'sensor',
+    unit: '{currency}/kWh',
+    precision: 4,
+    icon: 'mdi:tag-outline',
+    read: ({ tariff }) => tariff?.unitRate ?? null,
+  },
+  {
+    key: 'standing_charge',
+    name: 'Standing charge (derived)',
+    help: 'Price of a day, fitted together with the unit rate.',
+    platform: 'sensor',
+    unit: '{currency}/d',
+    precision: 4,
+    icon: 'mdi:calendar-today-outline',
+    read: ({ tariff }) => tariff && inFull(tariff.standingCharge),
+  },
+  {
+    key: 'tariff',
+    name: 'Tariff',
+    help: 'First and last day that unit rate and standing charge explain, and how many of the days seen since the first; null like them.',
+    platform: 'attribute',
+    of: 'unit_rate',
+    read: ({ tariff }) =>
+      tariff && {
+        from: tariff.from,
+        to: tariff.to,
+        days_explained: tariff.daysExplained,
+        days_seen: tariff.daysSeen,
+      },
+  },
+  {
+    ...money,
+    key: 'cost_day_consumption',
+    name: 'Cost latest day, consumption (derived)',
+    help: 'The part of cost_day that heat made; null while the tariff does not explain the day.',
+    read: (view) => parts(view).consumption,
+  },
+  {
+    ...money,
+    key: 'cost_day_standing',
+    name: 'Cost latest day, standing charge (derived)',
+    help: 'The other part of cost_day: the standing charge of the days that its reading carries.',
+    read: (view) => parts(view).standing,
+  },
+  {
+    ...money,
+    key: 'cost_month_forecast',
+    name: 'Cost forecast this month',
+    help: 'Cost of this month so far, and the mean of the newest fourteen days with a cost for each of its other days.',
+    read: ({ monthForecast }) => units(monthForecast),
+  },
+];
 
 export const METER_ROWS: readonly Row[] = [
   {
@@ -137,3 +196,14 @@ export const METER_ROWS: readonly Row[] = [
     read: (view) => instant(view, view.updatedAt),
   },
 ];
+
+/** The two parts as they are told: they add up to the cost as it is told. */
+function parts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
+  consumption: number | null;
+  standing: number | null;
+} {
+  const part = tariff && newestDay !== null ? standingPart(tariff, ledger.days, newestDay) : null;
+  if (part === null || day.cost === null) return { consumption: null, standing: null };
+  const standing = toUnits(part);
+  return { consumption: toUnits(toMicro(toUnits(day.cost)) - toMicro(standing)), standing };
+}

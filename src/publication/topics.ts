@@ -1,41 +1,42 @@
-// Every topic of the house below the base topic, and how a payload gets there.
+// Topics below the base topic, and how a payload gets there. Each is entered once, in payloads/payloads.ts.
 import type { Message } from '../mqtt/message.ts';
-import type { PayloadByTopic } from './payloads/payloads.ts';
+import type { PayloadByTopic, TopicName } from './payloads/payloads.ts';
 
-export const STATE_TOPIC = 'bridge/state';
+/** A text for each `<…>` of a topic, in order. */
+type Levels<T extends string> = T extends `${string}<${string}>${infer Rest}`
+  ? [string, ...Levels<Rest>]
+  : [];
 
-/** Topic builder for one base topic. */
-export function topicsBelow(base: string) {
-  return {
-    state: `${base}/${STATE_TOPIC}`,
-    info: `${base}/bridge/info`,
-    health: `${base}/bridge/health`,
-    bridgeEvent: `${base}/bridge/event`,
-    request: (what: string) => `${base}/bridge/request/${what}`,
-    requests: `${base}/bridge/request/+`,
-    meterState: (meter: string) => `${base}/meter/${meter}/state`,
-    meterUsage: (meter: string, interval: string) => `${base}/meter/${meter}/usage/${interval}`,
-    meterHistory: (meter: string) => `${base}/meter/${meter}/history`,
-    meterEvent: (meter: string) => `${base}/meter/${meter}/event`,
-    accountState: (account: string) => `${base}/account/${account}/state`,
-    accountInvoices: (account: string) => `${base}/account/${account}/invoices`,
-    accountEvent: (account: string) => `${base}/account/${account}/event`,
-    constituenciesSummary: `${base}/bridge/constituencies`,
-    constituencies: (place: string) => `${base}/constituencies/${place}`,
-  };
+export class Topics {
+  readonly base: string;
+
+  constructor(base: string) {
+    this.base = base;
+  }
+
+  /** `topics.of('meter/<meter>/state', '70418235')`: `heat2mqtt/meter/70418235/state`. */
+  of<T extends TopicName>(topic: T, ...levels: Levels<T>): string {
+    const left: string[] = [...levels];
+    return `${this.base}/${topic.replace(/<\w+>/g, () => left.shift() ?? '')}`;
+  }
+
+  /** The filter of all requests. */
+  get requests(): string {
+    return `${this.base}/bridge/request/+`;
+  }
+
+  /** A JSON payload with its schema number. */
+  message<T extends keyof PayloadByTopic>(topic: T, levels: Levels<T>, payload: PayloadByTopic[T]): Message {
+    return {
+      topic: this.of(topic, ...levels),
+      payload: JSON.stringify({ schema: 1, ...payload }),
+      retain: isRetained(topic),
+    };
+  }
 }
 
-export type Topics = ReturnType<typeof topicsBelow>;
-
-/** A JSON payload with its schema number. */
-export function say<T extends keyof PayloadByTopic>(
-  _kind: T,
-  topic: string,
-  payload: PayloadByTopic[T],
-  { retain }: { retain: boolean },
-): Message {
-  return { topic, payload: JSON.stringify({ schema: 1, ...payload }), retain };
-}
+/** Events, requests and responses pass: who subscribes later does not get them. */
+export const isRetained = (topic: string): boolean => !/\/(event|request\/.+|response\/.+)$/.test(topic);
 
 /** Withdraws a retained topic. */
 export const clear = (topic: string): Message => ({ topic, payload: '', retain: true });

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { about } from '../../src/foundation/about.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
-import { bodyOf, discoveryOf, placeBelow } from '../support/inventedHome.ts';
+import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 
 const FIXTURES = new URL('../fixtures/discovery/', import.meta.url);
-const messages = discoveryOf(placeBelow('heat2mqtt'));
+const messages = discoveryOf(discoveryBelow('heat2mqtt'));
 const NAMES = ['bridge', 'account', 'meter'];
 
 /** What a file holds: the topic and the document on it, the program's own version left open. */

@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { payloadJsonSchemas, schemaFile } from '../../scripts/docs/schemas.ts';
+import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { bodyOf, discoveryOf, placeBelow } from '../support/inventedHome.ts';
+import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { kindOf } from '../support/payloads.ts';
 import { ROOT } from '../support/sources.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
 
 const entities = new Set(
-  discoveryOf(placeBelow('heat2mqtt'))
+  discoveryOf(discoveryBelow('heat2mqtt'))
     .map(bodyOf)
     .flatMap(({ components }) => Object.values(components as Record<string, Record<string, unknown>>))
     .map((body) => body.default_entity_id),
@@ -65,7 +65,7 @@ describe.each(['data-late.yaml', 'new-bill.yaml'])('the blueprint %s', (file) =>
 });
 
 test('the selector of the late meter finds data_late', () => {
-  const components = discoveryOf(placeBelow('heat2mqtt'))
+  const components = discoveryOf(discoveryBelow('heat2mqtt'))
     .map(bodyOf)
     .flatMap(({ components }) => components);
   const late = Object.assign({}, ...components).data_late;
@@ -79,9 +79,9 @@ test('the selector of the late meter finds data_late', () => {
 test('the new bill is heard on the topic of the event that tells of one', () => {
   const { document } = readBlueprint('new-bill.yaml');
   const kind = kindOf(String(document.blueprint.input.topic?.default)) ?? '';
-  expect(kind).toBe('account/+/event');
+  expect(kind).toBe('account/<account>/event');
   expect(document.triggers).toMatchObject([{ trigger: 'mqtt', payload: 'bill' }]);
-  expect(JSON.stringify(payloadJsonSchemas()[schemaFile(kind)])).toContain('"const":"bill"');
+  expect(JSON.stringify(SCHEMAS.get(kind))).toContain('"const":"bill"');
 });
 
 test('the dashboard shows entities as Home Assistant calls them', () => {

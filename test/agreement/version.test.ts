@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { about } from '../../src/foundation/about.ts';
 import { infoMessage } from '../../src/publication/bridge.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
-import { bodyOf, bridgeView, discoveryOf, placeBelow } from '../support/inventedHome.ts';
+import { Topics } from '../../src/publication/topics.ts';
+import { bodyOf, bridgeView, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { typed } from '../support/typed.ts';
 
 const read = async (path: string): Promise<Record<string, unknown>> =>
@@ -23,7 +23,7 @@ test('is in the lock file', async () => {
 });
 
 test('is the origin of every discovery document, and the software of the bridge', () => {
-  const documents = discoveryOf(placeBelow('heat2mqtt')).map(bodyOf);
+  const documents = discoveryOf(discoveryBelow('heat2mqtt')).map(bodyOf);
   expect(documents).toHaveLength(3);
   for (const { origin } of documents)
     expect(origin).toEqual({ name, sw_version: version, support_url: homepage });
@@ -31,7 +31,7 @@ test('is the origin of every discovery document, and the software of the bridge'
 });
 
 test('is in bridge/info', () => {
-  const info = bodyOf(infoMessage(topicsBelow('heat2mqtt'), 'heat2mqtt', bridgeView()));
+  const info = bodyOf(infoMessage(new Topics('heat2mqtt'), bridgeView()));
   expect(info.version).toBe(version);
 });
 

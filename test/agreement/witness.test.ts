@@ -3,13 +3,13 @@ import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { Connection } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
-import { changeMessage, lateMessage } from '../../src/publication/bridge.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
+import { changeMessage, lateMessage } from '../../src/publication/meter.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import { statesOf } from '../support/inventedHome.ts';
 import { complaintAbout, schemaMissing } from '../support/payloads.ts';
 import { startProbe } from '../support/probe.ts';
 
-const topics = topicsBelow('flat');
+const topics = new Topics('flat');
 const at = '2025-06-30T13:00:00+01:00';
 const EVENT = {
   schema: 1,
@@ -19,13 +19,13 @@ const EVENT = {
   energy_kwh: 1.5,
   cost_eur: null,
 };
-const complain = (payload: unknown, topic = topics.meterEvent('7'), retained = false) =>
+const complain = (payload: unknown, topic = topics.of('meter/<meter>/event', '7'), retained = false) =>
   complaintAbout({ topic, payload: JSON.stringify(payload), retained });
 
 test('what the bridge says of an invented home is allowed', () => {
   const change = { day: '2025-06-29', after: { energy: 1, cost: null }, before: null } as const;
   const messages = [
-    ...statesOf(topics, 'flat'),
+    ...statesOf(topics),
     changeMessage(topics, '7', { kind: 'new_day', ...change }, at),
     changeMessage(topics, '7', { kind: 'corrected', ...change }, at),
     lateMessage(topics, '7', null, at),
@@ -47,9 +47,11 @@ test.each([
 });
 
 test('an event that stands, a state that is no JSON, a topic without a schema', () => {
-  expect(complain(EVENT, topics.meterEvent('7'), true)).toContain('should have passed');
-  expect(complaintAbout({ topic: topics.state, payload: 'offline' })).toBeNull();
-  expect(complaintAbout({ topic: topics.state, payload: 'away' })).toContain('bridge-state.json');
+  expect(complain(EVENT, topics.of('meter/<meter>/event', '7'), true)).toContain('should not be');
+  expect(complaintAbout({ topic: topics.of('bridge/state'), payload: 'offline' })).toBeNull();
+  expect(complaintAbout({ topic: topics.of('bridge/state'), payload: 'away' })).toContain(
+    'bridge-state.json',
+  );
   expect(schemaMissing(['flat'], 'flat/account/home/horoscope')).toContain('has no schema');
   expect(schemaMissing(['flat'], 'node-red/account/home/horoscope')).toBeNull();
 });
@@ -58,20 +60,20 @@ test('a probe tells at its end what it heard, but not what the test itself said'
   const broker = await startBroker();
   onTestFinished(() => broker.stop());
   const probe = await startProbe(broker.url);
-  const will = { topic: topics.state, payload: 'offline', retain: true };
+  const will = { topic: topics.of('bridge/state'), payload: 'offline', retain: true };
   const address = { url: broker.url, clientId: 'flat', tls: { rejectUnauthorized: true } };
   const daemon = await Connection.open(address, 4, will, () => undefined, systemClock);
   onTestFinished(() => daemon.close(200));
-  await daemon.publish({ topic: topics.state, payload: 'online', retain: true });
-  await daemon.publish({ topic: topics.meterEvent('7'), payload: '{}', retain: false });
+  await daemon.publish({ topic: topics.of('bridge/state'), payload: 'online', retain: true });
+  await daemon.publish({ topic: topics.of('meter/<meter>/event', '7'), payload: '{}', retain: false });
   await daemon.publish({ topic: 'flat/horoscope', payload: '{}', retain: false });
-  await probe.publish(topics.info, '{}');
-  await probe.until(topics.info, () => true);
+  await probe.publish(topics.of('bridge/info'), '{}');
+  await probe.until(topics.of('bridge/info'), () => true);
   const told = await probe.stop().then(
     () => '',
     (err: Error) => err.message,
   );
   expect(told).toContain('flat/meter/7/event: does not keep to docs/schemas/meter-event.json');
   expect(told).toContain('flat/horoscope: has no schema');
-  expect(told).not.toContain(topics.info);
+  expect(told).not.toContain(topics.of('bridge/info'));
 });

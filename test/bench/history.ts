@@ -8,14 +8,14 @@ import type { Bucket } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { meterStateMessage, usageMessages } from '../../src/publication/states.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
+import { meterStateMessage, usageMessages } from '../../src/publication/meter.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { openStateDirectory } from '../../src/store/stateDirectory.ts';
 import { spread, table } from './numbers.ts';
 
 const zone = zoneOf('Europe/Dublin');
-const topics = topicsBelow('bench');
+const topics = new Topics('bench');
 const WINDOW_DAYS = 14;
 
 function buckets(from: Day, days: number): Bucket[] {

@@ -7,11 +7,11 @@ import { CachedLists } from '../../src/daemon/requests/cachedLists.ts';
 import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import { openStateDirectory } from '../../src/store/stateDirectory.ts';
 
 const log = createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
-const topics = topicsBelow('heat2mqtt');
+const topics = new Topics('heat2mqtt');
 const USUAL: ConstituencyQuestion = {
   chamber: 'dail',
   houseNo: 34,

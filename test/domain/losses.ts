@@ -4,8 +4,8 @@ import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { recall } from '../../src/domain/recovery.ts';
-import { usageMessages } from '../../src/publication/states.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
+import { usageMessages } from '../../src/publication/meter.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import { readRemembered } from '../../src/store/remembered.ts';
 import { meterView } from '../support/inventedHome.ts';
 import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';
@@ -89,9 +89,11 @@ function memoryOf({ truth }: Life, forgotten: Lives['forgotten'], { forgets, ret
 
 /** Through the very text that stands on the broker. */
 function published(ledger: Ledger) {
-  const topics = topicsBelow('heat2mqtt');
+  const topics = new Topics('heat2mqtt');
   const view = meterView(ledger);
-  const message = usageMessages(topics, view).find(({ topic }) => topic === topics.meterHistory(view.meter));
+  const message = usageMessages(topics, view).find(
+    ({ topic }) => topic === topics.of('meter/<meter>/history', view.meter),
+  );
   const found = readRemembered(Buffer.from(message?.payload ?? ''));
   if (found === null) throw new Error(`not understood: ${message?.payload}`);
   return found;

@@ -1,22 +1,17 @@
-// What the bridge says of itself: info, health with its reasons, and events that nobody may retain.
+// What is published of the bridge itself: state, info, health with its reasons, and events.
 import { describe, expect, test } from 'vitest';
 import type { HealthRecord } from '../../src/domain/health.ts';
-import type { Change } from '../../src/domain/ledger.ts';
 import { about } from '../../src/foundation/about.ts';
 import {
   bridgeEventMessage,
-  changeMessage,
   healthMessage,
   infoMessage,
-  lateMessage,
   stateMessage,
 } from '../../src/publication/bridge.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
-import { amounts } from '../domain/ledgers.ts';
-import { bodyOf, bridgeView, DUBLIN, NOW, WELL } from '../support/inventedHome.ts';
+import { clear, Topics } from '../../src/publication/topics.ts';
+import { bodyOf, bridgeView, DUBLIN, NOW, statesOf, WELL } from '../support/inventedHome.ts';
 
-const topics = topicsBelow('heat/home');
-const AT = '2025-06-30T13:00:00+01:00';
+const topics = new Topics('heat/home');
 const health = (more: Partial<HealthRecord> = {}) =>
   bodyOf(healthMessage(topics, { ...WELL, ...more }, DUBLIN));
 
@@ -29,7 +24,7 @@ test('the state is plain text, retained', () => {
 });
 
 test('info tells version, schedule, zone, and each meter with its topic', () => {
-  const message = infoMessage(topics, 'heat/home', bridgeView());
+  const message = infoMessage(topics, bridgeView());
   expect(message).toMatchObject({ topic: 'heat/home/bridge/info', retain: true });
   expect(bodyOf(message)).toEqual({
     schema: 1,
@@ -118,61 +113,27 @@ describe('health', () => {
   });
 });
 
-describe('events', () => {
-  const change: Change = { kind: 'new_day', day: '2025-06-29', before: null, after: amounts(5.25, null) };
+test('an event of the bridge is not retained', () => {
+  const event = { type: 'poll_failed', code: 'provider_refused', message: 'No.', account: 'home' } as const;
+  const at = DUBLIN.iso(NOW);
+  const message = bridgeEventMessage(topics, event, at);
+  expect(message).toMatchObject({ topic: 'heat/home/bridge/event', retain: false });
+  const { type: event_type, ...rest } = event;
+  expect(bodyOf(message)).toEqual({ schema: 1, event_type, at, ...rest });
+});
 
-  test('of a new day', () => {
-    const message = changeMessage(topics, '70418235', change, AT);
-    expect(message).toMatchObject({ topic: 'heat/home/meter/70418235/event', retain: false });
-    expect(bodyOf(message)).toEqual({
-      schema: 1,
-      event_type: 'new_day',
-      at: AT,
-      day: '2025-06-29',
-      energy_kwh: 5.25,
-      cost_eur: null,
-    });
+test('a withdrawal is an empty payload, retained', () => {
+  expect(clear('heat/home/meter/x/state')).toEqual({
+    topic: 'heat/home/meter/x/state',
+    payload: '',
+    retain: true,
   });
+});
 
-  test('of a correction, with what was known before', () => {
-    const corrected: Change = {
-      ...change,
-      kind: 'corrected',
-      before: amounts(6, 1.43),
-      after: amounts(0, 1.43),
-    };
-    expect(bodyOf(changeMessage(topics, '70418235', corrected, AT))).toMatchObject({
-      event_type: 'corrected',
-      energy_kwh: 0,
-      cost_eur: 1.43,
-      old_energy_kwh: 6,
-      old_cost_eur: 1.43,
-    });
-  });
-
-  test('of lateness', () => {
-    const message = lateMessage(topics, '70418235', '2025-06-27T00:00:00+01:00', AT);
-    expect(message.retain).toBe(false);
-    expect(bodyOf(message)).toEqual({
-      schema: 1,
-      event_type: 'late',
-      at: AT,
-      day: null,
-      reading_at: '2025-06-27T00:00:00+01:00',
-    });
-  });
-
-  test('of the bridge', () => {
-    const event = { type: 'poll_failed', code: 'provider_refused', message: 'No.', account: 'home' } as const;
-    const message = bridgeEventMessage(topics, event, DUBLIN.iso(NOW));
-    expect(message).toMatchObject({ topic: 'heat/home/bridge/event', retain: false });
-    expect(bodyOf(message)).toEqual({
-      schema: 1,
-      event_type: 'poll_failed',
-      at: AT,
-      code: 'provider_refused',
-      message: 'No.',
-      account: 'home',
-    });
-  });
+test.each(['heat2mqtt', 'heat/home', 'Wärme'])('every JSON payload below %s carries schema 1', (base) => {
+  const messages = statesOf(new Topics(base));
+  const json = messages.filter(({ topic }) => topic !== `${base}/bridge/state`);
+  expect(json.length).toBeGreaterThan(6);
+  expect(json.every(({ payload }) => payload.startsWith('{"schema":1,'))).toBe(true);
+  expect(messages.every(({ topic }) => topic.startsWith(`${base}/`))).toBe(true);
 });

@@ -4,9 +4,9 @@ import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../..
 import { zone } from '../../src/domain/period.ts';
 import { listMessage, listName, summaryMessage } from '../../src/publication/constituencies.ts';
 import { bridgeDocument } from '../../src/publication/discovery.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
+import { Topics } from '../../src/publication/topics.ts';
 
-const topics = topicsBelow('heat2mqtt');
+const topics = new Topics('heat2mqtt');
 const dublin = zone('Europe/Dublin');
 const ALL: ConstituencyQuestion = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
 const DAIL: ConstituencyQuestion = { ...ALL, chamber: 'dail', houseNo: 34 };

@@ -8,7 +8,7 @@ import {
   platformsOf,
 } from '../../src/publication/discovery.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
-import { ACCOUNT, bodyOf, discoveryOf, EMPTY, FULL, placeBelow } from '../support/inventedHome.ts';
+import { ACCOUNT, bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL } from '../support/inventedHome.ts';
 
 describe.each([
   ['heat2mqtt', 'heat2mqtt'],
@@ -17,7 +17,7 @@ describe.each([
   ['my heat', 'my_heat'],
   ['热力', '_'],
 ])('below %s', (base, safe) => {
-  const place = placeBelow(base);
+  const place = discoveryBelow(base);
   const messages = discoveryOf(place);
 
   test('Home Assistant has nothing to complain of', () => {
@@ -45,27 +45,27 @@ describe.each([
 });
 
 test('another prefix, even one of two levels', () => {
-  expect(discoveryComplaints(discoveryOf(placeBelow('heat2mqtt', 'ha/discovery')), 'ha/discovery')).toEqual(
-    [],
-  );
+  expect(
+    discoveryComplaints(discoveryOf(discoveryBelow('heat2mqtt', 'ha/discovery')), 'ha/discovery'),
+  ).toEqual([]);
 });
 
 test('a meter without identifiers has no serial number, and is otherwise the same', () => {
   const nameless = { ...EMPTY, meter: '512001', identifiers: [] };
-  const messages = discoveryOf(placeBelow('heat2mqtt'), nameless);
+  const messages = discoveryOf(discoveryBelow('heat2mqtt'), nameless);
   expect(discoveryComplaints(messages)).toEqual([]);
   expect(bodyOf(messages[2]).device).not.toHaveProperty('serial_number');
 });
 
 test('meters and accounts hang on the bridge by its identifier', () => {
-  const [bridge, account, meter] = discoveryOf(placeBelow('heat2mqtt')).map(bodyOf);
+  const [bridge, account, meter] = discoveryOf(discoveryBelow('heat2mqtt')).map(bodyOf);
   expect(bridge?.device).toMatchObject({ identifiers: ['heat2mqtt_bridge'], name: 'heat2mqtt' });
   expect(bridge?.device).not.toHaveProperty('via_device');
   for (const one of [account, meter]) expect(one?.device).toMatchObject({ via_device: 'heat2mqtt_bridge' });
 });
 
 test('only the pair for the Energy dashboard and the register have a state class', () => {
-  const { components } = meterDocument(placeBelow('heat2mqtt'), FULL);
+  const { components } = meterDocument(discoveryBelow('heat2mqtt'), FULL);
   const totals = Object.entries(components).filter(([, { state_class }]) => state_class !== undefined);
   expect(totals.map(([key, { state_class }]) => [key, state_class])).toEqual([
     ['energy_total', 'total'],
@@ -75,19 +75,19 @@ test('only the pair for the Energy dashboard and the register have a state class
 });
 
 test('money is in the currency of the meter', () => {
-  const { components } = meterDocument(placeBelow('heat2mqtt'), { ...FULL, currency: 'GBP' });
+  const { components } = meterDocument(discoveryBelow('heat2mqtt'), { ...FULL, currency: 'GBP' });
   const units = new Set(Object.values(components).map((body) => body.unit_of_measurement));
   expect(units).toEqual(new Set(['kWh', 'GBP', 'GBP/kWh', 'GBP/d', undefined]));
 });
 
 test('without constituencies in the configuration the bridge shows none', () => {
-  const { components } = bridgeDocument({ ...placeBelow('heat2mqtt'), constituencies: false });
+  const { components } = bridgeDocument({ ...discoveryBelow('heat2mqtt'), constituencies: false });
   expect(Object.keys(components).filter((key) => key.includes('constituenc'))).toEqual([]);
   expect(components.health).toBeDefined();
 });
 
 describe('announce', () => {
-  const place = placeBelow('heat2mqtt');
+  const place = discoveryBelow('heat2mqtt');
   const doc = accountDocument(place, ACCOUNT);
   const platforms = platformsOf(doc);
 

@@ -4,9 +4,9 @@ import type { Message } from '../../src/mqtt/message.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
 import { METER_ROWS } from '../../src/publication/meterEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
-import { bodyOf, discoveryOf, EMPTY, FULL, placeBelow, statesOf } from '../support/inventedHome.ts';
+import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
 
-const place = placeBelow('heat2mqtt');
+const place = discoveryBelow('heat2mqtt');
 const tables = [
   ['meter', METER_ROWS],
   ['account', ACCOUNT_ROWS],
@@ -34,9 +34,7 @@ describe.each([
   ['full', FULL],
   ['without a single reading', EMPTY],
 ])('a meter %s', (_name, meter) => {
-  const states = new Map(
-    statesOf(place.topics, 'heat2mqtt', meter).map((message) => [message.topic, message]),
-  );
+  const states = new Map(statesOf(place.topics, meter).map((message) => [message.topic, message]));
   const templates = discoveryOf(place, meter).flatMap((message: Message) => templatesOf(bodyOf(message)));
 
   test('every key of a template is in the payload of the topic that it reads', () => {
@@ -68,7 +66,7 @@ test('an entity is told the words that its component understands', () => {
 });
 
 test('what the contract promises of a meter is in its state', () => {
-  const state = bodyOf(statesOf(place.topics, 'heat2mqtt').find(({ topic }) => topic.endsWith('5/state')));
+  const state = bodyOf(statesOf(place.topics).find(({ topic }) => topic.endsWith('5/state')));
   const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month'].flatMap((span) => [
     `energy_${span}`,
     `cost_${span}`,
@@ -87,7 +85,7 @@ test('what the contract promises of a meter is in its state', () => {
 });
 
 test('what the contract promises of an account is in its state', () => {
-  const state = bodyOf(statesOf(place.topics, 'heat2mqtt').find(({ topic }) => topic.endsWith('home/state')));
+  const state = bodyOf(statesOf(place.topics).find(({ topic }) => topic.endsWith('home/state')));
   const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued'];
   const promised = ['schema', 'auth_state', 'balance_due', ...invoice, 'requests_today', 'logins_today'];
   expect(promised.filter((key) => !Object.hasOwn(state, key))).toEqual([]);

@@ -4,16 +4,15 @@ import { expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Ledger } from '../../src/domain/ledger.ts';
 import type { Day } from '../../src/domain/period.ts';
-import { tariffMessage } from '../../src/publication/bridge.ts';
-import { meterStateMessage } from '../../src/publication/states.ts';
-import { topicsBelow } from '../../src/publication/topics.ts';
+import { meterStateMessage, tariffMessage } from '../../src/publication/meter.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
 import { RUNS } from '../domain/runs.ts';
 import { billed, days, usual } from '../domain/tariffs.ts';
 import { bodyOf, meterView } from '../support/inventedHome.ts';
 import { complaintAbout } from '../support/payloads.ts';
 
-const topics = topicsBelow('heat2mqtt');
+const topics = new Topics('heat2mqtt');
 const PRICE = { rate: 0.124, standing: 0.686 };
 
 function ledgerWith(known: ReadonlyMap<Day, Amounts>): Ledger {

@@ -1,12 +1,11 @@
 // The schemas of requests say what the daemon takes: all that they allow is understood, and what they refuse is refused.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
-import { payloadJsonSchemas, schemaFile } from '../../scripts/docs/schemas.ts';
+import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import { openStory } from '../support/story.ts';
 
 const HOUSE = '/ie/oireachtas/house/dail/33';
 const ajv = new Ajv2020({ formats: { date: true } });
-const schemas = payloadJsonSchemas();
 
 const ASKED: readonly (readonly [string, boolean, object])[] = [
   ['health', true, {}],
@@ -43,7 +42,7 @@ test('schema and daemon agree on each request', async () => {
   await story.start({ constituencies: { base_url: story.simulator.urls.constituencies } });
   for (const [what, isGood, request] of ASKED) {
     const told = JSON.stringify([what, request]);
-    const schema = schemas[schemaFile(`bridge/request/${what}`)] ?? false;
+    const schema = SCHEMAS.get(`bridge/request/${what}`) ?? false;
     expect([told, ajv.validate(schema, request)]).toEqual([told, isGood]);
     probe.forget();
     await probe.publish(`heat2mqtt/bridge/request/${what}`, JSON.stringify(request));

@@ -8,18 +8,18 @@ import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
+import { accountStateMessage, invoicesMessages } from '../../src/publication/account.ts';
 import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridge.ts';
 import { summaryMessage } from '../../src/publication/constituencies.ts';
 import {
   accountDocument,
   announce,
   bridgeDocument,
-  type DiscoveryPlace,
+  type DiscoveryOptions,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { invoicesMessages } from '../../src/publication/invoices.ts';
-import { accountStateMessage, meterStateMessage, usageMessages } from '../../src/publication/states.ts';
-import { type Topics, topicsBelow } from '../../src/publication/topics.ts';
+import { meterStateMessage, usageMessages } from '../../src/publication/meter.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
 
@@ -27,10 +27,9 @@ export const DUBLIN = zone('Europe/Dublin');
 export const NOW = Date.parse('2025-06-30T12:00:00Z');
 const TODAY = '2025-06-30';
 
-export const placeBelow = (baseTopic: string, prefix = 'homeassistant'): DiscoveryPlace => ({
+export const discoveryBelow = (baseTopic: string, prefix = 'homeassistant'): DiscoveryOptions => ({
   prefix,
-  baseTopic,
-  topics: topicsBelow(baseTopic),
+  topics: new Topics(baseTopic),
   constituencies: true,
 });
 
@@ -109,8 +108,8 @@ export const bridgeView = (meters: readonly MeterView[] = [FULL]): BridgeView =>
   meters,
 });
 
-export const discoveryOf = (place: DiscoveryPlace, meter: MeterView = FULL): Message[] =>
-  [bridgeDocument(place), accountDocument(place, ACCOUNT), meterDocument(place, meter)].flatMap((doc) =>
+export const discoveryOf = (options: DiscoveryOptions, meter: MeterView = FULL): Message[] =>
+  [bridgeDocument(options), accountDocument(options, ACCOUNT), meterDocument(options, meter)].flatMap((doc) =>
     announce(doc),
   );
 
@@ -121,9 +120,9 @@ export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
 ];
 
 /** Everything retained but discovery. */
-export const statesOf = (topics: Topics, base: string, meter: MeterView = FULL): Message[] => [
+export const statesOf = (topics: Topics, meter: MeterView = FULL): Message[] => [
   stateMessage(topics, 'online'),
-  infoMessage(topics, base, bridgeView([meter])),
+  infoMessage(topics, bridgeView([meter])),
   healthMessage(topics, WELL, DUBLIN),
   accountStateMessage(topics, ACCOUNT),
   ...invoicesMessages(topics, ACCOUNT),

@@ -1,8 +1,9 @@
 // Whether a message on one of our topics says what its schema allows: every probe looks at all it hears.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import * as z from 'zod';
-import { payloadJsonSchemas, schemaFile } from '../../scripts/docs/schemas.ts';
-import { PASSING, PAYLOADS } from '../../src/publication/payloads/payloads.ts';
+import { SCHEMAS, schemaFile } from '../../scripts/docs/schemas.ts';
+import { TOPICS } from '../../src/publication/payloads/payloads.ts';
+import { isRetained } from '../../src/publication/topics.ts';
 
 export interface Said {
   readonly topic: string;
@@ -13,21 +14,21 @@ export interface Said {
 // The JSON Schemas judge, as anybody's tool would; zod finds the words.
 const ajv = new Ajv2020({ strict: true, formats: { date: true, 'date-time': true, uri: true } });
 const validators = new Map<string, ValidateFunction>();
-const schemas = payloadJsonSchemas();
 
-const KINDS = Object.keys(PAYLOADS).map((kind) => ({
+const KINDS = Object.entries<z.ZodType>(TOPICS).map(([kind, schema]) => ({
   kind,
-  pattern: new RegExp(`^(.+)/${kind.replaceAll('+', '[^/]+')}$`),
+  schema,
+  pattern: new RegExp(`^(.+)/${kind.replaceAll(/<\w+>/g, '[^/]+')}$`),
 }));
 
 /** What is wrong with it, or `null`. An empty payload withdraws a topic; requests are others' and may be nonsense. */
 export function complaintAbout({ topic, payload, retained }: Said): string | null {
   const kind = kindOf(topic);
   if (kind === undefined || payload === '' || kind.startsWith('bridge/request/')) return null;
-  if (retained && PASSING.test(kind)) return `${topic}: stands on the broker, and should have passed`;
+  if (retained && !isRetained(kind)) return `${topic}: is retained, and should not be`;
   const value = kind === 'bridge/state' ? payload : parsed(payload);
   if (validatorOf(kind)(value)) return null;
-  const { error } = PAYLOADS[kind]?.safeParse(value) ?? {};
+  const { error } = KINDS.find((one) => one.kind === kind)?.schema.safeParse(value) ?? {};
   const why = error ? z.prettifyError(error) : ajv.errorsText(validatorOf(kind).errors);
   return `${topic}: does not keep to docs/schemas/${schemaFile(kind)}: ${why}: ${payload.slice(0, 500)}`;
 }
@@ -47,7 +48,7 @@ export const kindOf = (topic: string): string | undefined =>
   KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
 
 function validatorOf(kind: string): ValidateFunction {
-  const known = validators.get(kind) ?? ajv.compile(schemas[schemaFile(kind)] ?? false);
+  const known = validators.get(kind) ?? ajv.compile(SCHEMAS.get(kind) ?? false);
   validators.set(kind, known);
   return known;
 }

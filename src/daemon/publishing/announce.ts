@@ -6,6 +6,7 @@ import type { Ledger } from '../../domain/ledger.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
+import { accountStateMessage, invoicesMessages } from '../../publication/account.ts';
 import { healthMessage, infoMessage, stateMessage } from '../../publication/bridge.ts';
 import {
   accountDocument,
@@ -16,8 +17,7 @@ import {
   meterDocument,
   meterShape,
 } from '../../publication/discovery.ts';
-import { invoicesMessages } from '../../publication/invoices.ts';
-import { accountStateMessage, meterStateMessage, usageMessages } from '../../publication/states.ts';
+import { meterStateMessage, usageMessages } from '../../publication/meter.ts';
 import { clear, type Topics } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
@@ -52,7 +52,6 @@ export interface AnnouncerParts {
 export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   const { config, topics, truth, constituencies } = parts;
   const prefix = config.mqtt.discovery_prefix;
-  const baseTopic = config.mqtt.base_topic;
   const standing = await openStanding(parts.state, parts.clock, parts.log);
   // Digests, not payloads: with thousands of meters the payloads themselves would double the memory.
   const said = new Map<string, string>();
@@ -66,7 +65,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
   const place =
     prefix === false
       ? null
-      : { prefix, baseTopic, topics, accounts: hasAccounts, constituencies: constituencies !== null };
+      : { prefix, topics, accounts: hasAccounts, constituencies: constituencies !== null };
 
   const announced = (docs: readonly DiscoveryDocument[]) =>
     docs.flatMap((doc) => announce(doc, standing.components(doc.topic)));
@@ -76,7 +75,7 @@ export async function openAnnouncer(parts: AnnouncerParts): Promise<Announcer> {
     const bridge = truth.bridge();
     const discovery = [stateMessage(topics, 'online'), ...announced(docs)];
     const states = [
-      infoMessage(topics, baseTopic, bridge),
+      infoMessage(topics, bridge),
       healthMessage(topics, bridge.health, bridge.zone),
       ...(constituencies?.messages() ?? []),
     ];

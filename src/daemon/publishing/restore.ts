@@ -26,7 +26,7 @@ export function openRecollection({ accounts, topics, onReopened, log }: Recollec
 
   async function settle(meter: Meter): Promise<void> {
     if (taken === null || !meter.isNew) return;
-    const retained = taken.get(topics.meterHistory(meter.name));
+    const retained = taken.get(topics.of('meter/<meter>/history', meter.name));
     const remembered = retained ? readRemembered(retained.payload) : null;
     if (retained && remembered === null)
       log.warn({ meter: meter.name }, 'retained history is not one of ours');
@@ -34,7 +34,7 @@ export function openRecollection({ accounts, topics, onReopened, log }: Recollec
   }
 
   return {
-    filter: topics.meterHistory('+'),
+    filter: topics.of('meter/<meter>/history', '+'),
     isWanted() {
       const isWanted =
         taken === null && accounts.some((account) => account.meters?.some(({ isNew }) => isNew) ?? true);

@@ -9,7 +9,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { Answer, Parameters } from '../../mqtt/requests.ts';
 import { UnexpectedReply } from '../../provider/request.ts';
-import { type ConstituenciesView, countOf, listName } from '../../publication/constituencies.ts';
+import { type ConstituenciesView, countOf, listName, listTopic } from '../../publication/constituencies.ts';
 import type { Topics } from '../../publication/topics.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
 import { CachedLists } from './cachedLists.ts';
@@ -154,7 +154,7 @@ export class Constituencies {
   #about(name: string, more: Parameters): Parameters {
     const view = this.#lists.get(name);
     return {
-      topic: this.#parts.topics.constituencies(name),
+      topic: listTopic(this.#parts.topics, name),
       count: view === null ? null : countOf(view.list),
       fetched_at: view === null ? null : this.#parts.zone.iso(view.fetchedAt),
       stale: view?.stale ?? null,

@@ -1,8 +1,7 @@
-// What is said of an account, as schemas; its state is derived from the table of entities.
+// What is published of an account, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
 import { ACCOUNT_ROWS } from '../accountEntities.ts';
-import { count, day, instant, payload, text } from './parts.ts';
-import { stateOf } from './states.ts';
+import { count, day, instant, payload, stateOf, text } from './parts.ts';
 
 export const accountState = stateOf(ACCOUNT_ROWS, {
   invoice_status: text.nullable(),

@@ -1,10 +1,12 @@
-// What the bridge says of itself, as schemas.
+// What is published of the bridge itself, as schemas.
 import * as z from 'zod';
 import { count, faultWords, instant, name, payload, text } from './parts.ts';
 
 export const bridgeState = z
   .enum(['online', 'offline'])
-  .describe('Plain text, not JSON. Also the last will.');
+  .describe(
+    '`online` or `offline`, plain text, not JSON; also the last will. The availability of every entity.',
+  );
 
 export const bridgeInfo = payload({
   version: text,
@@ -44,7 +46,7 @@ const statistics = z.strictObject({
 export const bridgeHealth = payload({
   state: z.enum(['ok', 'degraded', 'failing']),
   reasons: z.array(reason).describe('What is wrong now, the worst first.'),
-  auth: z.record(name, auth).describe('How the session of each account stands.'),
+  auth: z.record(name, auth).describe('The session of each account.'),
   progress: z
     .array(z.strictObject({ account: name, meter: name, days_read: count, days_total: count }))
     .describe('While the history is read for the first time.'),
@@ -66,4 +68,4 @@ export const bridgeEvent = payload({
   code: text,
   message: text,
   account: name.optional(),
-}).describe('Something that has happened just now.');
+}).describe('Polls fail, a sign-in needs a person, or all is well again.');

@@ -4,7 +4,7 @@ import { count, instant, payload, text } from './parts.ts';
 
 export const constituenciesSummary = payload({
   count: count.nullable(),
-  topic: text.describe('Where the whole list stands.'),
+  topic: text.describe('Where the whole list is.'),
   fetched_at: instant.nullable(),
   stale: z.boolean().nullable(),
   names: z
@@ -46,4 +46,6 @@ export const constituencyList = payload({
     .record(z.string(), z.unknown())
     .optional()
     .describe('The newest reply, when its shape was unknown. A list known before stays beside it, stale.'),
-}).describe('A list of constituencies, written on request.');
+}).describe(
+  'A list of constituencies, published on request. `all` stands for a missing part; other questions have `query/<8 hex>`.',
+);

@@ -1,8 +1,7 @@
-// What is said of a heat meter, as schemas; its state is derived from the table of entities.
+// What is published of a heat meter, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
 import { METER_ROWS } from '../meterEntities.ts';
-import { costEur, count, day, energyKwh, instant, payload, text } from './parts.ts';
-import { stateOf } from './states.ts';
+import { costEur, count, day, energyKwh, instant, payload, stateOf, text } from './parts.ts';
 
 export const meterState = stateOf(METER_ROWS, {
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
@@ -14,8 +13,8 @@ export const meterState = stateOf(METER_ROWS, {
 }).describe('Everything that is known of a heat meter now.');
 
 export const usageBucket = z.strictObject({
-  start: instant.describe('First instant of the stretch.'),
-  end: instant.describe('First instant after the stretch.'),
+  start: instant.describe('First instant.'),
+  end: instant.describe('First instant after the end.'),
   energy_kwh: energyKwh,
   cost_eur: costEur,
   revision: count.describe('0 as first given, one more for each correction; the highest of the days within.'),
@@ -68,7 +67,7 @@ export const meterEvent = z
     payload({
       event_type: z.literal('tariff_changed'),
       at: instant,
-      day: day.describe('The first day of the new tariff.'),
+      day: day.describe('With `tariff_changed` the first day of the new one.'),
       before: tariff,
       after: tariff,
     }),

@@ -1,4 +1,4 @@
-// Every topic of the house below the base topic, with the schema of what is said on it: the one source of types and docs/schemas.
+// Every topic below the base topic, with the schema of its payload: types, docs/schemas and docs/topics.md come from here.
 import type * as z from 'zod';
 import { accountEvent, accountInvoices, accountState } from './account.ts';
 import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState } from './bridge.ts';
@@ -7,43 +7,44 @@ import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } fr
 import { REQUESTS } from './requests.ts';
 import { RESPONSES, unknownRequest } from './responses.ts';
 
-/** What the bridge says by itself, as JSON. */
-const SAID = {
+/** `isRetained` says which of them the broker keeps; the description of a schema is what the documentation says. */
+export const TOPICS = {
+  'bridge/state': bridgeState,
   'bridge/info': bridgeInfo,
   'bridge/health': bridgeHealth,
   'bridge/event': bridgeEvent,
   'bridge/constituencies': constituenciesSummary,
-  'meter/+/state': meterState,
-  'meter/+/usage/+': meterUsage,
-  'meter/+/history': meterHistory,
-  'meter/+/event': meterEvent,
-  'account/+/state': accountState,
-  'account/+/invoices': accountInvoices,
-  'account/+/event': accountEvent,
-  'constituencies/+/+': constituencyList,
+  'meter/<meter>/state': meterState,
+  'meter/<meter>/usage/<interval>': meterUsage,
+  'meter/<meter>/history': meterHistory,
+  'meter/<meter>/event': meterEvent,
+  'account/<account>/state': accountState,
+  'account/<account>/invoices': accountInvoices,
+  'account/<account>/event': accountEvent,
+  'constituencies/<chamber>/<house_no>': constituencyList,
+  'bridge/request/refresh': REQUESTS.refresh,
+  'bridge/request/backfill': REQUESTS.backfill,
+  'bridge/request/constituencies': REQUESTS.constituencies,
+  'bridge/request/health': REQUESTS.health,
+  'bridge/response/refresh': RESPONSES.refresh,
+  'bridge/response/backfill': RESPONSES.backfill,
+  'bridge/response/constituencies': RESPONSES.constituencies,
+  'bridge/response/health': RESPONSES.health,
+  'bridge/response/<other>': unknownRequest,
 };
 
-export const PAYLOADS: Readonly<Record<string, z.ZodType>> = {
-  'bridge/state': bridgeState,
-  ...SAID,
-  ...below('bridge/request', REQUESTS),
-  ...below('bridge/response', RESPONSES),
-  'bridge/response/+': unknownRequest,
-};
+export type TopicName = keyof typeof TOPICS;
 
-/** Said now and not kept by the broker: who comes later does not hear it. */
-export const PASSING = /\/(event|request\/.+|response\/.+)$/;
-
-function below(place: string, schemas: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
-  return Object.fromEntries(Object.entries(schemas).map(([what, schema]) => [`${place}/${what}`, schema]));
-}
-
-/** Nobody changes what is to be said. */
+/** Nobody changes what is published. */
 type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
-/** `say` adds the schema number. */
+/** The number of the schema is added with the topic. */
 type Unnumbered<T> = T extends unknown ? Omit<T, 'schema'> : never;
+type JsonTopic = Exclude<
+  TopicName,
+  'bridge/state' | `bridge/request/${string}` | `bridge/response/${string}`
+>;
 
-/** Instants are ISO 8601 with offset, days `YYYY-MM-DD`; `null` = not known. */
-export type PayloadByTopic = { [T in keyof typeof SAID]: Fixed<Unnumbered<z.infer<(typeof SAID)[T]>>> };
+/** What the bridge publishes by itself. Instants are ISO 8601 with offset, days `YYYY-MM-DD`; `null` = not known. */
+export type PayloadByTopic = { [T in JsonTopic]: Fixed<Unnumbered<z.infer<(typeof TOPICS)[T]>>> };
 export type UsageBucket = Fixed<z.infer<typeof usageBucket>>;
 export type ConstituencyRecord = Fixed<z.infer<typeof constituencyRecord>>;

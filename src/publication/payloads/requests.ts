@@ -6,8 +6,10 @@ export const transaction = z
   .optional()
   .describe('Comes back in the answer, unaltered.');
 
-const request = <S extends z.ZodRawShape>(shape: S) =>
-  z.strictObject({ ...shape, transaction }).describe('An empty payload asks without parameters.');
+const request = <S extends z.ZodRawShape>(does: string, shape: S) =>
+  z
+    .strictObject({ ...shape, transaction })
+    .describe(`${does} JSON, or empty. Retained requests are ignored.`);
 
 const day = z.iso.date('a day as YYYY-MM-DD');
 const wholeNumber = (from: number, to: number) => {
@@ -22,12 +24,12 @@ const houseUri = z
   .regex(/^(https?:\/\/[^/?#\s]+)?\/ie\/[a-z0-9_-]+\/house\/(dail|seanad)\/[1-9]\d{0,3}$/, HOUSES);
 
 export const REQUESTS = {
-  refresh: request({}),
-  backfill: request({
+  refresh: request('Polls every account at once.', {}),
+  backfill: request('Reads these days again.', {
     from: day.describe('First day to be read again.'),
     to: day.optional().describe('Last day; default: today.'),
   }),
-  constituencies: request({
+  constituencies: request('Fetches a list of constituencies; without parameters the configured one.', {
     chamber: z.enum(['dail', 'seanad', ''], 'dail, seanad, or empty for both').optional(),
     house_no: wholeNumber(1, 9_999).optional(),
     chamber_id: z.union([houseUri, z.array(houseUri).max(MOST_HOUSES, HOUSES)], HOUSES).optional(),
@@ -35,5 +37,5 @@ export const REQUESTS = {
     limit: wholeNumber(1, 5_000).optional(),
     force: z.boolean('true, false').optional().describe('Fetch although the list is younger than a minute.'),
   }),
-  health: request({}),
+  health: request('Publishes bridge/health.', {}),
 };

@@ -9,14 +9,19 @@ const skipped = z.strictObject({
   next_at: instant.describe('When the same request will be accepted.'),
 });
 
+const answer = (text: string) =>
+  `${text} Also published to the MQTT 5 response topic, with its correlation data.`;
+
+const ok = (data: z.ZodType) => payload({ status: z.literal('ok'), data, transaction });
 /** `more`: what an error of this request still tells. */
-function response(done: z.ZodType, notDone: z.ZodType, more: z.ZodRawShape = {}) {
-  return z.discriminatedUnion('status', [
-    payload({ status: z.literal('ok'), data: done, transaction }),
+const failed = (more: z.ZodRawShape = {}) =>
+  payload({ status: z.literal('error'), error: faultWords, ...more, transaction });
+const response = (done: z.ZodType, notDone: z.ZodType, more: z.ZodRawShape = {}) =>
+  z.discriminatedUnion('status', [
+    ok(done),
     payload({ status: z.literal('skipped'), data: notDone, transaction }),
-    payload({ status: z.literal('error'), error: faultWords, ...more, transaction }),
+    failed(more),
   ]);
-}
 
 const accounts = z.array(
   z.strictObject({
@@ -57,27 +62,29 @@ const backfillProgress = payload({
 }).describe('How far it is, before the answer; not said to an MQTT 5 response topic.');
 
 export const RESPONSES = {
-  refresh: response(z.strictObject({ accounts }), skipped).describe('What came of a poll.'),
+  refresh: response(z.strictObject({ accounts }), skipped).describe(answer('What came of a poll.')),
   backfill: z
     .union([response(backfilled, skipped, { data: backfilled.optional() }), backfillProgress])
-    .describe('What came of reading days again, and of writing them to Home Assistant again.'),
+    .describe(answer('What came of reading days again, and of writing them to Home Assistant again.')),
   constituencies: response(
     fetched,
     z.strictObject({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
     { data: fetched.optional() },
-  ).describe('Where the list is, and how it came there.'),
-  health: response(
-    z.strictObject({
-      state: z.enum(['ok', 'degraded', 'failing']),
-      failures_in_a_row: count,
-      reasons: z.array(reason),
-    }),
-    z.never(),
-  ).describe('Given once bridge/health is current.'),
+  ).describe(answer('Where the list is, and how it came there.')),
+  health: z
+    .discriminatedUnion('status', [
+      ok(
+        z.strictObject({
+          state: z.enum(['ok', 'degraded', 'failing']),
+          failures_in_a_row: count,
+          reasons: z.array(reason),
+        }),
+      ),
+      failed(),
+    ])
+    .describe(answer('Given once bridge/health is current.')),
 };
 
-export const unknownRequest = payload({
-  status: z.literal('error'),
-  error: faultWords,
-  transaction,
-}).describe('To a request of another name: an error that lists the requests there are.');
+export const unknownRequest = failed().describe(
+  answer('To a request of unknown name: an error that lists the requests there are.'),
+);

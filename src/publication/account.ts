@@ -1,12 +1,17 @@
-// The invoices of an account: the retained list, and the word that a new one has come.
+// What is published of an account: its state, its invoices, and the event of a new one.
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Message } from '../mqtt/message.ts';
-import { say, type Topics } from './topics.ts';
+import { ACCOUNT_ROWS } from './accountEntities.ts';
+import { stateFrom } from './entityRow.ts';
+import type { Topics } from './topics.ts';
 import type { AccountView } from './views.ts';
 
 // Two years of months; the command `invoices` prints more.
 const NEWEST = 24;
+
+export const accountStateMessage = (topics: Topics, view: AccountView): Message =>
+  topics.message('account/<account>/state', [view.account], stateFrom(ACCOUNT_ROWS, view));
 
 /** Nothing until the provider has given a list. */
 export function invoicesMessages(
@@ -19,7 +24,7 @@ export function invoicesMessages(
     currency,
     invoices: invoices.all.slice(0, NEWEST).map((invoice) => invoiceRecord(invoice, zone)),
   };
-  return [say('account/+/invoices', topics.accountInvoices(account), payload, { retain: true })];
+  return [topics.message('account/<account>/invoices', [account], payload)];
 }
 
 export interface Bill {
@@ -32,9 +37,9 @@ export interface Bill {
 }
 
 export const billMessage = (topics: Topics, { account, invoice, currency, zone, at }: Bill): Message =>
-  say(
-    'account/+/event',
-    topics.accountEvent(account),
-    { event_type: 'bill', at, currency, invoice: invoiceRecord(invoice, zone) },
-    { retain: false },
-  );
+  topics.message('account/<account>/event', [account], {
+    event_type: 'bill',
+    at,
+    currency,
+    invoice: invoiceRecord(invoice, zone),
+  });

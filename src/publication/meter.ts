@@ -1,0 +1,114 @@
+// What is published of a heat meter: its state, its usage and history, and events.
+import { inFull, type Micro, toUnits } from '../domain/amount.ts';
+import type { Change } from '../domain/ledger.ts';
+import type { Day } from '../domain/period.ts';
+import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
+import { stretches } from '../domain/totals.ts';
+import type { Message } from '../mqtt/message.ts';
+import { stateFrom } from './entityRow.ts';
+import { METER_ROWS } from './meterEntities.ts';
+import type { UsageBucket } from './payloads/payloads.ts';
+import type { Topics } from './topics.ts';
+import type { MeterView } from './views.ts';
+
+const units = (amount: Micro | null | undefined): number | null => (amount == null ? null : toUnits(amount));
+
+const NEWEST = { day: 62, week: 26, month: 36 } as const;
+
+export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
+  topics.message('meter/<meter>/state', [view.meter], stateFrom(METER_ROWS, view));
+
+/** The history and the three usage topics: they change with the ledger only. */
+export const usageMessages = (topics: Topics, view: MeterView): Message[] => [
+  historyMessage(topics, view),
+  ...(['day', 'week', 'month'] as const).map((interval) =>
+    topics.message('meter/<meter>/usage/<interval>', [view.meter, interval], {
+      interval,
+      timezone: view.zone.name,
+      currency: view.currency,
+      buckets: buckets(view, interval),
+    }),
+  ),
+];
+
+function historyMessage(
+  topics: Topics,
+  { meter, zone, readingCloses, currency, ledger }: MeterView,
+): Message {
+  const full = (amount: Micro | null) => (amount === null ? null : inFull(amount));
+  const days: [Day, number | null, number | null][] = [];
+  let newest = '';
+  let isInOrder = true;
+  ledger.days.forEach(({ energy, cost }, day) => {
+    if (day < newest) isInOrder = false;
+    newest = day;
+    days.push([day, full(energy), full(cost)]);
+  });
+  // Rarely: gaps are filled later.
+  if (!isInOrder) days.sort(([a], [b]) => (a < b ? -1 : 1));
+  return topics.message('meter/<meter>/history', [meter], {
+    timezone: zone.name,
+    reading_closes: readingCloses,
+    currency,
+    origin: ledger.origin,
+    days,
+  });
+}
+
+function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'): UsageBucket[] {
+  return stretches(ledger, interval, NEWEST[interval]).map((stretch) => ({
+    start: zone.iso(zone.startOf(stretch.start)),
+    end: zone.iso(zone.startOf(stretch.end)),
+    energy_kwh: units(stretch.energy),
+    cost_eur: units(stretch.cost),
+    revision: stretch.revision,
+    received_at: zone.iso(stretch.receivedAt),
+  }));
+}
+
+export function changeMessage(topics: Topics, meter: string, change: Change, at: string): Message {
+  const { before, after } = change;
+  const read = { at, day: change.day, energy_kwh: units(after.energy), cost_eur: units(after.cost) };
+  return topics.message(
+    'meter/<meter>/event',
+    [meter],
+    change.kind === 'new_day'
+      ? { event_type: 'new_day', ...read }
+      : {
+          event_type: 'corrected',
+          ...read,
+          old_energy_kwh: units(before?.energy),
+          old_cost_eur: units(before?.cost),
+        },
+  );
+}
+
+export function tariffMessage(
+  topics: Topics,
+  meter: string,
+  { before, after }: TariffChange,
+  at: string,
+): Message {
+  const told = ({ unitRate, standingCharge, from, to }: Tariff) => ({
+    unit_rate: unitRate,
+    standing_charge: inFull(standingCharge),
+    from,
+    to,
+  });
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: 'tariff_changed',
+    at,
+    day: after.from,
+    before: told(before),
+    after: told(after),
+  });
+}
+
+export function lateMessage(topics: Topics, meter: string, readingAt: string | null, at: string): Message {
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: 'late',
+    at,
+    day: null,
+    reading_at: readingAt,
+  });
+}

@@ -1,0 +1,109 @@
+// An account on MQTT: its state, the retained list of invoices, the event of a new one, and what Home Assistant shows.
+import { expect, test } from 'vitest';
+import type { Invoice } from '../../src/domain/invoice.ts';
+import { accountStateMessage, billMessage, invoicesMessages } from '../../src/publication/account.ts';
+import { accountDocument } from '../../src/publication/discovery.ts';
+import { Topics } from '../../src/publication/topics.ts';
+import { discoveryComplaints } from '../support/homeAssistantRules.ts';
+import { ACCOUNT, bodyOf, DUBLIN, discoveryBelow } from '../support/inventedHome.ts';
+
+const topics = new Topics('heat2mqtt');
+const discovery = discoveryBelow('heat2mqtt');
+const [INVOICE] = ACCOUNT.invoices?.all ?? [];
+if (!INVOICE) throw new Error('the invented account has no invoice');
+const NOTHING = { balance: null, credit: null, invoices: null, newestInvoice: null };
+
+test('the state: session, balance, the newest invoice, in local days and units', () => {
+  const message = accountStateMessage(topics, ACCOUNT);
+  expect(message).toMatchObject({ topic: 'heat2mqtt/account/home/state', retain: true });
+  expect(bodyOf(message)).toEqual({
+    schema: 1,
+    auth_state: 'ok',
+    balance_due: 48.12,
+    credit_balance: 0,
+    invoice_amount: 48.12,
+    invoice_due: '2025-06-19',
+    invoice_status: 'invoice',
+    invoice_issued: '2025-06-01',
+    requests_today: 3,
+    logins_today: 1,
+  });
+});
+
+test('what the provider has not given is null', () => {
+  const auth = { ...ACCOUNT.auth, state: 'backoff' as const };
+  expect(bodyOf(accountStateMessage(topics, { ...ACCOUNT, ...NOTHING, auth }))).toEqual({
+    schema: 1,
+    auth_state: 'backoff',
+    balance_due: null,
+    credit_balance: null,
+    invoice_amount: null,
+    invoice_due: null,
+    invoice_status: null,
+    invoice_issued: null,
+    requests_today: 3,
+    logins_today: 1,
+  });
+});
+
+test('the list of invoices is retained', () => {
+  const [list] = invoicesMessages(topics, ACCOUNT);
+  expect(list).toMatchObject({ topic: 'heat2mqtt/account/home/invoices', retain: true });
+  const invoice = {
+    id: '880123',
+    status: 'invoice',
+    period_start: '2025-05-01',
+    period_end: '2025-05-31',
+    issued: '2025-06-01',
+    due: '2025-06-19',
+    amount: 48.12,
+    amount_due: 48.12,
+  };
+  expect(bodyOf(list)).toEqual({
+    schema: 1,
+    fetched_at: '2025-06-30T13:00:00+01:00',
+    currency: 'EUR',
+    invoices: [invoice],
+  });
+});
+
+test('the newest 24 of many; an empty list is a list; none is none', () => {
+  const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
+  const ids = (all: readonly Invoice[]) => {
+    const invoices = { all, knownIds: [], profiles: [], fetchedAt: 0 };
+    const [list] = invoicesMessages(topics, { ...ACCOUNT, invoices });
+    return (bodyOf(list).invoices as { id: string }[]).map(({ id }) => id);
+  };
+  expect(ids(many)).toEqual(many.slice(0, 24).map(({ id }) => id));
+  expect(ids([])).toEqual([]);
+  expect(invoicesMessages(topics, { ...ACCOUNT, ...NOTHING })).toEqual([]);
+});
+
+test('an invoice of which only the id is known is all null, not zero', () => {
+  const nothing = { startAt: null, endAt: null, dueAt: null, total: null, open: null, status: null };
+  const invoice = { id: 'x', ...nothing };
+  const at = '2025-06-30T13:00:00+01:00';
+  const message = billMessage(topics, { account: 'home', invoice, currency: 'GBP', zone: DUBLIN, at });
+  expect(message).toMatchObject({ topic: 'heat2mqtt/account/home/event', retain: false });
+  expect(bodyOf(message)).toMatchObject({
+    event_type: 'bill',
+    currency: 'GBP',
+    invoice: { id: 'x', status: null, issued: null, due: null, amount: null, amount_due: null },
+  });
+});
+
+test('Home Assistant is shown what the provider gives, and no more', () => {
+  const keys = (view: typeof ACCOUNT) =>
+    Object.keys(accountDocument(discovery, view).components).filter((key) => /invoice|balance/.test(key));
+  const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued'];
+  expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice]);
+  expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual(invoice);
+  expect(keys({ ...ACCOUNT, ...NOTHING })).toEqual([]);
+});
+
+test('money is in the currency of the account', () => {
+  const { topic, frame, components } = accountDocument(discovery, { ...ACCOUNT, currency: 'SEK' });
+  const units = Object.values(components).flatMap((body) => body.unit_of_measurement ?? []);
+  expect(new Set(units)).toEqual(new Set(['SEK']));
+  expect(discoveryComplaints([{ topic, payload: JSON.stringify({ ...frame, components }) }])).toEqual([]);
+});

@@ -1,0 +1,174 @@
+// A meter on MQTT: sums rounded once, null never 0, the newest buckets by local days, the whole history, and events.
+import { describe, expect, test } from 'vitest';
+import type { Change } from '../../src/domain/ledger.ts';
+import { addDays, zone } from '../../src/domain/period.ts';
+import { changeMessage, lateMessage } from '../../src/publication/meter.ts';
+import { Topics } from '../../src/publication/topics.ts';
+import type { MeterView } from '../../src/publication/views.ts';
+import { amounts, type Line, ledgerOf, row } from '../domain/ledgers.ts';
+import { bodyOf, EMPTY, FULL, meterMessages, meterView, NOW } from '../support/inventedHome.ts';
+
+const METER = 'heat2mqtt/meter/70418235';
+const topics = new Topics('heat2mqtt');
+const payloadOf = (view: MeterView, end: string) =>
+  bodyOf(meterMessages(topics, view).find(({ topic }) => topic === `${METER}/${end}`));
+const state = (view: MeterView) => payloadOf(view, 'state');
+const viewOf = (lines: readonly Line[], options: { origin?: string; today?: string } = {}) =>
+  meterView(ledgerOf(lines, options), options.today ? { today: options.today } : {});
+
+test('a meter has a state, a history and three usage topics, retained', () => {
+  const messages = meterMessages(topics, FULL);
+  const ends = ['state', 'history', 'usage/day', 'usage/week', 'usage/month'];
+  expect(messages.map(({ topic }) => topic)).toEqual(ends.map((end) => `${METER}/${end}`));
+  expect(messages.every(({ retain }) => retain)).toBe(true);
+});
+
+test('the history is every day, oldest first, to the last millionth', () => {
+  const lines: Line[] = [
+    ['2025-06-03', 0, null],
+    ['2025-06-01', 5.000001, 1.3],
+  ];
+  expect(payloadOf(viewOf(lines), 'history')).toEqual({
+    schema: 1,
+    timezone: 'Europe/Dublin',
+    reading_closes: 'same_day',
+    currency: 'EUR',
+    origin: '2025-01-01',
+    days: lines.toReversed(),
+  });
+});
+
+describe('the state', () => {
+  test('tells sums in whole units, rounded once', () => {
+    expect(state(FULL)).toMatchObject({
+      energy_total: 945,
+      cost_total: 240.66,
+      day: '2025-06-29',
+      energy_day: 5.25,
+      cost_day: 1.337,
+      energy_month: 152.25,
+      energy_week: null,
+      cost_week: null,
+      energy_last_month: 162.75,
+      reading_at: '2025-06-30T00:00:00+01:00',
+      data_late: false,
+      missing_days: 0,
+      origin: '2025-01-01',
+      meter_identifiers: ['70418235', '70418236'],
+      updated_at: '2025-06-30T13:00:00+01:00',
+    });
+  });
+
+  test('is null for whatever is not known, and 0 for what is nothing', () => {
+    const { schema, origin, meter_identifiers, missing_days, updated_at, ...rest } = state(EMPTY);
+    expect({ schema, missing_days }).toEqual({ schema: 1, missing_days: 0 });
+    expect(Object.entries(rest).filter(([, value]) => value !== null)).toEqual([]);
+  });
+
+  test.each<[string, Line[], object]>([
+    ['nothing used', [['2025-06-29', 0, 0]], { energy_total: 0, cost_total: 0, energy_day: 0 }],
+    ['no cost', [['2025-06-29', 4, null]], { energy_total: 4, cost_total: null, cost_day: null }],
+    ['no energy', [['2025-06-29', null, 2]], { energy_total: null, cost_total: 2, day: null }],
+    [
+      'a sum rounded after it was added',
+      row('2025-06-01', 3, 0.0004, 0.0004),
+      { energy_total: 0.001, energy_day: 0 },
+    ],
+  ])('of days with %s', (_, lines, expected) => {
+    expect(state(viewOf(lines))).toMatchObject(expected);
+  });
+});
+
+describe('usage', () => {
+  interface Bucket {
+    readonly start: string;
+    readonly end: string;
+  }
+  const bucketsOf = (view: MeterView, interval: string) =>
+    payloadOf(view, `usage/${interval}`).buckets as Bucket[];
+  const long = viewOf(row('2020-01-01', 2000, 1, 0.5), { origin: '2020-01-01' });
+
+  test.each([
+    ['day', 62, '2025-06-22T00:00:00+01:00'],
+    ['week', 26, '2025-06-16T00:00:00+01:00'],
+    ['month', 36, '2025-06-01T00:00:00+01:00'],
+  ])(
+    'by %s: the newest %d buckets, oldest first, each beginning where another ends',
+    (interval, count, newest) => {
+      const buckets = bucketsOf(long, interval);
+      const starts = buckets.map(({ start }) => start);
+      expect([buckets.length, starts.at(-1)]).toEqual([count, newest]);
+      expect(starts).toEqual(starts.toSorted((a, b) => Date.parse(a) - Date.parse(b)));
+      expect(buckets.slice(0, -1).map(({ end }) => end)).toEqual(starts.slice(1));
+      expect(payloadOf(FULL, `usage/${interval}`)).toMatchObject({
+        interval,
+        timezone: 'Europe/Dublin',
+        currency: 'EUR',
+      });
+      expect(bucketsOf(EMPTY, interval)).toEqual([]);
+    },
+  );
+
+  test('a missing day is left out, a missing amount is null', () => {
+    const lines: Line[] = [
+      ['2025-06-01', 5, null],
+      ['2025-06-03', 0, 0.686],
+      ['2025-06-04', null, 1],
+    ];
+    expect(bucketsOf(viewOf(lines), 'day')).toMatchObject([
+      { energy_kwh: 5, cost_eur: null },
+      { start: '2025-06-03T00:00:00+01:00', energy_kwh: 0, cost_eur: 0.686 },
+      { energy_kwh: null, cost_eur: 1 },
+    ]);
+  });
+
+  test('revision and time of receipt are told', () => {
+    const corrected = { energy: 4_000_000, cost: 900_000, revision: 1, receivedAt: NOW };
+    const view = meterView({ ...ledgerOf([]), days: new Map([['2025-06-01', corrected]]) });
+    expect(bucketsOf(view, 'day')).toMatchObject([{ revision: 1, received_at: '2025-06-30T13:00:00+01:00' }]);
+  });
+
+  test.each([
+    ['day', '2026-03-28', '2026-03-28T00:00:00+00:00', '2026-03-29T00:00:00+00:00'],
+    ['day', '2026-03-29', '2026-03-29T00:00:00+00:00', '2026-03-30T00:00:00+01:00'],
+    ['day', '2026-10-25', '2026-10-25T00:00:00+01:00', '2026-10-26T00:00:00+00:00'],
+    ['month', '2026-03-15', '2026-03-01T00:00:00+00:00', '2026-04-01T00:00:00+01:00'],
+  ])('over a clock change: the %s of %s goes from %s to %s', (interval, day, start, end) => {
+    const view = viewOf([[day, 1, 1]], { today: addDays(day, 1) });
+    expect(bucketsOf(view, interval)).toMatchObject([{ start, end }]);
+  });
+
+  test('a day whose midnight is skipped begins at one', () => {
+    const ledger = ledgerOf([['2024-04-26', 1, 1]], { origin: '2024-01-01', today: '2024-04-27' });
+    const cairo = meterView(ledger, { today: '2024-04-27', timezone: zone('Africa/Cairo') });
+    expect(bucketsOf(cairo, 'day')).toMatchObject([
+      { start: '2024-04-26T01:00:00+03:00', end: '2024-04-27T00:00:00+03:00' },
+    ]);
+  });
+});
+
+describe('an event', () => {
+  const at = '2025-06-30T13:00:00+01:00';
+  const day = '2025-06-29';
+  const newDay: Change = { kind: 'new_day', day, before: null, after: amounts(5.25, null) };
+  const corrected: Change = { kind: 'corrected', day, before: amounts(6, 1.43), after: amounts(0, 1.43) };
+  const old = { old_energy_kwh: 6, old_cost_eur: 1.43 };
+
+  test.each([
+    [
+      changeMessage(topics, '7', newDay, at),
+      { event_type: 'new_day', day, energy_kwh: 5.25, cost_eur: null },
+    ],
+    [
+      changeMessage(topics, '7', corrected, at),
+      { event_type: 'corrected', day, energy_kwh: 0, cost_eur: 1.43, ...old },
+    ],
+    [
+      lateMessage(topics, '7', '2025-06-27T00:00:00+01:00', at),
+      { event_type: 'late', day: null, reading_at: '2025-06-27T00:00:00+01:00' },
+    ],
+  ])('is not retained: %j', (message, expected) => {
+    expect(message).toMatchObject({ topic: 'heat2mqtt/meter/7/event', retain: false });
+    expect(bodyOf(message)).toEqual({ schema: 1, at, ...expected });
+  });
+});

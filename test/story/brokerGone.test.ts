@@ -1,8 +1,8 @@
 // The broker away for a while, or back without its memory: nothing is lost, and the provider is not asked for it.
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 async function polledStory() {
   const story = await openStory();
@@ -43,7 +43,7 @@ test('gone for five minutes is unhealthy, a moment is not, and back is healthy a
   expect(await healthz(daemon.httpPort)).toBe(503);
   await story.startBroker();
   await story.pass(40_000);
-  await waitFor('health', async () => (await healthz(daemon.httpPort)) === 200);
+  await untilTrue('health', async () => (await healthz(daemon.httpPort)) === 200);
 });
 
 test('not there at the start: ready is said only when everything has been delivered', async () => {
@@ -57,7 +57,7 @@ test('not there at the start: ready is said only when everything has been delive
   const probe = await story.listen();
   await story.pass(40_000);
   await probe.until(STATE, () => true);
-  await waitFor('readiness', async () => (await readyz()) === 200);
+  await untilTrue('readiness', async () => (await readyz()) === 200);
 });
 
 test('forgot: everything is told again, in order, without a question to the provider', async () => {
@@ -87,7 +87,7 @@ test('what a device had announced is withdrawn although the broker was away when
     STATE,
     'heat2mqtt/account/home/state',
   ];
-  await waitFor('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''), {
+  await untilTrue('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''), {
     diagnose: () => gone.map((topic) => probe.last(topic)?.payload),
   });
 });

@@ -7,8 +7,8 @@ import { startBroker } from '../../src/mqtt/embedded.ts';
 import { freePort } from '../e2e/mosquitto.ts';
 import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
+import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory, type Story } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 
 const MINUTE_MS = 60_000;
@@ -103,7 +103,7 @@ test('another kind of trouble is told as well, and the password that was mended 
   await story.pass(5 * MINUTE_MS);
   expect(complaints(story).slice(1)).toEqual(['The broker refused the user name or password.']);
   await writeFile(passwordFile, password);
-  const probe = story.stack.use(await startProbe(url, { username: 'bridge', password }));
+  const probe = story.stack.use(await startProbe(url, { username: 'bridge', password }, untilAtRest));
   await story.pass(MINUTE_MS);
   expect((await probe.until(STATE, () => true)).energy_total).toBe(booked(story.simulator).kwh);
   expect(JSON.stringify(story.log)).not.toMatch(/wr0ng-pass|r1ght-pass/);
@@ -125,7 +125,7 @@ test('accepting and cutting every five seconds: pauses grow, and the newest tota
   await nextDay(story, 2);
   await cutting(2 * MINUTE_MS);
   const kwh = booked(story.simulator).kwh;
-  await waitFor('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
+  await untilTrue('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
   expect(probe.on(EVENT).map(({ payload }) => JSON.parse(payload).day)).toContain('2025-03-11');
 });
 
@@ -138,7 +138,7 @@ test('another client with our client id: no duel, and ours is back once the othe
   const rival = connect(brokerUrl, { clientId, reconnectPeriod: 5, protocolVersion: 4 });
   story.stack.defer(() => rival.endAsync(true));
   rival.on('connect', () => (taken += 1));
-  await waitFor('the first take-over', () => taken > 0);
+  await untilTrue('the first take-over', () => taken > 0);
   await story.pass(10 * MINUTE_MS, 1_000);
   expect(wire.attempts - before).toBeGreaterThan(5);
   expect(wire.attempts - before).toBeLessThanOrEqual(35);
@@ -146,6 +146,6 @@ test('another client with our client id: no duel, and ours is back once the othe
   await nextDay(story, 2);
   await story.pass(MINUTE_MS);
   const kwh = booked(story.simulator).kwh;
-  await waitFor('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
+  await untilTrue('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
   expect(probe.last(BRIDGE)?.payload).toBe('online');
 });

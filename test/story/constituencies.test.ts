@@ -1,7 +1,7 @@
 // Constituencies on demand, as a home without any account sees them.
 import { expect, test } from 'vitest';
 import { asking, FETCH, LIST, openListStory, REQUEST, RESPONSE, SUMMARY } from '../support/lists.ts';
-import { waitFor } from '../support/waitFor.ts';
+import { untilTrue } from '../support/rest.ts';
 
 function names(payload: Record<string, unknown> | undefined): string[] {
   const rows = (payload?.constituencies ?? []) as { name: string }[];
@@ -68,7 +68,7 @@ test('a repeated question within a minute is answered from the cached list, unle
     asking(probe, { force: true }),
     asking(probe, { chamber: 'dail', house_no: 34 }),
   ];
-  await waitFor('the fetch', () => fetches() === 3);
+  await untilTrue('the fetch', () => fetches() === 3);
   await story.pass(6_000);
   expect(await Promise.all(answers)).toMatchObject(Array(3).fill({ status: 'ok', data: { fetched: true } }));
   expect([fetches(), counters.maxInFlight[FETCH]]).toEqual([3, 1]);
@@ -144,7 +144,7 @@ test('a retained request is not answered', async () => {
   probe.forget();
   await start();
   await probe.until(SUMMARY, () => true);
-  await waitFor('a word in the log', () =>
+  await untilTrue('a word in the log', () =>
     story.log.some(({ msg }) => /^retained request/.test(String(msg))),
   );
   expect([fetches(), probe.on(RESPONSE)]).toEqual([0, []]);

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
-import { asking, LIST, openListStory, SUMMARY } from '../support/lists.ts';
+import { asking, LIST, openListStory, REQUEST, SUMMARY } from '../support/lists.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const BRIDGE = 'homeassistant/device/heat2mqtt_bridge/config';
 
@@ -45,7 +45,7 @@ test('a service that hangs is given up after thirty seconds', async () => {
   const { story, probe, switches, fetches } = await openListStory();
   switches.fault('/v1/', { kind: 'hang' }, { times: 1 });
   const answer = asking(probe);
-  await waitFor('the request', () => fetches() === 1);
+  await untilTrue('the request', () => fetches() === 1);
   await story.pass(31_000);
   expect(await answer).toMatchObject({
     status: 'error',
@@ -167,13 +167,12 @@ test('a fetch cut short by the end of the daemon leaves the list unmarked', asyn
   const { story, daemon, start, probe, switches, fetches } = await openListStory();
   await asking(probe);
   switches.fault('/v1/', { kind: 'hang' });
-  const asked = asking(probe, { force: true }).catch(() => undefined);
-  await waitFor('the request', () => fetches() === 2);
+  await probe.publish(REQUEST, '{"force":true}');
+  await untilTrue('the fetch', () => fetches() === 2);
   expect(await story.stop(daemon)).toBeLessThan(8_000);
   probe.forget();
   await start();
   expect(await probe.until(LIST, () => true)).toMatchObject({ stale: false, count: 43 });
-  await asked;
 });
 
 test('taken out of the configuration: lists, sensors and button are withdrawn, a request is refused', async () => {
@@ -186,7 +185,7 @@ test('taken out of the configuration: lists, sensors and button are withdrawn, a
   await story.stop(daemon);
   probe.forget();
   await story.start();
-  await waitFor('the withdrawal of the lists', () =>
+  await untilTrue('the withdrawal of the lists', () =>
     [LIST, SUMMARY].every((topic) => probe.last(topic)?.payload === ''),
   );
   const documents = probe.on(BRIDGE).map(({ payload }) => payload);

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { booked, home, ME, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
@@ -102,7 +102,7 @@ test('a long history comes in chunks, with progress, and no word on the meter be
   simulator.switches.fault('/api/v1/reports/usage', { kind: 'slow', ms: 5_000 }, { when: third });
   const probe = await story.listen();
   await story.start({ usage: { history_since: '2023-01-01' } });
-  await waitFor('the third question', () => asked === 3);
+  await untilTrue('the third question', () => asked === 3);
   const health = await probe.until('heat2mqtt/bridge/health', ({ progress }) =>
     JSON.stringify(progress).includes('732'),
   );

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, EVENT, HEALTH, home, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const USAGE_CONFIG = { usage: { history_since: '2021-01-01', jitter_seconds: 0 } };
 
@@ -23,7 +23,7 @@ test('killed between chunks: the next start goes on from what is on the disk', a
   const { story, asked, firstDays } = await storyOfYears();
   story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { when: () => asked() >= 3 });
   const daemon = await story.start(USAGE_CONFIG);
-  await waitFor('the third question', () => asked() === 3);
+  await untilTrue('the third question', () => asked() === 3);
   // What a process leaves behind that is killed here and now.
   const left = await mkdtemp(join(tmpdir(), 'heat2mqtt-killed-'));
   story.stack.defer(() => rm(left, { recursive: true, force: true }));

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { STATE, USAGE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
+import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const REQUEST = 'heat2mqtt/bridge/request';
 const RESPONSE = 'heat2mqtt/bridge/response';
@@ -16,7 +16,7 @@ async function quietStory() {
   await story.polled(1);
   const asked = () => story.simulator.requests.length;
   const answers = (what: string) => probe.on(`${RESPONSE}/${what}`).map(({ payload }) => JSON.parse(payload));
-  const intruder = story.stack.use(await startProbe(daemon.brokerUrl));
+  const intruder = story.stack.use(await startProbe(daemon.brokerUrl, {}, untilAtRest));
   probe.forget();
   return { story, probe, intruder, daemon, state, asked, answers, before: asked() };
 }
@@ -28,7 +28,7 @@ test('thousands of requests for a refresh are one poll, and hold up nobody', asy
   const { story, intruder, asked, answers, before } = await quietStory();
   await Promise.all(many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`)));
   await story.polled(2);
-  await waitFor('the flood to drain', () =>
+  await untilTrue('the flood to drain', () =>
     answers('refresh').some(({ transaction }) => transaction === FLOOD - 1),
   );
   expect(asked() - before).toBe(1);
@@ -41,7 +41,7 @@ test('thousands of requests for a refresh are one poll, and hold up nobody', asy
   expect(others.length).toBeGreaterThanOrEqual(400);
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await intruder.publish(`${REQUEST}/health`, '');
-  await waitFor('an honest answer', () => answers('health').length === 1);
+  await untilTrue('an honest answer', () => answers('health').length === 1);
 });
 
 test('an hour of requests of every kind stays within the cool-downs', async () => {
@@ -63,7 +63,7 @@ test('a thousand different questions for the public list are thirty, and few of 
   const { story, probe, intruder, answers } = await quietStory();
   await Promise.all(many(1_000).map((at) => intruder.publish(`${REQUEST}/constituencies`, `{"skip":${at}}`)));
   const ok = () => answers('constituencies').filter(({ status }) => status === 'ok').length;
-  await waitFor('thirty lists', () => ok() === 30, { diagnose: () => answers('constituencies').length });
+  await untilTrue('thirty lists', () => ok() === 30, { diagnose: () => answers('constituencies').length });
   await story.rest();
   const asked = Object.entries(story.simulator.counters.requests).filter(([route]) =>
     route.includes('const'),
@@ -89,7 +89,7 @@ test.each([
   const { intruder, asked, answers, before } = await quietStory();
   for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
     await intruder.publish(`${REQUEST}/${what}`, payload);
-    await waitFor(`an answer to ${what}`, () => answers(what).length === 1, { timeoutMs: 2_000 });
+    await untilTrue(`an answer to ${what}`, () => answers(what).length === 1, { timeoutMs: 2_000 });
   }
   const heard = ['refresh', 'backfill', 'constituencies', 'health'].flatMap(answers);
   for (const answer of heard) {
@@ -98,7 +98,7 @@ test.each([
   }
   expect(asked()).toBe(before);
   await intruder.publish(`${REQUEST}/health`, '');
-  await waitFor('an answer to an honest request', () =>
+  await untilTrue('an answer to an honest request', () =>
     answers('health').some(({ status }) => status === 'ok'),
   );
 });
@@ -124,7 +124,7 @@ test('answers wait in a bounded queue', async () => {
   for (let left = 20; left > 0; left -= 1) most = Math.max(most, await waiting());
   await Promise.all(all);
   expect(most).toBeLessThanOrEqual(600);
-  await waitFor('the queue to empty', async () => (await waiting()) === 0);
+  await untilTrue('the queue to empty', async () => (await waiting()) === 0);
   await story.rest();
   expect(asked() - before).toBe(1);
 });

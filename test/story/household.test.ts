@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, home, ME, person, quiet, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
 const NEIGHBOUR_STATE = 'heat2mqtt/meter/70555001/state';
@@ -52,7 +52,7 @@ test('an account taken out of the configuration takes its topics with it', async
     NEIGHBOUR_STATE,
     'homeassistant/device/heat2mqtt_account_home2/config',
   ];
-  await waitFor('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''));
+  await untilTrue('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''));
   expect(probe.last(STATE)?.payload).not.toBe('');
 });
 

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { booked, EVENT, home, METER, PROPERTY, person, reading, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const OTHER = '70418300';
 const DAY_MS = 86_400_000;
@@ -77,7 +77,7 @@ test('the provider has forgotten its oldest month as well: not a thousandth less
   events.push(reading('2025-03-11', 5.5, 1.25));
   story.clock.advance(DAY_MS);
   // A tick during the poll that reads the history again belongs to that one.
-  const later = await waitFor('the new day', async () => {
+  const later = await untilTrue('the new day', async () => {
     story.tick();
     await story.rest();
     const said = probe.json(STATE);
@@ -171,7 +171,7 @@ test('everything is damaged: one login, the same totals, and the next start is c
   story.forgetLog();
   const connected = () => story.log.some(({ msg }) => msg === 'connected to the broker');
   await story.start(LATER_SINCE);
-  await waitFor('the third start', connected);
+  await untilTrue('the third start', connected);
   expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
   expect(logins()).toBe(2);
 });

@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { home, person, quiet, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
   person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
@@ -30,7 +30,7 @@ test('an account whose provider hangs: the others are polled and told in the mea
   story.tick();
   // No time passes on the clock: whoever waited for the slow one would wait for ever.
   await story.polled(9);
-  await waitFor('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));
+  await untilTrue('states', () => OTHERS.every((n, at) => told(n) > (toldBefore[at] ?? 0)));
   expect((counters.requests[USAGE] ?? 0) - before).toBe(5);
   await story.pass(31_000);
   await story.polled(10);

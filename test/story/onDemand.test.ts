@@ -1,8 +1,8 @@
 // Requests over MQTT to the whole daemon: polls that never overlap, cool-down, and what is not listened to.
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
@@ -48,7 +48,7 @@ test('a tick, a request and a retry that meet are one poll', async () => {
   const { story, probe, switches, counters } = await polledStory();
   switches.fault('/api/v1/reports', { kind: 'slow', ms: 10_000 }, { times: 1 });
   story.tick();
-  await waitFor('the question', () => counters.requests[USAGE] === 2);
+  await untilTrue('the question', () => counters.requests[USAGE] === 2);
   story.tick();
   await probe.publish(REFRESH, '');
   await story.pass(12_000);
@@ -108,7 +108,7 @@ test('a retained request that stood there before is not answered, and said so', 
   await probe.publish(REFRESH, '{}', { retain: true });
   await story.start();
   await probe.until(STATE, () => true);
-  await waitFor('a word in the log', () =>
+  await untilTrue('a word in the log', () =>
     story.log.some(({ msg }) => String(msg).startsWith('retained request')),
   );
   await story.polled(1);

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/faults.ts';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { booked, home, METER, PROPERTY, person, quiet, reading, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory, type Story } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const DISCOVERY = 'GET /api/v1/customers/:id';
 const OTHER = '70418300';
@@ -75,5 +75,5 @@ test('a renumbered property that has only its own days: the series of its meter 
   probe.forget();
   await story.start();
   await story.rest();
-  expect(await waitFor('the state', async () => probe.json(STATE))).toMatchObject({ energy_total: 36 });
+  expect(await untilTrue('the state', async () => probe.json(STATE))).toMatchObject({ energy_total: 36 });
 });

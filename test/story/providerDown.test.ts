@@ -2,8 +2,8 @@
 import { expect, test } from 'vitest';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const EVENT = 'heat2mqtt/bridge/event';
 
@@ -97,7 +97,7 @@ test('no answer at all: the request is given up after its time, and tried again'
   const { story, probe, simulator, counters } = await polledStory();
   simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { times: 1 });
   story.tick();
-  await waitFor('the question', () => counters.requests[USAGE] === 2);
+  await untilTrue('the question', () => counters.requests[USAGE] === 2);
   await story.pass(31_000);
   const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
   expect(health.last_error).toBe('No answer to the usage report: time ran out.');

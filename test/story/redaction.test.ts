@@ -6,8 +6,8 @@ import { FAULTS, type Fault, oauth } from '../../src/simulator/faults.ts';
 import { inSums } from '../../src/simulator/spoiling.ts';
 import { ABOUT_THEM, CANARY, expectSilence, formsOf, THEM } from '../support/canaries.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const PERSONAL_CLAIMS = {
   name: CANARY.name,
@@ -173,7 +173,7 @@ test('a refused password, waited for, asked for again, and refused once more', a
   await probe.until(HEALTH, ({ state }) => state === 'failing');
   await story.pass(2 * HOUR_MS, 5 * 60_000);
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
-  await waitFor('its answer', () => probe.last('heat2mqtt/bridge/response/refresh') !== undefined);
+  await untilTrue('its answer', () => probe.last('heat2mqtt/bridge/response/refresh') !== undefined);
   expect(story.simulator.counters.passwordGrants.asked).toBeGreaterThan(1);
   await listenAll(daemon.httpPort);
 });

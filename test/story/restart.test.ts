@@ -3,8 +3,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 async function ranBefore() {
   const story = await openStory();
@@ -13,7 +13,7 @@ async function ranBefore() {
   await story.polled(1);
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   await story.stop(daemon);
-  await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
+  await untilTrue('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
   return { story, probe, state, requests: story.simulator.requests.length };
 }
 

@@ -2,8 +2,8 @@
 import { createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 const LONGEST_MS = 8_000;
@@ -17,11 +17,13 @@ test.each([
   story.simulator.switches.fault(prefix, { kind: 'hang' });
   const probe = await story.listen();
   const daemon = await story.start();
-  await waitFor('the question', () => story.simulator.requests.at(-1)?.path.startsWith(prefix));
-  await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
+  await untilTrue('the question', () => story.simulator.requests.at(-1)?.path.startsWith(prefix));
+  await untilTrue('online', () => probe.last(BRIDGE)?.payload === 'online');
   expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);
-  await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
-  expect((await story.listen().then((late) => waitFor('it', () => late.last(BRIDGE))))?.retained).toBe(true);
+  await untilTrue('offline', () => probe.last(BRIDGE)?.payload === 'offline');
+  expect((await story.listen().then((late) => untilTrue('it', () => late.last(BRIDGE))))?.retained).toBe(
+    true,
+  );
 
   story.simulator.switches.clearFaults();
   await story.start();
@@ -35,7 +37,7 @@ test('a poll that is broken off is no failed poll', async () => {
   await story.polled(1);
   story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
   story.tick();
-  await waitFor('the question', () => story.simulator.counters.requests[USAGE] === 2);
+  await untilTrue('the question', () => story.simulator.counters.requests[USAGE] === 2);
   probe.forget();
   await story.stop(daemon);
   expect(story.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
@@ -50,7 +52,7 @@ test('nothing is said after offline', async () => {
   await probe.until(STATE, () => true);
   await story.stop(daemon);
   await story.pass(60_000);
-  await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
+  await untilTrue('offline', () => probe.last(BRIDGE)?.payload === 'offline');
   expect(probe.heard.at(-1)).toMatchObject({ topic: BRIDGE, payload: 'offline' });
 });
 
@@ -66,7 +68,7 @@ test('a broker that has fallen silent does not hold the way out', async () => {
     silent.close();
   });
   const daemon = await story.start({ mqtt: { url: `mqtt://127.0.0.1:${port}` } });
-  await waitFor('a connection', () => sockets.length > 0);
+  await untilTrue('a connection', () => sockets.length > 0);
   await story.polled(1);
   expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);
 });

@@ -1,8 +1,8 @@
 // The way to the meters, kept on disk, that no longer leads there: found again once, and series follow their meter.
 import { expect, test } from 'vitest';
 import { booked, HEALTH, home, PROPERTY, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const DISCOVERY = 'GET /api/v1/customers/:id';
 
@@ -26,7 +26,7 @@ test.each([403, 404])(
     const state = await probe.until(STATE, ({ day }) => day === '2025-03-11');
     expect(state.energy_total).toBeCloseTo(booked(story.simulator, 600_002).kwh, 3);
     expect(counters.requests[DISCOVERY]).toBe(2);
-    await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
+    await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   },
 );
 
@@ -66,8 +66,8 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
   story.simulator.renumberProperty(PROPERTY, 600_002);
   story.tick();
   await probe.until('heat2mqtt/meter/600002/state', () => true);
-  await waitFor('all that is new', () => own('600002').every((topic) => probe.last(topic)));
-  await waitFor(
+  await untilTrue('all that is new', () => own('600002').every((topic) => probe.last(topic)));
+  await untilTrue(
     'withdrawals',
     () => own(String(PROPERTY)).every((topic) => probe.last(topic)?.payload === ''),
     {
@@ -80,7 +80,7 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
   const topics = () => new Set(late.heard.map(({ topic }) => topic));
   const standing = () => [...topics()].filter((topic) => topic.includes('meter'));
   // A broker brings what is retained piece by piece.
-  await waitFor('all that stands', () => standing().length >= own('600002').length);
+  await untilTrue('all that stands', () => standing().length >= own('600002').length);
   expect(standing().sort()).toEqual(own('600002').sort());
   const { meters } = (await late.until('heat2mqtt/bridge/info', () => true)) as { meters: unknown[] };
   expect(meters).toMatchObject([{ meter: '600002' }]);

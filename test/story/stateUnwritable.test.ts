@@ -3,8 +3,8 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, HEALTH, ME, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 /** Root may write everywhere, so a regular file stands where the directory should be. */
 async function blockedStory() {
@@ -22,7 +22,7 @@ test('published from memory, health says why, and one beat after the cure everyt
   const daemon = await story.start({ state_dir });
   const first = await probe.until(STATE, () => true);
   expect(first.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
-  await waitFor('the reason', () => reasons().length > 0);
+  await untilTrue('the reason', () => reasons().length > 0);
   expect(reasons()).toEqual([
     {
       code: 'state_unwritable',
@@ -39,7 +39,7 @@ test('published from memory, health says why, and one beat after the cure everyt
 
   await rm(inTheWay);
   await story.pass(6_000);
-  await waitFor('good health', () => reasons().length === 0);
+  await untilTrue('good health', () => reasons().length === 0);
   expect((await readdir(join(state_dir, 'accounts/home'))).sort()).toEqual([
     'context.json',
     'extras.json',
@@ -70,5 +70,5 @@ test('a refused login is held back all the same', async () => {
     await story.polled(poll);
   }
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
-  await waitFor('the reason', () => reasons().some(({ code }) => code === 'state_unwritable'));
+  await untilTrue('the reason', () => reasons().some(({ code }) => code === 'state_unwritable'));
 });

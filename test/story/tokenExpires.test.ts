@@ -1,8 +1,8 @@
 // Sessions over time: refreshed ahead of expiry, ended by the issuer, or left to lapse when nobody wants them kept.
 import { expect, test } from 'vitest';
 import { STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -19,7 +19,7 @@ async function livingStory(provider: Record<string, unknown> = {}) {
 test('a quiet daemon never loses its session: one login, one refresh for each life, one at a time', async () => {
   const { story, counters } = await livingStory();
   await story.pass(10 * MINUTE_MS);
-  await waitFor('the last refresh', () => counters.refreshGrants.ok === counters.refreshGrants.asked);
+  await untilTrue('the last refresh', () => counters.refreshGrants.ok === counters.refreshGrants.asked);
   expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   // Between 80 % and 95 % of 60 s each.
   expect(counters.refreshGrants.ok).toBeGreaterThanOrEqual(10);
@@ -45,7 +45,7 @@ test('a session that the issuer has ended is replaced by one login', async () =>
   await story.pass(2 * MINUTE_MS);
   story.simulator.endSessions();
   await story.pass(2 * MINUTE_MS);
-  await waitFor('the second login', () => counters.passwordGrants.ok === 2);
+  await untilTrue('the second login', () => counters.passwordGrants.ok === 2);
   await story.pass(2 * MINUTE_MS);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });

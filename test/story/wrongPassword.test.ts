@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
-import { waitFor } from '../support/waitFor.ts';
 
 const MINUTE_MS = 60_000;
 const LOCKED = 'bad_credentials_or_locked';
@@ -52,8 +52,8 @@ test('after 15 minutes, 1 hour and 6 hours it stops, until somebody asks', async
     await story.pass(wait - 6 * MINUTE_MS, MINUTE_MS);
     expect(grants.asked).toBe(tries + 1);
     await story.pass(8 * MINUTE_MS, 5_000);
-    await waitFor(`try ${tries + 2}`, () => grants.asked === tries + 2);
-    await waitFor(
+    await untilTrue(`try ${tries + 2}`, () => grants.asked === tries + 2);
+    await untilTrue(
       'its verdict',
       () => story.log.filter(({ msg }) => msg === 'login refused').length === tries + 2,
     );
@@ -62,7 +62,7 @@ test('after 15 minutes, 1 hour and 6 hours it stops, until somebody asks', async
   await story.pass(24 * HOUR_MS, 10 * MINUTE_MS);
   expect(grants.asked).toBe(4);
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
-  await waitFor('the try that was asked for', () => grants.asked === 5);
+  await untilTrue('the try that was asked for', () => grants.asked === 5);
   expect(await probe.until('heat2mqtt/bridge/response/refresh', () => true)).toMatchObject({
     status: 'error',
     error: { code: LOCKED },
@@ -74,7 +74,7 @@ test('a restart buys no try', async () => {
   await story.stop(daemon);
   const probe = await story.listen();
   await story.start(config);
-  await waitFor(
+  await untilTrue(
     'the verdict of the second run',
     () => story.log.filter(({ msg }) => msg === 'poll failed').length === 2,
   );
@@ -91,7 +91,7 @@ test('a changed password file is picked up while running', async () => {
   await story.pass(10_000);
   await probe.until(STATE, () => true);
   await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
-  await waitFor('good health', () => probe.json(HEALTH)?.state === 'ok');
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(grants).toEqual({ asked: 2, ok: 1 });
 });
 

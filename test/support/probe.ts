@@ -1,7 +1,7 @@
 // An MQTT client that hears everything, remembers every message with its retain flag, and checks it against its schema.
 import { connectAsync, type IClientOptions, type IClientPublishOptions, type MqttClient } from 'mqtt';
 import { baseOf, complaintAbout, schemaMissing } from './payloads.ts';
-import { waitFor } from './waitFor.ts';
+import { turn, waitFor } from './waitFor.ts';
 
 export interface Heard {
   readonly topic: string;
@@ -36,7 +36,12 @@ const foreign = new Set<string>();
 export const markForeign = (topic: string, payload: string | Buffer): void =>
   void foreign.add(`${topic}\n${payload}`);
 
-export async function startProbe(url: string, options: IClientOptions = {}): Promise<Probe> {
+/** `settle` is awaited before each look at what was heard. */
+export async function startProbe(
+  url: string,
+  options: IClientOptions = {},
+  settle: () => Promise<void> = turn,
+): Promise<Probe> {
   const heard: Heard[] = [];
   const bases = new Set<string>();
   const topics = new Set<string>();
@@ -68,7 +73,7 @@ export async function startProbe(url: string, options: IClientOptions = {}): Pro
         on(topic)
           .map(({ payload }) => asObject(payload))
           .find((payload) => payload !== undefined && pleases(payload));
-      return waitFor(`a message on ${topic}`, find, {
+      return waitFor(`a message on ${topic}`, () => settle().then(find), {
         diagnose: () => ({ last: on(topic).at(-1), topics: [...new Set(heard.map((one) => one.topic))] }),
       });
     },

@@ -1,37 +1,79 @@
-// Waiting until everything in this process has come to rest: files, requests, and messages between sockets.
+// Waiting until everything in this process is at rest: what was sent has arrived, and no file is being written.
 import { subscribe } from 'node:diagnostics_channel';
-import type { ClientRequest } from 'node:http';
+import type { Socket } from 'node:net';
+import { waitFor } from './waitFor.ts';
 
-const underWay = new Set<unknown>();
-const note = (channel: string, seen: (request: unknown) => void) =>
-  subscribe(`undici:request:${channel}`, (message) => seen((message as { request: unknown }).request));
-note('create', (request) => underWay.add(request));
-note('trailers', (request) => underWay.delete(request));
-note('error', (request) => underWay.delete(request));
-subscribe('http.client.request.start', (message) => {
-  const { request } = message as { request: ClientRequest };
-  underWay.add(request);
-  request.once('close', () => underWay.delete(request));
-});
+// Whoever talks to somebody in a story lives in this process: what one socket has written, another one has to read.
+const peers = new Map<Socket, Socket | null>();
+const keep = (message: unknown) => {
+  const { socket } = message as { socket: Socket };
+  peers.set(socket, null);
+  socket.once('close', () => peers.delete(socket));
+};
+subscribe('net.client.socket', keep);
+subscribe('net.server.socket', keep);
 
-// A message takes a few turns of the loop from one socket of this process to another; time does not matter.
-const TURNS = 12;
-const LONGEST_MS = 3_000;
+// What has arrived is worked on for some turns of the event loop. How long a turn takes does not matter.
+const TURNS = 16;
+// The kernel and other threads are done within some turns more, unless the processor has to be left to them.
+const PATIENT_TURNS = 50;
+const LONGEST_MS = 10_000;
 
-/** `held`: how many requests a server keeps waiting on purpose; they do not count. */
-export async function untilAtRest(held: () => number = () => 0): Promise<void> {
+/** Time stands still in a story: what is at rest stays so until the test goes on. */
+export async function untilAtRest(): Promise<void> {
   const end = performance.now() + LONGEST_MS;
-  let calm = 0;
-  while (calm < TURNS && performance.now() < end) {
+  let moved = -1;
+  for (let calm = 0, waited = 0; calm < TURNS; ) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    if (isWritingFiles()) {
-      calm = 0;
-      await new Promise<void>((resolve) => setTimeout(resolve, 1));
-    } else calm = underWay.size > held() ? 0 : calm + 1;
+    const before = moved;
+    moved = bytesMoved();
+    const restless = unrest();
+    calm = restless === null && moved === before ? calm + 1 : 0;
+    if (restless === null) continue;
+    if (performance.now() > end) throw new Error(`no rest within ${LONGEST_MS} ms: ${restless}`);
+    waited += 1;
+    if (waited > PATIENT_TURNS) await new Promise<void>((resolve) => setTimeout(resolve, 1));
   }
 }
 
-// As Node calls what the file system has under way; the last one closes a file handle.
-const AT_FILES = ['FSReqCallback', 'FSReqPromise', 'FileHandle', 'FileHandleCloseReq', 'CloseReq'];
-const isWritingFiles = (): boolean =>
-  process.getActiveResourcesInfo().some((name) => AT_FILES.includes(name));
+/** Looks only when everything is at rest: what is seen then does not change behind the test's back. */
+export const untilTrue: typeof waitFor = (description, probe, waiting) =>
+  waitFor(description, () => untilAtRest().then(probe), waiting);
+
+function bytesMoved(): number {
+  let sum = peers.size;
+  for (const { bytesRead, bytesWritten } of peers.keys()) sum += bytesRead + bytesWritten;
+  return sum;
+}
+
+/** What is under way, in words, or `null`. */
+function unrest(): string | null {
+  const atWork = process.getActiveResourcesInfo().find((name) => OF_OTHER_THREADS.has(name));
+  if (atWork !== undefined) return atWork;
+  for (const socket of peers.keys()) {
+    const peer = peerOf(socket);
+    const wire = `from port ${socket.localPort} to ${socket.remotePort}`;
+    // Before a connection is accepted, and after its other end is gone.
+    if (peer === null) return `half a connection ${wire}`;
+    const bytes = socket.bytesWritten - peer.bytesRead;
+    if (bytes !== 0) return `${bytes} bytes ${wire}`;
+  }
+  return null;
+}
+
+function peerOf(socket: Socket): Socket | null {
+  const known = peers.get(socket);
+  if (known && peers.has(known)) return known;
+  const { localPort, remotePort } = socket;
+  for (const other of peers.keys()) {
+    if (other.localPort !== remotePort || other.remotePort !== localPort || localPort === undefined) continue;
+    peers.set(socket, other);
+    return other;
+  }
+  return null;
+}
+
+// As Node calls what the file system and the resolver have under way; the last one closes a file handle.
+const OF_OTHER_THREADS = new Set(
+  'FSReqCallback FSReqPromise FileHandle FileHandleCloseReq CloseReq GetAddrInfoReqWrap'.split(' '),
+);

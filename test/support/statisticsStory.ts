@@ -3,10 +3,11 @@ import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { HEALTH, home, METER, person, reading } from './homes.ts';
 import { startPretendHomeAssistant } from './pretendHomeAssistant.ts';
 import { openStory } from './story.ts';
-import { waitFor } from './waitFor.ts';
 
 export const ENERGY = `heat2mqtt:${METER}_energy`;
 export const COST = `heat2mqtt:${METER}_cost`;
+
+const MOST_STEPS = 2_000;
 
 /** Three days of history in March 2025; whatever else a story wants. */
 export const HISTORY = ['2025-03-07', '2025-03-08', '2025-03-09'].map((day) => reading(day, 10, 2.5));
@@ -32,17 +33,15 @@ export async function openStatisticsStory(
     return state === wanted && (wanted !== 'ok' || Date.parse(String(at)) >= since);
   };
   /** Small steps of time until bridge/health says so; an old success does not count. */
-  const until = (wanted: string) =>
-    waitFor(
-      `statistics ${wanted}`,
-      async () => {
-        await story.rest();
-        if (isSo(wanted)) return true;
-        story.clock.advance(50);
-        return false;
-      },
-      { diagnose: () => ({ status: status(), codes: codes(), log: story.log.slice(-5) }) },
-    );
+  async function until(wanted: string): Promise<void> {
+    for (let steps = 0; steps < MOST_STEPS; steps += 1) {
+      await story.rest();
+      if (isSo(wanted)) return;
+      story.clock.advance(50);
+    }
+    const seen = { status: status(), codes: codes(), log: story.log.slice(-5) };
+    throw new Error(`statistics do not become ${wanted}: ${JSON.stringify(seen, null, 1)}`);
+  }
 
   return {
     story,

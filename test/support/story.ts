@@ -13,10 +13,9 @@ import { type Simulator, startSimulator } from '../../src/simulator/provider.ts'
 import { type HandClock, handClock } from './clock.ts';
 import { ME } from './homes.ts';
 import { type Probe, startProbe } from './probe.ts';
-import { untilAtRest } from './rest.ts';
+import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack, type Stack } from './stack.ts';
 import { expectNoSecret, laidOver, type Section, usualConfig } from './storyRules.ts';
-import { waitFor } from './waitFor.ts';
 
 export interface StoryOptions {
   /** Wall clock at the start. */
@@ -79,12 +78,12 @@ export async function openStory({
     expectNoSecret(accounts, [...lines, ...probes.flatMap(({ heard }) => heard.map((h) => h.payload))]),
   );
   async function listen(): Promise<Probe> {
-    const probe = stack.use(await startProbe(broker.url));
+    const probe = stack.use(await startProbe(broker.url, {}, untilAtRest));
     probes.push(probe);
     return probe;
   }
   // Somebody always listens, so that no message goes unchecked, and forgets: a year of them would fill the memory.
-  let ear = stack.use(await startProbe(broker.url));
+  let ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
   const tickers = new Set<() => void>();
   const startTicker: StartTicker = (_expression, _timezone, onTick) => {
     tickers.add(onTick);
@@ -123,7 +122,7 @@ export async function openStory({
   }
 
   const rest = async () => {
-    await untilAtRest(() => simulator.counters.held);
+    await untilAtRest();
     ear.forget();
   };
 
@@ -172,7 +171,7 @@ export async function openStory({
     },
     async startBroker() {
       broker = await startBroker({ port: broker.port });
-      ear = stack.use(await startProbe(broker.url));
+      ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
       brokerIsUp = true;
     },
     async pass(ms, stepMs = 1_000) {
@@ -191,8 +190,7 @@ export async function openStory({
       // A poll that went well asks for extras afterwards.
       const ended = () =>
         count(/"msg":"poll(ed"| failed)/) >= times && count(/"msg":"extras /) >= count(/"msg":"polled"/);
-      await waitFor(`the end of poll ${times}`, ended, { diagnose: () => lines.slice(-5) });
-      await rest();
+      await untilTrue(`the end of poll ${times}`, ended, { diagnose: () => lines.slice(-5) });
     },
   };
 }

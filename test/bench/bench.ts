@@ -7,12 +7,12 @@ import { benchAccounts } from './accounts.ts';
 import { startBroker } from './broker.ts';
 import { startProvider } from './children.ts';
 import { benchHistory } from './history.ts';
-import { benchMemory, benchRequests } from './memory.ts';
-import { mb, table } from './numbers.ts';
+import type { Row } from './home.ts';
+import { table } from './numbers.ts';
 import { benchPeer } from './peer.ts';
 import { benchSize } from './size.ts';
 import { benchSlow } from './slow.ts';
-import { type Bench, benchStart, benchVersion, type Row } from './startUp.ts';
+import { benchMemory, benchRequests, benchStart } from './startUp.ts';
 
 const args = process.argv.slice(2);
 const isQuick = args.includes('--quick');
@@ -23,22 +23,29 @@ const say = (text: string) => process.stdout.write(`${text}\n`);
 const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-bench-'));
 const broker = await startBroker(folder);
 const provider = await startProvider();
-const bench: Bench = { folder, broker, provider, runs: isQuick ? 5 : 15 };
+const bench = { folder, broker, provider };
 try {
-  say(`${about.name} ${about.version}, Node ${process.version}, ${broker.kind}`);
-  say(`${type()} ${release()}, ${cpus().length} × ${cpus()[0]?.model}, ${mb(totalmem()).toFixed(0)} MB\n`);
+  say(`${about.name} ${about.version}, Node ${process.version}`);
+  const memory = (totalmem() / 1_000_000).toFixed(0);
+  say(`${type()} ${release()}, ${cpus().length} × ${cpus()[0]?.model}, ${memory} MB\n`);
   const rows: Row[] = [];
-  if (wants('start')) rows.push(await benchVersion(bench), ...(await benchStart(bench)));
+  if (wants('start')) rows.push(...(await benchStart(bench, isQuick ? 5 : 15)));
   if (wants('memory')) rows.push(...(await benchMemory(bench, isQuick ? 15_000 : 60_000, isQuick ? 2 : 5)));
-  if (wants('requests')) rows.push(await benchRequests(bench, isQuick ? 3 : 10));
+  if (wants('requests')) rows.push(...(await benchRequests(bench, isQuick ? 3 : 10)));
   if (wants('slow')) rows.push(...(await benchSlow(bench, isQuick ? 3 : 5)));
-  if (wants('size')) rows.push(...(await benchSize(folder)));
-  const cells = rows.map(({ what, ours, floor, ratio, limit }) => [what, ours, floor, ratio, limit]);
+  if (wants('size')) rows.push(...(await benchSize()));
+  const cells = rows.map(({ what, ours, floor = '–', ratio = '–', limit }) => [
+    what,
+    ours,
+    floor,
+    ratio,
+    limit,
+  ]);
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);
   if (wants('history')) say(`${await benchHistory([1, 20], isQuick ? 10 : 50)}\n`);
   if (wants('peer')) say(`${await benchPeer(bench, isQuick ? 5_000 : 60_000, isQuick ? 2 : 3)}\n`);
   const sizes = wanted.map(Number).filter((size) => size > 0);
-  const usual = isQuick ? [1, 100] : [1, 100, 1_000, 10_000];
+  const usual = isQuick ? [1, 100] : [1, 100, 1_000];
   if (wants('accounts')) say(await benchAccounts(bench, sizes.length > 0 ? sizes : usual));
 } finally {
   provider.stop();

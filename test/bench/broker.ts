@@ -1,52 +1,54 @@
-// A broker for the bench, in a process of its own: Mosquitto where there is one, else aedes.
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+// Mosquitto in a process of its own, and a client that listens to all of it.
+import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { connectAsync, type MqttClient } from 'mqtt';
-import { PIECES } from './children.ts';
+import { connectAsync } from 'mqtt';
+import { freePort } from '../e2e/mosquitto.ts';
 
-export interface Broker {
-  readonly kind: string;
-  readonly url: string;
-  readonly client: MqttClient;
-  /** Resolves with the moment (`performance.now()`) at which a message that fits has come. */
-  heard(fits: (topic: string, payload: string) => boolean): Promise<number>;
-  /** Everything retained below a base topic, oldest knowledge first. */
-  retained(filter: string): Promise<[string, string][]>;
-  stop(): Promise<void>;
-}
+export type Broker = Awaited<ReturnType<typeof startBroker>>;
 
-export async function startBroker(folder: string): Promise<Broker> {
+export async function startBroker(folder: string) {
   const port = await freePort();
-  const mosquitto = await startMosquitto(folder, port);
-  const child = mosquitto ?? fork(join(PIECES, 'aedes.mjs'), [String(port)]);
+  const config = join(folder, 'mosquitto.conf');
+  const lines = ['user root', `listener ${port} 127.0.0.1`, 'allow_anonymous true', 'max_queued_messages 0'];
+  await writeFile(config, `${lines.join('\n')}\n`);
+  const child = spawn('mosquitto', ['-c', config], {
+    env: { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` },
+    stdio: 'ignore',
+  });
+  await new Promise((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', () => reject(new Error('the bench needs Mosquitto: apt-get install mosquitto')));
+  });
   const url = `mqtt://127.0.0.1:${port}`;
-  const client = await connectAsync(url, { reconnectPeriod: 50, manualConnect: false });
-  const hearers = new Set<(topic: string, payload: string) => void>();
-  client.on('message', (topic, payload) => {
-    for (const hear of hearers) hear(topic, payload.toString());
+  const client = await connectAsync(url, { reconnectPeriod: 50 });
+  const listeners = new Set<(topic: string) => void>();
+  client.on('message', (topic) => {
+    for (const listen of listeners) listen(topic);
   });
   await client.subscribeAsync('#', { qos: 0 });
   return {
-    kind: mosquitto === null ? 'aedes' : 'Mosquitto',
     url,
-    client,
-    heard: (fits) =>
+    /** Resolves with the moment (`performance.now()`) of the message that is the `count`th to fit. */
+    heard: (fits: (topic: string) => boolean, count = 1): Promise<number> =>
       new Promise((resolve) => {
-        const hear = (topic: string, payload: string) => {
-          if (!fits(topic, payload)) return;
-          hearers.delete(hear);
+        let left = count;
+        const listen = (topic: string) => {
+          if (!fits(topic)) return;
+          left -= 1;
+          if (left > 0) return;
+          listeners.delete(listen);
           resolve(performance.now());
         };
-        hearers.add(hear);
+        listeners.add(listen);
       }),
-    async retained(filter) {
+    /** Everything retained that matches one of the filters, as topic and payload. */
+    async retained(...filters: string[]): Promise<[string, string][]> {
       const found = new Map<string, string>();
       const reader = await connectAsync(url);
       reader.on('message', (topic, payload) => found.set(topic, payload.toString()));
-      await reader.subscribeAsync(filter);
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await reader.subscribeAsync(filters);
+      await new Promise((resolve) => setTimeout(resolve, 500));
       await reader.endAsync();
       return [...found];
     },
@@ -55,28 +57,4 @@ export async function startBroker(folder: string): Promise<Broker> {
       child.kill('SIGTERM');
     },
   };
-}
-
-async function startMosquitto(folder: string, port: number): Promise<ChildProcess | null> {
-  const config = join(folder, 'mosquitto.conf');
-  const lines = ['user root', `listener ${port} 127.0.0.1`, 'allow_anonymous true', 'max_queued_messages 0'];
-  await writeFile(config, `${lines.join('\n')}\n`);
-  const child = spawn('mosquitto', ['-c', config], {
-    env: { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` },
-    stdio: 'ignore',
-  });
-  return new Promise((resolve) => {
-    child.once('error', () => resolve(null));
-    child.once('spawn', () => resolve(child));
-  });
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }

@@ -1,4 +1,4 @@
-// Child processes of a bench: started, looked at through /proc (Linux), and ended.
+// Child processes of the bench: started, measured through /proc (Linux), and ended.
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,24 +12,25 @@ export interface Child {
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-const { HEAT2MQTT_PROGRAM } = process.env;
-export const PROGRAM = HEAT2MQTT_PROGRAM ?? join(process.cwd(), 'dist/heat2mqtt.js');
+export const { HEAT2MQTT_PROGRAM: PROGRAM = join(process.cwd(), 'dist/heat2mqtt.js') } = process.env;
 /** Where scripts/bench.mjs has put the bundled pieces of the bench. */
 export const PIECES = import.meta.dirname;
 
-export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd?: string): Child {
+export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()): Child {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...argv], {
-    ...(cwd === undefined ? {} : { cwd }),
+  const child = spawn(process.execPath, argv, {
+    cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
-  const keep = (bytes: Buffer) => {
-    output = (output + String(bytes)).slice(-20_000);
-  };
-  child.stdout?.on('data', keep);
-  child.stderr?.on('data', keep);
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (bytes) => {
+      output = (output + String(bytes)).slice(-20_000);
+    });
+  }
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   return {
     pid: child.pid ?? 0,
@@ -45,35 +46,31 @@ export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd?
   };
 }
 
-export interface Provider {
-  readonly url: string;
-  /** Requests by kind since the last call. */
-  counts(): Promise<{
-    counts: Record<string, number>;
-    mostInFlight: number;
-    /** Of the provider's own clock, in milliseconds. */
-    firstUsageAt: number;
-    lastUsageAt: number;
-  }>;
-  /** Resolves once so many usage reports have been asked for since the last `counts`, or after the longest wait. */
-  asked(usage: number, longestMs: number): Promise<void>;
-  stop(): void;
+interface Counts {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly mostInFlight: number;
+  /** By the provider's own clock, in milliseconds. */
+  readonly firstUsageAt: number;
+  readonly lastUsageAt: number;
 }
 
-export async function startProvider(env: NodeJS.ProcessEnv = {}): Promise<Provider> {
+export type Provider = Awaited<ReturnType<typeof startProvider>>;
+
+export async function startProvider(env: NodeJS.ProcessEnv = {}) {
   const child = fork(join(PIECES, 'provider.mjs'), { env: { ...process.env, ...env } });
   const { port } = await new Promise<{ port: number }>((resolve) => child.once('message', resolve));
   const url = `http://127.0.0.1:${port}`;
+  const read = async (path: string) => (await (await fetch(`${url}${path}`)).json()) as Counts;
+  const LONGEST_MS = 300_000;
   return {
     url,
-    counts: async () => (await fetch(`${url}/counts`)).json() as ReturnType<Provider['counts']>,
-    async asked(usage, longestMs) {
-      const end = performance.now() + longestMs;
-      for (;;) {
-        const peek = (await (await fetch(`${url}/peek`)).json()) as { usage: number };
-        if (peek.usage >= usage || performance.now() > end) return;
-        await new Promise((resolve) => setTimeout(resolve, 200));
-      }
+    /** Requests by kind since the last call. */
+    counts: () => read('/counts'),
+    /** Resolves to the counts once so many usage reports have been asked for, or after five minutes. */
+    async asked(usage: number): Promise<Counts> {
+      const end = performance.now() + LONGEST_MS;
+      while (((await read('/peek')).counts.usage ?? 0) < usage && performance.now() < end) await wait(200);
+      return read('/counts');
     },
     stop: () => child.disconnect(),
   };
@@ -88,9 +85,8 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** Resident memory in bytes: all, and without what is shared with the file cache (program text). */
-export function memoryOf(pid: number): { resident: number; own: number } {
+/** Resident memory in MB. */
+export function residentMb(pid: number): number {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const kilobytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
-  return { resident: kilobytes('VmRSS') * 1024, own: kilobytes('RssAnon') * 1024 };
+  return (Number(/^VmRSS:\s+(\d+)/m.exec(text)?.[1]) * 1024) / 1_000_000;
 }

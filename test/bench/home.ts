@@ -2,32 +2,35 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Broker } from './broker.ts';
-import { type Child, PROGRAM, type Provider, start } from './children.ts';
+import { PROGRAM, type Provider, start, wait } from './children.ts';
 
-export interface HomeOptions {
-  readonly name: string;
-  readonly accounts: number;
+export interface Bench {
+  readonly folder: string;
   readonly broker: Broker;
   readonly provider: Provider;
+}
+
+interface HomeOptions {
+  readonly name: string;
+  readonly accounts?: number;
   readonly concurrency?: number;
-  readonly historySince?: string;
+  readonly historyMonths?: number;
   readonly schedule?: string;
 }
 
-export interface Home {
-  /** Its base topic. */
-  readonly base: string;
-  readonly state: string;
-  run(nodeOptions?: readonly string[], env?: NodeJS.ProcessEnv): Child;
-  /** Keeps the state directory as it is now, for `restore`. */
-  keep(): Promise<void>;
-  restore(): Promise<void>;
-  /** Makes the next start poll at once: what was done when is forgotten. */
-  forgetPolls(): Promise<void>;
+/** `what` as a row of the table of results. */
+export interface Row {
+  readonly what: string;
+  readonly ours: string;
+  readonly floor?: string;
+  readonly ratio?: string;
+  readonly limit: string;
 }
 
-export async function openHome(folder: string, options: HomeOptions): Promise<Home> {
-  const { name, accounts, broker, provider, concurrency = 4, schedule = '23 3 1 1 *' } = options;
+export type Home = Awaited<ReturnType<typeof openHome>>;
+
+export async function openHome({ folder, broker, provider }: Bench, options: HomeOptions) {
+  const { name, accounts = 1, concurrency = 4, historyMonths = 24, schedule = '23 3 1 1 *' } = options;
   const here = join(folder, name);
   const state = join(here, 'state');
   const config = join(here, 'config.yaml');
@@ -48,7 +51,7 @@ export async function openHome(folder: string, options: HomeOptions): Promise<Ho
       schedule,
       timezone: 'UTC',
       jitter_seconds: 0,
-      history_since: options.historySince ?? monthsAgo(24),
+      history_since: monthsAgo(historyMonths),
       concurrency,
     },
     mqtt: { url: broker.url, base_topic: name },
@@ -58,26 +61,44 @@ export async function openHome(folder: string, options: HomeOptions): Promise<Ho
   };
   // JSON is YAML.
   await writeFile(config, JSON.stringify(settings));
+  const run = (nodeOptions: readonly string[] = [], env: NodeJS.ProcessEnv = {}) =>
+    start([...nodeOptions, PROGRAM, 'run', '--config', config], env);
+  const forgetPolls = async () => {
+    const path = join(state, 'journal.json');
+    const journal = JSON.parse(await readFile(path, 'utf8'));
+    for (const record of Object.values<object>(journal.accounts))
+      Object.assign(record, { lastPollAt: null, lastSuccessAt: null });
+    await writeFile(path, JSON.stringify(journal));
+  };
   return {
+    /** Its base topic. */
     base: name,
-    state,
-    run: (nodeOptions = [], env = {}) => start([...nodeOptions, PROGRAM, 'run', '--config', config], env),
-    keep: () => cp(state, `${state}.kept`, { recursive: true }),
-    async restore() {
-      await rm(state, { recursive: true, force: true });
-      await cp(`${state}.kept`, state, { recursive: true });
+    run,
+    isState: isStateBelow(name),
+    /** Runs once from nothing, so that tokens, context and ledger are on disk; resolves to what was published. */
+    async prime(): Promise<[string, string][]> {
+      const isMonth = (topic: string) => topic.startsWith(`${name}/meter/`) && topic.endsWith('/usage/month');
+      const done = broker.heard(isMonth);
+      const child = run();
+      await done;
+      await wait(1_000);
+      await child.kill('SIGTERM');
+      await cp(state, `${state}.primed`, { recursive: true });
+      return broker.retained(`${name}/#`, 'homeassistant/device/#');
     },
-    async forgetPolls() {
-      const path = join(state, 'journal.json');
-      const journal = JSON.parse(await readFile(path, 'utf8'));
-      for (const record of Object.values<object>(journal.accounts))
-        Object.assign(record, { lastPollAt: null, lastSuccessAt: null });
-      await writeFile(path, JSON.stringify(journal));
+    /** The state directory as it was after `prime`; with `pollDue` the next start polls at once. */
+    async restore({ pollDue }: { readonly pollDue: boolean }) {
+      await rm(state, { recursive: true, force: true });
+      await cp(`${state}.primed`, state, { recursive: true });
+      if (pollDue) await forgetPolls();
     },
   };
 }
 
-export function monthsAgo(months: number): string {
+export const isStateBelow = (base: string) => (topic: string) =>
+  topic.startsWith(`${base}/meter/`) && topic.endsWith('/state');
+
+function monthsAgo(months: number): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 1)).toISOString().slice(0, 10);
 }

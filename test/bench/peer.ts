@@ -2,34 +2,28 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Child, memoryOf, start } from './children.ts';
-import { type Home, openHome } from './home.ts';
-import { mb, spread, table } from './numbers.ts';
-import { type Bench, prime } from './startUp.ts';
+import { type Child, residentMb, start, wait } from './children.ts';
+import { type Bench, openHome } from './home.ts';
+import { spread, table } from './numbers.ts';
 
 const { NODE_RED_FOLDER = '' } = process.env;
 const NODE_RED = join(NODE_RED_FOLDER, 'node_modules/node-red');
-const BASE = 'peer';
-const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+const TOPIC = 'peer/state';
 
-interface Measured {
-  readonly start: number;
-  readonly poll: number;
-  readonly resident: number;
-}
-
-/** From the start of the process to the first retained state, one poll that is asked for, and resident memory after it. */
+/** From the start of the process to the first retained state with a poll, and resident memory after it. */
 export async function benchPeer(bench: Bench, quietMs: number, runs: number): Promise<string> {
   if (!existsSync(join(NODE_RED, 'red.js')))
     return 'Left out: the peer. NODE_RED_FOLDER names no folder with Node-RED (CONTRIBUTING tells how to get one).';
-  const home = await openHome(bench.folder, { ...bench, name: 'beside', accounts: 1 });
-  await prime(home, bench);
+  const home = await openHome(bench, { name: 'beside' });
+  await home.prime();
   const folder = await writeFlow(bench);
+  const startPeer = () => start([join(NODE_RED, 'red.js'), '--userDir', folder], {}, folder);
   const ours: Measured[] = [];
   const theirs: Measured[] = [];
   for (let n = 0; n < runs; n += 1) {
-    ours.push(await measureOurs(bench, home, quietMs));
-    theirs.push(await measurePeer(bench, folder, quietMs));
+    await home.restore({ pollDue: true });
+    ours.push(await measure(bench, home.run, home.isState, quietMs));
+    theirs.push(await measure(bench, startPeer, (topic) => topic === TOPIC, quietMs));
   }
   const { version } = JSON.parse(readFileSync(join(NODE_RED, 'package.json'), 'utf8')) as { version: string };
   const row = (what: string, of: (one: Measured) => number) => [
@@ -40,133 +34,62 @@ export async function benchPeer(bench: Bench, quietMs: number, runs: number): Pr
   return table(
     ['what', 'heat2mqtt', `Node-RED ${version}`],
     [
-      row('start to the first meter state, poll due, ms', ({ start }) => start),
-      row('a poll that is asked for over MQTT, ms', ({ poll }) => poll),
-      row(`resident after ${quietMs / 1000} s of quiet, MB`, ({ resident }) => mb(resident)),
+      row('start to the first meter state, poll due, ms', ({ startMs }) => startMs),
+      row(`resident after ${quietMs / 1000} s of quiet, MB`, ({ resident }) => resident),
     ],
   );
 }
 
-async function measureOurs(bench: Bench, home: Home, quietMs: number): Promise<Measured> {
-  await home.restore();
-  await home.forgetPolls();
-  const isState = (topic: string) => topic.startsWith(`${home.base}/meter/`) && topic.endsWith('/state');
-  const isAnswer = (topic: string) => topic === `${home.base}/bridge/response/refresh`;
-  return measure(
-    bench,
-    () => home.run(),
-    { isState, isAnswer, ask: `${home.base}/bridge/request/refresh` },
-    quietMs,
-  );
-}
-
-async function measurePeer(bench: Bench, folder: string, quietMs: number): Promise<Measured> {
-  const isState = (topic: string) => topic === `${BASE}/state`;
-  const begin = () => start([join(NODE_RED, 'red.js'), '--userDir', folder], {}, folder);
-  return measure(bench, begin, { isState, isAnswer: isState, ask: `${BASE}/poll` }, quietMs);
-}
-
-interface Topics {
-  readonly isState: (topic: string) => boolean;
-  readonly isAnswer: (topic: string) => boolean;
-  readonly ask: string;
+interface Measured {
+  readonly startMs: number;
+  readonly resident: number;
 }
 
 async function measure(
   { broker }: Bench,
   begin: () => Child,
-  { isState, isAnswer, ask }: Topics,
+  isState: (topic: string) => boolean,
   quietMs: number,
 ): Promise<Measured> {
   const first = broker.heard(isState);
   const child = begin();
   const startMs = (await first) - child.startedAt;
-  // What a start does besides is over then.
-  await wait(3_000);
-  const answered = broker.heard(isAnswer);
-  const askedAt = performance.now();
-  await broker.client.publishAsync(ask, '');
-  const poll = (await answered) - askedAt;
   await wait(quietMs);
-  const { resident } = memoryOf(child.pid);
+  const resident = residentMb(child.pid);
   await child.kill('SIGTERM');
-  return { start: startMs, poll, resident };
+  return { startMs, resident };
 }
 
-/** The flow as somebody would draw it: at the start, or when asked, question the provider and publish the newest amount. */
+/** The flow as somebody would draw it: at the start ask the provider, and publish the newest amount. */
 async function writeFlow({ folder, broker, provider }: Bench): Promise<string> {
   const here = join(folder, 'node-red');
   await mkdir(here, { recursive: true });
   const day = (ms: number) => new Date(Date.now() + ms).toISOString();
   const body = JSON.stringify({ range: { gte: day(-15 * 86_400_000), lte: day(0) } });
-  const question = `msg.headers = { authorization: 'Bearer ${'x'.repeat(500)}', 'content-type': 'application/json' };
+  const prepare = `msg.headers = { authorization: 'Bearer ${'x'.repeat(500)}', 'content-type': 'application/json' };
 msg.payload = ${JSON.stringify(body)};
 return msg;`;
   const newest = `const days = msg.payload.aggregations.resources.buckets[0].readings.intervals.buckets;
 return { payload: { day: days.at(-1).key_as_string, energy: days.at(-1).documents.amount.value } };`;
-  const z = 'flow';
   const { hostname, port } = new URL(broker.url);
-  const place = { z, x: 100, y: 100 };
+  const url = `${provider.url}/api/v1/reports/usage`;
+  const node = (id: string, type: string, next: readonly string[], more: object) => ({
+    ...{ id, type, z: 'flow', x: 100, y: 100, wires: [next] },
+    ...more,
+  });
+  const brokerOptions = { broker: hostname, port, protocolVersion: '5', keepalive: '30', cleansession: true };
   const flow = [
-    { id: z, type: 'tab', label: 'meter' },
-    {
-      id: 'broker',
-      type: 'mqtt-broker',
-      broker: hostname,
-      port,
-      protocolVersion: '5',
-      keepalive: '30',
-      cleansession: true,
-    },
-    {
-      id: 'begin',
-      type: 'inject',
-      ...place,
-      props: [],
-      repeat: '',
-      crontab: '',
-      once: true,
-      onceDelay: 0,
-      wires: [['question']],
-    },
-    {
-      id: 'ask',
-      type: 'mqtt in',
-      ...place,
-      topic: `${BASE}/poll`,
-      qos: '1',
-      datatype: 'auto-detect',
-      broker: 'broker',
-      wires: [['question']],
-    },
-    { id: 'question', type: 'function', ...place, func: question, outputs: 1, wires: [['request']] },
-    {
-      id: 'request',
-      type: 'http request',
-      ...place,
-      method: 'POST',
-      ret: 'obj',
-      url: `${provider.url}/api/v1/reports/usage`,
-      wires: [['newest']],
-    },
-    { id: 'newest', type: 'function', ...place, func: newest, outputs: 1, wires: [['state']] },
-    {
-      id: 'state',
-      type: 'mqtt out',
-      ...place,
-      topic: `${BASE}/state`,
-      qos: '1',
-      retain: 'true',
-      broker: 'broker',
-      wires: [],
-    },
+    { id: 'flow', type: 'tab', label: 'meter' },
+    { id: 'broker', type: 'mqtt-broker', ...brokerOptions },
+    node('begin', 'inject', ['prepare'], { props: [], repeat: '', crontab: '', once: true, onceDelay: 0 }),
+    node('prepare', 'function', ['request'], { func: prepare, outputs: 1 }),
+    node('request', 'http request', ['newest'], { method: 'POST', ret: 'obj', url }),
+    node('newest', 'function', ['state'], { func: newest, outputs: 1 }),
+    node('state', 'mqtt out', [], { topic: TOPIC, qos: '1', retain: 'true', broker: 'broker' }),
   ];
   await writeFile(join(here, 'flows.json'), JSON.stringify(flow));
   const settings = {
-    uiHost: '127.0.0.1',
-    uiPort: 0,
-    flowFile: 'flows.json',
-    credentialSecret: false,
+    ...{ uiHost: '127.0.0.1', uiPort: 0, flowFile: 'flows.json', credentialSecret: false },
     telemetry: { enabled: false },
   };
   await writeFile(join(here, 'settings.js'), `module.exports = ${JSON.stringify(settings)};\n`);

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 // What is asked: `GET /counts` gives and clears the counts by route; account `n` is `user<n>` with property `5<n>`.
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2004, 0, 1);
-const { ACCESS_SECONDS = '3600', WAIT_MS = '0', SLOW_PROPERTY, SLOW_MS = '2000' } = process.env;
+const { WAIT_MS = '0', SLOW_PROPERTY, SLOW_MS = '2000' } = process.env;
 let counts: Record<string, number> = {};
 let inFlight = 0;
 let mostInFlight = 0;
@@ -42,7 +42,7 @@ async function answer(request: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
-  if (url.pathname === '/peek') return { body: JSON.stringify({ usage: counts.usage ?? 0 }) };
+  if (url.pathname === '/peek') return { body: JSON.stringify({ counts }) };
   if (url.pathname === '/counts') {
     const told = JSON.stringify({ counts, mostInFlight, firstUsageAt, lastUsageAt });
     firstUsageAt = 0;
@@ -87,14 +87,13 @@ function tokens(form: URLSearchParams, count: (name: string) => void): string {
   count(isLogin ? 'logins' : 'refreshes');
   const user = isLogin ? form.get('username') : form.get('refresh_token')?.split('.')[1];
   const customer = user?.replace(/\D/g, '') ?? '0';
-  const life = Number(ACCESS_SECONDS);
   const claims = { sub: user, customer_code: customer, sites: ['/bench'], jti: counts.refreshes ?? 0 };
   return JSON.stringify({
     token_type: 'Bearer',
     access_token: `eyJhbGciOiJub25lIn0.${part(claims)}.${'x'.repeat(340)}`,
-    expires_in: life,
+    expires_in: 3600,
     refresh_token: `eyJhbGciOiJub25lIn1.${user}.${'y'.repeat(200)}`,
-    refresh_expires_in: life * 100,
+    refresh_expires_in: 360_000,
   });
 }
 

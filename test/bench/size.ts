@@ -4,23 +4,18 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { PROGRAM } from './children.ts';
-import type { Row } from './startUp.ts';
+import type { Row } from './home.ts';
 
-export async function benchSize(folder: string): Promise<Row[]> {
+export async function benchSize(): Promise<Row[]> {
   const dist = dirname(PROGRAM);
   const names = await readdir(dist, { recursive: true });
   const sizes = names.filter((name) => name.endsWith('.js')).map((name) => stat(join(dist, name)));
   const bundle = (await Promise.all(sizes)).reduce((sum, { size }) => sum + size, 0);
-  const { stdout } = await promisify(execFile)('npm', [
-    'pack',
-    '--json',
-    '--ignore-scripts',
-    '--pack-destination',
-    folder,
-  ]);
+  const { stdout } = await promisify(execFile)('npm', ['pack', '--json', '--ignore-scripts', '--dry-run']);
   const [packed] = JSON.parse(stdout) as { size: number }[];
-  const row = (what: string, bytes: number, limit: string): Row => {
-    return { what, ours: (bytes / 1000).toFixed(0), floor: '–', ratio: '–', limit };
-  };
-  return [row('bundle, kB', bundle, '1000 kB'), row('npm pack, kB', packed?.size ?? 0, '600 kB')];
+  const kb = (bytes: number) => (bytes / 1000).toFixed(0);
+  return [
+    { what: 'bundle, kB', ours: kb(bundle), limit: '1000 kB' },
+    { what: 'npm pack, kB', ours: kb(packed?.size ?? 0), limit: '600 kB' },
+  ];
 }

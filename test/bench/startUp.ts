@@ -1,81 +1,44 @@
-// How long from the start of a process to the first retained meter state, and how little `--version` costs.
+// From the start of a process to the first retained meter state, resident memory after a quiet minute, and the requests of a day.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Broker } from './broker.ts';
-import { type Child, cpuMs, PIECES, PROGRAM, type Provider, start } from './children.ts';
-import { type Home, openHome } from './home.ts';
+import { type Child, cpuMs, PIECES, residentMb, start, wait } from './children.ts';
+import { type Bench, type Home, isStateBelow, openHome, type Row } from './home.ts';
 import { ratios, spread } from './numbers.ts';
 
-export interface Bench {
-  readonly folder: string;
-  readonly broker: Broker;
-  readonly provider: Provider;
-  readonly runs: number;
-}
-
-export interface Row {
-  readonly what: string;
-  readonly ours: string;
-  readonly floor: string;
-  readonly ratio: string;
-  readonly limit: string;
-}
-
-/** Runs ours once from nothing, so that tokens, context and ledger are on disk; resolves to what it said. */
-export async function prime(home: Home, { broker }: Pick<Bench, 'broker'>): Promise<[string, string][]> {
-  const done = broker.heard(
-    (topic) => topic.startsWith(`${home.base}/meter/`) && topic.endsWith('/usage/month'),
-  );
-  const child = home.run();
-  await done;
-  await new Promise((resolve) => setTimeout(resolve, 1_000));
-  await child.kill('SIGTERM');
-  const said = [
-    ...(await broker.retained(`${home.base}/#`)),
-    ...(await broker.retained(`homeassistant/device/#`)),
-  ];
-  await home.keep();
-  return said;
-}
-
-/** A task for the floor that makes the same requests and says the same, below its own base topic. */
-export async function writeFloor(
+/** Starts a floor that makes so many of the same requests and publishes the same, below a base topic of its own. */
+export async function openFloor(
   { folder, broker, provider }: Bench,
-  home: Home,
-  said: readonly [string, string][],
+  { base }: Home,
+  published: readonly [string, string][],
   requests: number,
   concurrency = 1,
-): Promise<string> {
-  const rename = (text: string) => text.replaceAll(home.base, `${home.base}-floor`);
-  const messages = said.map(([topic, payload]) => [rename(topic), rename(payload)] as const);
+): Promise<{ readonly base: string; run(): Child }> {
+  const ownBase = `${base}-floor`;
+  const rename = (text: string) => text.replaceAll(base, ownBase);
+  const messages = published.map(([topic, payload]) => [rename(topic), rename(payload)] as const);
+  const ofMeter = messages.filter(([topic]) => topic.includes('/meter/'));
   const day = (at: number) => new Date(at).toISOString();
   const body = JSON.stringify({
     size: 0,
     range: { gte: day(Date.now() - 15 * 86_400_000), lte: day(Date.now()) },
     padding: 'x'.repeat(900),
   });
-  const path = join(folder, `${home.base}-floor-${requests}.json`);
-  const request = {
-    token: 'x'.repeat(500),
-    body,
-    messages: messages.filter(([topic]) => topic.includes('/meter/')),
-  };
+  const request = { token: 'x'.repeat(500), body, messages: ofMeter };
   const task = {
     broker: broker.url,
     api: `${provider.url}/api/v1`,
     concurrency,
-    messages: requests === 0 ? messages : messages.filter(([topic]) => !topic.includes('/meter/')),
+    messages: requests === 0 ? messages : messages.filter((one) => !ofMeter.includes(one)),
     requests: Array.from({ length: requests }, () => request),
   };
+  const path = join(folder, `${ownBase}-${requests}.json`);
   await writeFile(path, JSON.stringify(task));
-  return path;
+  return { base: ownBase, run: () => start([join(PIECES, 'floor.mjs'), path]) };
 }
 
-export const startFloor = (task: string, nodeOptions: readonly string[] = []): Child =>
-  start([...nodeOptions, join(PIECES, 'floor.mjs'), task]);
-
-async function untilState(broker: Broker, base: string, begin: () => Child) {
-  const heard = broker.heard((topic) => topic.startsWith(`${base}/meter/`) && topic.endsWith('/state'));
+/** Milliseconds until the first meter state, by the clock and of CPU. */
+async function untilState({ broker }: Bench, base: string, begin: () => Child) {
+  const heard = broker.heard(isStateBelow(base));
   const child = begin();
   const at = await heard;
   const cpu = cpuMs(child.pid);
@@ -83,57 +46,79 @@ async function untilState(broker: Broker, base: string, begin: () => Child) {
   return { wall: at - child.startedAt, cpu };
 }
 
-export async function benchStart(bench: Bench): Promise<Row[]> {
-  const { folder, broker, runs } = bench;
-  const home = await openHome(folder, { ...bench, name: 'start', accounts: 1 });
-  const said = await prime(home, bench);
+export async function benchStart(bench: Bench, runs: number): Promise<Row[]> {
+  const home = await openHome(bench, { name: 'start' });
+  const published = await home.prime();
   const rows: Row[] = [];
-  for (const requests of [0, 1]) {
-    const floor = await writeFloor(bench, home, said, requests);
+  for (const pollDue of [false, true]) {
+    const floor = await openFloor(bench, home, published, pollDue ? 1 : 0);
     const ours: { wall: number; cpu: number }[] = [];
     const theirs: { wall: number; cpu: number }[] = [];
     for (let n = 0; n < runs; n += 1) {
-      await home.restore();
-      if (requests > 0) await home.forgetPolls();
-      ours.push(await untilState(broker, home.base, () => home.run()));
-      theirs.push(await untilState(broker, `${home.base}-floor`, () => startFloor(floor)));
+      await home.restore({ pollDue });
+      ours.push(await untilState(bench, home.base, home.run));
+      theirs.push(await untilState(bench, floor.base, floor.run));
     }
-    const what = requests === 0 ? 'restart to the first meter state, poll fresh' : 'the same, poll due';
-    for (const [kind, unit] of [
-      ['wall', 'ms'],
-      ['cpu', 'ms of CPU'],
-    ] as const) {
+    for (const kind of ['wall', 'cpu'] as const) {
       const mine = ours.map((run) => run[kind]);
       const others = theirs.map((run) => run[kind]);
       rows.push({
-        what: `${what}, ${unit}`,
+        what: `start to the first meter state, poll ${pollDue ? 'due' : 'recent'}, ms${kind === 'cpu' ? ' of CPU' : ''}`,
         ours: spread(mine),
         floor: spread(others),
         ratio: spread(ratios(mine, others), 2),
-        limit: '1.5',
+        limit: pollDue ? '1.6' : '–',
       });
     }
   }
   return rows;
 }
 
-export async function benchVersion({ runs }: Bench): Promise<Row> {
-  const once = async (argv: readonly string[]) => {
-    const child = start(argv);
-    await new Promise((resolve) => child.process.once('exit', resolve));
-    return performance.now() - child.startedAt;
-  };
+/** Both run at the same time, so that both meet the same pressure on the memory of the machine. */
+export async function benchMemory(bench: Bench, quietMs: number, runs: number): Promise<Row[]> {
+  const home = await openHome(bench, { name: 'memory' });
+  const floor = await openFloor(bench, home, await home.prime(), 1);
   const ours: number[] = [];
   const theirs: number[] = [];
-  for (let n = 0; n < runs * 2; n += 1) {
-    ours.push(await once([PROGRAM, '--version']));
-    theirs.push(await once(['-e', '0']));
+  for (let n = 0; n < runs; n += 1) {
+    await home.restore({ pollDue: true });
+    const children = [home.run(), floor.run()] as const;
+    await wait(quietMs);
+    ours.push(residentMb(children[0].pid));
+    theirs.push(residentMb(children[1].pid));
+    for (const child of children) await child.kill();
   }
-  return {
-    what: '`--version`, ms (floor: `node -e 0`)',
-    ours: spread(ours),
-    floor: spread(theirs),
-    ratio: spread(ratios(ours, theirs), 2),
-    limit: '1.3',
-  };
+  return [
+    {
+      what: `resident, after a poll and ${quietMs / 1000} s of quiet, MB`,
+      ours: spread(ours),
+      floor: spread(theirs),
+      ratio: spread(ratios(ours, theirs), 2),
+      limit: '1.15',
+    },
+  ];
+}
+
+/** What polls every two seconds ask for. */
+export async function benchRequests(bench: Bench, polls: number): Promise<Row[]> {
+  const home = await openHome(bench, { name: 'requests', schedule: '*/2 * * * * *' });
+  await home.prime();
+  await bench.provider.counts();
+  // The state is published once at the start, and then after each poll.
+  const done = bench.broker.heard(home.isState, polls + 1);
+  const child = home.run();
+  await done;
+  await child.kill('SIGTERM');
+  const { counts } = await bench.provider.counts();
+  return [
+    {
+      what: `requests of ${polls} polls after a restart`,
+      ours: Object.entries(counts)
+        .map(([kind, count]) => `${count} ${kind}`)
+        .join(', '),
+      floor: `${polls} usage`,
+      ratio: ((counts.usage ?? 0) / polls).toFixed(2),
+      limit: '1',
+    },
+  ];
 }

@@ -118,7 +118,7 @@ export class KeepAlive {
 
 /** Doubles from two seconds up to half an hour, or to a quarter of what is left of the refresh token's life. */
 function pauseAfter(failures: number, current: CurrentTokens, clock: Clock): number {
-  const rest = msUntilRefreshEnds(current, clock) ?? Number.POSITIVE_INFINITY;
-  const longest = Math.min(Math.max(rest * FRACTION_OF_THE_REST, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
+  const rest = msUntilRefreshEnds(current, clock) * FRACTION_OF_THE_REST;
+  const longest = Math.min(Math.max(rest, LEAST_LONGEST_PAUSE_MS), LONGEST_PAUSE_MS);
   return Math.min(FIRST_PAUSE_MS * 2 ** Math.min(failures - 1, 20), longest);
 }

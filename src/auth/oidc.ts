@@ -15,11 +15,11 @@ export interface IssuerOptions {
   readonly allowInsecure: boolean;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
-  /** Accounts that have it in common discover the issuer once for all of them. */
-  readonly memory?: IssuerMemory;
+  /** Accounts that share it discover the issuer once for all of them. */
+  readonly memory: IssuerMemory;
 }
 
-/** The endpoints of an issuer; `null` until they have been asked for. */
+/** What discovery found; `null` before. */
 export interface IssuerMemory {
   metadata: Promise<OpenIdClient.ServerMetadata> | null;
 }
@@ -37,11 +37,9 @@ const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
 
 export class Issuer {
   readonly #options: IssuerOptions;
-  readonly #memory: IssuerMemory;
 
   constructor(options: IssuerOptions) {
     this.#options = options;
-    this.#memory = options.memory ?? { metadata: null };
   }
 
   /** Resource Owner Password Credentials grant. Rejects with LoginRefused or IssuerUnreachable. */
@@ -75,13 +73,13 @@ export class Issuer {
         if (refusal) throw refusal;
       }
       // The token endpoint may have moved: discover it again at the next attempt.
-      this.#memory.metadata = null;
+      this.#options.memory.metadata = null;
       throw err instanceof Failure ? err : unreachable(err, this.#options.clock.now());
     }
   }
 
   async #discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
-    const { issuer, clientId, timeoutSeconds, allowInsecure } = this.#options;
+    const { issuer, clientId, timeoutSeconds, allowInsecure, memory } = this.#options;
     const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
     const settings = {
       timeout: timeoutSeconds,
@@ -89,10 +87,10 @@ export class Issuer {
         plainErrors(this.#options.fetch(url, init as RequestInit)),
     };
     const execute = allowInsecure ? [client.allowInsecureRequests] : [];
-    this.#memory.metadata ??= client
+    memory.metadata ??= client
       .discovery(new URL(issuer), clientId, tolerance, client.None(), { execute, ...settings })
       .then((found) => found.serverMetadata());
-    const metadata = await this.#memory.metadata;
+    const metadata = await memory.metadata;
     const configuration = new client.Configuration(metadata, clientId, tolerance, client.None());
     Object.assign(configuration, settings);
     for (const prepare of execute) prepare(configuration);
@@ -123,51 +121,46 @@ async function plainErrors(pending: Promise<Response>): Promise<Response> {
   return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
 }
 
+const OTHER_ISSUER = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
+
 function unreachable(err: unknown, now: number): IssuerUnreachable {
-  const response = responseOf(err);
-  const askedFor = retryAfterMs(response?.headers.get('retry-after'), now);
-  return new IssuerUnreachable(`The issuer ${whatHappened(err, response)}.`, {
+  const { root, response } = causesOf(err);
+  const { name = 'unknown error', code } = (root ?? {}) as { name?: string; code?: string };
+  const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
+  return new IssuerUnreachable(`The issuer ${whatHappened(name, code, response)}.`, {
     retry: response === null ? 'soon' : 'later',
-    hint: hintFor(err, response),
+    hint: `${hintFor(code, response)}; the password is not in doubt.`,
     cause: err,
-    ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
+    ...(retryAfter === null ? {} : { retryAfterMs: retryAfter }),
   });
 }
 
-const OTHER_ISSUER = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-
-function hintFor(err: unknown, response: Response | null): string {
-  const own = 'the password is not in doubt';
-  if (rootOf(err).code === OTHER_ISSUER)
-    return `Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals; ${own}.`;
-  if (response !== null && (response.status === 429 || response.status >= 500))
-    return `It mostly passes by itself. If it lasts, check provider.issuer; ${own}.`;
-  return `If this lasts, check provider.issuer and the network; ${own}.`;
-}
-
-function responseOf(err: unknown): Response | null {
+/** The innermost error, and the response that one of them carries. */
+function causesOf(err: unknown): { root: unknown; response: Response | null } {
+  let root = err;
+  let response: Response | undefined;
   for (let at = err; at instanceof Error; at = at.cause) {
-    if ('response' in at && at.response instanceof Response) return at.response;
-    if (at.cause instanceof Response) return at.cause;
+    root = at;
+    response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
   }
-  return null;
+  return { root, response: response ?? null };
 }
 
-function whatHappened(err: unknown, response: Response | null): string {
+function whatHappened(name: string, code: string | undefined, response: Response | null): string {
   if (response !== null) {
     const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
     return `answered with HTTP ${response.status} (${type}) where OpenID Connect JSON was expected`;
   }
-  const { name, code } = rootOf(err);
   if (name === 'TimeoutError' || name === 'AbortError') return 'did not answer in time';
   if (code === OTHER_ISSUER) return 'calls itself by another address than provider.issuer';
   if (name === 'SyntaxError') return 'answered with something else than JSON';
   return `could not be reached (${code ?? name})`;
 }
 
-function rootOf(err: unknown): { name: string; code: string | undefined } {
-  let root = err;
-  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
-  const { name = 'unknown error', code } = (root ?? {}) as { name?: string; code?: string };
-  return { name, code };
+function hintFor(code: string | undefined, response: Response | null): string {
+  if (code === OTHER_ISSUER)
+    return 'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals';
+  if (response !== null && (response.status === 429 || response.status >= 500))
+    return 'It mostly passes by itself. If it lasts, check provider.issuer';
+  return 'If this lasts, check provider.issuer and the network';
 }

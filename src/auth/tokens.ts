@@ -67,33 +67,35 @@ export function readFromDisk(set: TokenSet, clock: Clock): CurrentTokens {
 }
 
 export const accessLifeMs = (set: TokenSet): number => set.accessExpiresAt - set.obtainedAt;
+const refreshLifeMs = ({ refreshExpiresAt, obtainedAt }: TokenSet): number =>
+  (refreshExpiresAt ?? Number.POSITIVE_INFINITY) - obtainedAt;
 
-// The monotonic clock stands still in a suspended machine, the wall clock may step: the larger age is the safe one.
-const largestAgeMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): number =>
-  Math.max(clock.now() - set.obtainedAt, clock.monotonic() - monotonicAt);
-const smallestAgeMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): number =>
-  Math.min(clock.now() - set.obtainedAt, clock.monotonic() - monotonicAt);
+// By both clocks: the monotonic one stands still while the machine is suspended, the wall clock may step.
+const agesMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): [number, number] => [
+  clock.now() - set.obtainedAt,
+  clock.monotonic() - monotonicAt,
+];
 
-/** Whether the access token may be used for a request that starts now. */
+/** Whether the access token may be used for a request that starts now. In doubt not. */
 export function accessIsUsable(current: CurrentTokens, clock: Clock): boolean {
   const life = accessLifeMs(current.set);
-  return largestAgeMs(current, clock) < life - Math.min(life * MARGIN_FRACTION, LONGEST_MARGIN_MS);
+  const margin = Math.min(life * MARGIN_FRACTION, LONGEST_MARGIN_MS);
+  return Math.max(...agesMs(current, clock)) < life - margin;
 }
 
 /** Whether a refresh may succeed. In doubt yes: a refused refresh costs one request, a needless login may cost more. */
 export function refreshIsWorthTrying(current: CurrentTokens, clock: Clock): boolean {
-  const { refreshToken, refreshExpiresAt, obtainedAt } = current.set;
-  if (refreshToken === null) return false;
-  return refreshExpiresAt === null || smallestAgeMs(current, clock) < refreshExpiresAt - obtainedAt;
+  const age = Math.min(...agesMs(current, clock));
+  return current.set.refreshToken !== null && age < refreshLifeMs(current.set);
 }
 
 /** Whole milliseconds until the given fraction (0 to 1) of the access token's life is over; 0 when it already is. */
 export function msUntilFraction(current: CurrentTokens, fraction: number, clock: Clock): number {
-  return Math.max(0, Math.ceil(accessLifeMs(current.set) * fraction - largestAgeMs(current, clock)));
+  const age = Math.max(...agesMs(current, clock));
+  return Math.max(0, Math.ceil(accessLifeMs(current.set) * fraction - age));
 }
 
-/** Milliseconds until the refresh token expires at the earliest; `null` = its end is not known. */
-export function msUntilRefreshEnds(current: CurrentTokens, clock: Clock): number | null {
-  const { refreshExpiresAt, obtainedAt } = current.set;
-  return refreshExpiresAt === null ? null : refreshExpiresAt - obtainedAt - largestAgeMs(current, clock);
+/** Milliseconds until the refresh token may have expired; infinite when its end is not known. */
+export function msUntilRefreshEnds(current: CurrentTokens, clock: Clock): number {
+  return refreshLifeMs(current.set) - Math.max(...agesMs(current, clock));
 }

@@ -76,6 +76,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
         allowInsecure: true,
         fetch: counted,
         clock,
+        memory: { metadata: null },
         ...changes,
       }),
     start(changes) {
@@ -123,6 +124,14 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
     }),
   };
   return account;
+}
+
+/** A session whose access token is about to expire. */
+export async function expiring(account: Account): Promise<Session> {
+  const { session } = account.start();
+  await session.accessToken();
+  account.clock.advance(1750 * 1000);
+  return session;
 }
 
 /** What a promise was rejected with; fails when it was not. */

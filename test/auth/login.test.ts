@@ -10,6 +10,13 @@ beforeEach(async () => {
   account = await openAccount();
 });
 
+async function refusedOnce() {
+  account.password = 'wrong';
+  const running = account.start();
+  await refusalOf(running.session.accessToken());
+  return running;
+}
+
 test('a refused login is logged once, and then suspended without asking the issuer', async () => {
   account.password = 'wrong';
   const { login } = account.start();
@@ -39,9 +46,7 @@ test('a week of tries every half hour, restarts in between: four requests, at 0,
 });
 
 test('a corrected password is tried at once, with no restart, and clears the record', async () => {
-  account.password = 'wrong';
-  const { login } = account.start();
-  await refusalOf(login.attempt());
+  const { login } = await refusedOnce();
   expect(await login.suspendedBy()).toMatchObject({ refusals: 1 });
   account.password = 'demo';
   expect(await login.suspendedBy()).toBeNull();
@@ -50,9 +55,7 @@ test('a corrected password is tried at once, with no restart, and clears the rec
 });
 
 test('a secret file that vanishes while the login is suspended has not changed', async () => {
-  account.password = 'wrong';
-  const { login, session } = account.start();
-  await refusalOf(session.accessToken());
+  const { login, session } = await refusedOnce();
   account.password = null;
   expect(await login.suspendedBy()).toMatchObject({ refusals: 1 });
   expect(await refusalOf(session.accessToken())).toBeInstanceOf(LoginSuspended);
@@ -66,9 +69,7 @@ test('a secret file that vanishes while the login is suspended has not changed',
 });
 
 test('going back to the refused password within the wait suspends the login again', async () => {
-  account.password = 'wrong';
-  const { login } = account.start();
-  await refusalOf(login.attempt());
+  const { login } = await refusedOnce();
   account.password = 'also wrong';
   await refusalOf(login.attempt());
   expect(await refusalOf(login.attempt())).toBeInstanceOf(LoginSuspended);
@@ -76,9 +77,7 @@ test('going back to the refused password within the wait suspends the login agai
 });
 
 test('a suspended login names its time, and the hint for what was refused', async () => {
-  account.password = 'wrong';
-  const { login } = account.start();
-  await refusalOf(login.attempt());
+  const { login } = await refusedOnce();
   expect(await refusalOf(login.attempt())).toMatchObject({
     message: expect.stringContaining('the next one waits until 2026-03-10T12:15:00Z.'),
     hint: expect.stringMatching(/^Correct the user name or password .*, or wait\.$/),
@@ -119,9 +118,7 @@ test('an outage costs nothing of the budget', async () => {
 
 test('a locked account opens again by waiting alone', async () => {
   account.simulator.switches.token.lockAfterWrongPasswords = 1;
-  account.password = 'wrong';
-  const { login } = account.start();
-  await refusalOf(login.attempt());
+  const { login } = await refusedOnce();
   account.password = 'demo';
   await refusalOf(login.attempt());
   account.clock.advance(HOUR / 4);
@@ -130,9 +127,7 @@ test('a locked account opens again by waiting alone', async () => {
 });
 
 test('a budget that cannot be cleared does not cost the tokens that were granted', async () => {
-  account.password = 'wrong';
-  const { login } = account.start();
-  await refusalOf(login.attempt());
+  const { login } = await refusedOnce();
   account.password = 'demo';
   account.budgetStore.isFull = true;
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });

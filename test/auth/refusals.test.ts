@@ -1,40 +1,77 @@
-// Every row of the Keycloak table, read for the password step and for the refresh step.
-import { describe, expect, test } from 'vitest';
-import {
-  classifyLoginError,
-  classifyRefreshError,
-  LoginRefused,
-  REFUSALS,
-  SessionEnded,
-} from '../../src/auth/refusals.ts';
-import { TABLE, TROUBLE } from './keycloakTable.ts';
+// Every row of what Keycloak's token endpoint answers, over the wire: at the login and at the refresh, with status 400
+// and 401, and with a WWW-Authenticate header in the way.
+import { beforeEach, describe, expect, test } from 'vitest';
+import { IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { classifyLoginError, LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
+import { oauth } from '../../src/simulator/faults.ts';
+import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
-describe.each(TABLE)('$situation', ({ error, description, login, reused }) => {
-  test('at the password step', () => {
-    const [code, state, final] = login;
-    const refusal = classifyLoginError(error, description);
-    expect(refusal).toBeInstanceOf(LoginRefused);
-    expect(refusal).toMatchObject({ code, state, final, retry: 'never', exitCode: 4 });
-    expect(refusal?.hint).toBeTruthy();
-  });
+let account: Account;
+beforeEach(async () => {
+  account = await openAccount();
+});
 
-  test('at the refresh step', () => {
-    const ended = classifyRefreshError(error, description);
+/** What a login is refused with: code and state, and whether waiting is pointless. */
+type Meaning = readonly [code: string, state: string, final: boolean];
+const BAD: Meaning = ['bad_credentials_or_locked', 'bad_credentials_or_locked', false];
+const DISABLED: Meaning = ['account_disabled', 'needs_user_action', true];
+const NOT_SET_UP: Meaning = ['account_not_set_up', 'needs_user_action', true];
+const NO_PASSWORDS: Meaning = ['method_disabled', 'method_disabled', true];
+const CLIENT: Meaning = ['client_refused', 'needs_user_action', true];
+const SCOPE: Meaning = ['scope_refused', 'needs_user_action', true];
+const REUSED = 'Maximum allowed refresh token reuse exceeded';
+
+const TABLE: readonly (readonly [situation: string, error: string, description: string, login: Meaning])[] = [
+  ['wrong user or password, or a temporary lock', 'invalid_grant', 'Invalid user credentials', BAD],
+  ['account disabled', 'invalid_grant', 'Account disabled', DISABLED],
+  ['the same in capitals', 'invalid_grant', 'ACCOUNT DISABLED', DISABLED],
+  ['required action', 'invalid_grant', 'Account is not fully set up', NOT_SET_UP],
+  ['password grant off', 'unauthorized_client', 'Client not allowed for direct access grants', NO_PASSWORDS],
+  ['password grant unknown', 'unsupported_grant_type', 'Unsupported grant_type', NO_PASSWORDS],
+  ['wrong client id', 'invalid_client', 'Invalid client or Invalid client credentials', CLIENT],
+  ['wrong scope', 'invalid_scope', 'Invalid scopes: openid service-energy', SCOPE],
+  ['refresh token expired', 'invalid_grant', 'Token is not active', BAD],
+  ['session ended', 'invalid_grant', 'Session not active', BAD],
+  ['token used twice', 'invalid_grant', REUSED, BAD],
+  ['token used twice, in capitals', 'invalid_grant', REUSED.toUpperCase(), BAD],
+  ['the good token after that', 'invalid_grant', "Session doesn't have required client", BAD],
+  ['older token', 'invalid_grant', 'Stale token', BAD],
+  ['user disabled meanwhile', 'invalid_grant', 'User disabled', DISABLED],
+  ['no description at all', 'invalid_grant', '', BAD],
+  ['an unknown error', 'access_denied', 'Because', BAD],
+];
+/** Errors of OAuth itself that say nothing about the credentials. */
+const TROUBLE = ['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down'];
+
+const HEADERS = [undefined, { 'www-authenticate': 'Bearer realm="energy", error="invalid_token"' }];
+const ANSWERS = [400, 401].flatMap((status) => HEADERS.map((headers) => [status, headers] as const));
+
+test.each(TABLE)('%s', async (_situation, error, description, [code, state, final]) => {
+  const issuer = account.issuer();
+  const { refreshToken } = await issuer.login('me@example.org', 'demo');
+  for (const [status, headers] of ANSWERS) {
+    const fault = { ...oauth(status, error, description), ...(headers ? { headers } : {}) };
+    account.simulator.switches.fault(TOKEN_PATH, fault, { times: 2 });
+    const refused = await refusalOf(issuer.login('me@example.org', 'demo'));
+    expect(refused).toBeInstanceOf(LoginRefused);
+    expect(refused).toMatchObject({ code, state, final, retry: 'never', exitCode: 4 });
+    expect(refused).toHaveProperty('hint', expect.stringMatching(/./));
+    const ended = await refusalOf(issuer.refresh(refreshToken ?? ''));
     expect(ended).toBeInstanceOf(SessionEnded);
+    const reused = description.toLowerCase() === REUSED.toLowerCase();
     expect(ended).toMatchObject({ reused, code: 'session_ended' });
-  });
+  }
+  await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
 });
 
-test.each(TROUBLE)('%s is trouble of the provider and refuses nothing', (error) => {
-  expect(classifyLoginError(error, 'Invalid user credentials')).toBeNull();
-  expect(classifyRefreshError(error, 'Session not active')).toBeNull();
-});
-
-test('the words are not taken by their letters’ case', () => {
-  expect(classifyLoginError('invalid_grant', 'ACCOUNT DISABLED')?.code).toBe('account_disabled');
-  expect(classifyRefreshError('invalid_grant', 'maximum allowed refresh TOKEN REUSE exceeded')?.reused).toBe(
-    true,
-  );
+test.each([
+  ...TROUBLE.map((error) => [400, error] as const),
+  ...[429, 500, 502, 503].map((status) => [status, 'invalid_grant'] as const),
+])('%i %s refuses nothing, whatever it says besides', async (status, error) => {
+  const issuer = account.issuer();
+  account.simulator.switches.fault(TOKEN_PATH, oauth(status, error, 'Invalid user credentials'));
+  expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toBeInstanceOf(IssuerUnreachable);
+  expect(await refusalOf(issuer.refresh('some-token'))).toBeInstanceOf(IssuerUnreachable);
 });
 
 test('what the issuer says is not repeated', () => {
@@ -45,4 +82,43 @@ test('what the issuer says is not repeated', () => {
 test('each refusal has a code of its own', () => {
   const codes = Object.values(REFUSALS).map(({ code }) => code);
   expect(new Set(codes).size).toBe(codes.length);
+});
+
+describe('the simulated issuer itself', () => {
+  test.each([400, 401] as const)('a wrong password with status %i', async (status) => {
+    account.simulator.switches.token.wrongPasswordStatus = status;
+    expect(await refusalOf(account.issuer().login('me@example.org', 'wrong'))).toMatchObject({
+      code: 'bad_credentials_or_locked',
+      final: false,
+    });
+  });
+
+  test('a lock looks like a wrong password, also to the right one', async () => {
+    account.simulator.switches.token.lockAfterWrongPasswords = 1;
+    const issuer = account.issuer();
+    const wrong = await refusalOf(issuer.login('me@example.org', 'wrong'));
+    const locked = await refusalOf(issuer.login('me@example.org', 'demo'));
+    expect(locked).toEqual(wrong);
+  });
+
+  test.each([
+    ['disabled', 'account_disabled'],
+    ['not_fully_set_up', 'account_not_set_up'],
+  ] as const)('an account that is %s', async (state, code) => {
+    account.simulator.switches.token.accountStates.set('me@example.org', state);
+    expect(await refusalOf(account.issuer().login('me@example.org', 'demo'))).toMatchObject({ code });
+  });
+
+  test('a client without the password grant, another client, another scope', async () => {
+    const { switches } = account.simulator;
+    switches.token.passwordGrantAllowed = false;
+    expect(await refusalOf(account.issuer().login('me@example.org', 'demo'))).toMatchObject({
+      code: 'method_disabled',
+    });
+    switches.token.passwordGrantAllowed = true;
+    const other = account.issuer({ clientId: 'somebody-else' });
+    expect(await refusalOf(other.login('me@example.org', 'demo'))).toMatchObject({ code: 'client_refused' });
+    const greedy = account.issuer({ scopes: ['openid', 'everything'] });
+    expect(await refusalOf(greedy.login('me@example.org', 'demo'))).toMatchObject({ code: 'scope_refused' });
+  });
 });

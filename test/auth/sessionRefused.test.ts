@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
+import { type Account, expiring, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
 const SECOND = 1000;
 const HOUR = 3_600_000;
@@ -64,9 +64,7 @@ describe('when a refresh is refused', () => {
     'methodDisabled',
     'clientRefused',
   ] as const)('%s: exactly one login, which is no failure', async (name) => {
-    const { session } = account.start();
-    await session.accessToken();
-    account.clock.advance(1750 * SECOND);
+    const session = await expiring(account);
     account.simulator.switches.fault(TOKEN_PATH, FAULTS[name], { times: 1 });
     await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
@@ -99,9 +97,7 @@ describe('when a refresh is refused', () => {
   });
 
   test('a token used twice is our own bug: told as an error, and the pair dropped', async () => {
-    const { session } = account.start();
-    await session.accessToken();
-    account.clock.advance(1750 * SECOND);
+    const session = await expiring(account);
     account.simulator.switches.fault(TOKEN_PATH, FAULTS.reuseExceeded, { times: 1 });
     await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
@@ -110,9 +106,7 @@ describe('when a refresh is refused', () => {
   });
 
   test('a refresh whose reply is lost costs a login, and is no bug', async () => {
-    const { session } = account.start();
-    await session.accessToken();
-    account.clock.advance(1750 * SECOND);
+    const session = await expiring(account);
     // The issuer carries the refresh out, but its reply is lost: the only good pair with it.
     account.simulator.switches.fault(TOKEN_PATH, { kind: 'reply_lost' }, { times: 1 });
     await refusalOf(session.accessToken());
@@ -127,9 +121,7 @@ describe('when a refresh is refused', () => {
   });
 
   test('trouble of the issuer keeps the pair, and costs no login', async () => {
-    const { session } = account.start();
-    await session.accessToken();
-    account.clock.advance(1750 * SECOND);
+    const session = await expiring(account);
     account.simulator.switches.fault(TOKEN_PATH, FAULTS.htmlUnavailable, { times: 3 });
     for (let count = 0; count < 3; count += 1) await refusalOf(session.accessToken());
     expect(session.status().state).toBe('provider_down');

@@ -23,6 +23,10 @@ const grant = (over: Partial<Grant> = {}): Grant => ({
   ...over,
 });
 const setAt = (clock: HandClock, over: Partial<Grant> = {}) => toTokenSet(grant(over), clock.now(), null);
+function granted(over?: Partial<Grant>) {
+  const clock = handClock(START);
+  return { clock, current: grantedNow(setAt(clock, over), clock) };
+}
 
 describe('a new set', () => {
   const previous = toTokenSet(grant({ refreshToken: 'older', refreshExpiresInSeconds: 500 }), 0, null);
@@ -73,8 +77,7 @@ describe('the access token', () => {
     [300, 285],
     [6, 5.7],
   ])('of %d s is used for the first %d s', (expiresInSeconds, usableSeconds) => {
-    const clock = handClock(START);
-    const current = grantedNow(setAt(clock, { expiresInSeconds }), clock);
+    const { clock, current } = granted({ expiresInSeconds });
     clock.advance(usableSeconds * 1000 - 1);
     expect(accessIsUsable(current, clock)).toBe(true);
     clock.advance(1);
@@ -82,16 +85,14 @@ describe('the access token', () => {
   });
 
   test('after a suspension, or a wall clock that stepped ahead, it counts as old', () => {
-    const clock = handClock(START);
-    const current = grantedNow(setAt(clock), clock);
+    const { clock, current } = granted();
     clock.jump(HOUR);
     expect(accessIsUsable(current, clock)).toBe(false);
     expect(msUntilFraction(current, 0.8, clock)).toBe(0);
   });
 
   test('a wall clock that stepped back does not make it younger', () => {
-    const clock = handClock(START);
-    const current = grantedNow(setAt(clock), clock);
+    const { clock, current } = granted();
     clock.advance(1_739_999);
     clock.jump(-HOUR);
     expect(accessIsUsable(current, clock)).toBe(true);
@@ -100,8 +101,7 @@ describe('the access token', () => {
   });
 
   test('is due after the share of its life', () => {
-    const clock = handClock(START);
-    const current = grantedNow(setAt(clock), clock);
+    const { clock, current } = granted();
     expect(msUntilFraction(current, 0.8, clock)).toBe(1_440_000);
     clock.advance(1_439_000);
     expect(msUntilFraction(current, 0.8, clock)).toBe(1000);
@@ -112,8 +112,7 @@ describe('the access token', () => {
 
 describe('a refresh', () => {
   test('is worth trying until the refresh token’s end', () => {
-    const clock = handClock(START);
-    const current = grantedNow(setAt(clock), clock);
+    const { clock, current } = granted();
     clock.advance(2_099_999);
     expect(refreshIsWorthTrying(current, clock)).toBe(true);
     clock.advance(1);
@@ -121,8 +120,7 @@ describe('a refresh', () => {
   });
 
   test('is worth trying while one of the clocks says so', () => {
-    const clock = handClock(START);
-    const current = grantedNow(setAt(clock), clock);
+    const { clock, current } = granted();
     clock.jump(24 * HOUR);
     expect(refreshIsWorthTrying(current, clock)).toBe(true);
     clock.jump(-48 * HOUR);
@@ -147,30 +145,20 @@ describe('tokens from the disk', () => {
     [2_100_000, false, false],
   ])('%d ms old: usable %s, refreshable %s', (age, usable, refreshable) => {
     const clock = handClock(START);
-    const current = readFromDisk({ ...setAt(clock), ...shifted(clock, -age) }, clock);
+    const current = readFromDisk(toTokenSet(grant(), clock.now() - age, null), clock);
     expect([accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)]).toEqual([
       usable,
       refreshable,
     ]);
   });
 
-  test('obtained in the future: spent, but a refresh is tried', () => {
+  test('obtained in the future: expired, but a refresh is tried', () => {
     const clock = handClock('1970-01-01T00:01:00Z');
-    const then = handClock(START);
-    const current = readFromDisk(setAt(then), clock);
+    const current = readFromDisk(toTokenSet(grant(), Date.parse(START), null), clock);
     expect([accessIsUsable(current, clock), refreshIsWorthTrying(current, clock)]).toEqual([false, true]);
     clock.jump(Date.parse(START));
     expect(accessIsUsable(current, clock)).toBe(false);
   });
-
-  function shifted(clock: HandClock, ms: number) {
-    const { obtainedAt, accessExpiresAt, refreshExpiresAt } = setAt(clock);
-    return {
-      obtainedAt: obtainedAt + ms,
-      accessExpiresAt: accessExpiresAt + ms,
-      refreshExpiresAt: (refreshExpiresAt ?? 0) + ms,
-    };
-  }
 });
 
 describe('whatever the clocks do', () => {

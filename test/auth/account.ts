@@ -72,7 +72,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
         issuer: simulator.urls.issuer,
         clientId: 'self-care',
         scopes: ['openid', 'service-energy'],
-        timeoutSeconds: 5,
+        // Real time, which runs on a busy machine too.
+        timeoutSeconds: 60,
         allowInsecure: true,
         fetch: counted,
         clock,

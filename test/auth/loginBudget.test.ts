@@ -9,6 +9,7 @@ import { QUICK_HASH } from './account.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const MINE = 'me / my password';
+const OTHER = 'me / my new password';
 const bad = new LoginRefused(REFUSALS.badCredentials);
 const final = new LoginRefused(REFUSALS.notSetUp);
 
@@ -44,22 +45,29 @@ describe('after a refusal', () => {
     ['a quarter of an hour', 1, 15 * MINUTE],
     ['an hour', 2, HOUR],
     ['six hours', 3, 6 * HOUR],
-  ])('%s', async (_, refusals, wait) => {
+  ])('%s, whatever restarts', async (_, refusals, wait) => {
     await refuse(refusals);
-    expect(await budget.inForce(MINE)).toMatchObject({
-      refusals,
-      nextAttemptAt: clock.now() + wait,
-      state: 'bad_credentials_or_locked',
-      code: 'bad_credentials_or_locked',
-    });
+    for (let restarts = 0; restarts < 2; restarts += 1) {
+      expect(await budget.inForce(MINE)).toMatchObject({
+        refusals,
+        nextAttemptAt: clock.now() + wait,
+        state: 'bad_credentials_or_locked',
+        code: 'bad_credentials_or_locked',
+      });
+      restart();
+    }
     clock.advance(wait - 1);
     expect(await isFree()).toBe(false);
     clock.advance(1);
     expect(await isFree()).toBe(true);
   });
 
-  test('after the fourth it has stopped for good', async () => {
-    await refuse(4);
+  test('after the fourth it has stopped for good, restarts in between', async () => {
+    for (let refusals = 1; refusals <= 4; refusals += 1) {
+      await refuse(1);
+      restart();
+      expect(store.kept?.refusals).toBe(refusals);
+    }
     expect(await budget.inForce(MINE)).toMatchObject({ refusals: 4, nextAttemptAt: null });
     clock.advance(1000 * HOUR);
     expect(await isFree()).toBe(false);
@@ -75,37 +83,15 @@ describe('after a refusal', () => {
     });
   });
 
-  test('an accepted login forgets all of them', async () => {
+  test('an accepted login forgets all of them; without one before it writes nothing', async () => {
+    await budget.accepted();
+    expect(store.steps).toEqual(['read']);
     await refuse(3);
     await budget.accepted();
     expect(store.kept).toBeNull();
     expect(await isFree()).toBe(true);
     await refuse(1);
     expect(store.kept).toMatchObject({ refusals: 1 });
-  });
-
-  test('an accepted login without a refusal before writes nothing', async () => {
-    await budget.accepted();
-    expect(store.steps).toEqual(['read']);
-  });
-});
-
-describe('a restart', () => {
-  test.each([1, 2, 3, 4])('after refusal %i buys no try', async (refusals) => {
-    await refuse(refusals);
-    const before = await budget.inForce(MINE);
-    restart();
-    expect(await budget.inForce(MINE)).toEqual(before);
-    expect(await isFree()).toBe(false);
-  });
-
-  test('goes on counting', async () => {
-    for (let refusals = 1; refusals <= 4; refusals += 1) {
-      await refuse(1);
-      restart();
-      expect(store.kept?.refusals).toBe(refusals);
-    }
-    expect(store.kept?.nextAttemptAt).toBeNull();
   });
 });
 
@@ -114,16 +100,15 @@ describe('another secret', () => {
     await refuse(4);
     for (const again of [() => undefined, restart]) {
       again();
-      expect(await isFree('me / my new password')).toBe(true);
-      expect(await isFree()).toBe(false);
+      expect([await isFree(), await isFree(OTHER)]).toEqual([false, true]);
     }
   });
 
   test('that is refused as well starts its own count', async () => {
     await refuse(3);
-    await budget.refused(bad, 'me / my new password');
+    await budget.refused(bad, OTHER);
     expect(store.kept).toMatchObject({ refusals: 1, nextAttemptAt: clock.now() + 15 * MINUTE });
-    expect(await isFree('me / my new password')).toBe(false);
+    expect(await isFree(OTHER)).toBe(false);
   });
 
   test('is noticed without keeping either of them', async () => {
@@ -133,6 +118,24 @@ describe('another secret', () => {
     await budget.accepted();
     await refuse(1);
     expect(store.kept?.secretMark).not.toBe(JSON.parse(kept).secretMark);
+  });
+
+  test('a mark that an earlier version wrote is recognised', async () => {
+    const secretMark = 'kyq2qULTPGyyLKynQYORsQ.x2yF63yHNXEPsDe0EkRQ_zC6yHfiBuhCd4fHL96e54Y';
+    await refuse(1);
+    store.kept = { ...(store.kept as LoginBudgetRecord), secretMark };
+    budget = new LoginBudget(store, clock);
+    expect([await isFree(), await isFree(OTHER)]).toEqual([false, true]);
+    await budget.refused(bad, MINE);
+    expect(store.kept).toMatchObject({ refusals: 2, secretMark });
+  });
+
+  test('one that cannot be read at present counts as unchanged', async () => {
+    expect(await budget.inForce(null)).toBeNull();
+    await refuse(1);
+    expect(await budget.inForce(null)).toMatchObject({ refusals: 1 });
+    clock.advance(15 * MINUTE);
+    expect(await budget.inForce(null)).toBeNull();
   });
 });
 
@@ -162,64 +165,53 @@ describe('a clock that jumps', () => {
   });
 });
 
-describe('asking for one more try', () => {
-  test('while a wait is running changes nothing', async () => {
+describe('asking for one more attempt', () => {
+  /** Asks, and uses the attempt if there is one. */
+  const isGranted = async () => {
+    await budget.ask();
+    const granted = await isFree();
+    if (granted) await budget.refused(bad, MINE);
+    expect(await isFree()).toBe(false);
+    return granted;
+  };
+
+  test('changes nothing without a refusal, nor while a wait is running', async () => {
+    await budget.ask();
     await refuse(1);
-    await budget.ask();
+    expect(await isGranted()).toBe(false);
+    await refuse(3);
     expect(await isFree()).toBe(false);
   });
 
-  test('without a refusal changes nothing either', async () => {
-    await budget.ask();
+  test('after the stop gives one attempt, and not more than one an hour', async () => {
     await refuse(4);
-    expect(await isFree()).toBe(false);
-  });
-
-  test('after the stop gives one try, and not more than one an hour', async () => {
-    await refuse(4);
-    await budget.ask();
-    expect(await isFree()).toBe(true);
-    await budget.refused(bad, MINE);
-    expect(await isFree()).toBe(false);
+    expect(await isGranted()).toBe(true);
     clock.advance(HOUR - 1);
-    await budget.ask();
-    expect(await isFree()).toBe(false);
+    expect(await isGranted()).toBe(false);
     clock.advance(1);
-    await budget.ask();
-    expect(await isFree()).toBe(true);
-    await budget.refused(bad, MINE);
+    expect(await isGranted()).toBe(true);
     expect(store.kept).toMatchObject({ refusals: 6, nextAttemptAt: null });
   });
 
-  test('a wall clock that jumps makes no hour', async () => {
+  test('a wall clock that jumps does not make an hour, a restart does not either', async () => {
     await refuse(4);
-    await budget.ask();
-    await budget.refused(bad, MINE);
+    expect(await isGranted()).toBe(true);
     clock.jump(48 * HOUR);
-    await budget.ask();
-    expect(await isFree()).toBe(false);
-  });
-
-  test('a restart between two asks makes no hour either, whatever its clock shows', async () => {
-    await refuse(4);
-    await budget.ask();
-    await budget.refused(bad, MINE);
+    expect(await isGranted()).toBe(false);
+    clock.jump(-48 * HOUR);
     for (const jump of [1, -48 * HOUR, HOUR]) {
       clock.jump(jump);
       restart();
-      await budget.ask();
-      expect(await isFree()).toBe(false);
+      expect(await isGranted()).toBe(false);
     }
     clock.advance(HOUR);
-    await budget.ask();
-    expect(await isFree()).toBe(true);
+    expect(await isGranted()).toBe(true);
   });
 
-  test('counts only once it is written down', async () => {
+  test('counts only once it is on the disk', async () => {
     await refuse(4);
     store.isFull = true;
-    await budget.ask();
-    expect(await isFree()).toBe(false);
+    expect(await isGranted()).toBe(false);
   });
 
   test('also helps after a refusal that waiting could not', async () => {
@@ -229,24 +221,6 @@ describe('asking for one more try', () => {
     await budget.accepted();
     expect(store.kept).toBeNull();
   });
-});
-
-test('a mark that an earlier version wrote is recognised, at the cost that it was hashed with', async () => {
-  const secretMark = 'kyq2qULTPGyyLKynQYORsQ.x2yF63yHNXEPsDe0EkRQ_zC6yHfiBuhCd4fHL96e54Y';
-  await refuse(1);
-  store.kept = { ...(store.kept as LoginBudgetRecord), secretMark };
-  budget = new LoginBudget(store, clock);
-  expect([await isFree(), await isFree('me / my new password')]).toEqual([false, true]);
-  await budget.refused(bad, MINE);
-  expect(store.kept).toMatchObject({ refusals: 2, secretMark });
-});
-
-test('credentials that cannot be read at present count as unchanged', async () => {
-  expect(await budget.inForce(null)).toBeNull();
-  await refuse(1);
-  expect(await budget.inForce(null)).toMatchObject({ refusals: 1 });
-  clock.advance(15 * MINUTE);
-  expect(await budget.inForce(null)).toBeNull();
 });
 
 test('a disk that cannot be written: reported, and in force all the same', async () => {

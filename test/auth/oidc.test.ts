@@ -88,7 +88,8 @@ describe.each([
 ])('trouble at the %s', (_, path) => {
   test.each(NO_OAUTH)('%s', async (_name, fault, words) => {
     const { refreshToken } = await account.issuer().login('me@example.org', 'demo');
-    const issuer = account.issuer({ timeoutSeconds: fault.kind === 'hang' ? 0.05 : 5 });
+    const memory = { metadata: null };
+    const issuer = account.issuer({ memory, ...(fault.kind === 'hang' ? { timeoutSeconds: 0.05 } : {}) });
     const rule = account.simulator.switches.fault(path, fault);
     for (const asking of [() => issuer.login('me@example.org', 'demo'), () => issuer.refresh('any')]) {
       const err = await refusalOf(asking());
@@ -98,7 +99,8 @@ describe.each([
       expect(String(err)).not.toMatch(/demo|eyJ|me@example/);
     }
     rule.remove();
-    await expect(issuer.refresh(refreshToken ?? '')).resolves.toMatchObject({ expiresInSeconds: 1800 });
+    const recovered = account.issuer({ memory });
+    await expect(recovered.refresh(refreshToken ?? '')).resolves.toMatchObject({ expiresInSeconds: 1800 });
   });
 });
 

@@ -72,7 +72,7 @@ function optionsOf(schema: JsonSchema): JsonSchema[] {
   return options === undefined ? [schema] : options.flatMap((option) => optionsOf(option as JsonSchema));
 }
 
-/** What a payload says of itself in a key that has one value only. */
+/** The value of the key that can have one value only. */
 function variantOf({ properties = {} }: JsonSchema): string | undefined {
   const fixed = Object.entries(properties).find(
     ([key, value]) => key !== 'schema' && constOf(value) !== undefined,

@@ -1,6 +1,5 @@
 // What is published of an account: its state, its invoices, and the event of a new one.
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
-import type { Zone } from '../domain/period.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
 import { stateFrom } from './entityRow.ts';
@@ -27,16 +26,20 @@ export function invoicesMessages(
   return [topics.message('account/<account>/invoices', [account], payload)];
 }
 
-export interface Bill {
-  readonly account: string;
-  readonly invoice: Invoice;
-  readonly currency: string;
-  readonly zone: Zone;
-  /** ISO 8601. */
-  readonly at: string;
-}
-
-export const billMessage = (topics: Topics, { account, invoice, currency, zone, at }: Bill): Message =>
+/** `at`: ISO 8601. */
+export const billMessage = (
+  topics: Topics,
+  {
+    account,
+    invoice,
+    currency,
+    zone,
+    at,
+  }: Pick<AccountView, 'account' | 'currency' | 'zone'> & {
+    readonly invoice: Invoice;
+    readonly at: string;
+  },
+): Message =>
   topics.message('account/<account>/event', [account], {
     event_type: 'bill',
     at,

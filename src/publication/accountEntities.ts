@@ -5,13 +5,25 @@ import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
 
 type AccountRow = EntityRow<AccountView>;
-type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision'>;
+type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'icon'>;
 const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
 const date: Shape = { platform: 'sensor', deviceClass: 'date' };
 
 const units = (amount: Micro | null | undefined): number | null => (amount == null ? null : toUnits(amount));
-const newest = ({ newestInvoice, zone }: AccountView) => newestInvoice && invoiceRecord(newestInvoice, zone);
-const hasInvoices = ({ invoices }: AccountView): boolean => invoices !== null;
+/** A row of the newest invoice. */
+const ofInvoice = (
+  field: 'amount' | 'due' | 'status' | 'issued',
+  name: string,
+  help: string,
+  shape: Shape,
+): AccountRow => ({
+  ...shape,
+  key: `invoice_${field}`,
+  name,
+  help,
+  given: ({ invoices }) => invoices !== null,
+  read: ({ newestInvoice, zone }) => newestInvoice && invoiceRecord(newestInvoice, zone)[field],
+});
 
 export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
@@ -48,39 +60,13 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     given: ({ credit }) => credit !== null,
     read: ({ credit }) => units(credit?.amount),
   },
-  {
-    ...money,
-    key: 'invoice_amount',
-    name: 'Invoice amount',
-    help: 'Amount of the newest invoice.',
-    given: hasInvoices,
-    read: (view) => newest(view)?.amount ?? null,
-  },
-  {
-    ...date,
-    key: 'invoice_due',
-    name: 'Invoice due',
-    help: 'Day by which the newest invoice is to be paid.',
-    given: hasInvoices,
-    read: (view) => newest(view)?.due ?? null,
-  },
-  {
-    key: 'invoice_status',
-    name: 'Invoice status',
-    help: "Status of the newest invoice, in the provider's words.",
+  ofInvoice('amount', 'Invoice amount', 'Amount of the newest invoice.', money),
+  ofInvoice('due', 'Invoice due', 'Day by which the newest invoice is to be paid.', date),
+  ofInvoice('status', 'Invoice status', "Status of the newest invoice, in the provider's words.", {
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
-    given: hasInvoices,
-    read: (view) => newest(view)?.status ?? null,
-  },
-  {
-    ...date,
-    key: 'invoice_issued',
-    name: 'Invoice issued',
-    help: 'Day on which the period of the newest invoice ended.',
-    given: hasInvoices,
-    read: (view) => newest(view)?.issued ?? null,
-  },
+  }),
+  ofInvoice('issued', 'Invoice issued', 'Day on which the period of the newest invoice ended.', date),
   {
     key: 'requests_today',
     name: 'Requests today',

@@ -55,7 +55,7 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
     name: 'Poll now',
     help: 'Asks the provider at once, at most every five minutes.',
     asks: 'refresh',
-    // Valid JSON, so that the button says the same as a Node-RED flow would.
+    // Valid JSON, so that the button sends the same as a Node-RED flow would.
     polls: true,
     body: { platform: 'button', payload_press: '{}', icon: 'mdi:refresh' },
   },

@@ -1,4 +1,4 @@
-// The lists of constituencies: where each goes, what it says, and the summary that Home Assistant shows.
+// What is published of constituencies: each list on its topic, and the summary that Home Assistant shows.
 import { createHash } from 'node:crypto';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';

@@ -36,8 +36,7 @@ export function meterDocument(options: DiscoveryOptions, view: MeterView): Disco
     ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
     via_device: bridgeId(options),
   };
-  const plain = fromRows(METER_ROWS, view, id, `${options.topics.base}_${view.meter}`);
-  const components = withAttributes(plain, METER_ROWS, stateTopic);
+  const components = fromRows(METER_ROWS, view, id, `${options.topics.base}_${view.meter}`, stateTopic);
   return document(options, id, device, stateTopic, components);
 }
 
@@ -50,8 +49,9 @@ export function accountDocument(options: DiscoveryOptions, view: AccountView): D
     model: 'Provider account',
     via_device: bridgeId(options),
   };
-  const components = fromRows(ACCOUNT_ROWS, view, id, `${options.topics.base}_${account}`);
-  return document(options, id, device, options.topics.of('account/<account>/state', account), components);
+  const stateTopic = options.topics.of('account/<account>/state', account);
+  const components = fromRows(ACCOUNT_ROWS, view, id, `${options.topics.base}_${account}`, stateTopic);
+  return document(options, id, device, stateTopic, components);
 }
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
@@ -151,10 +151,16 @@ function fromRows<View extends { readonly currency: string }>(
   view: View,
   id: string,
   idName: string,
+  stateTopic: string,
 ): Record<string, Body> {
-  const own = rows.filter(({ platform }) => platform !== 'attribute');
-  const shown = own.filter(({ given }) => given?.(view) ?? true);
-  return Object.fromEntries(shown.map((row) => [row.key, component(row, id, idName, view.currency)]));
+  const shown = rows.filter(({ platform, given }) => platform !== 'attribute' && (given?.(view) ?? true));
+  return Object.fromEntries(
+    shown.map((row) => {
+      const attributes = rows.filter(({ platform, of }) => platform === 'attribute' && of === row.key);
+      const body = component(row, id, idName, view.currency);
+      return [row.key, attributes.length > 0 ? { ...body, ...attributesOf(attributes, stateTopic) } : body];
+    }),
+  );
 }
 
 function component<View>(row: EntityRow<View>, id: string, idName: string, currency: string): Body {
@@ -174,18 +180,6 @@ function component<View>(row: EntityRow<View>, id: string, idName: string, curre
     // JSON true and false as Home Assistant's templates print them.
     ...(row.platform === 'binary_sensor' ? { payload_on: 'True', payload_off: 'False' } : {}),
   };
-}
-
-function withAttributes<View>(
-  components: Readonly<Record<string, Body>>,
-  rows: readonly EntityRow<View>[],
-  stateTopic: string,
-): Record<string, Body> {
-  const shown = Object.entries(components).map(([key, body]) => {
-    const own = rows.filter(({ platform, of }) => platform === 'attribute' && of === key);
-    return [key, own.length > 0 ? { ...body, ...attributesOf(own, stateTopic) } : body];
-  });
-  return Object.fromEntries(shown);
 }
 
 function attributesOf<View>(rows: readonly EntityRow<View>[], stateTopic: string): Body {

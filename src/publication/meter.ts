@@ -89,7 +89,7 @@ export function tariffMessage(
   { before, after }: TariffChange,
   at: string,
 ): Message {
-  const told = ({ unitRate, standingCharge, from, to }: Tariff) => ({
+  const termsOf = ({ unitRate, standingCharge, from, to }: Tariff) => ({
     unit_rate: unitRate,
     standing_charge: inFull(standingCharge),
     from,
@@ -99,8 +99,8 @@ export function tariffMessage(
     event_type: 'tariff_changed',
     at,
     day: after.from,
-    before: told(before),
-    after: told(after),
+    before: termsOf(before),
+    after: termsOf(after),
   });
 }
 

@@ -197,7 +197,7 @@ export const METER_ROWS: readonly Row[] = [
   },
 ];
 
-/** The two parts as they are told: they add up to the cost as it is told. */
+/** The two parts, rounded so that they add up to the rounded cost. */
 function parts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
   consumption: number | null;
   standing: number | null;

@@ -1,4 +1,4 @@
-// The lists of constituencies on MQTT: their topics, their payload, and what Home Assistant is told.
+// The lists of constituencies on MQTT: their topics, their payload, and what Home Assistant shows.
 import { describe, expect, test } from 'vitest';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
@@ -26,19 +26,19 @@ const view = (list: ConstituencyList, question = DAIL) => {
   return { question, list, fetchedAt: FETCHED_AT, stale: false };
 };
 
-test('a house has a place of its own, everything else eight digits of its question', () => {
+test('a list is named after its house, or after eight digits of its question', () => {
   expect(listName(DAIL)).toBe('dail/34');
   expect(listName({ ...ALL, chamber: 'seanad' })).toBe('seanad/all');
   expect(listName({ ...ALL, houseNo: 3 })).toBe('all/3');
   expect(listName(ALL)).toBe('all/all');
   const queries = [{ skip: 0 }, { limit: 5 }, { limit: 6 }, { chamberIds: ['/ie/a/house/dail/3'] }];
-  const places = queries.map((more) => listName({ ...DAIL, ...more }));
-  expect(new Set(places).size).toBe(queries.length);
-  for (const place of places) expect(place).toMatch(/^query\/[0-9a-f]{8}$/);
-  expect(listName({ ...DAIL, limit: 5 })).toBe(places[1]);
+  const names = queries.map((more) => listName({ ...DAIL, ...more }));
+  expect(new Set(names).size).toBe(queries.length);
+  for (const name of names) expect(name).toMatch(/^query\/[0-9a-f]{8}$/);
+  expect(listName({ ...DAIL, limit: 5 })).toBe(names[1]);
 });
 
-test('the payload is what the contract says, fadas and all', () => {
+test('the payload has every row, fadas and all', () => {
   const message = listMessage(topics, dublin, view(listOf(['Dún Laoghaire'])));
   expect(message).toMatchObject({ topic: 'heat2mqtt/constituencies/dail/34', retain: true });
   expect(message.payload).toContain('Dún Laoghaire');
@@ -104,22 +104,17 @@ describe('the summary for Home Assistant', () => {
 });
 
 test('discovery has two sensors and a button, only when constituencies are configured', () => {
-  const place = { prefix: 'homeassistant', baseTopic: 'heat2mqtt', topics };
-  const keys = ({ components }: ReturnType<typeof bridgeDocument>) => Object.keys(components);
-  const without = bridgeDocument(place);
-  const withThem = bridgeDocument({ ...place, constituencies: true });
-  expect(keys(withThem).filter((key) => !keys(without).includes(key))).toEqual([
-    'constituencies',
-    'constituencies_fetched_at',
-    'refresh_constituencies',
-  ]);
-  expect(withThem.components.constituencies).toMatchObject({
+  const without = bridgeDocument({ prefix: 'homeassistant', topics }).components;
+  const { components } = bridgeDocument({ prefix: 'homeassistant', topics, constituencies: true });
+  const keys = ['constituencies', 'constituencies_fetched_at', 'refresh_constituencies'];
+  expect(Object.keys(components)).toEqual([...Object.keys(without), ...keys]);
+  expect(components.constituencies).toMatchObject({
     platform: 'sensor',
     state_topic: 'heat2mqtt/bridge/constituencies',
     json_attributes_topic: 'heat2mqtt/bridge/constituencies',
     value_template: '{{ value_json.count }}',
   });
-  expect(withThem.components.refresh_constituencies).toMatchObject({
+  expect(components.refresh_constituencies).toMatchObject({
     platform: 'button',
     command_topic: 'heat2mqtt/bridge/request/constituencies',
     payload_press: '{}',

@@ -1,12 +1,6 @@
 // Discovery against Home Assistant's rules, for plain and odd base topics, and how components and devices go.
 import { describe, expect, test } from 'vitest';
-import {
-  accountDocument,
-  announce,
-  bridgeDocument,
-  meterDocument,
-  platformsOf,
-} from '../../src/publication/discovery.ts';
+import { accountDocument, announce, meterDocument, platformsOf } from '../../src/publication/discovery.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { ACCOUNT, bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL } from '../support/inventedHome.ts';
 
@@ -17,8 +11,8 @@ describe.each([
   ['my heat', 'my_heat'],
   ['热力', '_'],
 ])('below %s', (base, safe) => {
-  const place = discoveryBelow(base);
-  const messages = discoveryOf(place);
+  const options = discoveryBelow(base);
+  const messages = discoveryOf(options);
 
   test('Home Assistant has nothing to complain of', () => {
     expect(discoveryComplaints(messages)).toEqual([]);
@@ -39,7 +33,7 @@ describe.each([
     });
   });
 
-  test('everything is retained, and nothing is a mere step', () => {
+  test('everything is retained, and none is an intermediate step', () => {
     expect(messages.filter(({ retain, step }) => !retain || step)).toEqual([]);
   });
 });
@@ -80,18 +74,12 @@ test('money is in the currency of the meter', () => {
   expect(units).toEqual(new Set(['kWh', 'GBP', 'GBP/kWh', 'GBP/d', undefined]));
 });
 
-test('without constituencies in the configuration the bridge shows none', () => {
-  const { components } = bridgeDocument({ ...discoveryBelow('heat2mqtt'), constituencies: false });
-  expect(Object.keys(components).filter((key) => key.includes('constituenc'))).toEqual([]);
-  expect(components.health).toBeDefined();
-});
-
 describe('announce', () => {
-  const place = discoveryBelow('heat2mqtt');
-  const doc = accountDocument(place, ACCOUNT);
+  const options = discoveryBelow('heat2mqtt');
+  const doc = accountDocument(options, ACCOUNT);
   const platforms = platformsOf(doc);
 
-  test('what is there already is said once', () => {
+  test('an unchanged document is one message', () => {
     expect(announce(doc, platforms)).toEqual(announce(doc));
     expect(announce(doc)).toHaveLength(1);
   });

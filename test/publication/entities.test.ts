@@ -1,4 +1,4 @@
-// Tables, states and discovery say the same: every template finds its keys where it looks for them.
+// Tables, states and discovery agree: every template finds its keys where it looks for them.
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
@@ -6,7 +6,7 @@ import { METER_ROWS } from '../../src/publication/meterEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
 
-const place = discoveryBelow('heat2mqtt');
+const options = discoveryBelow('heat2mqtt');
 const tables = [
   ['meter', METER_ROWS],
   ['account', ACCOUNT_ROWS],
@@ -34,8 +34,8 @@ describe.each([
   ['full', FULL],
   ['without a single reading', EMPTY],
 ])('a meter %s', (_name, meter) => {
-  const states = new Map(statesOf(place.topics, meter).map((message) => [message.topic, message]));
-  const templates = discoveryOf(place, meter).flatMap((message: Message) => templatesOf(bodyOf(message)));
+  const states = new Map(statesOf(options.topics, meter).map((message) => [message.topic, message]));
+  const templates = discoveryOf(options, meter).flatMap((message: Message) => templatesOf(bodyOf(message)));
 
   test('every key of a template is in the payload of the topic that it reads', () => {
     const lost = templates.flatMap(({ where, topic, template }) => {
@@ -53,8 +53,8 @@ describe.each([
   });
 });
 
-test('an entity is told the words that its component understands', () => {
-  const [bridge, account, meter] = discoveryOf(place).map(bodyOf);
+test('binary sensors and enums have the payloads that their component understands', () => {
+  const [bridge, account, meter] = discoveryOf(options).map(bodyOf);
   const components = [bridge, account, meter].flatMap((one) =>
     isFields(one?.components) ? Object.entries(one.components) : [],
   );
@@ -65,30 +65,23 @@ test('an entity is told the words that its component understands', () => {
   expect(isFields(auth) && auth.options).toContain('ok');
 });
 
-test('what the contract promises of a meter is in its state', () => {
-  const state = bodyOf(statesOf(place.topics).find(({ topic }) => topic.endsWith('5/state')));
-  const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month'].flatMap((span) => [
-    `energy_${span}`,
-    `cost_${span}`,
-  ]);
-  const rest = [
-    'day',
-    'reading_at',
-    'unit_rate',
-    'standing_charge',
-    'cost_day_consumption',
-    'cost_day_standing',
-  ];
-  const diagnostic = ['data_late', 'missing_days', 'origin', 'meter_identifiers', 'updated_at'];
-  const promised = ['schema', ...pairs, ...rest, 'cost_month_forecast', 'meter_reading', ...diagnostic];
-  expect(promised.filter((key) => !Object.hasOwn(state, key))).toEqual([]);
-});
-
-test('what the contract promises of an account is in its state', () => {
-  const state = bodyOf(statesOf(place.topics).find(({ topic }) => topic.endsWith('home/state')));
-  const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued'];
-  const promised = ['schema', 'auth_state', 'balance_due', ...invoice, 'requests_today', 'logins_today'];
-  expect(promised.filter((key) => !Object.hasOwn(state, key))).toEqual([]);
+const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month'].map(
+  (span) => `energy_${span} cost_${span}`,
+);
+test.each([
+  [
+    'meter/70418235',
+    `schema day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast
+    meter_reading data_late missing_days origin meter_identifiers updated_at ${pairs.join(' ')}`,
+  ],
+  [
+    'account/home',
+    `schema auth_state balance_due invoice_amount invoice_due invoice_status invoice_issued requests_today logins_today`,
+  ],
+])('what is promised of %s is in its state', (name, promised) => {
+  const topic = `heat2mqtt/${name}/state`;
+  const state = bodyOf(statesOf(options.topics).find((message) => message.topic === topic));
+  expect(promised.split(/\s+/).filter((key) => !Object.hasOwn(state, key))).toEqual([]);
 });
 
 describe.each(tables)('the table of the %s', (_name, rows) => {

@@ -73,12 +73,12 @@ test.each([
   expect(state.cost_day_consumption === null).toBe(standing === null);
 });
 
-test('the two parts add up to the cost of the day as it is told, whatever the tariff and the rounding', () => {
+test('the two parts add up to the published cost of the day, whatever the tariff and the rounding', () => {
   const price = fc.record({
     rate: fc.integer({ min: 60_000, max: 400_000 }).map((micro) => micro / 1e6),
     standing: fc.integer({ min: 100_000, max: 2_000_000 }).map((micro) => micro / 1e6),
   });
-  let told = 0;
+  let explained = 0;
   fc.assert(
     fc.property(
       price,
@@ -90,7 +90,7 @@ test('the two parts add up to the cost of the day as it is told, whatever the ta
         const state = stateOf(billed(energies, truth, { decimals }));
         const { cost_day: whole, cost_day_consumption: heat, cost_day_standing: standing } = state;
         if (heat === null) return;
-        told += 1;
+        explained += 1;
         expect(toMicro(Number(heat)) + toMicro(Number(standing))).toBe(toMicro(Number(whole)));
         expect(Number(heat)).toBeGreaterThanOrEqual(0);
         if (isIdle) expect(heat).toBe(0);
@@ -98,7 +98,7 @@ test('the two parts add up to the cost of the day as it is told, whatever the ta
     ),
     { numRuns: RUNS },
   );
-  expect(told).toBeGreaterThan(RUNS / 2);
+  expect(explained).toBeGreaterThan(RUNS / 2);
 });
 
 test('the event of a change tells both tariffs', () => {

@@ -1,4 +1,4 @@
-// Whether a message on one of our topics says what its schema allows: every probe looks at all it hears.
+// Whether a message on one of our topics is as its schema allows: every probe checks all that it receives.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import * as z from 'zod';
 import { SCHEMAS, schemaFile } from '../../scripts/docs/schemas.ts';
@@ -11,7 +11,7 @@ export interface Said {
   readonly retained?: boolean;
 }
 
-// The JSON Schemas judge, as anybody's tool would; zod finds the words.
+// The JSON Schemas decide, as in any tool of others; zod explains.
 const ajv = new Ajv2020({ strict: true, formats: { date: true, 'date-time': true, uri: true } });
 const validators = new Map<string, ValidateFunction>();
 

@@ -53,7 +53,7 @@ export class CachedLists {
     return this.#lists.get(name)?.view ?? null;
   }
 
-  /** Resolves to whether the list says something new, once it is on the disk. */
+  /** Resolves to whether the list has changed, once it is on the disk. */
   async put(view: ConstituenciesView): Promise<boolean> {
     const before = this.get(listName(view.question));
     await this.#save(view);

@@ -39,7 +39,7 @@ export const constituencyList = payload({
   count: count
     .nullable()
     .describe('null when no reply has had a known shape yet: the newest one is in raw then.'),
-  total: count.nullable().describe("By the service's own word, before skip and limit."),
+  total: count.nullable().describe('According to the service, before skip and limit.'),
   complete: z.boolean(),
   constituencies: z.array(constituencyRecord).nullable(),
   raw: z

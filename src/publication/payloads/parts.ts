@@ -1,4 +1,4 @@
-// What payloads are made of: instants, days, amounts, the words of a fault, and the state object of a table of entities.
+// What payloads are made of: instants, days, amounts, what is published of a fault, and the state object of a table of entities.
 import * as z from 'zod';
 import type { EntityRow } from '../entityRow.ts';
 
@@ -29,7 +29,7 @@ export const count = z.int().min(0);
 export const energyKwh = z.number().nullable().describe('kWh; null = not known.');
 export const costEur = z.number().nullable().describe("In the provider's currency; null = not known.");
 
-/** Of a fault, safe for everybody's eyes. */
+/** Of a fault; holds neither secrets nor personal data. */
 export const faultWords = z.strictObject({
   code: text.describe('Stable: what a flow branches on.'),
   message: text,

@@ -7,7 +7,7 @@ import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } fr
 import { REQUESTS } from './requests.ts';
 import { RESPONSES, unknownRequest } from './responses.ts';
 
-/** `isRetained` says which of them the broker keeps; the description of a schema is what the documentation says. */
+/** `isRetained` says which of them the broker keeps; the description of a schema is the documentation. */
 export const TOPICS = {
   'bridge/state': bridgeState,
   'bridge/info': bridgeInfo,
@@ -35,7 +35,7 @@ export const TOPICS = {
 
 export type TopicName = keyof typeof TOPICS;
 
-/** Nobody changes what is published. */
+/** Payloads are not changed. */
 type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 /** The number of the schema is added with the topic. */
 type Unnumbered<T> = T extends unknown ? Omit<T, 'schema'> : never;

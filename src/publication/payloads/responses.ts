@@ -40,7 +40,7 @@ const cached = {
 const fetched = z.strictObject({
   ...cached,
   fetched: z.boolean().describe('false: answered from the cached list.'),
-  changed: z.boolean().describe('The list says something else than before.'),
+  changed: z.boolean().describe('The list differs from the one before.'),
   warning: text.optional(),
 });
 

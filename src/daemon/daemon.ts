@@ -9,6 +9,7 @@ import type { Log, Scrubber } from '../foundation/log.ts';
 import { Link } from '../mqtt/link.ts';
 import { requestListener } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
+import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openStateDirectory } from '../store/stateDirectory.ts';
 import { openHousehold } from './accounts/accounts.ts';
@@ -148,6 +149,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const answer = requestListener({
     ...parts,
     baseTopic: mqtt.base_topic,
+    transaction,
     guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
     handlers: requestHandlers({
       accounts,

@@ -74,7 +74,6 @@ const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 // Up to 500 answers may wait for a broker: what each of them carries must not be the asker's to choose freely.
 const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
-const LONGEST_TRANSACTION = 256;
 
 /** Answers every request but retained ones; each call resolves when the answer is on its way. */
 export function requestListener(parts: {
@@ -82,6 +81,8 @@ export function requestListener(parts: {
   /** Where answers may not go although a request names it: whoever asks must not speak in our name there. */
   readonly guarded: readonly string[];
   readonly handlers: Readonly<Record<string, Handler>>;
+  /** Of the parameter `transaction`; any other is not echoed. */
+  readonly transaction: z.ZodType;
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -106,8 +107,8 @@ export function requestListener(parts: {
   ): Promise<string> {
     let asked: Parameters = {};
     const written = (reply: object): string => {
-      const { transaction } = asked;
-      return JSON.stringify({ schema: 1, ...reply, ...(isTransaction(transaction) ? { transaction } : {}) });
+      const { data: transaction } = parts.transaction.safeParse(asked.transaction);
+      return JSON.stringify({ schema: 1, ...reply, transaction });
     };
     try {
       asked = parse(payload);
@@ -155,9 +156,6 @@ export function requestListener(parts: {
     publish(answers);
   };
 }
-
-const isTransaction = (given: unknown): boolean =>
-  typeof given === 'number' || (typeof given === 'string' && given.length <= LONGEST_TRANSACTION);
 
 function parse(payload: Buffer): Parameters {
   if (payload.length > LARGEST_REQUEST_BYTES) {

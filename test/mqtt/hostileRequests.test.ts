@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Message } from '../../src/mqtt/message.ts';
 import { Outbox } from '../../src/mqtt/outbox.ts';
 import { requestListener } from '../../src/mqtt/requests.ts';
+import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
@@ -12,6 +13,7 @@ function open() {
   const answer = requestListener({
     baseTopic: 'heat',
     guarded: ['homeassistant'],
+    transaction,
     handlers: { refresh: async () => ({ status: 'ok' }) },
     publish: (messages) => void published.push(...messages),
     clock: handClock('2026-03-10T12:00:00Z'),

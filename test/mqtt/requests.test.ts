@@ -4,6 +4,7 @@ import { Failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { type Handler, RequestMalformed, requestListener } from '../../src/mqtt/requests.ts';
+import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 
 class Tired extends Failure {
@@ -19,6 +20,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const answer = requestListener({
     baseTopic: 'heat',
     guarded: ['homeassistant'],
+    transaction,
     handlers: {
       refresh: async (parameters, ...rest) => {
         asked.push(parameters);

@@ -11,7 +11,7 @@ import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { Connection } from '../mqtt/connection.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
-import { makePrivateDirectory, StateUnwritable } from '../store/document.ts';
+import { makePrivateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
 import type { Command, Io } from './commands.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';

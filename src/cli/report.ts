@@ -11,14 +11,14 @@ import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';
 import {
   contextCodec,
+  extrasCodec,
   journalCodec,
   loginBudgetCodec,
   repliesCodec,
   tokensCodec,
 } from '../store/documents.ts';
-import { extrasCodec } from '../store/extrasDocument.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
-import { type StateDirectory, visitStateDirectory } from '../store/stateDirectory.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
 import type { Command, Io } from './commands.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
@@ -46,7 +46,7 @@ export const report: Command = async (given, io) => {
 async function sectionsOf(settings: Settings, io: Io): Promise<Section[]> {
   const { config, scrubber } = settings;
   const zone = zoneOf(config.usage.timezone);
-  const state = visitStateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
   const now = Date.now();
   const accounts: Section[] = [];
   for (const { id } of config.accounts) {

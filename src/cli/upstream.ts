@@ -5,7 +5,7 @@ import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { readSite } from '../provider/discovery.ts';
-import { visitStateDirectory } from '../store/stateDirectory.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Io, WrongUsage } from './commands.ts';
 import { openSilentLog, type Settings } from './settings.ts';
 
@@ -27,7 +27,7 @@ export async function openReadOnlyUpstream(settings: Settings, account: Account,
     issuerMemory: { metadata: null },
     config,
     account,
-    state: visitStateDirectory(config.state_dir, log),
+    state: new StateDirectory(config.state_dir, log),
     readOnly: true,
     clock: systemClock,
     log,

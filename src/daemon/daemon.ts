@@ -11,7 +11,7 @@ import { requestListener } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
-import { openStateDirectory } from '../store/stateDirectory.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
 import { openHousehold } from './accounts/accounts.ts';
 import { openTally, tallyPoll } from './monitor/counters.ts';
 import { startWatch } from './monitor/watch.ts';
@@ -57,7 +57,7 @@ export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
   const startedAt = clock.now();
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);
-  const state = await openStateDirectory(config.state_dir, log);
+  const state = await StateDirectory.open(config.state_dir, log);
   const installation = await openInstallation(state, random, log);
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;

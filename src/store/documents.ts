@@ -1,23 +1,27 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import * as z from 'zod';
-import type { Codec } from './document.ts';
+import type { Extras } from '../domain/extras.ts';
+import type { Codec, Owned } from './document.ts';
 
-const VERSION = 1;
-// Each is read once: compiling code for its schema would cost more.
-const ONCE = { jitless: true };
 export const instant = z.number().int();
 export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 export const day = z.string().regex(DAY_SHAPE);
 
-/** Wraps a schema as a document of version 1: `{ version: 1, ...fields }`. */
-export function versioned<T extends object>(schema: z.ZodType<T>): Codec<T> {
+/** Wraps a schema as a document: `{ version, ...fields }`. `older` turns documents of earlier versions into this one. */
+export function versioned<T extends object>(
+  schema: z.ZodType<T>,
+  version = 1,
+  older: Readonly<Record<number, (json: unknown) => T>> = {},
+): Codec<T> {
   return {
     decode(json) {
-      const { version } = Object(json);
-      if (version !== VERSION) throw new TypeError('a document of another version');
-      return schema.parse(json, ONCE);
+      const found: unknown = Object(json).version;
+      if (found === version) return schema.parse(json);
+      const upgrade = typeof found === 'number' ? older[found] : undefined;
+      if (!upgrade) throw new TypeError('a document of another version');
+      return upgrade(json);
     },
-    encode: (value) => ({ version: VERSION, ...value }),
+    encode: (value) => ({ version, ...value }),
   };
 }
 
@@ -67,15 +71,25 @@ export const contextCodec = ownedBy(
   }),
 );
 
-/** Retained topics that this bridge has written, with what is needed to withdraw them. */
+const topics = z.array(z.string());
+/** Component key to platform. */
+const platforms = z.record(z.string(), z.string());
+
+/** Up to version 1 a discovery topic named its components by their place in a list of tables. */
+const announcedBefore = z
+  .object({ topics, tables: z.array(platforms), components: z.record(z.string(), z.number().int()) })
+  .transform(({ topics, tables, components }) => ({
+    topics,
+    components: Object.fromEntries(
+      Object.entries(components).map(([topic, table]) => [topic, tables[table] ?? {}]),
+    ),
+  }));
+
+/** Retained topics that this bridge has published, and the components of each discovery topic: to withdraw them. */
 export const announcedCodec = versioned(
-  z.object({
-    topics: z.array(z.string()),
-    /** Component key to platform; thousands of meters share a few of these. */
-    tables: z.array(z.record(z.string(), z.string())),
-    /** Discovery topic to the place of its table. */
-    components: z.record(z.string(), z.number().int()),
-  }),
+  z.object({ topics, components: z.record(z.string(), platforms) }),
+  2,
+  { 1: (json) => announcedBefore.parse(json) },
 );
 
 /** Counts of one local day, and how polls went. */
@@ -106,6 +120,40 @@ export const repliesCodec = versioned(
 
 const words = z.string().nullable();
 const count = z.number().int().nullable();
+const micro = z.number().int();
+
+const extra = <T extends z.ZodType>(found: T) =>
+  z.object({ askedOn: day.nullable(), off: z.boolean(), found: found.nullable() });
+const NEVER_ASKED = { askedOn: null, off: false, found: null };
+
+const balance = z.object({ amount: micro.nullable() });
+const invoice = z.object({
+  id: z.string(),
+  status: words,
+  startAt: instant.nullable(),
+  endAt: instant.nullable(),
+  dueAt: instant.nullable(),
+  total: micro.nullable(),
+  open: micro.nullable(),
+});
+const invoices = z.object({
+  all: z.array(invoice),
+  knownIds: z.array(z.string()),
+  profiles: z.array(z.string()),
+  fetchedAt: instant,
+});
+
+/** What was found beside the usage. The owner is the one of the account's tokens: nobody sees another's invoices. */
+export const extrasCodec: Codec<Owned<Extras>> = ownedBy(
+  z.object({
+    site: extra(z.object({ timezone: words, currency: words })).default(NEVER_ASKED),
+    balance: extra(balance).default(NEVER_ASKED),
+    credit: extra(balance).default(NEVER_ASKED),
+    invoices: extra(invoices).default(NEVER_ASKED),
+    registers: z.record(z.string(), extra(z.object({ energy: micro, readAt: instant }))).default({}),
+  }),
+);
+
 const house = z.object({ chamber: words, houseNo: count, name: words, uri: words });
 const constituency = z.object({ uri: z.string(), name: z.string(), code: words, type: words, house });
 

@@ -7,21 +7,21 @@ import { DAY_SHAPE, day, versioned } from './documents.ts';
 
 const micro = z.number().int();
 
-/** How the days of a ledger were cut: other cuts need the history anew. */
+/** A ledger and how its days were cut: other cuts need the history anew. */
 export interface LedgerDocument {
   readonly timezone: string;
   readonly readingCloses: 'same_day' | 'previous_day';
   readonly ledger: Ledger;
-  /** The last one that was told; only one that differs from it is news. */
+  /** The one that was published last; only a different one is an event. */
   readonly tariff: Tariff | null;
-  /** The broker has not been asked yet what it remembers. */
+  /** The retained history on the broker has not been read yet. */
   readonly isNew: boolean;
 }
 
 const amounts = { energy: micro.nullable(), cost: micro.nullable() };
 type DayRow = [day: string, energy: number | null, cost: number | null, revision: number, receivedAt: number];
 
-// By hand: zod takes a tenth of a second for the thousands of rows of a long history, at each start.
+// By hand: zod takes 55 ms for the 7,300 rows of twenty years, on a Raspberry Pi several times that, at each start.
 function isDayRow(row: unknown): boolean {
   if (!Array.isArray(row) || row.length !== 5) return false;
   const [date, energy, cost, revision, receivedAt] = row;

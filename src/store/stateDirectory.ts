@@ -1,50 +1,145 @@
-// The state directory: small JSON documents, each written whole and privately; nothing else in the house writes files.
-import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+// The state directory: small JSON documents, each written whole and privately. Nothing else in the program writes files.
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { type Codec, type Document, FileDocument, type StateUnwritable, type Undone } from './document.ts';
-import type { Care } from './wholeFile.ts';
+import type { Codec, Document } from './document.ts';
 
-export interface StateDirectory {
+export class StateUnwritable extends Failure {
+  readonly code = 'state_unwritable';
+  readonly exitCode = EXIT.unexpected;
+
+  constructor(path: string, cause: unknown) {
+    const reason = (cause as NodeJS.ErrnoException)?.code ?? 'unknown error';
+    super(`The state directory cannot be written: ${path} (${reason}).`, {
+      retry: 'later',
+      hint: 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
+      cause,
+    });
+  }
+}
+
+/** A write or removal that failed and has not been repeated. */
+interface Unfinished {
+  readonly fault: StateUnwritable;
+  again(): Promise<void>;
+}
+
+export class StateDirectory {
   readonly path: string;
+  readonly #log: Log;
+  /** By the name of the document. */
+  readonly #unfinished = new Map<string, Unfinished>();
+
+  /** For a command beside the daemon. The directory is made with the first document. */
+  constructor(path: string, log: Log) {
+    this.path = path;
+    this.#log = log;
+  }
+
+  /** For the daemon: removes what a killed write has left behind, which a command must not do beside it. */
+  static async open(path: string, log: Log): Promise<StateDirectory> {
+    const names = await readdir(path, { recursive: true }).catch(() => []);
+    for (const name of names) if (TEMPORARY_FILE.test(name)) await rm(join(path, name), { force: true });
+    return new StateDirectory(path, log);
+  }
+
   /** Set while something that had to be written or removed has not been. */
-  readonly fault: StateUnwritable | null;
+  get fault(): StateUnwritable | null {
+    const [first] = this.#unfinished.values();
+    return first?.fault ?? null;
+  }
+
   /** Tries again to write and remove whatever could not be. Never rejects. */
-  retry(): Promise<void>;
-  document<T>(name: string, codec: Codec<T>, care?: Care): Document<T>;
-  /** Names of the documents below a folder of the directory, such as `accounts/home`. */
-  list(folder: string): Promise<string[]>;
+  async retry(): Promise<void> {
+    for (const { again } of [...this.#unfinished.values()]) await again();
+  }
+
+  /** `name` may have folders in it, such as `accounts/home/tokens`. One object for each name. */
+  document<T>(name: string, codec: Codec<T>): Document<T> {
+    const file = join(this.path, `${name}.json`);
+    // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
+    const inOrder = concurrencyLimit(1);
+
+    const attempt = async (step: () => Promise<void>): Promise<void> => {
+      try {
+        await step();
+        this.#unfinished.delete(name);
+      } catch (err) {
+        const fault = new StateUnwritable(this.path, err);
+        const again = () =>
+          inOrder(async () => {
+            // Unless something newer has been written, or has failed, meanwhile.
+            if (this.#unfinished.get(name)?.fault === fault) await attempt(step).catch(() => undefined);
+          });
+        this.#unfinished.set(name, { fault, again });
+        throw fault;
+      }
+    };
+
+    return {
+      read: () => inOrder(() => this.#read(file, codec)),
+      write: (value) =>
+        inOrder(() => attempt(async () => replace(file, `${JSON.stringify(codec.encode(value))}\n`))),
+      remove: () => inOrder(() => attempt(() => rm(file, { force: true }))),
+    };
+  }
+
+  /** Names of the documents in a folder of the directory, such as `accounts/home`. */
+  async list(folder: string): Promise<string[]> {
+    const names = await readdir(join(this.path, folder)).catch(() => []);
+    return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
+  }
+
+  async #read<T>(file: string, codec: Codec<T>): Promise<T | null> {
+    const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
+      if (err.code !== 'ENOENT') this.#log.error({ file, reason: err.code }, 'state document cannot be read');
+      return null;
+    });
+    if (text === null) return null;
+    try {
+      return codec.decode(JSON.parse(text));
+    } catch (err) {
+      await rename(file, `${file}.damaged`).catch(() => undefined);
+      this.#log.error(
+        { file, reason: (err as Error).name },
+        'state document is damaged: set aside as .damaged, starting without it',
+      );
+      return null;
+    }
+  }
 }
 
-/** Opens the directory for the daemon: leftovers of a killed write are swept away. */
-export async function openStateDirectory(path: string, log: Log): Promise<StateDirectory> {
-  await sweepLeftovers(path);
-  return visitStateDirectory(path, log);
+// write-file-atomic calls them `<name>.<digits>`.
+const TEMPORARY_FILE = /\.json\.\d+$/;
+const PRIVATE_DIRECTORY = 0o700;
+const PRIVATE_FILE = 0o600;
+
+/** Makes the directory and those above it, 0700. Rejects with the system's error. */
+export async function makePrivateDirectory(path: string): Promise<void> {
+  // Node's own recursive mkdir never returns below some places, such as /proc.
+  const make = () =>
+    mkdir(path, { mode: PRIVATE_DIRECTORY }).catch((err: NodeJS.ErrnoException) => {
+      if (err.code !== 'EEXIST') throw err;
+    });
+  await make().catch(async (err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT' || dirname(path) === path) throw err;
+    await makePrivateDirectory(dirname(path));
+    await make();
+  });
 }
 
-/** Opens it for a command beside the daemon, whose writes may be under way. It is made with the first document. */
-export function visitStateDirectory(path: string, log: Log): StateDirectory {
-  const undone = new Map<string, Undone>();
-  const place = { path, undone, log };
-  return {
-    path,
-    get fault() {
-      const [first] = undone.values();
-      return first?.fault ?? null;
-    },
-    async retry() {
-      for (const { again } of [...undone.values()]) await again();
-    },
-    document: (name, codec, care = 'durable') => new FileDocument(name, codec, care, place),
-    async list(folder) {
-      const names = await readdir(join(path, folder)).catch(() => []);
-      return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
-    },
-  };
-}
-
-// Temporary files are named `<name>.<digits>`; a kill in the middle leaves one behind.
-async function sweepLeftovers(path: string): Promise<void> {
-  const names = await readdir(path, { recursive: true }).catch(() => []);
-  for (const name of names) if (/\.json\.\d+$/.test(name)) await rm(join(path, name), { force: true });
+/** After a crash there is the old file or the new one, never a part. */
+async function replace(file: string, text: string): Promise<void> {
+  const write = () => writeFileAtomic(file, text, { mode: PRIVATE_FILE });
+  await write().catch(async (err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT') throw err;
+    await makePrivateDirectory(dirname(file));
+    await write();
+  });
+  // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
+  const directory = await open(dirname(file), 'r');
+  await directory.sync().finally(() => directory.close());
 }

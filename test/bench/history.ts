@@ -11,7 +11,7 @@ import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { meterStateMessage, usageMessages } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
-import { openStateDirectory } from '../../src/store/stateDirectory.ts';
+import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { spread, table } from './numbers.ts';
 
 const zone = zoneOf('Europe/Dublin');
@@ -48,7 +48,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
   }
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-history-'));
   const scrubber = createScrubber();
-  const state = await openStateDirectory(folder, createLog({ level: 'silent', scrubber, write: () => {} }));
+  const state = await StateDirectory.open(folder, createLog({ level: 'silent', scrubber, write: () => {} }));
   const document = state.document('ledger', ledgerCodec);
   const polls: number[] = [];
   const writes: number[] = [];

@@ -8,7 +8,7 @@ import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { Topics } from '../../src/publication/topics.ts';
-import { openStateDirectory } from '../../src/store/stateDirectory.ts';
+import { StateDirectory } from '../../src/store/stateDirectory.ts';
 
 const log = createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
 const topics = new Topics('heat2mqtt');
@@ -27,7 +27,7 @@ beforeEach(async () => {
 afterEach(() => rm(path, { recursive: true, force: true }));
 
 async function open(owner = 'https://list.example.org/v1') {
-  const state = await openStateDirectory(path, log);
+  const state = await StateDirectory.open(path, log);
   return CachedLists.open({ owner, usual: 'dail/34', topics, zone: zone('Europe/Dublin'), state, log });
 }
 

@@ -6,7 +6,7 @@ import type { Bucket } from '../../src/domain/reading.ts';
 import { recall } from '../../src/domain/recovery.ts';
 import { usageMessages } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
-import { readRemembered } from '../../src/store/remembered.ts';
+import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
 import { meterView } from '../support/inventedHome.ts';
 import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';
 
@@ -94,7 +94,7 @@ function published(ledger: Ledger) {
   const message = usageMessages(topics, view).find(
     ({ topic }) => topic === topics.of('meter/<meter>/history', view.meter),
   );
-  const found = readRemembered(Buffer.from(message?.payload ?? ''));
+  const found = readRetainedHistory(Buffer.from(message?.payload ?? ''));
   if (found === null) throw new Error(`not understood: ${message?.payload}`);
   return found;
 }

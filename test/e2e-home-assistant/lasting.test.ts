@@ -76,7 +76,7 @@ test('an entity that an older version called otherwise leaves no ghost', async (
   // What it would have remembered of that.
   const path = join(folder, 'state/announced.json');
   const remembered = JSON.parse(await readFile(path, 'utf8'));
-  remembered.tables[remembered.components[topic]].sum = 'sensor';
+  remembered.components[topic].sum = 'sensor';
   await writeFile(path, JSON.stringify(remembered));
 
   await house.start();

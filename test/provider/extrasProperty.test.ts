@@ -9,7 +9,7 @@ import { Failure } from '../../src/foundation/failure.ts';
 import { readBalance, readCredit, readInvoices } from '../../src/provider/billing.ts';
 import { readSite } from '../../src/provider/discovery.ts';
 import { readRegister } from '../../src/provider/register.ts';
-import { extrasCodec } from '../../src/store/extrasDocument.ts';
+import { extrasCodec } from '../../src/store/documents.ts';
 import { RUNS } from '../domain/runs.ts';
 
 const NOW = Date.parse('2026-03-10T12:00:00Z');

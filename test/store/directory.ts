@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Codec } from '../../src/store/document.ts';
-import { openStateDirectory, type StateDirectory } from '../../src/store/stateDirectory.ts';
+import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type LogLines, logLines } from '../support/logLines.ts';
 
 export interface Place extends LogLines {
@@ -19,7 +19,7 @@ export async function place(): Promise<Place> {
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
   const path = join(parent, 'state');
   const told = logLines();
-  return { ...told, path, open: () => openStateDirectory(path, told.log), file: (name) => join(path, name) };
+  return { ...told, path, open: () => StateDirectory.open(path, told.log), file: (name) => join(path, name) };
 }
 
 /** Such as `600`. */

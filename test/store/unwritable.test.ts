@@ -2,8 +2,7 @@
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { StateUnwritable } from '../../src/store/document.ts';
-import { openStateDirectory } from '../../src/store/stateDirectory.ts';
+import { StateDirectory, StateUnwritable } from '../../src/store/stateDirectory.ts';
 import { place, wordCodec } from './directory.ts';
 
 describe('a directory that cannot be written', () => {
@@ -11,7 +10,7 @@ describe('a directory that cannot be written', () => {
   async function blocked() {
     const { path, log, messages } = await place();
     await writeFile(path, 'a file');
-    return { path, messages, state: await openStateDirectory(join(path, 'state'), log) };
+    return { path, messages, state: await StateDirectory.open(join(path, 'state'), log) };
   }
 
   test('is opened all the same; each write tells path and reason', async () => {

@@ -1,4 +1,6 @@
 // The broker away for a while, or back without its memory: nothing is lost, and the provider is not asked for it.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
@@ -90,4 +92,31 @@ test('what a device had announced is withdrawn although the broker was away when
   await untilTrue('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''), {
     diagnose: () => gone.map((topic) => probe.last(topic)?.payload),
   });
+});
+
+test('what an older version announced, by its tables of components, is still known and withdrawn', async () => {
+  const { story, daemon } = await polledStory();
+  await story.stop(daemon);
+  const config = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
+  const gone = 'heat2mqtt/meter/moved-out/state';
+  const file = join(story.stateDir, 'announced.json');
+  const older = {
+    version: 1,
+    topics: [config, gone],
+    tables: [{ poll_now: 'button' }, { of_old: 'sensor', energy_total: 'sensor' }],
+    components: { [config]: 1 },
+  };
+  await writeFile(file, JSON.stringify(older));
+  const probe = await story.listen();
+  await story.start();
+  await untilTrue('the withdrawal', () => probe.last(gone)?.payload === '');
+  const before = probe.on(config).filter(({ retained }) => !retained);
+  const componentsOf = (payload = '{}') => Object(JSON.parse(payload).components);
+  expect(componentsOf(before[0]?.payload).of_old).toEqual({ platform: 'sensor' });
+  expect(Object.keys(componentsOf(before.at(-1)?.payload))).not.toContain('of_old');
+  await story.pass(5_000);
+  const stored = JSON.parse(await readFile(file, 'utf8'));
+  expect(stored).toMatchObject({ version: 2, components: { [config]: { energy_total: 'sensor' } } });
+  expect(Object.keys(stored.components[config])).not.toContain('of_old');
+  expect(stored.topics).not.toContain(gone);
 });

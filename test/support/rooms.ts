@@ -28,7 +28,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ws: /^(homeassistant\/socket|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
-  'write-file-atomic': /^store\/wholeFile\.ts$/,
+  'write-file-atomic': /^store\/stateDirectory\.ts$/,
   yaml: /^config\//,
   zod: /^(config|store|provider|publication\/payloads)\/|^(homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

@@ -47,7 +47,7 @@ export async function openJournal(
   log: Log,
 ): Promise<Journal> {
   // What a power cut takes back is at most a count of this day and one poll.
-  const document = state.document('journal', journalCodec, 'brief');
+  const document = state.document('journal', journalCodec);
   const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
   const pages = new Map<string, Page>();
   const upkeep = openUpkeep(

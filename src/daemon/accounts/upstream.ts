@@ -14,8 +14,7 @@ import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';
 import { UsageDialect } from '../../provider/usageReport.ts';
 import { type Document, owned } from '../../store/document.ts';
-import { contextCodec, loginBudgetCodec, tokensCodec } from '../../store/documents.ts';
-import { extrasCodec } from '../../store/extrasDocument.ts';
+import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec } from '../../store/documents.ts';
 import type { StateDirectory } from '../../store/stateDirectory.ts';
 
 /** The way to the provider: session, clients and cached documents of one account. */

@@ -3,7 +3,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { Restore } from '../../mqtt/link.ts';
 import type { Incoming } from '../../mqtt/message.ts';
 import type { Topics } from '../../publication/topics.ts';
-import { readRemembered } from '../../store/remembered.ts';
+import { readRetainedHistory } from '../../store/retainedHistory.ts';
 import type { AccountRuntime } from '../accounts/account.ts';
 import type { Meter } from '../accounts/meter.ts';
 
@@ -27,7 +27,7 @@ export function openRecollection({ accounts, topics, onReopened, log }: Recollec
   async function settle(meter: Meter): Promise<void> {
     if (taken === null || !meter.isNew) return;
     const retained = taken.get(topics.of('meter/<meter>/history', meter.name));
-    const remembered = retained ? readRemembered(retained.payload) : null;
+    const remembered = retained ? readRetainedHistory(retained.payload) : null;
     if (retained && remembered === null)
       log.warn({ meter: meter.name }, 'retained history is not one of ours');
     await meter.remember(remembered);

@@ -23,27 +23,18 @@ export async function openStanding(state: StateDirectory, clock: Clock, log: Log
   const document = state.document('announced', announcedCodec);
   const stored = await document.read();
   const topics = new Set(stored?.topics ?? []);
-  const tables = stored?.tables ?? [];
-  const places = new Map(tables.map((table, place) => [JSON.stringify(table), place]));
   const components = new Map(Object.entries(stored?.components ?? {}));
   const current = new Map<string, readonly string[]>();
-  const documents = new Map<string, number>();
+  const documents = new Map<string, Readonly<Record<string, string>>>();
   // Looking for them means looking at every topic there is.
   let gone: readonly string[] | null = null;
   const upkeep = openUpkeep(
     () =>
       document
-        .write({ topics: [...topics], tables, components: Object.fromEntries(components) })
+        .write({ topics: [...topics], components: Object.fromEntries(components) })
         .catch((err) => log.error({ err }, 'announced topics could not be saved')),
     clock,
   );
-
-  function placeOf(table: Record<string, string>): number {
-    const key = JSON.stringify(table);
-    const place = places.get(key) ?? tables.push(table) - 1;
-    places.set(key, place);
-    return place;
-  }
 
   function findGone(): readonly string[] {
     const standing = new Set([...current.values()].flat());
@@ -52,12 +43,12 @@ export async function openStanding(state: StateDirectory, clock: Clock, log: Log
 
   return {
     saved: upkeep.saved,
-    components: (topic) => tables[components.get(topic) ?? -1] ?? {},
+    components: (topic) => components.get(topic) ?? {},
     stand(owner, messages, docs) {
       const own = [...new Set(messages.map(({ topic }) => topic))];
       if (current.get(owner)?.join() !== own.join()) gone = null;
       current.set(owner, own);
-      for (const doc of docs) documents.set(doc.topic, placeOf(platformsOf(doc)));
+      for (const doc of docs) documents.set(doc.topic, platformsOf(doc));
       const before = topics.size;
       for (const topic of own) topics.add(topic);
       if (topics.size !== before) upkeep.changed();
@@ -71,9 +62,10 @@ export async function openStanding(state: StateDirectory, clock: Clock, log: Log
         log.info({ topic }, 'withdrawn');
         upkeep.changed();
       }
-      const place = documents.get(topic);
-      if (step || place === undefined || components.get(topic) === place) return;
-      components.set(topic, place);
+      const platforms = documents.get(topic);
+      if (step || platforms === undefined) return;
+      if (JSON.stringify(components.get(topic)) === JSON.stringify(platforms)) return;
+      components.set(topic, platforms);
       upkeep.changed();
     },
   };

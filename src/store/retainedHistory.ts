@@ -1,4 +1,4 @@
-// What the broker remembers of a meter: its retained history, read back when the state directory is lost.
+// The retained history of a meter, read back from the broker when the state directory is lost.
 import * as z from 'zod';
 import { toMicro } from '../domain/amount.ts';
 import type { Remembered } from '../domain/recovery.ts';
@@ -18,15 +18,15 @@ const history = z.object({
   days: z.array(z.tuple([day, amount, amount])),
 });
 
-/** `null` for anything that is not a history of ours: anybody may write to a broker. */
-export function readRemembered(payload: Buffer): Remembered | null {
+/** `null` for anything that is not a history of ours: anybody may publish there. */
+export function readRetainedHistory(payload: Buffer): Remembered | null {
   let json: unknown;
   try {
     json = JSON.parse(payload.toString('utf8'));
   } catch {
     return null;
   }
-  const parsed = history.safeParse(json, { jitless: true });
+  const parsed = history.safeParse(json);
   if (!parsed.success) return null;
   const { timezone, reading_closes: readingCloses, origin, days } = parsed.data;
   if (days.some(([each]) => each < origin)) return null;

@@ -17,9 +17,11 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
+type Limit = (step: () => Promise<void>) => Promise<void>;
+
 export class KeepAlive {
-  readonly #session: Pick<Session, 'current' | 'renew'>;
-  readonly #limit: (step: () => Promise<void>) => Promise<void>;
+  readonly #session: Session;
+  readonly #limit: Limit;
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #log: Log;
@@ -27,7 +29,7 @@ export class KeepAlive {
   #isStopping = false;
   /** Ends the sleep under way, or the next one. */
   #awake = new AbortController();
-  /** The tokens that the next four are about. */
+  /** The tokens that fraction, failures and notBefore belong to. */
   #planned: CurrentTokens | null = null;
   #fraction = EARLIEST_FRACTION;
   #failures = 0;
@@ -37,13 +39,7 @@ export class KeepAlive {
   #trouble = '';
 
   /** Starts at once. `limit` is the concurrency limit of everything that asks the issuer or the provider. */
-  constructor(
-    session: Pick<Session, 'current' | 'renew'>,
-    limit: (step: () => Promise<void>) => Promise<void>,
-    clock: Clock,
-    random: () => number,
-    log: Log,
-  ) {
+  constructor(session: Session, limit: Limit, clock: Clock, random: () => number, log: Log) {
     this.#session = session;
     this.#limit = limit;
     this.#clock = clock;

@@ -31,7 +31,7 @@ export class SessionEnded extends Failure {
   }
 }
 
-export interface RefusalRow {
+interface RefusalRow {
   readonly code: string;
   readonly state: LoginRefused['state'];
   readonly message: string;

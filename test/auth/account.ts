@@ -11,7 +11,7 @@ import { type Simulator, startSimulator } from '../../src/simulator/provider.ts'
 import { type HandClock, handClock } from '../support/clock.ts';
 import { type LogLines, logLines } from '../support/logLines.ts';
 import { type MemoryStore, memoryStore } from '../support/tokenStore.ts';
-// Loaded beforehand, so that no test waits for it where it counts turns.
+// Loaded beforehand: settle() counts turns of the event loop, and does not wait for an import.
 import 'openid-client';
 
 export const TOKEN_PATH = '/auth/realms/energy/protocol';
@@ -38,7 +38,7 @@ export interface Account extends LogLines {
   issuer(changes?: Partial<IssuerOptions>): Issuer;
   /** A process starts: nothing is left of the one before but the stores. */
   start(changes?: Partial<IssuerOptions>): Running;
-  /** Until nothing is on the wire and everybody has had a turn. */
+  /** Waits until no request is under way and nothing happens for some turns of the event loop. */
   settle(): Promise<void>;
   pass(ms: number): Promise<void>;
   /** Requests that the token endpoint has seen so far. */
@@ -72,7 +72,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
         issuer: simulator.urls.issuer,
         clientId: 'self-care',
         scopes: ['openid', 'service-energy'],
-        // Real time, which runs on a busy machine too.
+        // Real time: a busy machine must not run into it.
         timeoutSeconds: 60,
         allowInsecure: true,
         fetch: counted,

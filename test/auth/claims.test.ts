@@ -47,7 +47,7 @@ test.each([
   ['with a payload that is no JSON', 'eyJhbGciOiJSUzI1NiJ9.bm90IGpzb24.x'],
   ['with a payload that is text', `${encoded({})}.${encoded('private')}.x`],
   ['with a payload that is null', `${encoded({})}.${encoded(null)}.x`],
-])('a token that is %s is told apart, and not quoted', (_, token) => {
+])('a token that is %s is refused, and not quoted', (_, token) => {
   const read = () => readIdentity(token, NAMES);
   expect(read).toThrow(ClaimMissing);
   expect(read).toThrow('not a JWT');

@@ -10,7 +10,7 @@ beforeEach(async () => {
   account = await openLongAccount();
 });
 
-describe('on good days', () => {
+describe('when nothing is wrong', () => {
   test.each([
     [1800, 2100, 24 * HOUR],
     [6, 8, 20 * MINUTE],
@@ -30,14 +30,14 @@ describe('on good days', () => {
     expect(account.simulator.counters.refreshGrants).toMatchObject({ ok: refreshes, maxInFlight: 1 });
   });
 
-  test('a refresh in good time is no news: the session stands as before', async () => {
+  test('a refresh ahead of expiry does not change the state of the session', async () => {
     await loggedIn(account);
     account.events.splice(0);
     await account.pass(6 * HOUR);
     expect(new Set(account.events)).toEqual(new Set(['refresh', 'ok']));
   });
 
-  test.each([0, 0.999_999])('also when chance draws %d', async (chance) => {
+  test.each([0, 0.999_999])('also when the random number is %d', async (chance) => {
     await loggedIn(account, () => chance);
     await account.pass(6 * HOUR);
     expect(account.asked().logins).toBe(1);
@@ -51,7 +51,7 @@ describe('on good days', () => {
     expect(account.simulator.requests).toEqual([]);
   });
 
-  test('told of the first tokens, it begins at once', async () => {
+  test('woken for the first tokens, it begins at once', async () => {
     Object.assign(account.simulator.switches.token, { accessSeconds: 6, refreshSeconds: 8 });
     const { session, keepAlive } = account.start();
     const alive = keepAlive();
@@ -116,7 +116,7 @@ describe('behind a concurrency limit', () => {
 });
 
 describe('stop()', () => {
-  test('ends at once from any nap, and nothing follows', async () => {
+  test('ends a sleep at once, and nothing follows', async () => {
     const { alive } = await loggedIn(account);
     await account.pass(5 * SECOND);
     await alive.stop();
@@ -136,7 +136,7 @@ describe('stop()', () => {
     expect(account.clock.sleepers).toBe(0);
   });
 
-  test('lets a refresh in flight finish, so that its pair is not lost', async () => {
+  test('waits for a refresh under way, so that its pair of tokens is not lost', async () => {
     const { alive } = await loggedIn(account);
     account.simulator.switches.fault(TOKEN_PATH, { kind: 'slow', ms: 3 * SECOND }, { times: 1 });
     account.clock.advance(27 * MINUTE);

@@ -1,4 +1,4 @@
-// A session kept alive through outages of the issuer, ends of sessions, and a machine that sleeps.
+// A session kept alive through outages of the issuer, ends of sessions, and a machine that is suspended.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { type Account, TOKEN_PATH } from './account.ts';
@@ -9,7 +9,7 @@ beforeEach(async () => {
   account = await openLongAccount();
 });
 
-describe('on bad days', () => {
+describe('when the issuer is in trouble', () => {
   test.each(['htmlUnavailable', 'captivePage', 'empty', 'serverError'] as const)(
     'an outage of five minutes costs no login: %s',
     async (name) => {
@@ -44,7 +44,7 @@ describe('on bad days', () => {
     expect(account.asked().logins).toBe(2);
   });
 
-  test('a session of a month outlives an issuer that is away for a day, which is asked ever more seldom', async () => {
+  test('a session of a month outlives an outage of a day, with fewer and fewer requests', async () => {
     account.simulator.switches.token.refreshSeconds = 30 * 86_400;
     account.simulator.switches.token.sessionMaxSeconds = 60 * 86_400;
     await loggedIn(account);
@@ -58,7 +58,7 @@ describe('on bad days', () => {
     expect(account.messages('info')).toContain('refreshed ahead of expiry again');
   });
 
-  test('Retry-After is honoured, and no try is lost behind it', async () => {
+  test('Retry-After is honoured, and the session does not lapse meanwhile', async () => {
     await loggedIn(account, () => 0);
     account.simulator.switches.fault(TOKEN_PATH, tooMany(180), { times: 1 });
     await account.pass(2 * HOUR);
@@ -68,22 +68,21 @@ describe('on bad days', () => {
     expect(account.asked().logins).toBe(1);
   });
 
-  test('a realm that ends each session after 10 h: one login for each, and no error', async () => {
-    account.simulator.switches.token.sessionMaxSeconds = 36_000;
-    await loggedIn(account);
-    await account.pass(29 * HOUR);
-    expect(account.asked().logins).toBe(3);
-    expect(account.messages('error')).toEqual([]);
-    expect(account.messages('warn')).toEqual([]);
-  });
-
-  test('the same when the realm announces it in the lifetimes', async () => {
-    Object.assign(account.simulator.switches.token, { sessionMaxSeconds: 36_000, sessionMaxAnnounced: true });
-    await loggedIn(account);
-    await account.pass(29 * HOUR);
-    expect(account.asked().logins).toBe(3);
-    expect(account.messages('error')).toEqual([]);
-  });
+  test.each([
+    ['', false],
+    [', announced in the lifetimes', true],
+  ])(
+    'a realm that ends each session after 10 h%s: one login for each, and no error',
+    async (_, announced) => {
+      const limits = { sessionMaxSeconds: 36_000, sessionMaxAnnounced: announced };
+      Object.assign(account.simulator.switches.token, limits);
+      await loggedIn(account);
+      await account.pass(29 * HOUR);
+      expect(account.asked().logins).toBe(3);
+      expect(account.messages('error')).toEqual([]);
+      expect(account.messages('warn')).toEqual([]);
+    },
+  );
 
   test('a realm that ends every session at its first refresh is left alone until the next poll', async () => {
     await loggedIn(account);
@@ -92,7 +91,7 @@ describe('on bad days', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  test('a password that is refused meanwhile costs one try', async () => {
+  test('a password that was changed meanwhile costs one attempt', async () => {
     account.simulator.switches.token.sessionMaxSeconds = 36_000;
     await loggedIn(account);
     account.simulator.changePassword('me@example.org', 'another');
@@ -102,7 +101,7 @@ describe('on bad days', () => {
   });
 });
 
-describe('a machine that sleeps', () => {
+describe('a machine that is suspended', () => {
   // The wall clock, and with it the issuer, moves on while this machine's timers stand still.
   test('for a quarter of an hour: refreshes soon after waking, without a login', async () => {
     await loggedIn(account);

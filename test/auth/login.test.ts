@@ -92,7 +92,7 @@ test('a suspended login names its time, and the hint for what was refused', asyn
   });
 });
 
-test('an account that waits for its owner is not told to correct its password', async () => {
+test('an account that waits for its owner keeps the hint of its refusal', async () => {
   const suspended = new LoginSuspended({
     refusals: 1,
     nextAttemptAt: null,

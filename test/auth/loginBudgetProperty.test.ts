@@ -1,4 +1,4 @@
-// Whatever happens in whatever order, the issuer never sees more refused logins than the budget allows.
+// In any order of events the issuer never sees more refused logins than the budget allows.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Login } from '../../src/auth/login.ts';

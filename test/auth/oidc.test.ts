@@ -1,4 +1,4 @@
-// The issuer on the wire: what is asked, what is granted, and everything that is no OpenID Connect.
+// The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
@@ -17,7 +17,7 @@ const changed = (over: Record<string, unknown>): Fault => ({
   change: (body) => ({ ...Object(body), ...over }),
 });
 
-describe('a good day', () => {
+describe('when nothing is wrong', () => {
   test('asks once for the metadata, and then only for what is wanted', async () => {
     const issuer = account.issuer();
     const first = await issuer.login('me@example.org', 'demo');
@@ -39,7 +39,7 @@ describe('a good day', () => {
 
   // The library looks at the real clock; the issuer's is 1970, now, or 2099.
   test.each(['1970-01-01T00:01:00Z', '2026-03-10T12:00:00Z', '2099-01-01T00:00:00Z'])(
-    'the times in the id_token are nobody’s business: %s',
+    'the times in the id_token do not matter: %s',
     async (at) => {
       const elsewhere = (await openAccount(at)).issuer();
       await expect(elsewhere.login('me@example.org', 'demo')).resolves.toBeDefined();
@@ -61,7 +61,7 @@ describe('a good day', () => {
   });
 });
 
-const NO_OAUTH: readonly (readonly [string, Fault, RegExp])[] = [
+const NOT_OPENID: readonly (readonly [string, Fault, RegExp])[] = [
   ['HTML 503', FAULTS.htmlUnavailable, /HTTP 503 \(text\/html\)/],
   ['HTML 400', html(400), /HTTP 400/],
   ['HTML 401', html(401), /HTTP 401/],
@@ -86,7 +86,7 @@ describe.each([
   ['token endpoint', TOKEN_PATH],
   ['metadata', DISCOVERY_PATH],
 ])('trouble at the %s', (_, path) => {
-  test.each(NO_OAUTH)('%s', async (_name, fault, words) => {
+  test.each(NOT_OPENID)('%s', async (_name, fault, words) => {
     const { refreshToken } = await account.issuer().login('me@example.org', 'demo');
     const memory = { metadata: null };
     const issuer = account.issuer({ memory, ...(fault.kind === 'hang' ? { timeoutSeconds: 0.05 } : {}) });
@@ -127,7 +127,7 @@ test('a flood is refused', async () => {
   }
 });
 
-test('an issuer that calls itself by another name is not trusted, and the reason is told', async () => {
+test('an issuer that calls itself by another name is not trusted, and the message says why', async () => {
   account.simulator.switches.fault(DISCOVERY_PATH, changed({ issuer: 'https://elsewhere.example.org' }));
   const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
   expect(err).toBeInstanceOf(IssuerUnreachable);
@@ -136,7 +136,7 @@ test('an issuer that calls itself by another name is not trusted, and the reason
   expect(account.asked().logins).toBe(0);
 });
 
-test('nobody at home: refused connections are a network matter', async () => {
+test('a refused connection is a network problem', async () => {
   const issuer = account.issuer();
   await account.simulator.stop();
   const err = await refusalOf(issuer.login('me@example.org', 'demo'));

@@ -42,7 +42,7 @@ describe('the order of things', () => {
     }
   });
 
-  test('status tells state and ends of life; everything is told as it happens', async () => {
+  test('status has the state and the ends of life; every change is reported', async () => {
     const { session } = account.start();
     expect(session.status()).toEqual({
       state: 'ok',
@@ -77,7 +77,7 @@ describe('fifty at a time', () => {
     expect(account.simulator.counters.refreshGrants.maxInFlight).toBe(1);
   });
 
-  test('renewals and refused keys among them', async () => {
+  test('renewals and refused access tokens among them', async () => {
     const { session } = account.start();
     const first = await session.accessToken();
     const all = await Promise.all([

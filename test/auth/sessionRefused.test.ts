@@ -96,7 +96,7 @@ describe('when a refresh is refused', () => {
     expect(session.status()).toMatchObject({ accessExpiresAt: null, refreshExpiresAt: null });
   });
 
-  test('a token used twice is our own bug: told as an error, and the pair dropped', async () => {
+  test('a token used twice is our own bug: logged as an error, and the pair dropped', async () => {
     const session = await expiring(account);
     account.simulator.switches.fault(TOKEN_PATH, FAULTS.reuseExceeded, { times: 1 });
     await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
@@ -130,7 +130,7 @@ describe('when a refresh is refused', () => {
   });
 });
 
-test('a refused login tells its state and when the next may be', async () => {
+test('after a refused login the status has its state and the time of the next attempt', async () => {
   account.password = 'wrong';
   const { session } = account.start();
   await refusalOf(session.accessToken());

@@ -1,4 +1,4 @@
-// The arithmetic of a token's life, against clocks that jump, stand still or were wrong before.
+// The arithmetic of a token's life, against clocks that jump, stand still or were wrong.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -100,7 +100,7 @@ describe('the access token', () => {
     expect(accessIsUsable(current, clock)).toBe(false);
   });
 
-  test('is due after the share of its life', () => {
+  test('is due after the given fraction of its life', () => {
     const { clock, current } = granted();
     expect(msUntilFraction(current, 0.8, clock)).toBe(1_440_000);
     clock.advance(1_439_000);

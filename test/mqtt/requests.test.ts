@@ -1,8 +1,9 @@
-// Requests: what is answered, what is ignored, where the answers go, and what they may never say.
+// Requests: what is answered, what is ignored, where the answers go, and what others may choose of them.
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
+import { Outbox } from '../../src/mqtt/outbox.ts';
 import { type Handler, RequestMalformed, requestListener } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
@@ -97,9 +98,9 @@ test('8 KiB are read, a byte more is not', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('a retained request is ignored, and said so', async () => {
+test.each(['refresh', 'unknown'])('a retained request %s is ignored, and the log says so', async (name) => {
   const { ask, asked, lines } = open();
-  expect(await ask('', { retained: true })).toEqual([]);
+  expect(await ask('', { retained: true, topic: `heat/bridge/request/${name}` })).toEqual([]);
   expect(asked).toEqual([]);
   expect(lines.join()).toContain('retained request ignored');
 });
@@ -133,11 +134,6 @@ test.each(['', 'a/b', 'x'.repeat(41), 'Wärme', 'a b', 'a+', '#', 'a\n', '$SYS']
     expect(lines.join()).toContain('unknown request');
   },
 );
-
-test('a retained request of unknown name is ignored', async () => {
-  const { ask } = open();
-  expect(await ask('', { topic: 'heat/bridge/request/unknown', retained: true })).toEqual([]);
-});
 
 test('the log says which request is unknown, shortened', async () => {
   const { ask, lines } = open();
@@ -173,10 +169,17 @@ test.each([
   ['nothing', '', false],
   ['our responses', 'heat/bridge/response/mine', true],
   ['a neighbour that begins like us', 'heating/reply', true],
-])('a response topic of %s: %s is allowed: %s', async (_, responseTopic, isAllowed) => {
+  ['512 characters', 'x'.repeat(512), true],
+  ['one more', 'x'.repeat(513), false],
+  ['as much as MQTT knows', 'x'.repeat(65_535), false],
+  ['one more below our responses', `heat/bridge/response/${'x'.repeat(500)}`, false],
+])('a response topic of %s: %.40s is allowed: %s', async (_, responseTopic, isAllowed) => {
   const { ask, published } = open();
   await ask('', { responseTopic });
-  expect(published.map(({ topic }) => topic).includes(responseTopic)).toBe(isAllowed);
+  expect(published.map(({ topic }) => topic)).toEqual([
+    'heat/bridge/response/refresh',
+    ...(isAllowed ? [responseTopic] : []),
+  ]);
 });
 
 test('a failing handler answers in its own safe words', async () => {
@@ -220,4 +223,45 @@ test('a flood of what is ignored is told once, and an hour later as a number', a
   await flood();
   expect(lines).toHaveLength(4);
   expect(lines.slice(2).map((line) => JSON.parse(line).repeated)).toEqual([999, 999]);
+});
+
+test.each([
+  [0, true],
+  [1_024, true],
+  [1_025, false],
+  [65_535, false],
+])('correlation data of %i bytes', async (bytes, isAllowed) => {
+  const data = Buffer.alloc(bytes, 7);
+  const { ask, published } = open();
+  await ask('', { responseTopic: 'mine', correlationData: data });
+  const [, given] = published;
+  expect(given?.correlationData).toEqual(isAllowed ? data : undefined);
+  expect(given !== undefined).toBe(isAllowed);
+});
+
+test('however many ask, and whatever they choose, what waits for a broker stays small', async () => {
+  const { ask, published } = open();
+  const outbox = new Outbox();
+  for (let at = 0; at < 5_000; at += 1) {
+    await ask('', { responseTopic: `${at}`.padEnd(512, 'x'), correlationData: Buffer.alloc(1_024) });
+    for (const message of published) outbox.put(message);
+  }
+  let bytes = 0;
+  for (let next = outbox.take(); next; next = outbox.take()) {
+    bytes += next.topic.length + next.payload.length + (next.correlationData?.length ?? 0);
+  }
+  expect(outbox.size).toBe(500);
+  expect(bytes).toBeLessThan(1_000_000);
+});
+
+test('a flood of answers drowns no event', () => {
+  const outbox = new Outbox();
+  const event = { topic: 'heat/meter/1/event', payload: 'new day', retain: false };
+  outbox.put(event);
+  for (let at = 0; at < 2_000; at += 1) {
+    outbox.put({ topic: 'heat/bridge/response/refresh', payload: `${at}`, retain: false });
+  }
+  expect(outbox.size).toBe(500);
+  expect(outbox.take()).toBe(event);
+  expect(outbox.take()?.payload).toBe('1501');
 });

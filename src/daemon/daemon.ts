@@ -1,38 +1,38 @@
-// The living house: what is wired to what, what starts when, and what stops when.
+// Wires the daemon together, starts it and stops it.
+import { randomBytes } from 'node:crypto';
 import { KeepAlive } from '../auth/keepAlive.ts';
 import type { Config } from '../config/schema.ts';
-import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { safeWords } from '../foundation/failure.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import { Link } from '../mqtt/link.ts';
 import { requestListener } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
+import { installationCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { openHousehold } from './accounts/accounts.ts';
-import { openTally, tallyPoll } from './monitor/counters.ts';
-import { startWatch } from './monitor/watch.ts';
-import { startHeartbeat } from './polling/heartbeat.ts';
-import { openPoller } from './polling/poll.ts';
-import { isFresh, type StartTicker, startSchedule } from './polling/schedule.ts';
-import { openTurns } from './polling/turns.ts';
-import { openAnnouncer } from './publishing/announce.ts';
+import { openAccounts } from './accounts/accounts.ts';
+import { type Context, Signals } from './context.ts';
+import { Counters } from './monitor/counters.ts';
+import { startMonitor } from './monitor/monitor.ts';
+import { Heartbeat } from './polling/heartbeat.ts';
+import { Poller } from './polling/poller.ts';
+import { Schedule, type StartTicker } from './polling/schedule.ts';
 import { brokerAddress, protocolVersions, startEmbedded } from './publishing/broker.ts';
-import { openEvents } from './publishing/events.ts';
-import { birthOf } from './publishing/homeAssistantStatus.ts';
-import { openInstallation } from './publishing/installation.ts';
-import { openNews } from './publishing/publisher.ts';
-import { openRecollection, type Recollection } from './publishing/restore.ts';
-import { openTruth } from './publishing/snapshot.ts';
-import { statisticsFor } from './publishing/statistics.ts';
+import { Events } from './publishing/events.ts';
+import { HomeAssistantStatus } from './publishing/homeAssistantStatus.ts';
+import { Publisher } from './publishing/publisher.ts';
+import { Restore } from './publishing/restore.ts';
+import { RetainedTopics } from './publishing/retainedTopics.ts';
+import { Snapshot } from './publishing/snapshot.ts';
+import { Statistics } from './publishing/statistics.ts';
 import { Constituencies } from './requests/constituencies.ts';
 import { requestHandlers } from './requests/handlers.ts';
 import { shutDown } from './shutdown.ts';
 
-export interface DaemonParts {
+export interface DaemonOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,170 +47,136 @@ export interface Daemon {
   readonly httpPort: number | null;
   /** The address of the broker in use. */
   readonly brokerUrl: string;
-  /** Says `offline` and leaves, within 8 seconds. */
+  /** Publishes `offline` and ends everything, within 8 seconds. */
   stop(): Promise<void>;
 }
 
-export async function startDaemon(parts: DaemonParts): Promise<Daemon> {
-  const { config, clock, log, random } = parts;
+export async function startDaemon({ startTicker, ...options }: DaemonOptions): Promise<Daemon> {
+  const { config, clock, log, random } = options;
   const { mqtt, usage } = config;
-  const startedAt = clock.now();
-  const zone = zoneOf(usage.timezone);
-  const topics = new Topics(mqtt.base_topic);
   const state = await StateDirectory.open(config.state_dir, log);
   const installation = await openInstallation(state, random, log);
+  const signals = new Signals();
+  const counters = new Counters();
+  const context: Context = {
+    ...options,
+    state,
+    zone: zoneOf(usage.timezone),
+    topics: new Topics(mqtt.base_topic),
+    counters,
+    signals,
+    limit: concurrencyLimit(usage.concurrency),
+  };
+  const { topics } = context;
+
+  const restore = new Restore(topics, log);
+  const accounts = await openAccounts(context, restore);
+  const poller = new Poller(accounts, context);
+  const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
+  const schedule = new Schedule(poller, jitterMs, startTicker, context);
+  const statistics = Statistics.of(accounts, context);
+  const snapshot = new Snapshot(accounts, { poller, schedule, statistics }, context);
+  const events = new Events(accounts, snapshot, context);
+
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const tally = openTally();
-  const ownReasons: Reason[] = [];
-  const accountIds = config.accounts.map(({ id }) => id);
-  const news = openNews({ accountIds, voices: () => ({ announcer, events, link }), clock });
-  const keepAlives = new Map<string, KeepAlive>();
-  let recollection: Recollection | null = null;
-
-  const turns = openTurns(usage.concurrency);
-  const accounts = await openHousehold({
-    ...parts,
-    state,
-    zone,
-    turns,
-    tally,
-    onOpened: async (meter) => recollection?.settle(meter),
-    onChange(account) {
-      keepAlives.get(account)?.wake();
-      news.publish(account);
-    },
-    onBills: (account, bills) => link.publish(events.ofBills(account, bills)),
-  });
-  const poller = openPoller({
-    accounts,
-    turns,
-    clock,
-    log,
-    random,
-    onPolled(outcome, before) {
-      tallyPoll(tally, outcome);
-      link.publish(events.ofPoll(outcome, before));
-      news.publish(outcome.account);
-    },
-    onOutcome() {
-      statistics?.wake();
-      news.publishBridge();
-    },
-  });
-  const schedule = startSchedule({
-    ...parts,
-    expression: accounts.length > 0 ? usage.schedule : null,
-    timezone: usage.timezone,
-    jitterMs: installation.jitterFraction * usage.jitter_seconds * 1000,
-    poller,
-  });
-  const truth = openTruth({
-    config,
-    accounts,
-    zone,
-    clock,
-    startedAt,
-    ownReasons: () => [...ownReasons, ...(state.fault === null ? [] : [safeWords(state.fault)])],
-    troubles: () => poller.troubles,
-    nextPollAt: schedule.nextPollAt,
-    statistics: () => statistics,
-  });
-  const { publish: publishNews, sayBridge: publishNow } = news;
-  const statistics = statisticsFor({ ...parts, accounts, meters: truth.meters, zone, publishNews });
-  recollection = openRecollection({
-    accounts,
-    topics,
-    // A poll under way may have passed the meter already.
-    onReopened: () => void poller.poll('all').then((done) => (truth.isWhole() ? done : poller.poll('all'))),
-    log,
-  });
-  const events = openEvents({ accounts, truth, topics, zone, clock });
-  const constituencies = await Constituencies.open({ ...parts, topics, zone, state, publishNow });
-  const announcer = await openAnnouncer({ config, topics, truth, constituencies, state, clock, log });
-
-  const birth = birthOf(mqtt.discovery_prefix, {
-    clock,
-    random,
-    onBirth() {
-      link.publish(news.everything());
-      statistics?.wake();
-    },
-  });
+  const homeAssistant = new HomeAssistantStatus(() => {
+    link.publish(publisher.everything());
+    statistics?.wake();
+  }, context);
   const link = new Link({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     versions: protocolVersions(mqtt),
     will: stateMessage(topics, 'offline'),
-    subscriptions: [topics.requests, ...birth.subscriptions],
+    subscriptions: [topics.requests, ...(homeAssistant.topic === null ? [] : [homeAssistant.topic])],
     clock,
     log,
     random,
   });
+  const constituencies = await Constituencies.open({
+    ...context,
+    publishNow: () => publisher.publishBridgeNow(),
+  });
+  const retained = await RetainedTopics.open(context);
+  const publisher = new Publisher({ snapshot, constituencies, retained, events, link }, context);
+  signals.on('polled', (outcome, before) => {
+    counters.countPoll(outcome.fault);
+    link.publish(events.ofPoll(outcome, before));
+    signals.emit('accountChanged', outcome.account);
+  });
+  signals.on('pollEnded', () => {
+    statistics?.wake();
+    publisher.publishBridge();
+  });
+  signals.on('newInvoices', (account, invoices) => link.publish(events.ofInvoices(account, invoices)));
+
   const answer = requestListener({
-    ...parts,
+    clock,
+    log,
     baseTopic: mqtt.base_topic,
-    transaction,
     guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: requestHandlers({
-      accounts,
-      poller,
-      truth,
-      constituencies,
-      statistics,
-      zone,
-      clock,
-      publishNews,
-    }),
+    handlers: requestHandlers({ accounts, poller, snapshot, constituencies, statistics }, context),
+    transaction,
     publish: (messages) => link.publish(messages),
   });
   link.start({
-    announcement: news.everything,
-    onMessage: (incoming) => void (birth.concerns(incoming) ? birth.hear(incoming) : answer(incoming)),
-    onDelivered(message) {
-      announcer.delivered(message);
-      news.resume();
-    },
-    // The embedded broker starts empty.
-    ...(embedded ? {} : { restore: recollection }),
+    announcement: () => publisher.everything(),
+    onMessage: (incoming) =>
+      void (incoming.topic === homeAssistant.topic ? homeAssistant.receive(incoming) : answer(incoming)),
+    onDelivered: (message) => publisher.delivered(message),
+    // A broker of our own has nothing retained yet.
+    ...(embedded ? {} : { restore: restore.reader(accounts, () => void pollUntilComplete()) }),
   });
-  news.open();
-
-  const heartbeat = startHeartbeat({ accounts, poller, state, clock, log, publishNews });
-  const watch = await startWatch({ config, accounts, truth, link, heartbeat, tally, startedAt, clock });
-  if (watch.fault !== null) {
-    log.error({ err: watch.fault }, 'no HTTP: health and metrics cannot be asked for');
-    ownReasons.push(safeWords(watch.fault));
-  }
+  const heartbeat = new Heartbeat(accounts, poller, context);
+  const keepAlives = new Map<string, KeepAlive>();
   for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
-    const { session } = upstream;
-    keepAlives.set(id, new KeepAlive(session, turns.take, clock, random, log.child({ account: id })));
+    const ownLog = log.child({ account: id });
+    keepAlives.set(id, new KeepAlive(upstream.session, context.limit, clock, random, ownLog));
   }
+  signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
+  const monitor = await startMonitor({ accounts, snapshot, link, heartbeat }, context);
   statistics?.wake();
-  if (!isFresh(accounts, schedule.step(), clock.now())) void poller.poll('all');
-  else if (accounts.length > 0) log.info('the last poll is fresh: none at start');
+  if (accounts.length === 0) log.info('no account is configured: nothing to poll');
+  else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');
+  else void poller.poll();
 
-  async function rest(): Promise<void> {
-    await Promise.all([constituencies, ...keepAlives.values()].map((alive) => alive?.stop()));
+  /** A poll under way may have passed the meter whose history has to be read again. */
+  async function pollUntilComplete(): Promise<void> {
+    await poller.poll();
+    if (!snapshot.isComplete()) await poller.poll();
+  }
+  async function settle(): Promise<void> {
+    await Promise.all([constituencies, ...keepAlives.values()].map((running) => running?.stop()));
     await Promise.all(accounts.map((account) => account.settled()));
   }
   return {
-    httpPort: watch.port,
+    httpPort: monitor?.port ?? null,
     brokerUrl,
     stop: () =>
       shutDown(
         [
-          { name: 'schedule', deadlineMs: 200, run: schedule.stop },
-          { name: 'poll', deadlineMs: 2_000, run: poller.stop },
-          { name: 'heartbeat', deadlineMs: 500, run: heartbeat.stop },
-          { name: 'session', deadlineMs: 1_000, run: rest },
-          { name: 'http', deadlineMs: 300, run: watch.stop },
+          { name: 'schedule', deadlineMs: 200, run: () => schedule.stop() },
+          { name: 'poll', deadlineMs: 2_000, run: () => poller.stop() },
+          { name: 'heartbeat', deadlineMs: 500, run: () => heartbeat.stop() },
+          { name: 'session', deadlineMs: 1_000, run: settle },
+          { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
-          { name: 'state', deadlineMs: 500, run: announcer.saved },
+          { name: 'state', deadlineMs: 500, run: () => retained.saved() },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],
         clock,
         log,
       ),
   };
+}
+
+/** What is drawn once for an installation: its client id at the broker, and its place (0 to 1) in the jitter. */
+async function openInstallation(state: StateDirectory, random: () => number, log: Log) {
+  const document = state.document('installation', installationCodec);
+  const known = await document.read();
+  if (known !== null) return known;
+  const drawn = { clientId: `heat2mqtt_${randomBytes(4).toString('hex')}`, jitterFraction: random() };
+  await document.write(drawn).catch((err) => log.error({ err }, 'installation could not be saved'));
+  return drawn;
 }

@@ -17,8 +17,10 @@ export interface Restore {
 
 export interface LinkStatus {
   readonly connected: boolean;
-  /** Epoch milliseconds of the last moment with a connection; `null` = never. */
-  readonly lastConnectedAt: number | null;
+  /** Whether there was a connection since the start. */
+  readonly hasConnected: boolean;
+  /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
+  readonly offlineMs: number;
   readonly fault: Failure | null;
   /** Messages that the broker has not acknowledged yet. */
   readonly waiting: number;
@@ -73,7 +75,9 @@ export class Link {
   #connection: Connection | null = null;
   /** The connection that did not acknowledge a message. */
   #givenUp: Connection | null = null;
-  #lastConnectedAt: number | null = null;
+  #hasConnected = false;
+  /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
+  #offlineSince: number;
   #fault: Failure | null = null;
   #lastWarning = '';
   #published = 0;
@@ -82,6 +86,7 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
+    this.#offlineSince = options.clock.monotonic();
   }
 
   start(consumers: LinkConsumers): void {
@@ -92,16 +97,16 @@ export class Link {
   /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
   publish(messages: readonly Message[]): void {
     if (this.#stopping.signal.aborted) return;
-    const isEarly = this.#lastConnectedAt === null;
-    for (const message of messages) if (!isEarly || !message.retain) this.#outbox.put(message);
+    for (const message of messages) if (this.#hasConnected || !message.retain) this.#outbox.put(message);
     this.#pump();
   }
 
   status(): LinkStatus {
-    const isConnected = this.#connection !== null;
+    const connected = this.#connection !== null;
     return {
-      connected: isConnected,
-      lastConnectedAt: isConnected ? this.#options.clock.now() : this.#lastConnectedAt,
+      connected,
+      hasConnected: this.#hasConnected,
+      offlineMs: connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
       fault: this.#fault,
       waiting: this.#outbox.size,
       drained: this.#drained,
@@ -226,14 +231,14 @@ export class Link {
     const { clock, log } = this.#options;
     this.#fault = null;
     this.#lastWarning = '';
-    this.#lastConnectedAt = clock.now();
+    this.#hasConnected = true;
     this.#outbox.lead(announcement());
     this.#connection = opened;
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#pump();
     const why = await opened.ended;
     this.#connection = null;
-    this.#lastConnectedAt = clock.now();
+    this.#offlineSince = clock.monotonic();
     this.#outbox.rewind();
     return why;
   }

@@ -1,6 +1,6 @@
 // A document that follows what it is written from: at once when it has rested, together when it has not, never lost.
 import { expect, test } from 'vitest';
-import { openUpkeep } from '../../src/daemon/publishing/autosave.ts';
+import { Autosave } from '../../src/daemon/publishing/autosave.ts';
 import { handClock } from '../support/clock.ts';
 
 /** Writes that take as long as the test says. */
@@ -8,13 +8,13 @@ function scene() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const ends: (() => void)[] = [];
   let begun = 0;
-  const upkeep = openUpkeep(() => {
+  const autosave = new Autosave(() => {
     begun += 1;
-    return new Promise((resolve) => ends.push(resolve));
+    return new Promise<void>((resolve) => ends.push(resolve));
   }, clock);
   return {
     clock,
-    upkeep,
+    autosave,
     begun: () => begun,
     async end(afterMs: number) {
       clock.advance(afterMs);
@@ -25,15 +25,15 @@ function scene() {
 }
 
 test('the first change is written at once, what follows meanwhile together after a rest', async () => {
-  const { clock, upkeep, begun, end } = scene();
-  upkeep.changed();
-  upkeep.changed();
-  upkeep.changed();
+  const { clock, autosave, begun, end } = scene();
+  autosave.changed();
+  autosave.changed();
+  autosave.changed();
   expect(begun()).toBe(1);
   await end(10);
   expect(begun()).toBe(1);
   clock.advance(999);
-  upkeep.changed();
+  autosave.changed();
   expect(begun()).toBe(1);
   clock.advance(1);
   expect(begun()).toBe(2);
@@ -43,10 +43,10 @@ test('the first change is written at once, what follows meanwhile together after
 });
 
 test('after a write that took very long it rests for a minute', async () => {
-  const { clock, upkeep, begun, end } = scene();
-  upkeep.changed();
+  const { clock, autosave, begun, end } = scene();
+  autosave.changed();
   await end(10_000);
-  upkeep.changed();
+  autosave.changed();
   clock.advance(59_999);
   expect(begun()).toBe(1);
   clock.advance(1);
@@ -54,25 +54,25 @@ test('after a write that took very long it rests for a minute', async () => {
 });
 
 test('a write that takes no time needs no rest', async () => {
-  const { upkeep, begun, end } = scene();
+  const { autosave, begun, end } = scene();
   for (const times of [1, 2, 3]) {
-    upkeep.changed();
+    autosave.changed();
     expect(begun()).toBe(times);
     await end(0);
   }
 });
 
 test('at the end nobody rests: every change is on the disk once it is saved', async () => {
-  const { clock, upkeep, begun, end } = scene();
-  upkeep.changed();
+  const { clock, autosave, begun, end } = scene();
+  autosave.changed();
   await end(10);
-  upkeep.changed();
+  autosave.changed();
   let isSaved = false;
-  const saved = upkeep.saved().then(() => {
+  const saved = autosave.saved().then(() => {
     isSaved = true;
   });
   expect([begun(), clock.sleepers]).toEqual([2, 0]);
-  upkeep.changed();
+  autosave.changed();
   await end(10);
   expect([begun(), isSaved]).toEqual([3, false]);
   await end(10);

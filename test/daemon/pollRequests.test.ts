@@ -1,10 +1,11 @@
 // Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else.
 import { expect, test } from 'vitest';
-import type { AccountRuntime } from '../../src/daemon/accounts/account.ts';
-import { openPoller } from '../../src/daemon/polling/poll.ts';
-import { openTurns } from '../../src/daemon/polling/turns.ts';
+import type { Account } from '../../src/daemon/accounts/account.ts';
+import { type Context, Signals } from '../../src/daemon/context.ts';
+import { Poller } from '../../src/daemon/polling/poller.ts';
 import { pollHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
+import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
@@ -20,10 +21,12 @@ function open() {
       spans.push(span);
       return { account: 'home', events: [], fault: null };
     },
-  } as unknown as AccountRuntime;
-  const parts = { accounts: [account], turns: openTurns(1), clock, log, random: () => 0.5 };
-  const poller = openPoller({ ...parts, onPolled: () => undefined, onOutcome: () => undefined });
-  const { backfill } = pollHandlers({ accounts: [account], poller, statistics: null, zone, clock });
+  } as unknown as Account;
+  const signals = new Signals();
+  const limit = concurrencyLimit(1);
+  const context = { clock, zone, log, signals, limit, random: () => 0.5 } as unknown as Context;
+  const poller = new Poller([account], context);
+  const { backfill } = pollHandlers({ accounts: [account], poller, statistics: null }, context);
   const handle = (parameters: Parameters) => backfill(parameters, () => undefined);
   return { handle, poller, clock, spans };
 }
@@ -68,8 +71,16 @@ test('a second one within five minutes is skipped, and told when it may come', a
 
 test('it waits for the poll that is under way instead of getting its outcome', async () => {
   const { handle, spans, poller } = open();
-  const scheduled = poller.poll('all');
+  const scheduled = poller.poll();
   await handle({ from: '2026-03-01' });
   await scheduled;
   expect(spans).toEqual([undefined, { from: '2026-03-01', to: '2026-03-11' }]);
+});
+
+test('a tick while days are read again is polled afterwards, once for several ticks', async () => {
+  const { handle, spans, poller } = open();
+  const reading = handle({ from: '2026-03-01' });
+  await Promise.all([poller.poll(), poller.poll()]);
+  await reading;
+  expect(spans).toEqual([{ from: '2026-03-01', to: '2026-03-11' }, undefined]);
 });

@@ -1,14 +1,14 @@
 // HTTP for machines that watch: three paths, honest statuses, nothing cached, and a port that may be taken.
 import { get } from 'node:http';
 import { expect, test } from 'vitest';
-import { ListenFailed, type MonitorAnswers, startMonitor } from '../../src/daemon/monitor/server.ts';
+import { ListenFailed, type MonitorAnswers, MonitorServer } from '../../src/daemon/monitor/server.ts';
 import { openStack } from '../support/stack.ts';
 
 async function serve(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0') {
-  const monitor = await startMonitor(listen, {
+  const monitor = await MonitorServer.start(listen, {
     healthy: () => true,
     ready: () => true,
-    metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
+    metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
     ...answers,
   });
   openStack().use(monitor);
@@ -58,17 +58,21 @@ test('metrics come with their own content type; if they fail, nothing leaks', as
     'text/plain; version=0.0.4',
     'up 1\n',
   ]);
-  const failing = await serve({ metrics: () => Promise.reject(new Error('row 7')) });
+  const failing = await serve({
+    metrics: () => {
+      throw new Error('row 7');
+    },
+  });
   const bad = await failing.ask('/metrics');
   expect([bad.status, await bad.text()]).toEqual([500, 'metrics failed\n']);
 });
 
 test('a taken port is told as such', async () => {
   const { monitor } = await serve();
-  const err = await startMonitor(`127.0.0.1:${monitor.port}`, {
+  const err = await MonitorServer.start(`127.0.0.1:${monitor.port}`, {
     healthy: () => true,
     ready: () => true,
-    metrics: async () => ({ contentType: '', text: '' }),
+    metrics: () => ({ contentType: '', text: '' }),
   }).catch((thrown: unknown) => thrown);
   expect(err).toBeInstanceOf(ListenFailed);
   expect(err).toMatchObject({ code: 'listen_failed', message: expect.stringContaining('EADDRINUSE') });

@@ -74,5 +74,5 @@ test('the origin stays where it was, whatever the configuration says later', asy
     origin: '2024-01-01',
     energy_total: state.energy_total,
   });
-  expect(story.log.some(({ msg }) => String(msg).includes('history_since is not followed'))).toBe(true);
+  expect(story.log.some(({ msg }) => String(msg).includes('history_since is ignored'))).toBe(true);
 });

@@ -26,7 +26,9 @@ test('fresh: no login, no discovery, no poll, and yet everything is published ag
   expect(await probe.until(STATE, () => true)).toEqual(state);
   await story.pass(60_000);
   expect(story.simulator.requests.length).toBe(requests);
-  expect(story.log.some(({ msg }) => msg === 'the last poll is fresh: none at start')).toBe(true);
+  expect(story.log.some(({ msg }) => msg === 'skipping the poll at start: the last one is recent')).toBe(
+    true,
+  );
 });
 
 test('a poll that brought nothing new is not forgotten: updated_at stays when the provider last answered', async () => {

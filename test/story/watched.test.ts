@@ -48,3 +48,31 @@ test('off is off', async () => {
   await story.polled(1);
   expect(daemon.httpPort).toBeNull();
 });
+
+test('a poll that takes minutes is not unhealthy, although it began as a retry', async () => {
+  const story = await openStory();
+  const { switches } = story.simulator;
+  switches.fault('/api/', FAULTS.serverError);
+  const daemon = await story.start();
+  await story.polled(1);
+  switches.clearFaults();
+  switches.fault('/api/', { kind: 'slow', ms: 29_000 });
+  await story.pass(20_000, 5_000);
+  const polled = story.log.filter(({ msg }) => msg === 'polled').length;
+  // The loop is taken for dead after two minutes without a heartbeat.
+  await story.pass(140_000, 5_000);
+  expect(story.log.filter(({ msg }) => msg === 'polled')).toHaveLength(polled);
+  expect((await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`)).status).toBe(200);
+});
+
+test('a machine that starts in 1970 is healthy when the network has told it the time', async () => {
+  let behindMs = Date.parse('2025-03-10T12:00:00Z');
+  const story = await openStory({
+    daemonClock: (clock) => ({ ...clock, now: () => clock.now() - behindMs }),
+  });
+  const daemon = await story.start();
+  const healthz = async () => (await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`)).status;
+  expect(await healthz()).toBe(200);
+  behindMs = 0;
+  expect(await healthz()).toBe(200);
+});

@@ -17,7 +17,9 @@ export const spoil = ({ simulator }: Story, name: Name, fault: Fault) =>
   simulator.switches.fault('/api/v1/', fault, { when: ({ path }) => path.endsWith(`/${name}`) });
 
 export const warnings = ({ log }: Story): unknown[] =>
-  log.filter(({ msg }) => msg === 'not given by the provider: left out for a week').map(({ extra }) => extra);
+  log
+    .filter(({ msg }) => msg === 'not given by the provider: not asked for a week')
+    .map(({ extra }) => extra);
 
 /** A story whose first poll is over, and all that comes after it. */
 export async function firstPoll({

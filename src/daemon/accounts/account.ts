@@ -1,136 +1,142 @@
-// One account while the daemon runs: its properties, found once and kept, and one poll over all of them.
+// One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
 import type { DaySpan } from '../../domain/period.ts';
 import { type Property, seriesName, topicSafe, withFound } from '../../domain/reading.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import { safeWords } from '../../foundation/failure.ts';
-import type { Log } from '../../foundation/log.ts';
+import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import { RateLimit } from '../../foundation/limits.ts';
 import { discover, type EntityContext } from '../../provider/discovery.ts';
 import { ProviderRefused } from '../../provider/request.ts';
-import { mustBeSet } from './clockNotSet.ts';
-import { type DiscoveryPace, openDiscoveryPace } from './discoveryPace.ts';
+import type { AccountOutcome, Context, MeterEvent } from '../context.ts';
+import type { Restore } from '../publishing/restore.ts';
 import type { AccountExtras } from './extras.ts';
-import type { Meter, MeterChange } from './meter.ts';
-import type { JournalPage } from './pollHistory.ts';
+import { Meter } from './meter.ts';
+import type { AccountHistory } from './pollHistory.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface MeterEvent {
-  readonly meter: string;
-  readonly change: MeterChange;
+interface Parts {
+  readonly upstream: Upstream;
+  readonly history: AccountHistory;
+  readonly extras: AccountExtras;
+  /** Shared by all accounts. */
+  readonly names: SeriesNames;
+  readonly restore: Restore;
 }
 
-/** Failing is one of a poll's ordinary results; properties that could be read are read all the same. */
-export interface AccountOutcome {
-  readonly account: string;
-  readonly events: readonly MeterEvent[];
-  /** The first thing that went wrong, or `null`. */
-  readonly fault: unknown;
+const DAY_MS = 24 * 3_600_000;
+const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
+// A Raspberry Pi has no clock battery: before the network has told the time, days cannot be told apart.
+const CLOCK_IS_SET_AFTER = Date.UTC(2020, 0, 1);
+
+export class ClockNotSet extends Failure {
+  readonly code = 'clock_not_set';
+  readonly exitCode = EXIT.unexpected;
+
+  constructor() {
+    super('The clock of this machine is not set yet.', {
+      retry: 'soon',
+      hint: 'Check its time service (NTP).',
+    });
+  }
 }
 
-export interface AccountRuntime {
+/** Names of series in topics: of two properties with the same meter the first one keeps the plain name. */
+export class SeriesNames {
+  readonly #owners = new Map<string, string>();
+
+  claim(property: Property): string {
+    const { propertyCustomerId } = property;
+    const name = seriesName(property);
+    const owner = this.#owners.get(name) ?? propertyCustomerId;
+    this.#owners.set(name, owner);
+    return owner === propertyCustomerId ? name : `${name}-${topicSafe(propertyCustomerId)}`;
+  }
+
+  /** The property is gone: its meter may have moved to another one. */
+  release({ propertyCustomerId }: Property): void {
+    for (const [name, owner] of this.#owners) if (owner === propertyCustomerId) this.#owners.delete(name);
+  }
+}
+
+export class Account {
   readonly id: string;
   readonly upstream: Upstream;
-  readonly journal: JournalPage;
+  readonly history: AccountHistory;
   readonly extras: AccountExtras;
   /** `null` until the properties are known. */
-  readonly meters: readonly Meter[] | null;
-  /** `span`: those days again, instead of what is due. */
-  poll(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome>;
-  /** Resolves once nothing is under way, and everything is on the disk. */
-  settled(): Promise<void>;
-}
-
-export interface AccountParts {
-  readonly id: string;
-  readonly upstream: Upstream;
-  readonly journal: JournalPage;
-  readonly extras: AccountExtras;
-  /** `predecessor`: had that name, and its property is gone; the series goes on from it. */
-  readonly openMeter: (property: Property, name: string, predecessor?: Meter) => Promise<Meter>;
-  /** Gives out names of series: `false` when another property has it. */
-  readonly claimName: (name: string, propertyCustomerId: string) => boolean;
-  /** The names of a property that is gone are free again: its meter may have moved to another property. */
-  readonly releaseNames: (propertyCustomerId: string) => void;
-  /** Called when the properties have become known, or others. */
-  readonly onMeters: () => void;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export async function openAccount(parts: AccountParts): Promise<AccountRuntime> {
-  const account = new OpenAccount(parts);
-  await account.open();
-  return account;
-}
-
-class OpenAccount implements AccountRuntime {
-  readonly id: string;
-  readonly upstream: Upstream;
-  readonly journal: JournalPage;
-  readonly extras: AccountExtras;
-  readonly #parts: AccountParts;
-  readonly #pace: DiscoveryPace;
-  #context: EntityContext | null = null;
   meters: readonly Meter[] | null = null;
+  readonly #context: Context;
+  readonly #names: SeriesNames;
+  readonly #restore: Restore;
+  readonly #rediscoveries: RateLimit;
+  readonly #searches: RateLimit;
+  #entities: EntityContext | null = null;
 
-  constructor(parts: AccountParts) {
-    this.id = parts.id;
-    this.upstream = parts.upstream;
-    this.journal = parts.journal;
-    this.extras = parts.extras;
-    this.#parts = parts;
-    this.#pace = openDiscoveryPace(parts.journal, parts.clock);
+  static async open(id: string, parts: Parts, context: Context): Promise<Account> {
+    const account = new Account(id, parts, context);
+    account.#entities = await parts.upstream.context.read();
+    if (account.#entities !== null) account.meters = await account.#openMeters(account.#entities);
+    return account;
   }
 
-  async open(): Promise<void> {
-    this.#context = await this.upstream.context.read();
-    if (this.#context !== null) this.meters = await this.#openMeters(this.#context);
+  private constructor(id: string, { upstream, history, extras, names, restore }: Parts, context: Context) {
+    this.id = id;
+    this.upstream = upstream;
+    this.history = history;
+    this.extras = extras;
+    this.#names = names;
+    this.#restore = restore;
+    this.#context = context;
+    this.#rediscoveries = new RateLimit(context.clock, 1, DAY_MS);
+    this.#searches = new RateLimit(context.clock, 1, DAY_MS);
   }
 
-  async poll(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
-    const { id, journal, extras } = this.#parts;
-    const failed = (fault: unknown) => ({ account: id, events: [], fault });
-    const outcome = await this.#attempt(signal, span).catch(failed);
-    journal.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
-    journal.save();
-    if (outcome.fault === null && this.#context !== null) extras.begin(this.#context, signal);
+  /** Never rejects. `again`: those days instead of what is due. */
+  async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
+    const failed = (fault: unknown) => ({ account: this.id, events: [], fault });
+    const outcome = await this.#attempt(signal, again).catch(failed);
+    this.history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
+    this.history.save();
+    if (outcome.fault === null && this.#entities !== null) this.extras.begin(this.#entities, signal);
     return outcome;
   }
 
+  /** Resolves once nothing is under way, and everything is on the disk. */
   async settled(): Promise<void> {
     await this.extras.settled();
-    await this.journal.saved();
+    await this.history.saved();
   }
 
-  async #attempt(signal: AbortSignal, span?: DaySpan): Promise<AccountOutcome> {
-    const { id, clock, log } = this.#parts;
-    mustBeSet(clock);
-    const cached = this.meters;
-    let { events, faults } = await this.#pollMeters(cached ?? (await this.#discover(signal)), signal, span);
-    if (cached !== null && this.#pace.forRefused(faults)) {
+  async #attempt(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
+    const { clock, log } = this.#context;
+    if (clock.now() < CLOCK_IS_SET_AFTER) throw new ClockNotSet();
+    const known = this.meters;
+    let { events, faults } = await this.#pollMeters(known ?? (await this.#discover(signal)), signal, again);
+    const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
+    if (known !== null && isRefused && this.#rediscoveries.tryStart()) {
       log.info('the provider refuses a known property: discovering again');
-      const again = await this.#pollMeters(await this.#discover(signal), signal, span);
-      events = [...events, ...again.events];
-      faults = again.faults;
-      if (faults.length === 0) this.#pace.helped();
+      const second = await this.#pollMeters(await this.#discover(signal), signal, again);
+      events = [...events, ...second.events];
+      faults = second.faults;
+      // It helped: the next refusal is a new one.
+      if (faults.length === 0) this.#rediscoveries.reset();
     }
-    if (cached !== null && faults.length === 0 && this.#pace.forMore()) {
-      const more = await this.#pollMeters(await this.#lookForMore(this.meters ?? cached, signal), signal);
+    if (known !== null && faults.length === 0 && this.#discoveryIsOld() && this.#searches.tryStart()) {
+      const more = await this.#pollMeters(await this.#searchNew(this.meters ?? known, signal), signal);
       events = [...events, ...more.events];
       faults = more.faults;
     }
-    return { account: id, events, fault: faults[0] ?? null };
+    return { account: this.id, events, fault: faults[0] ?? null };
   }
 
   async #pollMeters(
-    all: readonly Meter[],
+    meters: readonly Meter[],
     signal: AbortSignal,
-    span?: DaySpan,
+    again?: DaySpan,
   ): Promise<{ events: MeterEvent[]; faults: unknown[] }> {
     const events: MeterEvent[] = [];
     const faults: unknown[] = [];
-    for (const meter of all) {
+    for (const meter of meters) {
       try {
-        const changes = await meter.poll(this.upstream, signal, span);
+        const changes = await meter.poll(this.upstream, signal, again);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -142,55 +148,67 @@ class OpenAccount implements AccountRuntime {
   }
 
   async #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
-    const { upstream, journal, extras, log } = this.#parts;
-    const listed = await discover(upstream.ask, await upstream.identity(), log, signal);
-    journal.noteDiscovery();
+    const { log, signals } = this.#context;
+    const listed = await discover(this.upstream.ask, await this.upstream.identity(), log, signal);
+    this.history.noteDiscovery();
     const found = { ...listed, properties: withFound(known, listed.properties) };
     log.info({ properties: found.properties.length }, 'heat meters found');
-    await upstream.context
+    await this.upstream.context
       .write(found)
       .catch((err) => log.error({ err }, 'entity context could not be saved'));
-    await extras.askSite(signal);
-    this.#context = found;
+    await this.extras.askSite(signal);
+    this.#entities = found;
     this.meters = await this.#openMeters(found);
-    this.#parts.onMeters();
+    signals.emit('accountChanged', this.id);
     return this.meters;
   }
 
-  /** Properties that have appeared since. */
-  async #lookForMore(known: readonly Meter[], signal: AbortSignal): Promise<readonly Meter[]> {
+  #discoveryIsOld(): boolean {
+    const { discoveredAt } = this.history;
+    // A clock that was far ahead must not put it off for long.
+    return discoveredAt === null || Math.abs(this.#context.clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
+  }
+
+  /** Properties that have appeared since the last discovery. */
+  async #searchNew(known: readonly Meter[], signal: AbortSignal): Promise<readonly Meter[]> {
     try {
       const properties = known.map(({ property }) => property);
       const all = await this.#discover(signal, properties);
       return all.filter((meter) => !known.includes(meter));
     } catch (err) {
-      this.#parts.log.warn(safeWords(err), 'new properties could not be looked for');
+      this.#context.log.warn(safeWords(err), 'new properties could not be looked for');
       return [];
     }
   }
 
   async #openMeters({ properties }: EntityContext): Promise<Meter[]> {
-    const { openMeter, releaseNames } = this.#parts;
-    const opened: Meter[] = [];
     const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
     const gone = (this.meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
-    for (const { property } of gone) releaseNames(property.propertyCustomerId);
+    for (const { property } of gone) this.#names.release(property);
+    const opened: Meter[] = [];
     for (const property of properties) {
-      const known = this.meters?.find((meter) => isSame(meter.property, property));
-      const name = this.#nameOf(property);
-      if (known && known.name === name) opened.push(known);
-      else {
-        const predecessor = gone.find((meter) => meter.name === name);
-        opened.push(await openMeter(property, name, predecessor));
-      }
+      const name = this.#names.claim(property);
+      const known = this.meters?.find((meter) => meter.name === name && isSame(meter.property, property));
+      // A property that is gone and had this name: its series goes on.
+      const predecessor = gone.find((meter) => meter.name === name);
+      opened.push(known ?? (await this.#openMeter(property, name, predecessor)));
     }
     return opened;
   }
 
-  #nameOf(property: Property): string {
-    const name = seriesName(property);
-    if (this.#parts.claimName(name, property.propertyCustomerId)) return name;
-    return `${name}-${topicSafe(property.propertyCustomerId)}`;
+  async #openMeter(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
+    const meter = await Meter.open(
+      { account: this.id, property, name },
+      () => ({
+        currency: this.extras.currency,
+        register: this.extras.register(property),
+        lastSuccessAt: this.history.lastSuccessAt,
+      }),
+      this.#context,
+    );
+    if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
+    await this.#restore.apply(meter);
+    return meter;
   }
 }
 

@@ -1,75 +1,84 @@
-// What an account has beside its usage: register, balance, invoices and site, asked for at most once a day, after a
-// poll that went well, and never in its way.
+// What an account has beside its usage: register, balance, invoices and site. Each is asked for at most once a day,
+// after a poll that went well; no answer to it reaches the session, the poll or its outcome.
 import type { Config } from '../../config/schema.ts';
-import { type Extras, NO_EXTRAS, registerKey } from '../../domain/extras.ts';
+import {
+  type Extra,
+  type Extras,
+  isDue,
+  NEVER_ASKED,
+  NO_EXTRAS,
+  registerKey,
+  registersOf,
+  takeInvoices,
+} from '../../domain/extras.ts';
 import type { Reason } from '../../domain/health.ts';
 import type { Invoice } from '../../domain/invoice.ts';
 import type { Day } from '../../domain/period.ts';
 import type { Property, Register } from '../../domain/reading.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import type { EntityContext } from '../../provider/discovery.ts';
-import type { Ask } from '../../provider/request.ts';
-import type { Turns } from '../polling/turns.ts';
-import { askIfDue, type ExtraQuestion, type QuestionParts, questionDay } from './extraQuestion.ts';
-import {
-  amountQuestion,
-  invoicesQuestion,
-  registerQuestion,
-  type Shelf,
-  siteQuestion,
-} from './extraQuestions.ts';
+import { Failure, safeWords } from '../../foundation/failure.ts';
+import type { ConcurrencyLimit } from '../../foundation/limits.ts';
+import { ReplyTooLarge } from '../../http/client.ts';
+import { readBalance, readCredit, readInvoices } from '../../provider/billing.ts';
+import { type EntityContext, readSite } from '../../provider/discovery.ts';
+import { readRegister } from '../../provider/register.ts';
+import { ProviderRefused, UnexpectedReply } from '../../provider/request.ts';
+import type { Context } from '../context.ts';
+import type { AccountHistory } from './pollHistory.ts';
 import { currencyOf, siteReasons } from './site.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface AccountExtras {
-  /** What is known of those that the configuration wants. */
-  readonly known: Extras;
-  readonly currency: string;
-  register(property: Property): Register | null;
-  reasons(): Reason[];
-  /** The currency had better be known before anything is published. Never rejects. */
-  askSite(signal: AbortSignal): Promise<void>;
-  /** Asks for what is due, in its turn. */
-  begin(context: EntityContext, signal: AbortSignal): void;
-  /** Resolves once nothing is under way. */
-  settled(): Promise<void>;
-}
-
-export interface ExtrasParts extends QuestionParts {
-  readonly config: Config;
-  readonly account: string;
+interface Parts {
   readonly upstream: Upstream;
-  /** Runs it when nothing else of its kind is under way in the house. */
-  readonly inTurn: (step: () => Promise<void>) => Promise<void>;
-  /** Each question takes a turn like a poll; that of the site, which a poll waits for, has the poll's. */
-  readonly turns: Pick<Turns, 'take'>;
-  /** Called when something may be known that was not. */
-  readonly onFound: () => void;
-  readonly onBills: (bills: readonly Invoice[]) => void;
-  /** Called after each round in which something was asked. */
-  readonly onAsked: () => void;
+  readonly history: AccountHistory;
+  /** One round at a time, for all accounts. */
+  readonly queue: ConcurrencyLimit;
 }
 
-export async function openExtras(parts: ExtrasParts): Promise<AccountExtras> {
-  return new OpenExtras(parts, (await parts.upstream.extras.read()) ?? NO_EXTRAS);
+/** One thing that may be asked for: where its answer is kept, and how to ask. */
+interface Question<T> {
+  /** As the log calls it. */
+  readonly name: string;
+  readonly everyDays: number;
+  readonly get: () => Extra<T>;
+  /** Resolves once it is on the disk. */
+  readonly set: (next: Extra<T>) => Promise<void>;
+  /** `null`: nothing new. */
+  readonly ask: (known: T | null, signal: AbortSignal) => Promise<T | null>;
 }
 
-class OpenExtras implements AccountExtras, Shelf {
-  readonly #parts: ExtrasParts;
+type Single = 'site' | 'balance' | 'credit' | 'invoices';
+type Found<K extends Single> = NonNullable<Extras[K]['found']>;
+
+const DAILY = 1;
+const WEEKLY = 7;
+// A reading of midnight is booked in the small hours: whoever asks before gets yesterday's.
+const DAY_BEGINS_MS = 4 * 3_600_000;
+
+export class AccountExtras {
+  /** What is known of those that the configuration wants. */
   known: Extras;
-  #flight: Promise<void> | null = null;
-  #warned = '';
+  readonly #account: string;
+  readonly #parts: Parts;
+  readonly #context: Context;
+  #round: Promise<void> | null = null;
   /** Nothing more is due for these properties on this day. */
-  #done: { readonly context: EntityContext; readonly day: Day } | null = null;
+  #done: { readonly entities: EntityContext; readonly day: Day } | null = null;
+  #warnedOf = '';
 
-  constructor(parts: ExtrasParts, stored: Extras) {
+  static async open(account: string, parts: Parts, context: Context): Promise<AccountExtras> {
+    return new AccountExtras(account, parts, context, (await parts.upstream.extras.read()) ?? NO_EXTRAS);
+  }
+
+  private constructor(account: string, parts: Parts, context: Context, stored: Extras) {
+    this.#account = account;
     this.#parts = parts;
-    this.known = wantedOf(stored, parts.config.extras);
+    this.#context = context;
+    this.known = onlyWanted(stored, context.config.extras);
     this.#warnOfSite();
   }
 
   get currency(): string {
-    return currencyOf(this.#parts.config, this.known.site.found);
+    return currencyOf(this.#context.config, this.known.site.found);
   }
 
   register(property: Property): Register | null {
@@ -77,101 +86,191 @@ class OpenExtras implements AccountExtras, Shelf {
   }
 
   reasons(): Reason[] {
-    const { config, account } = this.#parts;
-    return siteReasons(config, this.known.site.found).map((reason) => ({ ...reason, account }));
+    return this.#siteReasons().map((reason) => ({ ...reason, account: this.#account }));
   }
 
+  /** Before anything is published, the currency had better be known. Never rejects. */
   async askSite(signal: AbortSignal): Promise<void> {
-    if (this.#parts.config.extras.site) await this.#ask(siteQuestion(this), signal);
+    if (this.#context.config.extras.site) await this.#askIfDue(this.#site(), signal);
     this.#warnOfSite();
   }
 
-  begin(context: EntityContext, signal: AbortSignal): void {
-    const { log, inTurn } = this.#parts;
-    if (this.#flight !== null) {
+  /** Asks in the background for what is due. */
+  begin(entities: EntityContext, signal: AbortSignal): void {
+    const { log } = this.#context;
+    if (this.#round !== null) {
       log.debug('extras still being asked for');
       return;
     }
-    if (this.#done?.context === context && this.#done.day === this.#day()) {
+    if (this.#done?.entities === entities && this.#done.day === this.#day()) {
       log.debug('extras not due');
       return;
     }
-    this.#flight = inTurn(() => this.#round(context, signal)).finally(() => {
-      this.#flight = null;
+    this.#round = this.#parts
+      .queue(() => this.#askAll(entities, signal))
+      .catch((err) => log.error({ err }, 'extras not asked for'))
+      .finally(() => {
+        this.#round = null;
+      });
+  }
+
+  /** Resolves once nothing is under way. */
+  async settled(): Promise<void> {
+    await this.#round;
+  }
+
+  async #askAll(entities: EntityContext, signal: AbortSignal): Promise<void> {
+    const { config, limit, signals, log } = this.#context;
+    const wanted = config.extras;
+    const before = this.known;
+    const day = this.#day();
+    const newInvoices: Invoice[] = [];
+    const ask = <T>(question: Question<T>) => [() => this.#askIfDue(question, signal)];
+    // Registers of several meters are not one number.
+    const withOneMeter = entities.properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
+    const steps = [
+      ...(wanted.site ? ask(this.#site()) : []),
+      ...(wanted.meter_reading ? withOneMeter.flatMap((one) => ask(this.#register(one, entities))) : []),
+      ...(wanted.balance ? ask(this.#amount('balance', entities)) : []),
+      ...(wanted.balance ? ask(this.#amount('credit', entities)) : []),
+      ...(wanted.invoices ? ask(this.#invoices(entities, newInvoices)) : []),
+    ];
+    let isComplete = true;
+    for (const step of steps) {
+      isComplete = await limit(step);
+      if (!isComplete) break;
+    }
+    if (isComplete) this.#done = { entities, day };
+    this.#warnOfSite();
+    if (this.known !== before) {
+      signals.emit('accountChanged', this.#account);
+      if (newInvoices.length > 0) signals.emit('newInvoices', this.#account, newInvoices);
+      this.#parts.history.save();
+    }
+    log.debug({ asked: this.known !== before }, 'extras asked for');
+  }
+
+  /** Never rejects. Resolves to `false` when the provider has trouble: whatever else is due waits for the next poll. */
+  async #askIfDue<T>({ name, everyDays, get, set, ask }: Question<T>, signal: AbortSignal): Promise<boolean> {
+    const { log } = this.#context;
+    const today = this.#day();
+    const before = get();
+    if (signal.aborted) return false;
+    if (!isDue(before, today, everyDays)) return true;
+    // Beforehand: a reply that ends this process must not be asked for again by the next one.
+    await set({ ...before, askedOn: today });
+    try {
+      const found = await ask(before.found, signal);
+      await set({ askedOn: today, off: false, found: found ?? before.found });
+      return true;
+    } catch (err) {
+      if (signal.aborted) return false;
+      if (isRefusal(err)) {
+        await set({ ...before, askedOn: today, off: true });
+        if (!before.off)
+          log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
+        return true;
+      }
+      if (err instanceof Failure)
+        log.info({ extra: name, ...safeWords(err) }, 'not read: asked again tomorrow');
+      else log.error({ extra: name, err }, 'not read: asked again tomorrow');
+      return false;
+    }
+  }
+
+  #question<K extends Single>(
+    name: K,
+    everyDays: number,
+    ask: Question<Found<K>>['ask'],
+  ): Question<Found<K>> {
+    return {
+      name,
+      everyDays,
+      get: () => this.known[name] as Extra<Found<K>>,
+      set: (next) => this.#keep({ [name]: next }),
+      ask,
+    };
+  }
+
+  #site(): Question<Found<'site'>> {
+    return this.#question('site', WEEKLY, (_, signal) => readSite(this.#parts.upstream.extrasAsk, signal));
+  }
+
+  #amount(name: 'balance' | 'credit', entities: EntityContext): Question<Found<'balance'>> {
+    const read = name === 'balance' ? readBalance : readCredit;
+    return this.#question(name, DAILY, async (_, signal) => ({
+      amount: await read(this.#parts.upstream.extrasAsk, entities, signal),
+    }));
+  }
+
+  /** New ones are added to `news`, oldest first. */
+  #invoices(
+    { personCustomerId, billingProfileIds }: EntityContext,
+    news: Invoice[],
+  ): Question<Found<'invoices'>> {
+    return this.#question('invoices', DAILY, async (known, signal) => {
+      const now = this.#context.clock.now();
+      const read = new Map<string, readonly Invoice[]>();
+      for (const billingProfileId of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
+        const asked = { personCustomerId, billingProfileId, now, signal };
+        read.set(billingProfileId ?? '', await readInvoices(this.#parts.upstream.extrasAsk, asked));
+      }
+      const { invoices, bills } = takeInvoices(known, read, this.#context.clock.now());
+      news.push(...bills);
+      return invoices;
     });
   }
 
-  async settled(): Promise<void> {
-    await this.#flight;
+  #register(property: Property, { properties }: EntityContext): Question<Register> {
+    const key = registerKey(property);
+    return {
+      name: 'meter_reading',
+      everyDays: DAILY,
+      get: () => this.known.registers[key] ?? NEVER_ASKED,
+      set: (next) => this.#keep({ registers: { ...registersOf(this.known, properties), [key]: next } }),
+      ask: (known, signal) =>
+        readRegister(this.#parts.upstream.extrasAsk, {
+          property,
+          knownReadAt: known?.readAt ?? null,
+          now: this.#context.clock.now(),
+          signal,
+        }),
+    };
   }
 
-  #day(): Day {
-    return questionDay(this.#parts.zone, this.#parts.clock);
-  }
-
-  get ask(): Ask {
-    return this.#parts.upstream.extrasAsk;
-  }
-
-  get clock(): Clock {
-    return this.#parts.clock;
-  }
-
-  async keep(changes: Partial<Extras>): Promise<void> {
+  async #keep(changes: Partial<Extras>): Promise<void> {
     this.known = { ...this.known, ...changes };
     await this.#parts.upstream.extras
       .write(this.known)
-      .catch((err) => this.#parts.log.error({ err }, 'extras could not be saved'));
+      .catch((err) => this.#context.log.error({ err }, 'extras could not be saved'));
   }
 
-  /** Resolves to whether the provider can be asked for more. */
-  #ask<T>(one: ExtraQuestion<T>, signal: AbortSignal): Promise<boolean> {
-    return askIfDue(one, this.#parts, signal);
+  /** The day for which is asked now. */
+  #day(): Day {
+    const { zone, clock } = this.#context;
+    return zone.dayAt(clock.now() - DAY_BEGINS_MS);
   }
 
-  async #round(context: EntityContext, signal: AbortSignal): Promise<void> {
-    const wanted = this.#parts.config.extras;
-    const before = this.known;
-    const day = this.#day();
-    const bills: Invoice[] = [];
-    const steps = [
-      ...(wanted.site ? [() => this.#ask(siteQuestion(this), signal)] : []),
-      ...(wanted.meter_reading
-        ? ofOneMeter(context).map((one) => () => this.#ask(registerQuestion(this, one, context), signal))
-        : []),
-      ...(wanted.balance ? [() => this.#ask(amountQuestion(this, 'balance', context), signal)] : []),
-      ...(wanted.balance ? [() => this.#ask(amountQuestion(this, 'credit', context), signal)] : []),
-      ...(wanted.invoices ? [() => this.#ask(invoicesQuestion(this, context, bills), signal)] : []),
-    ];
-    let isWhole = true;
-    for (const step of steps) {
-      isWhole = await this.#parts.turns.take(step);
-      if (!isWhole) break;
-    }
-    if (isWhole) this.#done = { context, day };
-    this.#warnOfSite();
-    if (this.known !== before) {
-      this.#parts.onFound();
-      if (bills.length > 0) this.#parts.onBills(bills);
-      this.#parts.onAsked();
-    }
-    this.#parts.log.debug({ asked: this.known !== before }, 'extras asked for');
+  #siteReasons(): Reason[] {
+    return siteReasons(this.#context.config, this.known.site.found);
   }
 
   #warnOfSite(): void {
-    const reasons = siteReasons(this.#parts.config, this.known.site.found);
-    const said = JSON.stringify(reasons);
-    if (said === this.#warned) return;
-    this.#warned = said;
-    for (const { message } of reasons) this.#parts.log.warn(message);
+    const reasons = this.#siteReasons();
+    const words = JSON.stringify(reasons);
+    if (words === this.#warnedOf) return;
+    this.#warnedOf = words;
+    for (const { message } of reasons) this.#context.log.warn(message);
   }
 }
 
-/** Registers of several meters are not one number. */
-const ofOneMeter = ({ properties }: EntityContext): readonly Property[] =>
-  properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
+/** It will be the same tomorrow. A refused access token (401) will not: that is the session's matter. */
+const isRefusal = (err: unknown): boolean =>
+  (err instanceof ProviderRefused && err.status !== 401) ||
+  err instanceof UnexpectedReply ||
+  err instanceof ReplyTooLarge;
 
-const wantedOf = (stored: Extras, wanted: Config['extras']): Extras => ({
+const onlyWanted = (stored: Extras, wanted: Config['extras']): Extras => ({
   site: wanted.site ? stored.site : NO_EXTRAS.site,
   balance: wanted.balance ? stored.balance : NO_EXTRAS.balance,
   credit: wanted.balance ? stored.credit : NO_EXTRAS.credit,

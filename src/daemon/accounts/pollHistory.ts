@@ -1,36 +1,11 @@
-// What was done when for each account: counts of the local day, and the polls that went well; kept over restarts.
-import type { Day, Zone } from '../../domain/period.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import type { Log } from '../../foundation/log.ts';
+// What was done when for each account: requests and logins of the local day, and the newest polls; kept over restarts.
+import type { Day } from '../../domain/period.ts';
 import { type AccountRecord, journalCodec } from '../../store/documents.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
-import { openUpkeep, type Upkeep } from '../publishing/autosave.ts';
-
-export interface Journal {
-  /** Each account has a page of its own. */
-  page(account: string): JournalPage;
-}
-
-export interface JournalPage {
-  countRequest(): void;
-  countLogin(): void;
-  /** `code` of what went wrong; `null`: nothing did. */
-  notePoll(code: string | null): void;
-  /** The provider has been asked for the account's properties. */
-  noteDiscovery(): void;
-  today(): { readonly requests: number; readonly logins: number };
-  /** Epoch milliseconds. */
-  readonly lastPollAt: number | null;
-  readonly lastSuccessAt: number | null;
-  readonly discoveredAt: number | null;
-  /** What has been noted is worth writing down. */
-  save(): void;
-  /** Resolves once everything worth it is on the disk, or could not be written. */
-  saved(): Promise<void>;
-}
+import type { Context } from '../context.ts';
+import { Autosave } from '../publishing/autosave.ts';
 
 const NEWEST_POLLS = 12;
-const UNWRITTEN: Omit<AccountRecord, 'day'> = {
+const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   requestsToday: 0,
   loginsToday: 0,
   lastPollAt: null,
@@ -39,81 +14,88 @@ const UNWRITTEN: Omit<AccountRecord, 'day'> = {
   polls: [],
 };
 
-/** One document for all: thousands of accounts would write thousands of small files with each poll. */
-export async function openJournal(
-  state: StateDirectory,
-  zone: Zone,
-  clock: Clock,
-  log: Log,
-): Promise<Journal> {
-  // What a power cut takes back is at most a count of this day and one poll.
-  const document = state.document('journal', journalCodec);
-  const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
-  const pages = new Map<string, Page>();
-  const upkeep = openUpkeep(
-    () =>
-      document
-        .write({ accounts: Object.fromEntries([...pages].map(([account, { record }]) => [account, record])) })
-        .catch((err) => log.error({ err }, 'journal could not be saved')),
-    clock,
-  );
-  const today = () => zone.dayAt(clock.now());
-  return {
-    page(account) {
-      const record = stored.get(account) ?? { ...UNWRITTEN, day: today() };
-      const page = new Page(record, { today, clock, upkeep });
-      pages.set(account, page);
-      return page;
-    },
-  };
-}
+type Needs = Pick<Context, 'state' | 'zone' | 'clock' | 'log'>;
 
-interface Desk {
-  readonly today: () => Day;
-  readonly clock: Clock;
-  readonly upkeep: Upkeep;
-}
+/** The histories of all accounts are one document: a poll of a thousand accounts writes one file. */
+export class PollHistory {
+  readonly #clock: Needs['clock'];
+  readonly #today: () => Day;
+  readonly #autosave: Autosave;
+  readonly #stored: ReadonlyMap<string, AccountRecord>;
+  readonly #accounts = new Map<string, AccountHistory>();
 
-class Page implements JournalPage {
-  record: AccountRecord;
-  readonly desk: Desk;
-
-  constructor(record: AccountRecord, desk: Desk) {
-    this.record = record;
-    this.desk = desk;
+  static async open(needs: Needs): Promise<PollHistory> {
+    const document = needs.state.document('journal', journalCodec);
+    const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
+    return new PollHistory(needs, stored, async (accounts) => {
+      await document
+        .write({ accounts })
+        .catch((err) => needs.log.error({ err }, 'poll history could not be saved'));
+    });
   }
 
-  #turn(): void {
-    const day = this.desk.today();
-    if (day !== this.record.day) this.record = { ...this.record, day, requestsToday: 0, loginsToday: 0 };
+  private constructor(
+    { zone, clock }: Needs,
+    stored: ReadonlyMap<string, AccountRecord>,
+    write: (accounts: Record<string, AccountRecord>) => Promise<void>,
+  ) {
+    this.#clock = clock;
+    this.#stored = stored;
+    this.#today = () => zone.dayAt(clock.now());
+    const records = () => [...this.#accounts].map(([account, { record }]) => [account, record] as const);
+    this.#autosave = new Autosave(() => write(Object.fromEntries(records())), clock);
+  }
+
+  of(account: string): AccountHistory {
+    const record = this.#stored.get(account) ?? { ...NOTHING_YET, day: this.#today() };
+    const history = new AccountHistory(record, this.#today, this.#clock, this.#autosave);
+    this.#accounts.set(account, history);
+    return history;
+  }
+}
+
+export class AccountHistory {
+  record: AccountRecord;
+  readonly #today: () => Day;
+  readonly #clock: Needs['clock'];
+  readonly #autosave: Autosave;
+
+  constructor(record: AccountRecord, today: () => Day, clock: Needs['clock'], autosave: Autosave) {
+    this.record = record;
+    this.#today = today;
+    this.#clock = clock;
+    this.#autosave = autosave;
   }
 
   countRequest(): void {
-    this.#turn();
+    this.#beginDay();
     this.record = { ...this.record, requestsToday: this.record.requestsToday + 1 };
   }
 
   countLogin(): void {
-    this.#turn();
+    this.#beginDay();
     this.record = { ...this.record, loginsToday: this.record.loginsToday + 1 };
   }
 
+  /** `code` of what went wrong; `null`: nothing did. */
   notePoll(code: string | null): void {
-    const lastPollAt = this.desk.clock.now();
+    const lastPollAt = this.#clock.now();
     const lastSuccessAt = code === null ? lastPollAt : this.record.lastSuccessAt;
     const polls = [...this.record.polls, [lastPollAt, code] satisfies [number, string | null]];
     this.record = { ...this.record, lastPollAt, lastSuccessAt, polls: polls.slice(-NEWEST_POLLS) };
   }
 
+  /** The provider has been asked for the account's properties. */
   noteDiscovery(): void {
-    this.record = { ...this.record, discoveredAt: this.desk.clock.now() };
+    this.record = { ...this.record, discoveredAt: this.#clock.now() };
   }
 
   today(): { readonly requests: number; readonly logins: number } {
-    this.#turn();
+    this.#beginDay();
     return { requests: this.record.requestsToday, logins: this.record.loginsToday };
   }
 
+  /** Epoch milliseconds. */
   get lastPollAt(): number | null {
     return this.record.lastPollAt;
   }
@@ -126,11 +108,18 @@ class Page implements JournalPage {
     return this.record.discoveredAt;
   }
 
+  /** Writes down soon what has been noted: counts alone are not worth a write. */
   save(): void {
-    this.desk.upkeep.changed();
+    this.#autosave.changed();
   }
 
+  /** Resolves once everything is on the disk, or could not be written. */
   saved(): Promise<void> {
-    return this.desk.upkeep.saved();
+    return this.#autosave.saved();
+  }
+
+  #beginDay(): void {
+    const day = this.#today();
+    if (day !== this.record.day) this.record = { ...this.record, day, requestsToday: 0, loginsToday: 0 };
   }
 }

@@ -1,38 +1,34 @@
-// The shapes of the provider's replies, the newest few of each kind, kept for `heat2mqtt report`.
-import type { Clock } from '../../foundation/clock.ts';
-import type { Log } from '../../foundation/log.ts';
+// The shapes of the provider's replies (keys and types, no values), the newest few of each kind, for `heat2mqtt report`.
+import { Throttle } from '../../foundation/limits.ts';
 import { shapeOf } from '../../provider/reply.ts';
 import type { Reply } from '../../provider/request.ts';
 import { repliesCodec } from '../../store/documents.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
-import { openShare, type Share } from '../publishing/share.ts';
-
-export interface ReplyLog {
-  note(reply: Reply): void;
-}
+import type { Context } from '../context.ts';
 
 const NEWEST = 3;
 
 /** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
-export async function openReplyLog(state: StateDirectory, clock: Clock, log: Log): Promise<ReplyLog> {
+export async function openReplyShapes({
+  state,
+  clock,
+  log,
+}: Pick<Context, 'state' | 'clock' | 'log'>): Promise<(reply: Reply) => void> {
   const document = state.document('replies', repliesCodec);
-  const kept = new Map(Object.entries((await document.read())?.replies ?? {}));
-  const shares = new Map<string, Share>();
-  return {
-    note({ what, status, json, foreign }) {
-      const share = shares.get(what) ?? openShare(clock);
-      shares.set(what, share);
-      // One of thousands that goes by unseen, and was not understood, is asked for again alone.
-      if (share.restMs() > 0) return;
-      const end = share.begin();
-      const shape = foreign ? [`${foreign.type}, not JSON`] : shapeOf(json);
-      end();
-      const known = kept.get(what) ?? [];
-      if (known.some((each) => each.status === status && each.shape.join() === shape.join())) return;
-      kept.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...known].slice(0, NEWEST));
-      document
-        .write({ replies: Object.fromEntries(kept) })
-        .catch((err) => log.error({ err }, 'shapes of replies could not be saved'));
-    },
+  const known = new Map(Object.entries((await document.read())?.replies ?? {}));
+  const throttles = new Map<string, Throttle>();
+  return ({ what, status, json, foreign }) => {
+    const throttle = throttles.get(what) ?? new Throttle(clock);
+    throttles.set(what, throttle);
+    // A reply that is passed over and was not understood will be asked for again.
+    if (throttle.restMs() > 0) return;
+    const end = throttle.begin();
+    const shape = foreign ? [`${foreign.type}, not JSON`] : shapeOf(json);
+    end();
+    const shapes = known.get(what) ?? [];
+    if (shapes.some((each) => each.status === status && each.shape.join() === shape.join())) return;
+    known.set(what, [{ firstSeenAt: clock.now(), status, shape }, ...shapes].slice(0, NEWEST));
+    document
+      .write({ replies: Object.fromEntries(known) })
+      .catch((err) => log.error({ err }, 'shapes of replies could not be saved'));
   };
 }

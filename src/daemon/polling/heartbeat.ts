@@ -1,87 +1,95 @@
-// The daemon's pulse: retries that are due, secrets that have changed, and states that change with the time of day.
+// Every five seconds: retries that are due, secrets that have changed, and what changes with the time of day.
 import { needsAPerson } from '../../domain/health.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import type { Log } from '../../foundation/log.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
-import type { AccountRuntime } from '../accounts/account.ts';
-import type { Poller } from './poll.ts';
-
-export interface HeartbeatParts {
-  readonly accounts: readonly AccountRuntime[];
-  readonly poller: Poller;
-  readonly state: StateDirectory;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly publishNews: () => void;
-}
-
-export interface Heartbeat {
-  /** Epoch milliseconds of the last beat: proof that the loop is alive. */
-  readonly lastBeatAt: number;
-  stop(): Promise<void>;
-}
+import type { Account } from '../accounts/account.ts';
+import type { Context } from '../context.ts';
+import type { Poller } from './poller.ts';
 
 const BEAT_MS = 5_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
-const NEWS_EVERY_MS = 5 * 60_000;
+const REPUBLISH_EVERY_MS = 5 * 60_000;
 
-export function startHeartbeat(parts: HeartbeatParts): Heartbeat {
-  const { accounts, poller, state, clock, log, publishNews } = parts;
-  const stopping = new AbortController();
-  let lastBeatAt = clock.now();
-  let lastNewsAt = clock.monotonic();
-  let wasWritable = true;
+export class Heartbeat {
+  readonly #accounts: readonly Account[];
+  readonly #poller: Poller;
+  readonly #context: Context;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  #lastBeatAt: number;
+  #lastRepublishAt: number;
+  #wasWritable = true;
 
-  /** A login that was held back and would be tried now: the secret has changed. */
-  async function someSecretChanged(): Promise<boolean> {
-    for (const { upstream } of accounts) {
+  constructor(accounts: readonly Account[], poller: Poller, context: Context) {
+    this.#accounts = accounts;
+    this.#poller = poller;
+    this.#context = context;
+    this.#lastBeatAt = context.clock.monotonic();
+    this.#lastRepublishAt = this.#lastBeatAt;
+    this.#running = this.#run();
+  }
+
+  /** Milliseconds since the last beat: proof that the event loop is alive. */
+  get ageMs(): number {
+    return this.#context.clock.monotonic() - this.#lastBeatAt;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#context;
+    while (!this.#stopping.signal.aborted) {
+      await clock.sleep(BEAT_MS, this.#stopping.signal);
+      this.#lastBeatAt = clock.monotonic();
+      // One that fails does not keep the others from their turn. None waits for a poll: a first history takes minutes.
+      for (const step of [this.#retryState, this.#pollAgain, this.#republish]) {
+        if (this.#stopping.signal.aborted) return;
+        await step.call(this).catch((err) => log.error({ err }, 'heartbeat fault'));
+      }
+    }
+  }
+
+  /** A disk that was full may have space again. */
+  async #retryState(): Promise<void> {
+    const { state, log } = this.#context;
+    await state.retry();
+    const isWritable = state.fault === null;
+    if (isWritable === this.#wasWritable) return;
+    this.#wasWritable = isWritable;
+    if (isWritable) log.info('the state directory can be written again');
+    this.#publishAll();
+  }
+
+  async #pollAgain(): Promise<void> {
+    if (this.#poller.isPolling) return;
+    this.#poller.retry();
+    if (this.#poller.isPolling || !(await this.#someSecretChanged())) return;
+    this.#context.log.info('trying a suspended login again: the secret has changed');
+    void this.#poller.poll();
+  }
+
+  /** A login that was suspended and would be tried now. */
+  async #someSecretChanged(): Promise<boolean> {
+    for (const { upstream } of this.#accounts) {
       const { state, nextAttemptAt } = upstream.session.status();
-      if (!needsAPerson(state) || (nextAttemptAt !== null && nextAttemptAt <= clock.now())) continue;
+      if (!needsAPerson(state) || (nextAttemptAt !== null && nextAttemptAt <= this.#context.clock.now()))
+        continue;
       if ((await upstream.login.suspendedBy()) === null) return true;
     }
     return false;
   }
 
-  /** A disk that was full may have space again. */
-  async function tendState(): Promise<void> {
-    await state.retry();
-    const isWritable = state.fault === null;
-    if (isWritable === wasWritable) return;
-    wasWritable = isWritable;
-    if (isWritable) log.info('the state directory can be written again');
-    publishNews();
+  async #republish(): Promise<void> {
+    const now = this.#context.clock.monotonic();
+    if (now - this.#lastRepublishAt < REPUBLISH_EVERY_MS) return;
+    this.#lastRepublishAt = now;
+    this.#publishAll();
   }
 
-  async function beat(): Promise<void> {
-    await tendState();
-    if (poller.retryIsDue()) {
-      await poller.poll('failed');
-    } else if (await someSecretChanged()) {
-      log.info('a refused login may be tried again: the secret has changed');
-      await poller.poll('all');
-    }
-    if (clock.monotonic() - lastNewsAt >= NEWS_EVERY_MS) {
-      lastNewsAt = clock.monotonic();
-      publishNews();
-    }
+  #publishAll(): void {
+    const { signals } = this.#context;
+    signals.emit('bridgeChanged');
+    for (const { id } of this.#accounts) signals.emit('accountChanged', id);
   }
-
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(BEAT_MS, stopping.signal);
-      lastBeatAt = clock.now();
-      if (!stopping.signal.aborted) await beat().catch((err) => log.error({ err }, 'heartbeat fault'));
-    }
-  }
-
-  const running = run();
-  return {
-    get lastBeatAt() {
-      return lastBeatAt;
-    },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
 }

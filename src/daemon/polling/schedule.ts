@@ -1,9 +1,9 @@
 // When to poll: the cron expression with this installation's jitter. The only door to node-cron.
 import { createTask, type Logger, validate } from 'node-cron';
-import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
-import type { AccountRuntime } from '../accounts/account.ts';
-import type { Poller } from './poll.ts';
+import type { Account } from '../accounts/account.ts';
+import type { Context } from '../context.ts';
+import type { Poller } from './poller.ts';
 
 /** A cron expression that ticks. Times are epoch milliseconds. */
 export interface Ticker {
@@ -37,76 +37,66 @@ export const startCron: StartTicker = (expression, timezone, onTick, log) => {
   };
 };
 
-export interface Schedule {
-  /** Epoch milliseconds of the next poll that is planned. */
-  nextPollAt(): number | null;
-  /** Milliseconds between polls. */
-  step(): number;
-  stop(): void;
-}
+export class Schedule {
+  readonly #poller: Poller;
+  readonly #clock: Context['clock'];
+  readonly #jitterMs: number;
+  readonly #ticker: Ticker | null;
+  readonly #stopping = new AbortController();
+  #delayedUntil: number | null = null;
 
-const NO_TICKER: Ticker = { next: () => null, step: () => 0, stop: () => undefined };
-
-export interface ScheduleParts {
-  /** `null`: there is nothing to poll. */
-  readonly expression: string | null;
-  readonly timezone: string;
-  /** This installation's fixed delay after each tick. */
-  readonly jitterMs: number;
-  readonly startTicker: StartTicker;
-  readonly poller: Poller;
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-export function startSchedule(parts: ScheduleParts): Schedule {
-  const { poller, clock } = parts;
-  const stopping = new AbortController();
-  let delayedUntil: number | null = null;
-
-  async function onTick(): Promise<void> {
-    // A tick during the delay of the one before belongs to that one.
-    if (delayedUntil !== null) return;
-    const delay = jitter();
-    delayedUntil = clock.now() + delay;
-    await clock.sleep(delay, stopping.signal);
-    delayedUntil = null;
-    if (!stopping.signal.aborted) await poller.poll('all');
+  /** `jitterMs`: this installation's fixed delay after each tick. Without accounts there is nothing to schedule. */
+  constructor(
+    poller: Poller,
+    jitterMs: number,
+    startTicker: StartTicker,
+    { config: { accounts, usage }, clock, log }: Pick<Context, 'config' | 'clock' | 'log'>,
+  ) {
+    this.#poller = poller;
+    this.#clock = clock;
+    this.#jitterMs = jitterMs;
+    this.#ticker =
+      accounts.length === 0
+        ? null
+        : startTicker(usage.schedule, usage.timezone, () => void this.#onTick(), log);
   }
 
-  const nextRetryAt = (): number | null => {
-    const times = poller.troubles.flatMap(({ retryAt }) => retryAt ?? []);
-    return times.length === 0 ? null : Math.min(...times);
-  };
+  /** Epoch milliseconds of the next poll that is planned: a tick or a retry. */
+  nextPollAt(): number | null {
+    const tick = this.#ticker?.next() ?? null;
+    const retries = this.#poller.troubles.map(({ retryAt }) => retryAt);
+    const times = [this.#delayedUntil, tick === null ? null : tick + this.#delay(), ...retries];
+    const known = times.filter((time) => time !== null);
+    return known.length === 0 ? null : Math.min(...known);
+  }
 
-  const { expression } = parts;
-  const ticker =
-    expression === null
-      ? NO_TICKER
-      : parts.startTicker(expression, parts.timezone, () => void onTick(), parts.log);
-  // A jitter longer than the step would let ticks pile up.
-  const jitter = () => Math.min(parts.jitterMs, ticker.step() / 2);
+  /** Was everything read so lately that the next tick is soon enough? */
+  isRecent(accounts: readonly Account[]): boolean {
+    const stepMs = this.#ticker?.step() ?? 0;
+    return accounts.every(({ meters, history: { lastSuccessAt } }) => {
+      if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
+      const ageMs = this.#clock.now() - lastSuccessAt;
+      return ageMs >= 0 && ageMs < stepMs;
+    });
+  }
 
-  return {
-    nextPollAt() {
-      const tick = ticker.next();
-      const times = [delayedUntil, nextRetryAt(), tick === null ? null : tick + jitter()];
-      const known = times.filter((time) => time !== null);
-      return known.length === 0 ? null : Math.min(...known);
-    },
-    step: () => ticker.step(),
-    stop() {
-      stopping.abort();
-      ticker.stop();
-    },
-  };
-}
+  stop(): void {
+    this.#stopping.abort();
+    this.#ticker?.stop();
+  }
 
-/** Was everything read so lately that the next tick is soon enough? Times in epoch milliseconds. */
-export function isFresh(accounts: readonly AccountRuntime[], stepMs: number, now: number): boolean {
-  return accounts.every(({ meters, journal: { lastSuccessAt } }) => {
-    if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
-    const age = now - lastSuccessAt;
-    return age >= 0 && age < stepMs;
-  });
+  async #onTick(): Promise<void> {
+    // A tick during the delay of the one before belongs to that one.
+    if (this.#delayedUntil !== null) return;
+    const delay = this.#delay();
+    this.#delayedUntil = this.#clock.now() + delay;
+    await this.#clock.sleep(delay, this.#stopping.signal);
+    this.#delayedUntil = null;
+    if (!this.#stopping.signal.aborted) await this.#poller.poll();
+  }
+
+  /** A jitter longer than the step would let ticks pile up. */
+  #delay(): number {
+    return Math.min(this.#jitterMs, (this.#ticker?.step() ?? 0) / 2);
+  }
 }

@@ -1,55 +1,55 @@
-// Keeps a document true to what it is written from: soon after each change, and with many changes a few times for all.
+// Writes a document soon after what it is written from has changed; many changes in a row share one write.
 import type { Clock } from '../../foundation/clock.ts';
-import { openShare } from './share.ts';
+import { SingleFlight, Throttle } from '../../foundation/limits.ts';
 
-export interface Upkeep {
-  /** What it is written from has changed. */
-  changed(): void;
-  /** Resolves once every change so far has been written. */
-  saved(): Promise<void>;
-}
+export class Autosave {
+  readonly #write: () => Promise<void>;
+  readonly #clock: Clock;
+  readonly #throttle: Throttle;
+  readonly #flight = new SingleFlight<void>();
+  #isChanged = false;
+  #cancelWait: (() => void) | null = null;
 
-/** `write` never rejects. */
-export function openUpkeep(write: () => Promise<void>, clock: Clock): Upkeep {
-  const share = openShare(clock);
-  let isChanged = false;
-  let flight: Promise<void> | null = null;
-  let stopWaiting: (() => void) | null = null;
-
-  async function writeOnce(): Promise<void> {
-    isChanged = false;
-    const end = share.begin();
-    await write();
-    end();
+  /** `write` never rejects. */
+  constructor(write: () => Promise<void>, clock: Clock) {
+    this.#write = write;
+    this.#clock = clock;
+    this.#throttle = new Throttle(clock);
   }
 
-  function plan(): void {
-    if (flight !== null || stopWaiting !== null || !isChanged) return;
-    const rest = share.restMs();
-    if (rest > 0) {
-      stopWaiting = clock.after(rest, () => {
-        stopWaiting = null;
-        plan();
-      });
+  changed(): void {
+    this.#isChanged = true;
+    this.#plan();
+  }
+
+  /** Resolves once every change so far has been written. */
+  async saved(): Promise<void> {
+    while (this.#isChanged || this.#flight.current !== null) {
+      this.#cancelWait?.();
+      this.#cancelWait = null;
+      await this.#writeOnce();
+    }
+  }
+
+  #plan(): void {
+    if (this.#flight.current !== null || this.#cancelWait !== null || !this.#isChanged) return;
+    const restMs = this.#throttle.restMs();
+    if (restMs <= 0) {
+      void this.#writeOnce().finally(() => this.#plan());
       return;
     }
-    flight = writeOnce().finally(() => {
-      flight = null;
-      plan();
+    this.#cancelWait = this.#clock.after(restMs, () => {
+      this.#cancelWait = null;
+      this.#plan();
     });
   }
 
-  return {
-    changed() {
-      isChanged = true;
-      plan();
-    },
-    async saved() {
-      while (isChanged || flight !== null) {
-        stopWaiting?.();
-        stopWaiting = null;
-        await (flight ?? writeOnce());
-      }
-    },
-  };
+  #writeOnce(): Promise<void> {
+    return this.#flight.run(async () => {
+      this.#isChanged = false;
+      const end = this.#throttle.begin();
+      await this.#write();
+      end();
+    });
+  }
 }

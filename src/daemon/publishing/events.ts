@@ -1,74 +1,78 @@
-// What is worth an event: new and corrected days, another tariff, data grown late, polls that fail or recover, a login that is needed.
+// What is worth an event: new and corrected days, another tariff, late data, failed polls and recoveries, a login that
+// is needed, new invoices.
 import { needsAPerson } from '../../domain/health.ts';
 import type { Invoice } from '../../domain/invoice.ts';
-import type { Zone } from '../../domain/period.ts';
-import type { Clock } from '../../foundation/clock.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { billMessage } from '../../publication/account.ts';
 import { bridgeEventMessage } from '../../publication/bridge.ts';
 import { changeMessage, lateMessage, tariffMessage } from '../../publication/meter.ts';
-import type { Topics } from '../../publication/topics.ts';
-import type { AccountOutcome, AccountRuntime } from '../accounts/account.ts';
-import type { Trouble } from '../polling/poll.ts';
-import type { Truth } from './snapshot.ts';
+import type { Account } from '../accounts/account.ts';
+import type { AccountOutcome, Context, Trouble } from '../context.ts';
+import type { Snapshot } from './snapshot.ts';
 
-export interface EventsParts {
-  readonly accounts: readonly AccountRuntime[];
-  readonly truth: Truth;
-  readonly topics: Topics;
-  readonly zone: Zone;
-  readonly clock: Clock;
-}
+export class Events {
+  readonly #accounts: ReadonlyMap<string, Account>;
+  readonly #snapshot: Snapshot;
+  readonly #context: Pick<Context, 'topics' | 'zone' | 'clock'>;
+  readonly #wasLate = new Map<string, boolean>();
 
-export interface Events {
+  constructor(
+    accounts: readonly Account[],
+    snapshot: Snapshot,
+    context: Pick<Context, 'topics' | 'zone' | 'clock'>,
+  ) {
+    this.#accounts = new Map(accounts.map((account) => [account.id, account]));
+    this.#snapshot = snapshot;
+    this.#context = context;
+  }
+
   /** `before`: what troubled the account before this poll. */
-  ofPoll(outcome: AccountOutcome, before: Trouble | undefined): Message[];
-  /** Meters whose data has become late since the last call; the first call only takes note. */
-  ofLateness(only: readonly string[]): Message[];
-  /** New invoices of an account, oldest first. */
-  ofBills(account: string, bills: readonly Invoice[]): Message[];
-}
-
-export function openEvents({ accounts, truth, topics, zone, clock }: EventsParts): Events {
-  const byId = new Map(accounts.map((account) => [account.id, account]));
-  const lateBefore = new Map<string, boolean>();
-
-  return {
-    ofPoll({ account, events, fault }, before) {
-      const at = zone.iso(clock.now());
-      const changes = events.map(({ meter, change }) =>
-        change.kind === 'tariff_changed'
-          ? tariffMessage(topics, meter, change, at)
-          : changeMessage(topics, meter, change, at),
-      );
-      if (fault === null) {
-        const words = {
-          type: 'recovered',
-          code: 'recovered',
-          message: 'The account is read again.',
-        } as const;
-        return before ? [...changes, bridgeEventMessage(topics, { ...words, account }, at)] : changes;
-      }
+  ofPoll({ account, events, fault }: AccountOutcome, before: Trouble | undefined): Message[] {
+    const { topics } = this.#context;
+    const at = this.#now();
+    const changes = events.map(({ meter, change }) =>
+      change.kind === 'tariff_changed'
+        ? tariffMessage(topics, meter, change, at)
+        : changeMessage(topics, meter, change, at),
+    );
+    if (fault !== null) {
       const { code, message } = safeWords(fault);
-      const session = byId.get(account)?.upstream.session.status();
+      const session = this.#accounts.get(account)?.upstream.session.status();
       const type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
       return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
-    },
-    ofLateness(only) {
-      const at = zone.iso(clock.now());
-      return truth.readings(only).flatMap(({ meter, late, readingAt }) => {
-        const became = late === true && lateBefore.get(meter) === false;
-        lateBefore.set(meter, late === true);
-        return became
-          ? [lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), at)]
-          : [];
-      });
-    },
-    ofBills(account, bills) {
-      const at = zone.iso(clock.now());
-      const currency = byId.get(account)?.extras.currency ?? '';
-      return bills.map((invoice) => billMessage(topics, { account, invoice, currency, zone, at }));
-    },
-  };
+    }
+    if (!before) return changes;
+    const recovered = {
+      type: 'recovered',
+      code: 'recovered',
+      message: 'The account is read again.',
+    } as const;
+    return [...changes, bridgeEventMessage(topics, { ...recovered, account }, at)];
+  }
+
+  /** Meters whose data has become late since the last call; the first call only takes note. */
+  ofLateness(accounts: readonly string[]): Message[] {
+    const { topics, zone } = this.#context;
+    return this.#snapshot.readings(accounts).flatMap(({ meter, late, readingAt }) => {
+      const becameLate = late === true && this.#wasLate.get(meter) === false;
+      this.#wasLate.set(meter, late === true);
+      if (!becameLate) return [];
+      return [lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), this.#now())];
+    });
+  }
+
+  /** `invoices`: oldest first. */
+  ofInvoices(account: string, invoices: readonly Invoice[]): Message[] {
+    const { topics, zone } = this.#context;
+    const currency = this.#accounts.get(account)?.extras.currency ?? '';
+    return invoices.map((invoice) =>
+      billMessage(topics, { account, invoice, currency, zone, at: this.#now() }),
+    );
+  }
+
+  #now(): string {
+    const { zone, clock } = this.#context;
+    return zone.iso(clock.now());
+  }
 }

@@ -1,28 +1,27 @@
-// Home Assistant's birth message: it has started, and wants to hear everything again.
-import type { Clock } from '../../foundation/clock.ts';
+// Home Assistant's status topic: when it has started, it wants to be told everything again.
 import type { Incoming } from '../../mqtt/message.ts';
-
-export interface Birth {
-  readonly subscriptions: readonly string[];
-  concerns(incoming: Incoming): boolean;
-  hear(incoming: Incoming): Promise<void>;
-}
+import type { Context } from '../context.ts';
 
 const LONGEST_WAIT_MS = 2_000;
 
-export function birthOf(
-  discoveryPrefix: string | false,
-  parts: { readonly clock: Clock; readonly random: () => number; readonly onBirth: () => void },
-): Birth {
-  const topic = discoveryPrefix === false ? null : `${discoveryPrefix}/status`;
-  return {
-    subscriptions: topic === null ? [] : [topic],
-    concerns: (incoming) => incoming.topic === topic,
-    async hear({ retained, payload }) {
-      if (retained || payload.toString('utf8') !== 'online') return;
-      // It meets all its bridges at this moment: not all at once.
-      await parts.clock.sleep(parts.random() * LONGEST_WAIT_MS);
-      parts.onBirth();
-    },
-  };
+export class HomeAssistantStatus {
+  /** `null` without discovery. */
+  readonly topic: string | null;
+  readonly #onOnline: () => void;
+  readonly #context: Pick<Context, 'clock' | 'random'>;
+
+  constructor(onOnline: () => void, context: Pick<Context, 'config' | 'clock' | 'random'>) {
+    const { discovery_prefix: prefix } = context.config.mqtt;
+    this.topic = prefix === false ? null : `${prefix}/status`;
+    this.#onOnline = onOnline;
+    this.#context = context;
+  }
+
+  async receive({ retained, payload }: Incoming): Promise<void> {
+    if (retained || payload.toString('utf8') !== 'online') return;
+    const { clock, random } = this.#context;
+    // It is told everything by all its bridges at this moment: not by all at once.
+    await clock.sleep(random() * LONGEST_WAIT_MS);
+    this.#onOnline();
+  }
 }

@@ -1,116 +1,234 @@
-// News for the broker: several changes of one moment are one publication, and many accounts a few at a time.
-import type { Clock } from '../../foundation/clock.ts';
+// What goes to the broker and when: everything on connect and when Home Assistant starts, afterwards what has changed.
+import { createHash } from 'node:crypto';
+import type { Invoices } from '../../domain/extras.ts';
+import type { Ledger } from '../../domain/ledger.ts';
+import { Throttle } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
-import type { Announcer } from './announce.ts';
+import { accountStateMessage, invoicesMessages } from '../../publication/account.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../publication/bridge.ts';
+import {
+  accountDocument,
+  accountShape,
+  announce,
+  bridgeDocument,
+  type DiscoveryDocument,
+  type DiscoveryOptions,
+  meterDocument,
+  meterShape,
+} from '../../publication/discovery.ts';
+import { meterStateMessage, usageMessages } from '../../publication/meter.ts';
+import { clear } from '../../publication/topics.ts';
+import type { AccountView, MeterView } from '../../publication/views.ts';
+import type { Context } from '../context.ts';
+import type { Constituencies } from '../requests/constituencies.ts';
 import type { Events } from './events.ts';
-import { openShare } from './share.ts';
+import type { RetainedTopics } from './retainedTopics.ts';
+import type { Snapshot } from './snapshot.ts';
 
-export interface News {
-  /** Something of this account has changed; without one, anything may have. */
-  publish(account?: string): void;
-  /** The bridge alone may have changed. */
-  publishBridge(): void;
-  /** Says at once what the bridge has to say of itself. */
-  sayBridge(): void;
-  /** What to say first when everything is to be said, changed or not; of many accounts the others follow. */
-  everything(): readonly Message[];
-  /** Everything is wired: from now on there is somebody to say it. */
-  open(): void;
-  /** The broker has taken what was on its way. */
-  resume(): void;
+interface Parts {
+  readonly snapshot: Snapshot;
+  readonly constituencies: Constituencies | null;
+  readonly retained: RetainedTopics;
+  readonly events: Events;
+  readonly link: Link;
 }
 
-export interface NewsParts {
-  readonly accountIds: readonly string[];
-  /** There once everything is wired. */
-  readonly voices: () => { readonly announcer: Announcer; readonly events: Events; readonly link: Link };
-  readonly clock: Clock;
+interface Composed {
+  readonly discovery: readonly Message[];
+  readonly states: readonly Message[];
 }
 
 // Some milliseconds of work, so that nothing else waits long.
-const AT_ONCE = 20;
-// On their way to the broker: what else there is to say is composed once it has taken these.
+const ACCOUNTS_AT_ONCE = 20;
+// On their way to the broker: what else has changed is composed once it has taken these.
 const MOST_WAITING = 500;
 
-export function openNews({ accountIds, voices, clock }: NewsParts): News {
-  const changed = new Set<string>();
-  let bridgeChanged = false;
-  // What the bridge says of itself grows with the accounts.
-  const bridgeShare = openShare(clock);
-  let isResting = false;
-  let isPlanned = true;
+export class Publisher {
+  readonly #parts: Parts;
+  readonly #context: Context;
+  readonly #accountIds: readonly string[];
+  readonly #discovery: DiscoveryOptions | null;
+  /** Accounts that may have changed since they were composed. */
+  readonly #changed = new Set<string>();
+  #bridgeChanged = false;
+  /** What the bridge tells of itself grows with the accounts. */
+  readonly #bridgeThrottle: Throttle;
+  #isResting = false;
+  #isPlanned = false;
+  /** Digests of the payloads that were sent last, by topic. With thousands of meters the payloads would fill the memory. */
+  readonly #sent = new Map<string, string>();
+  /** Of each account, the shape in which it was announced and the invoices that were listed. */
+  readonly #shapes = new Map<string, string>();
+  readonly #invoices = new Map<string, Invoices | null>();
+  /** Of each meter, the ledger that its usage topics were written from. */
+  readonly #ledgers = new Map<string, Ledger>();
 
-  function plan(): void {
-    if (isPlanned) return;
-    isPlanned = true;
-    setImmediate(turn);
+  constructor(parts: Parts, context: Context) {
+    const { config, topics, clock, signals } = context;
+    const { discovery_prefix: prefix } = config.mqtt;
+    this.#parts = parts;
+    this.#context = context;
+    this.#accountIds = config.accounts.map(({ id }) => id);
+    this.#bridgeThrottle = new Throttle(clock);
+    const hasConstituencies = parts.constituencies !== null;
+    this.#discovery =
+      prefix === false
+        ? null
+        : {
+            prefix,
+            topics,
+            accounts: this.#accountIds.length > 0,
+            constituencies: hasConstituencies,
+          };
+    signals.on('accountChanged', (account) => {
+      this.#changed.add(account);
+      this.publishBridge();
+    });
+    signals.on('bridgeChanged', () => this.publishBridge());
   }
 
-  function turn(): void {
-    isPlanned = false;
-    if (voices().link.status().waiting >= MOST_WAITING) return;
-    const some = take();
-    const rest = bridgeShare.restMs();
-    const withBridge = bridgeChanged && changed.size === 0 && rest <= 0;
-    if (withBridge) bridgeChanged = false;
-    const end = withBridge ? bridgeShare.begin() : null;
-    if (some.length > 0 || withBridge) say(some, withBridge);
+  /** Something on the topics of the bridge may have changed. */
+  publishBridge(): void {
+    this.#bridgeChanged = true;
+    this.#plan();
+  }
+
+  publishBridgeNow(): void {
+    this.#publish([], true);
+  }
+
+  /**
+   * The messages of a broker or a Home Assistant that starts anew: everything, whether it has changed or not. With many
+   * accounts these are the first, and the others follow.
+   */
+  everything(): readonly Message[] {
+    this.#sent.clear();
+    this.#shapes.clear();
+    for (const account of this.#accountIds) this.#changed.add(account);
+    const first = this.#takeSome();
+    this.#bridgeChanged = this.#changed.size > 0;
+    if (this.#bridgeChanged) this.#plan();
+    return this.#compose(first, true);
+  }
+
+  /** To be called with each message that the broker has acknowledged. */
+  delivered(message: Message): void {
+    this.#parts.retained.delivered(message);
+    if (this.#changed.size > 0 || (this.#bridgeChanged && !this.#isResting)) this.#plan();
+  }
+
+  #plan(): void {
+    if (this.#isPlanned) return;
+    this.#isPlanned = true;
+    // Several changes of one moment are one publication.
+    setImmediate(() => this.#publishSome());
+  }
+
+  #publishSome(): void {
+    this.#isPlanned = false;
+    if (this.#parts.link.status().waiting >= MOST_WAITING) return;
+    const some = this.#takeSome();
+    const restMs = this.#bridgeThrottle.restMs();
+    const withBridge = this.#bridgeChanged && this.#changed.size === 0 && restMs <= 0;
+    if (withBridge) this.#bridgeChanged = false;
+    const end = withBridge ? this.#bridgeThrottle.begin() : null;
+    if (some.length > 0 || withBridge) this.#publish(some, withBridge);
     end?.();
-    if (changed.size > 0) plan();
-    else if (bridgeChanged) void restBridge(rest);
+    if (this.#changed.size > 0) this.#plan();
+    else if (this.#bridgeChanged) void this.#planAfter(restMs);
   }
 
-  async function restBridge(ms: number): Promise<void> {
-    if (isResting) return;
-    isResting = true;
-    await clock.sleep(ms);
-    isResting = false;
-    plan();
+  async #planAfter(ms: number): Promise<void> {
+    if (this.#isResting) return;
+    this.#isResting = true;
+    await this.#context.clock.sleep(ms);
+    this.#isResting = false;
+    this.#plan();
   }
 
-  function take(): readonly string[] {
-    const some: string[] = [];
-    for (const account of changed) {
-      if (some.length === AT_ONCE) break;
-      some.push(account);
-    }
-    for (const account of some) changed.delete(account);
+  #takeSome(): readonly string[] {
+    const some = [...this.#changed].slice(0, ACCOUNTS_AT_ONCE);
+    for (const account of some) this.#changed.delete(account);
     return some;
   }
 
-  function say(accounts: readonly string[], withBridge: boolean): void {
-    const { announcer, events, link } = voices();
-    // The first connection begins with everything; news that waited for it could be older than the broker's memory.
-    if (link.status().lastConnectedAt === null) return;
-    link.publish([...announcer.news(accounts, withBridge), ...events.ofLateness(accounts)]);
+  #publish(accounts: readonly string[], withBridge: boolean): void {
+    const { link, events } = this.#parts;
+    // The first connection begins with everything; what was composed before could be older than the restored history.
+    if (!link.status().hasConnected) return;
+    link.publish([...this.#compose(accounts, withBridge), ...events.ofLateness(accounts)]);
   }
 
-  return {
-    publish(account) {
-      for (const each of account === undefined ? accountIds : [account]) changed.add(each);
-      bridgeChanged = true;
-      plan();
-    },
-    publishBridge() {
-      bridgeChanged = true;
-      plan();
-    },
-    sayBridge: () => say([], true),
-    everything() {
-      const { announcer } = voices();
-      announcer.forget();
-      for (const each of accountIds) changed.add(each);
-      const first = take();
-      bridgeChanged = changed.size > 0;
-      if (bridgeChanged) plan();
-      return announcer.news(first, true);
-    },
-    open() {
-      isPlanned = false;
-    },
-    resume() {
-      if (changed.size > 0 || (bridgeChanged && !isResting)) plan();
-    },
-  };
+  /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
+  #compose(accounts: readonly string[], withBridge: boolean): Message[] {
+    const { snapshot, retained } = this.#parts;
+    const parts = [
+      ...(withBridge ? [this.#composeBridge()] : []),
+      ...snapshot
+        .accounts(accounts)
+        .map((view) => this.#composeAccount(view, snapshot.meters([view.account]))),
+    ];
+    const isComplete = withBridge && this.#shapes.size === this.#accountIds.length && snapshot.isComplete();
+    return [
+      ...parts.flatMap(({ discovery }) => discovery),
+      ...parts.flatMap(({ states }) => states),
+      ...(isComplete ? retained.gone().map(clear) : []),
+    ].filter((message) => this.#isNew(message));
+  }
+
+  #composeBridge(): Composed {
+    const { snapshot, constituencies, retained } = this.#parts;
+    const { topics } = this.#context;
+    const bridge = snapshot.bridge();
+    const documents = this.#discovery ? [bridgeDocument(this.#discovery)] : [];
+    const discovery = [stateMessage(topics, 'online'), ...this.#announce(documents)];
+    const states = [
+      infoMessage(topics, bridge),
+      healthMessage(topics, bridge.health, bridge.zone),
+      ...(constituencies?.messages() ?? []),
+    ];
+    retained.set('', [...discovery, ...states], documents);
+    return { discovery, states };
+  }
+
+  #composeAccount(view: AccountView, meters: readonly MeterView[]): Composed {
+    const { topics } = this.#context;
+    const { account, invoices } = view;
+    const shape = [accountShape(view), invoices !== null, ...meters.map(meterShape)].join();
+    const isNew = this.#shapes.get(account) !== shape;
+    const withNewUsage = meters.filter(({ meter, ledger }) => isNew || this.#ledgers.get(meter) !== ledger);
+    const hasNewInvoices = isNew || this.#invoices.get(account) !== invoices;
+    const states = [
+      accountStateMessage(topics, view),
+      ...(hasNewInvoices ? invoicesMessages(topics, view) : []),
+      ...meters.map((meter) => meterStateMessage(topics, meter)),
+      ...withNewUsage.flatMap((meter) => usageMessages(topics, meter)),
+    ];
+    for (const { meter, ledger } of withNewUsage) this.#ledgers.set(meter, ledger);
+    this.#invoices.set(account, invoices);
+    if (!isNew) return { discovery: [], states };
+    this.#shapes.set(account, shape);
+    const options = this.#discovery;
+    const documents = options
+      ? [accountDocument(options, view), ...meters.map((meter) => meterDocument(options, meter))]
+      : [];
+    const discovery = this.#announce(documents);
+    this.#parts.retained.set(account, [...discovery, ...states], documents);
+    return { discovery, states };
+  }
+
+  #announce(documents: readonly DiscoveryDocument[]): Message[] {
+    return documents.flatMap((document) =>
+      announce(document, this.#parts.retained.componentsOf(document.topic)),
+    );
+  }
+
+  /** Whether it differs from what was sent last; from now on it counts as sent. */
+  #isNew({ topic, payload, step }: Message): boolean {
+    const digest = createHash('sha1').update(payload).digest('base64');
+    if (!step && this.#sent.get(topic) === digest) return false;
+    this.#sent.set(topic, digest);
+    return true;
+  }
 }

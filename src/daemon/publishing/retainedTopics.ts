@@ -1,72 +1,96 @@
-// What stands retained on the broker, remembered on disk, so that whatever is gone can be withdrawn even later.
-import type { Clock } from '../../foundation/clock.ts';
-import type { Log } from '../../foundation/log.ts';
+// The topics that this bridge has left retained on the broker, remembered on disk, so that they can be cleared later.
 import type { Message } from '../../mqtt/message.ts';
 import { type DiscoveryDocument, platformsOf } from '../../publication/discovery.ts';
 import { announcedCodec } from '../../store/documents.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
-import { openUpkeep } from './autosave.ts';
+import type { Context } from '../context.ts';
+import { Autosave } from './autosave.ts';
 
-export interface Standing {
-  /** Component key to platform, as the topic last brought them to the broker. */
-  components(topic: string): Readonly<Record<string, string>>;
-  /** Says what stands now of one owner: an account, or the bridge itself. */
-  stand(owner: string, messages: readonly Message[], documents: readonly DiscoveryDocument[]): void;
-  /** Topics that stand on the broker and should not. They stay in this list until their withdrawal is delivered. */
-  gone(): readonly string[];
-  delivered(message: Message): void;
-  /** Resolves once everything remembered is on disk, or could not be written. */
-  saved(): Promise<void>;
-}
+/** Of a discovery document: component key to platform. */
+type Components = Readonly<Record<string, string>>;
 
-export async function openStanding(state: StateDirectory, clock: Clock, log: Log): Promise<Standing> {
-  const document = state.document('announced', announcedCodec);
-  const stored = await document.read();
-  const topics = new Set(stored?.topics ?? []);
-  const components = new Map(Object.entries(stored?.components ?? {}));
-  const current = new Map<string, readonly string[]>();
-  const documents = new Map<string, Readonly<Record<string, string>>>();
-  // Looking for them means looking at every topic there is.
-  let gone: readonly string[] | null = null;
-  const upkeep = openUpkeep(
-    () =>
+export class RetainedTopics {
+  readonly #log: Context['log'];
+  readonly #autosave: Autosave;
+  readonly #topics: Set<string>;
+  /** By discovery topic, as the broker has them. */
+  readonly #delivered: Map<string, Components>;
+  /** By discovery topic, as they were composed last. */
+  readonly #composed = new Map<string, Components>();
+  /** By owner: an account, or '' for the bridge. */
+  readonly #current = new Map<string, readonly string[]>();
+  /** Looking for them means looking at every topic there is. */
+  #gone: readonly string[] | null = null;
+
+  static async open(context: Pick<Context, 'state' | 'clock' | 'log'>): Promise<RetainedTopics> {
+    const document = context.state.document('announced', announcedCodec);
+    const { topics = [], components = {} } = (await document.read()) ?? {};
+    return new RetainedTopics(topics, components, context, (value) =>
       document
-        .write({ topics: [...topics], components: Object.fromEntries(components) })
-        .catch((err) => log.error({ err }, 'announced topics could not be saved')),
-    clock,
-  );
-
-  function findGone(): readonly string[] {
-    const standing = new Set([...current.values()].flat());
-    return [...topics].filter((topic) => !standing.has(topic));
+        .write(value)
+        .catch((err) => context.log.error({ err }, 'the list of retained topics could not be saved')),
+    );
   }
 
-  return {
-    saved: upkeep.saved,
-    components: (topic) => components.get(topic) ?? {},
-    stand(owner, messages, docs) {
-      const own = [...new Set(messages.map(({ topic }) => topic))];
-      if (current.get(owner)?.join() !== own.join()) gone = null;
-      current.set(owner, own);
-      for (const doc of docs) documents.set(doc.topic, platformsOf(doc));
-      const before = topics.size;
-      for (const topic of own) topics.add(topic);
-      if (topics.size !== before) upkeep.changed();
-    },
-    gone: () => (gone ??= findGone()),
-    delivered({ topic, payload, retain, step }) {
-      if (retain && payload === '' && topics.delete(topic)) {
-        components.delete(topic);
-        documents.delete(topic);
-        gone = null;
-        log.info({ topic }, 'withdrawn');
-        upkeep.changed();
-      }
-      const platforms = documents.get(topic);
-      if (step || platforms === undefined) return;
-      if (JSON.stringify(components.get(topic)) === JSON.stringify(platforms)) return;
-      components.set(topic, platforms);
-      upkeep.changed();
-    },
-  };
+  private constructor(
+    topics: readonly string[],
+    components: Readonly<Record<string, Components>>,
+    { clock, log }: Pick<Context, 'clock' | 'log'>,
+    write: (value: { topics: string[]; components: Record<string, Components> }) => Promise<void>,
+  ) {
+    this.#topics = new Set(topics);
+    this.#delivered = new Map(Object.entries(components));
+    this.#log = log;
+    this.#autosave = new Autosave(
+      () => write({ topics: [...this.#topics], components: Object.fromEntries(this.#delivered) }),
+      clock,
+    );
+  }
+
+  /** Component key to platform, as the broker has them. */
+  componentsOf(topic: string): Components {
+    return this.#delivered.get(topic) ?? {};
+  }
+
+  /** Replaces what one owner has retained. */
+  set(owner: string, messages: readonly Message[], documents: readonly DiscoveryDocument[]): void {
+    const own = [...new Set(messages.map(({ topic }) => topic))];
+    if (this.#current.get(owner)?.join() !== own.join()) this.#gone = null;
+    this.#current.set(owner, own);
+    for (const document of documents) this.#composed.set(document.topic, platformsOf(document));
+    const before = this.#topics.size;
+    for (const topic of own) this.#topics.add(topic);
+    if (this.#topics.size !== before) this.#autosave.changed();
+  }
+
+  /** Topics that are on the broker and should not be. They stay in this list until their clearing is delivered. */
+  gone(): readonly string[] {
+    if (this.#gone === null) {
+      const current = new Set([...this.#current.values()].flat());
+      this.#gone = [...this.#topics].filter((topic) => !current.has(topic));
+    }
+    return this.#gone;
+  }
+
+  /** To be called with each message that the broker has acknowledged. */
+  delivered({ topic, payload, retain, step }: Message): void {
+    if (retain && payload === '' && this.#topics.delete(topic)) {
+      this.#delivered.delete(topic);
+      this.#composed.delete(topic);
+      this.#gone = null;
+      this.#log.info({ topic }, 'cleared');
+      this.#autosave.changed();
+    }
+    const components = this.#composed.get(topic);
+    if (step || components === undefined || isSame(components, this.#delivered.get(topic))) return;
+    this.#delivered.set(topic, components);
+    this.#autosave.changed();
+  }
+
+  /** Resolves once everything is on disk, or could not be written. */
+  saved(): Promise<void> {
+    return this.#autosave.saved();
+  }
 }
+
+const isSame = (one: Components, other: Components | undefined): boolean =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);

@@ -1,173 +1,192 @@
-// The living truth: what is known of meters, accounts and health at this moment.
-import type { Config } from '../../config/schema.ts';
+// What is known of meters, accounts and health at this moment, as the messages are written from it.
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { newestOf } from '../../domain/invoice.ts';
-import type { Zone } from '../../domain/period.ts';
-import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
-import type { AccountRuntime } from '../accounts/account.ts';
-import { historyProgress, type Meter } from '../accounts/meter.ts';
-import type { Trouble } from '../polling/poll.ts';
+import type { Account } from '../accounts/account.ts';
+import type { Meter } from '../accounts/meter.ts';
+import type { Context, Trouble } from '../context.ts';
+import type { Poller } from '../polling/poller.ts';
+import type { Schedule } from '../polling/schedule.ts';
 import type { Statistics } from './statistics.ts';
 
-export interface TruthParts {
-  readonly config: Config;
-  readonly accounts: readonly AccountRuntime[];
-  readonly zone: Zone;
-  readonly clock: Clock;
-  readonly startedAt: number;
-  readonly troubles: () => readonly Trouble[];
-  readonly nextPollAt: () => number | null;
-  /** Faults of the house itself, such as a port that is taken. */
-  readonly ownReasons: () => readonly Reason[];
-  /** `null`: Home Assistant is not configured. */
-  readonly statistics: () => Pick<Statistics, 'status' | 'reasons'> | null;
-}
-
-export interface Truth {
-  /** `only`: of these accounts. */
-  meters(only?: readonly string[]): MeterView[];
-  /** The newest reading of each meter that has a view. */
-  readings(only?: readonly string[]): Pick<MeterView, 'meter' | 'readingAt' | 'late'>[];
-  accounts(only?: readonly string[]): AccountView[];
-  bridge(): BridgeView;
-  health(): HealthRecord;
-  /** Every account's properties are known: whatever else was announced once is gone for good. */
-  isWhole(): boolean;
-}
-
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
-const MOST_TOLD = 50;
+const MOST_NAMED = 50;
 
-function atMost(reasons: readonly Reason[]): readonly Reason[] {
-  if (reasons.length <= MOST_TOLD) return reasons;
-  const left = reasons.length - MOST_TOLD;
-  const rest = { code: 'more_reasons', message: `${left} more reasons are not listed here.` };
-  return [...reasons.slice(0, MOST_TOLD), rest];
-}
+export class Snapshot {
+  /** Faults of the daemon itself, such as a port that is taken. */
+  readonly ownReasons: Reason[] = [];
+  readonly #accounts: readonly Account[];
+  readonly #byId: ReadonlyMap<string, Account>;
+  readonly #poller: Poller;
+  readonly #schedule: Schedule;
+  readonly #statistics: Statistics | null;
+  readonly #context: Context;
+  readonly #startedAt: number;
 
-export function openTruth(parts: TruthParts): Truth {
-  const { accounts, zone, clock, config } = parts;
-  const byId = new Map(accounts.map((account) => [account.id, account]));
-  const among = (only?: readonly string[]) => only?.flatMap((id) => byId.get(id) ?? []) ?? accounts;
-  const allMeters = (only?: readonly string[]) =>
-    among(only).flatMap(({ id, meters }) => (meters ?? []).map((meter) => ({ account: id, meter })));
-  const meters = (only?: readonly string[]) => allMeters(only).flatMap(({ meter }) => meter.view() ?? []);
-  const newest = (times: readonly (number | null)[]): number | null => {
-    const known = times.filter((time) => time !== null);
-    return known.length === 0 ? null : Math.max(...known);
-  };
-  const total = (kind: 'requests' | 'logins') =>
-    accounts.reduce((sum, { journal }) => sum + journal.today()[kind], 0);
-
-  /** Signed in again, though the poll that follows has not come to its end. */
-  function isOver({ account, fault }: Trouble): boolean {
-    const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
-    return wasRefused && byId.get(account)?.upstream.session.status().state === 'ok';
+  constructor(
+    accounts: readonly Account[],
+    { poller, schedule, statistics }: { poller: Poller; schedule: Schedule; statistics: Statistics | null },
+    context: Context,
+  ) {
+    this.#accounts = accounts;
+    this.#byId = new Map(accounts.map((account) => [account.id, account]));
+    this.#poller = poller;
+    this.#schedule = schedule;
+    this.#statistics = statistics;
+    this.#context = context;
+    this.#startedAt = context.clock.now();
   }
 
-  function reasons(): Reason[] {
-    const troubles = parts
-      .troubles()
-      .filter((trouble) => !isOver(trouble))
-      .map(({ account, fault }) => ({ ...safeWords(fault), account }));
-    const ofMeters = allMeters().flatMap(({ account, meter }) => meterReasons(account, meter, parts));
-    const ofStatistics = parts.statistics()?.reasons() ?? [];
-    const ofSites = accounts.flatMap(({ extras }) => extras.reasons());
-    return [...parts.ownReasons(), ...troubles, ...ofStatistics, ...ofMeters, ...ofSites];
+  /** Of meters whose history is complete. `ids`: of these accounts only. */
+  meters(ids?: readonly string[]): MeterView[] {
+    return this.#metersOf(ids).flatMap((meter) => meter.view() ?? []);
   }
 
-  /** Of many accounts only those that are not well, the worst first: each has its own topic too. */
-  function authWorthTelling(): [string, AuthStatus][] {
-    const all = accounts.map(({ id, upstream }): [string, AuthStatus] => [id, upstream.session.status()]);
-    if (all.length <= MOST_TOLD) return all;
-    const unwell = all.filter(([, { state }]) => state !== 'ok');
-    const isStuck = ([, { state }]: [string, AuthStatus]) => Number(needsAPerson(state));
-    return unwell.sort((one, other) => isStuck(other) - isStuck(one)).slice(0, MOST_TOLD);
+  /** The newest reading of each of these meters. */
+  readings(ids?: readonly string[]): Pick<MeterView, 'meter' | 'readingAt' | 'late'>[] {
+    return this.#metersOf(ids).flatMap((meter) => meter.reading() ?? []);
   }
 
-  function health(): HealthRecord {
-    const today = zone.dayAt(clock.now());
+  accounts(ids?: readonly string[]): AccountView[] {
+    return this.#among(ids).map(({ id, upstream, history, extras }) => {
+      const { requests, logins } = history.today();
+      const { balance, credit, invoices } = extras.known;
+      return {
+        account: id,
+        auth: upstream.session.status(),
+        zone: this.#context.zone,
+        currency: extras.currency,
+        balance: balance.found,
+        credit: credit.found,
+        invoices: invoices.found,
+        newestInvoice: newestOf(invoices.found?.all ?? [], this.#context.clock.now()),
+        requestsToday: requests,
+        loginsToday: logins,
+      };
+    });
+  }
+
+  bridge(): BridgeView {
+    const { config, zone } = this.#context;
     return {
-      auth: Object.fromEntries(authWorthTelling()),
-      reasons: atMost(reasons()),
-      progress: allMeters()
-        .filter(({ meter }) => !meter.ledger.complete)
-        .slice(0, MOST_TOLD)
-        .flatMap(({ account, meter }) => {
-          const progress = historyProgress(meter, today);
-          return progress === null ? [] : { account, meter: meter.name, ...progress };
-        }),
-      statistics: parts.statistics()?.status() ?? null,
-      lastPollAt: newest(accounts.map(({ journal }) => journal.lastPollAt)),
-      lastSuccessAt: newest(accounts.map(({ journal }) => journal.lastSuccessAt)),
-      nextPollAt: parts.nextPollAt(),
-      failuresInARow: Math.max(0, ...parts.troubles().map(({ failuresInARow }) => failuresInARow)),
-      requestsToday: total('requests'),
-      loginsToday: total('logins'),
+      startedAt: this.#startedAt,
+      schedule: this.#accounts.length > 0 ? config.usage.schedule : null,
+      zone,
+      health: this.health(),
+      meters: this.#metersOf()
+        .filter(({ isComplete }) => isComplete)
+        .map(({ account, name, property }) => ({
+          meter: name,
+          account,
+          identifiers: property.meterIdentifiers,
+        })),
     };
   }
 
-  return {
-    meters,
-    readings: (only) => allMeters(only).flatMap(({ meter }) => meter.reading() ?? []),
-    accounts: (only) =>
-      among(only).map(({ id, upstream, journal, extras }) => {
-        const { requests, logins } = journal.today();
-        const { balance, credit, invoices } = extras.known;
-        return {
-          account: id,
-          auth: upstream.session.status(),
-          zone,
-          currency: extras.currency,
-          balance: balance.found,
-          credit: credit.found,
-          invoices: invoices.found,
-          newestInvoice: newestOf(invoices.found?.all ?? [], clock.now()),
-          requestsToday: requests,
-          loginsToday: logins,
-        };
-      }),
-    bridge: () => ({
-      startedAt: parts.startedAt,
-      schedule: accounts.length > 0 ? config.usage.schedule : null,
-      zone,
-      health: health(),
-      meters: allMeters()
-        .filter(({ meter }) => meter.isTold)
-        .map(({ account, meter }) => ({
-          meter: meter.name,
-          account,
-          identifiers: meter.property.meterIdentifiers,
-        })),
-    }),
-    health,
-    isWhole: () =>
-      accounts.every((account) => account.meters?.every(({ ledger }) => ledger.complete) ?? false),
-  };
+  health(): HealthRecord {
+    const histories = this.#accounts.map(({ history }) => history);
+    const today = histories.map((history) => history.today());
+    return {
+      auth: Object.fromEntries(this.#authWorthNaming()),
+      reasons: atMost(this.#reasons()),
+      progress: this.#metersOf()
+        .flatMap((meter) => {
+          const progress = meter.progress();
+          return progress === null ? [] : [{ account: meter.account, meter: meter.name, ...progress }];
+        })
+        .slice(0, MOST_NAMED),
+      statistics: this.#statistics?.status() ?? null,
+      lastPollAt: newest(histories.map(({ lastPollAt }) => lastPollAt)),
+      lastSuccessAt: newest(histories.map(({ lastSuccessAt }) => lastSuccessAt)),
+      nextPollAt: this.#schedule.nextPollAt(),
+      failuresInARow: Math.max(0, ...this.#poller.troubles.map(({ failuresInARow }) => failuresInARow)),
+      requestsToday: today.reduce((sum, { requests }) => sum + requests, 0),
+      loginsToday: today.reduce((sum, { logins }) => sum + logins, 0),
+    };
+  }
+
+  /** All meters are known and complete: whatever else was announced once is gone for good. */
+  isComplete(): boolean {
+    return this.#accounts.every(({ meters }) => meters?.every(({ ledger }) => ledger.complete) ?? false);
+  }
+
+  #among(ids?: readonly string[]): readonly Account[] {
+    return ids?.flatMap((id) => this.#byId.get(id) ?? []) ?? this.#accounts;
+  }
+
+  #metersOf(ids?: readonly string[]): readonly Meter[] {
+    return this.#among(ids).flatMap(({ meters }) => meters ?? []);
+  }
+
+  #reasons(): Reason[] {
+    const { fault } = this.#context.state;
+    return [
+      ...this.ownReasons,
+      ...(fault === null ? [] : [safeWords(fault)]),
+      ...this.#poller.troubles
+        .filter((trouble) => !this.#isOver(trouble))
+        .map((trouble) => ({ ...safeWords(trouble.fault), account: trouble.account })),
+      ...(this.#statistics?.reasons() ?? []),
+      ...this.#metersOf().flatMap((meter) => this.#reasonsOf(meter)),
+      ...this.#accounts.flatMap(({ extras }) => extras.reasons()),
+    ];
+  }
+
+  #reasonsOf(meter: Meter): Reason[] {
+    const { zone, config } = this.#context;
+    const about = { account: meter.account, meter: meter.name };
+    const found: Reason[] = [];
+    if (meter.ledger.held.size > 0) {
+      const days = [...meter.ledger.held.keys()].sort().join(', ');
+      found.push({
+        code: 'implausible_reading',
+        message: `The provider's amounts for ${days} are implausible and held back.`,
+        hint: 'Amounts far too large count once the provider gives them again; negative ones never do.',
+        ...about,
+      });
+    }
+    const reading = meter.reading();
+    if (reading?.late && reading.readingAt !== null) {
+      found.push({
+        code: 'data_late',
+        message: `The newest reading ends ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
+        hint: 'The provider has nothing newer; nothing is lost, late days fill in by themselves.',
+        ...about,
+      });
+    }
+    return found;
+  }
+
+  /** Signed in again, though the poll that follows has not come to its end. */
+  #isOver({ account, fault }: Trouble): boolean {
+    const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
+    return wasRefused && this.#byId.get(account)?.upstream.session.status().state === 'ok';
+  }
+
+  /** Of many accounts only those that are not well, the worst first: each has its own topic too. */
+  #authWorthNaming(): [string, AuthStatus][] {
+    const all = this.#accounts.map(({ id, upstream }): [string, AuthStatus] => [
+      id,
+      upstream.session.status(),
+    ]);
+    if (all.length <= MOST_NAMED) return all;
+    const isStuck = ([, { state }]: [string, AuthStatus]) => Number(needsAPerson(state));
+    return all
+      .filter(([, { state }]) => state !== 'ok')
+      .sort((one, other) => isStuck(other) - isStuck(one))
+      .slice(0, MOST_NAMED);
+  }
 }
 
-function meterReasons(account: string, meter: Meter, { config, zone }: TruthParts): Reason[] {
-  const about = { account, meter: meter.name };
-  const found: Reason[] = [];
-  if (meter.ledger.held.size > 0) {
-    const held = [...meter.ledger.held.keys()].sort();
-    found.push({
-      code: 'implausible_reading',
-      message: `The provider's amounts for ${held.join(', ')} are implausible and held back.`,
-      hint: 'Amounts far too large count once the provider gives them again; negative ones never do.',
-      ...about,
-    });
-  }
-  const reading = meter.reading();
-  if (reading?.late && reading.readingAt !== null) {
-    found.push({
-      code: 'data_late',
-      message: `The newest reading ends ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
-      hint: 'The provider has nothing newer; nothing is lost, late days fill in by themselves.',
-      ...about,
-    });
-  }
-  return found;
+function atMost(reasons: readonly Reason[]): readonly Reason[] {
+  if (reasons.length <= MOST_NAMED) return reasons;
+  const left = reasons.length - MOST_NAMED;
+  const rest = { code: 'more_reasons', message: `${left} more reasons are not listed here.` };
+  return [...reasons.slice(0, MOST_NAMED), rest];
+}
+
+function newest(times: readonly (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }

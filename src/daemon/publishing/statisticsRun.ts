@@ -1,65 +1,75 @@
 // One run over all statistics: signs in at Home Assistant, and brings the series of every meter up to date.
 import type { HomeAssistant as Section } from '../../config/schema.ts';
-import type { Day, Zone } from '../../domain/period.ts';
+import type { Day } from '../../domain/period.ts';
 import { statisticsHour } from '../../domain/statistics.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import type { Log } from '../../foundation/log.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { bringUpToDate } from '../../homeassistant/importer.ts';
 import { type Series, seriesOf } from '../../homeassistant/series.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import type { MeterView } from '../../publication/views.ts';
+import type { Account } from '../accounts/account.ts';
+import type { Context } from '../context.ts';
 import { visitHomeAssistant } from './homeAssistant.ts';
 
-/** How many rows of a series have been stored and read back, of those that were to be sent. */
-export interface Stored {
+/** How many rows of a series have been stored and read back, of those that are to be sent. */
+export interface SeriesProgress {
   readonly series: string;
   readonly stored: number;
   readonly total: number;
 }
 
-export interface Sent {
+export interface SeriesSent {
   readonly series: string;
   readonly rows: number;
 }
 
-export interface Errand {
+export interface RunOptions {
   /** Send again what starts on this day or later, different or not. */
   readonly from?: Day;
-  readonly onProgress: (progress: Stored) => void;
+  readonly onProgress?: (progress: SeriesProgress) => void;
 }
 
-export interface StatisticsRunParts {
-  readonly homeAssistant: Section;
-  readonly baseTopic: string;
-  readonly zone: Zone;
-  /** Meters whose history is complete. */
-  readonly meters: () => readonly MeterView[];
-  /** The names of all of them. */
-  readonly names: () => readonly string[];
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** Rejects with HomeAssistantTrouble. */
-export type StatisticsRun = (token: string, errand: Errand, signal: AbortSignal) => Promise<readonly Sent[]>;
-
-const THOROUGH_EVERY_MS = 24 * 3_600_000;
-/** Trouble of one series, which leaves the others to be tried. */
+const COMPARE_ALL_EVERY_MS = 24 * 3_600_000;
+/** Trouble with one series, which leaves the others to be tried. */
 const OF_ONE_SERIES: readonly TroubleKind[] = ['refused', 'not_stored', 'strange'];
 
-export function openStatisticsRun(parts: StatisticsRunParts): StatisticsRun {
-  const { zone, clock, log } = parts;
-  const comparedAt = new Map<string, number>();
-  let otherZone: string | null = null;
+export class StatisticsRun {
+  readonly #section: Section;
+  readonly #accounts: readonly Account[];
+  readonly #context: Context;
+  /** By series, when all its rows were compared last; on the monotonic clock. */
+  readonly #comparedAt = new Map<string, number>();
+  #warnedOfZone: string | null = null;
 
-  async function everySeries(home: HomeAssistant, errand: Errand, signal: AbortSignal): Promise<Sent[]> {
-    const sent: Sent[] = [];
+  constructor(section: Section, accounts: readonly Account[], context: Context) {
+    this.#section = section;
+    this.#accounts = accounts;
+    this.#context = context;
+  }
+
+  /** Rejects with HomeAssistantTrouble. */
+  run(token: string, options: RunOptions, signal: AbortSignal): Promise<readonly SeriesSent[]> {
+    return visitHomeAssistant(
+      this.#section,
+      token,
+      this.#context.clock,
+      (home, { timezone }) => {
+        this.#compareZone(timezone);
+        return this.#everySeries(home, options, signal);
+      },
+      signal,
+    );
+  }
+
+  async #everySeries(home: HomeAssistant, options: RunOptions, signal: AbortSignal): Promise<SeriesSent[]> {
+    const meters = this.#accounts.flatMap((account) => account.meters ?? []);
+    const names = meters.map(({ name }) => name);
+    const sent: SeriesSent[] = [];
     let trouble: unknown = null;
-    for (const view of parts.meters()) {
-      for (const series of seriesOf(parts.baseTopic, view.meter, view.currency, parts.names())) {
+    for (const view of meters.flatMap((meter) => meter.view() ?? [])) {
+      for (const series of seriesOf(this.#context.config.mqtt.base_topic, view.meter, view.currency, names)) {
         try {
-          sent.push({ series: series.id, rows: await oneSeries(home, series, view, errand, signal) });
+          sent.push({ series: series.id, rows: await this.#oneSeries(home, series, view, options, signal) });
         } catch (err) {
           if (!(err instanceof HomeAssistantTrouble) || !OF_ONE_SERIES.includes(err.kind)) throw err;
           trouble ??= err;
@@ -70,17 +80,18 @@ export function openStatisticsRun(parts: StatisticsRunParts): StatisticsRun {
     return sent;
   }
 
-  async function oneSeries(
+  async #oneSeries(
     home: HomeAssistant,
     series: Series,
     { ledger }: MeterView,
-    { from, onProgress }: Errand,
+    { from, onProgress }: RunOptions,
     signal: AbortSignal,
   ): Promise<number> {
-    const last = comparedAt.get(series.id);
-    const thorough = last === undefined || clock.monotonic() - last >= THOROUGH_EVERY_MS;
-    // Not known to be equal until it has come to its end.
-    comparedAt.delete(series.id);
+    const { zone, clock, log } = this.#context;
+    const last = this.#comparedAt.get(series.id);
+    const thorough = last === undefined || clock.monotonic() - last >= COMPARE_ALL_EVERY_MS;
+    // Not known to be equal until this run has come to its end.
+    this.#comparedAt.delete(series.id);
     const rows = await bringUpToDate(home, series, {
       ledger,
       zone,
@@ -91,24 +102,17 @@ export function openStatisticsRun(parts: StatisticsRunParts): StatisticsRun {
       onProgress(stored, total) {
         const progress = { series: series.id, stored, total };
         if (stored > 0) log.info(progress, 'statistics stored and read back');
-        onProgress(progress);
+        onProgress?.(progress);
       },
     });
-    comparedAt.set(series.id, last === undefined || thorough ? clock.monotonic() : last);
+    this.#comparedAt.set(series.id, thorough ? clock.monotonic() : last);
     return rows;
   }
 
-  function compareZones(timezone: string | null): void {
-    if (timezone === null || timezone === zone.name || timezone === otherZone) return;
-    otherZone = timezone;
+  #compareZone(timezone: string | null): void {
+    const { zone, log } = this.#context;
+    if (timezone === null || timezone === zone.name || timezone === this.#warnedOfZone) return;
+    this.#warnedOfZone = timezone;
     log.warn('home assistant cuts its days in another time zone than usage.timezone');
   }
-
-  return (token, errand, signal) => {
-    const work = (home: HomeAssistant, { timezone }: { readonly timezone: string | null }) => {
-      compareZones(timezone);
-      return everySeries(home, errand, signal);
-    };
-    return visitHomeAssistant(parts.homeAssistant, token, clock, work, signal);
-  };
 }

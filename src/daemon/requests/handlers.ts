@@ -1,7 +1,6 @@
 // What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies.
 import { verdict } from '../../domain/health.ts';
-import { addDays, type Day, type Zone } from '../../domain/period.ts';
-import type { Clock } from '../../foundation/clock.ts';
+import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import {
@@ -13,41 +12,42 @@ import {
   readParameters,
 } from '../../mqtt/requests.ts';
 import { REQUESTS } from '../../publication/payloads/requests.ts';
-import type { AccountRuntime } from '../accounts/account.ts';
-import type { Poller, PollOutcome } from '../polling/poll.ts';
-import type { Truth } from '../publishing/snapshot.ts';
+import type { Account } from '../accounts/account.ts';
+import type { Context } from '../context.ts';
+import type { Poller, PollOutcome } from '../polling/poller.ts';
+import type { Snapshot } from '../publishing/snapshot.ts';
 import type { Statistics } from '../publishing/statistics.ts';
 import type { Constituencies } from './constituencies.ts';
 
 const COOLDOWN_MS = 5 * 60_000;
 
-interface PollingParts {
-  readonly accounts: readonly AccountRuntime[];
-  readonly poller: Pick<Poller, 'poll' | 'backfill' | 'patientUntil'>;
+type Needs = Pick<Context, 'zone' | 'clock'>;
+
+interface Polling {
+  readonly accounts: readonly Account[];
+  readonly poller: Pick<Poller, 'poll' | 'backfill' | 'postponedUntil'>;
   /** `null` when Home Assistant is not configured. */
   readonly statistics: Pick<Statistics, 'resend'> | null;
-  readonly zone: Zone;
-  readonly clock: Clock;
 }
 
-export function requestHandlers({
-  truth,
-  constituencies,
-  publishNews,
-  ...polling
-}: PollingParts & {
-  readonly truth: Truth;
-  /** `null` when the configuration has none. */
-  readonly constituencies: Constituencies | null;
-  /** Publishes bridge/health and whatever else has changed. */
-  readonly publishNews: () => void;
-}): Readonly<Record<string, Handler>> {
+export function requestHandlers(
+  {
+    snapshot,
+    constituencies,
+    ...polling
+  }: Polling & {
+    readonly snapshot: Snapshot;
+    /** `null` when the configuration has none. */
+    readonly constituencies: Constituencies | null;
+  },
+  context: Needs & Pick<Context, 'signals'>,
+): Readonly<Record<string, Handler>> {
   return {
-    ...pollHandlers(polling),
+    ...pollHandlers(polling, context),
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
-      publishNews();
-      const health = truth.health();
+      context.signals.emit('bridgeChanged');
+      const health = snapshot.health();
       const { failuresInARow, reasons } = health;
       return { status: 'ok', data: { state: verdict(health), failures_in_a_row: failuresInARow, reasons } };
     },
@@ -59,13 +59,10 @@ export function requestHandlers({
 }
 
 /** `refresh` and `backfill`: both make the daemon ask the provider, and share a cooldown. */
-export function pollHandlers({
-  accounts,
-  poller,
-  statistics,
-  zone,
-  clock,
-}: PollingParts): Record<'refresh' | 'backfill', Handler> {
+export function pollHandlers(
+  { accounts, poller, statistics }: Polling,
+  { zone, clock }: Needs,
+): Record<'refresh' | 'backfill', Handler> {
   const cooldown = new RateLimit(clock, 1, COOLDOWN_MS);
 
   const skipped = (reason: string, nextAt: number): Answer => ({
@@ -76,8 +73,8 @@ export function pollHandlers({
   function skip(): Answer | null {
     const waitMs = cooldown.waitMs();
     if (waitMs > 0) return skipped('cool_down', clock.now() + waitMs);
-    const patientUntil = poller.patientUntil();
-    if (patientUntil !== null) return skipped('retry_after', patientUntil);
+    const postponedUntil = poller.postponedUntil();
+    if (postponedUntil !== null) return skipped('retry_after', postponedUntil);
     cooldown.tryStart();
     return null;
   }
@@ -93,7 +90,7 @@ export function pollHandlers({
       const instead = skip();
       if (instead !== null) return instead;
       for (const { upstream } of accounts) await upstream.budget.ask();
-      return answerOf(await poller.poll('all'));
+      return answerOf(await poller.poll());
     },
     async backfill(parameters, tell) {
       const { from, to } = daysOf(parameters, zone.dayAt(clock.now()));

@@ -1,0 +1,140 @@
+// The ledger of one meter: in memory, on disk, and restored from the broker when the disk has lost it.
+import { type Ledger, openLedger } from '../../domain/ledger.ts';
+import type { Day } from '../../domain/period.ts';
+import { type Remembered, recall } from '../../domain/recovery.ts';
+import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../../domain/tariff/tariff.ts';
+import type { Document } from '../../store/document.ts';
+import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
+import type { Context } from '../context.ts';
+
+const EARLIEST_ORIGIN = '2000-01-01';
+
+type Needs = Pick<Context, 'zone' | 'state' | 'clock' | 'log'> & {
+  readonly config: Pick<Context['config'], 'usage'>;
+};
+
+export class MeterLedger {
+  readonly #needs: Needs;
+  readonly #document: Document<LedgerDocument>;
+  ledger: Ledger;
+  /**
+   * The ledger as a restart would find it: only this one is published. A total that is published before it is on
+   * the disk could fall after a crash.
+   */
+  saved: Ledger;
+  /** Nothing was on disk, and the broker has not been asked yet for its retained history. */
+  isNew: boolean;
+  /** The tariff that was published last: neither a restart nor some unexplained days make it a change again. */
+  #publishedTariff: Tariff | null;
+  #restorations = 0;
+  /** The search takes milliseconds, and a state is written far more often than a day changes. */
+  #fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
+
+  /** `file`: the name of the document in the state directory. */
+  static async open(file: string, needs: Needs): Promise<MeterLedger> {
+    const document = needs.state.document(file, ledgerCodec);
+    return new MeterLedger(needs, document, await document.read());
+  }
+
+  private constructor(needs: Needs, document: Document<LedgerDocument>, stored: LedgerDocument | null) {
+    this.#needs = needs;
+    this.#document = document;
+    this.isNew = stored?.isNew ?? true;
+    this.#publishedTariff = stored?.tariff ?? null;
+    this.ledger = stored === null ? openLedger(this.#firstOrigin()) : this.#ifCutAlike(stored);
+    this.saved = this.ledger;
+  }
+
+  /** What another ledger of the same series would be restored from. */
+  get history(): Remembered {
+    return { ...this.#cut(), origin: this.ledger.origin, days: this.ledger.days };
+  }
+
+  /** To be called before the first question of a poll. */
+  begin(): void {
+    // Two years before 1970: a Pi without a clock battery had not heard the time when it opened the ledger.
+    if (this.ledger.origin < EARLIEST_ORIGIN) this.ledger = openLedger(this.#firstOrigin());
+  }
+
+  /** Takes and saves the next ledger. Resolves to the change of the tariff since it was last published, if there is one. */
+  async update(next: Ledger): Promise<TariffChange | null> {
+    this.ledger = next;
+    const change = this.#tariffChange();
+    // Most polls bring nothing new, and the file of twenty years is long.
+    if (change === null && isSame(this.ledger, this.saved)) this.ledger = this.saved;
+    else await this.#save();
+    return change;
+  }
+
+  /** What explains the days of this ledger; `null` while nothing does. */
+  tariffOf({ days }: Ledger): Tariff | null {
+    if (this.#fitted?.days !== days) this.#fitted = { days, tariff: fitTariff(days) };
+    return this.#fitted.tariff;
+  }
+
+  /** A new ledger goes on from the retained history; `null`: there is none. */
+  async restore(found: Remembered | null): Promise<void> {
+    if (!this.isNew) return;
+    this.isNew = false;
+    if (found !== null) {
+      const { origin } = found;
+      // Days that were cut differently cannot be compared with the provider's own.
+      const days = this.#isCutAlike(found) ? found.days : new Map();
+      this.#needs.log.info({ origin, days: days.size }, 'history restored from the broker');
+      this.ledger = recall(this.ledger, { ...found, days }, this.#needs.clock.now());
+      this.#restorations += 1;
+      this.saved = this.ledger;
+    }
+    await this.#save();
+  }
+
+  #cut() {
+    const { zone, config } = this.#needs;
+    return { timezone: zone.name, readingCloses: config.usage.reading_closes };
+  }
+
+  #firstOrigin(): Day {
+    const { zone, config, clock } = this.#needs;
+    return config.usage.history_since ?? `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`;
+  }
+
+  #isCutAlike(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
+    const { timezone, readingCloses } = this.#cut();
+    return other.timezone === timezone && other.readingCloses === readingCloses;
+  }
+
+  #ifCutAlike(stored: LedgerDocument): Ledger {
+    const { config, log } = this.#needs;
+    const { origin } = stored.ledger;
+    const { history_since: since } = config.usage;
+    if (since !== undefined && since !== origin) {
+      log.warn({ origin }, 'usage.history_since is ignored: the origin of the totals is frozen');
+    }
+    if (this.#isCutAlike(stored)) return stored.ledger;
+    log.warn('days are cut differently now: the history is read again');
+    return openLedger(origin);
+  }
+
+  /** A disk that does not take it is no reason to publish nothing. */
+  async #save(): Promise<void> {
+    const saving = this.ledger;
+    const before = this.#restorations;
+    await this.#document
+      .write({ ...this.#cut(), ledger: saving, isNew: this.isNew, tariff: this.#publishedTariff })
+      .catch((err) => this.#needs.log.error({ err }, 'ledger could not be saved'));
+    // A restoration meanwhile knows more than what was being saved.
+    if (this.#restorations === before) this.saved = saving;
+  }
+
+  #tariffChange(): TariffChange | null {
+    const before = this.#publishedTariff;
+    const after = this.ledger.complete ? this.tariffOf(this.ledger) : null;
+    if (after === null || after === before) return null;
+    this.#publishedTariff = after;
+    const { days } = this.ledger;
+    return before && hasMoved(before, after, days) ? { kind: 'tariff_changed', before, after } : null;
+  }
+}
+
+const isSame = (one: Ledger, other: Ledger): boolean =>
+  (Object.keys(one) as (keyof Ledger)[]).every((key) => one[key] === other[key]);

@@ -1,0 +1,156 @@
+// Polls the accounts, a few at a time. Scheduled polls, requested polls, retries and backfills are all this class.
+import type { DaySpan } from '../../domain/period.ts';
+import { Failure, safeWords } from '../../foundation/failure.ts';
+import { concurrencyLimit, SingleFlight } from '../../foundation/limits.ts';
+import { backOffMs } from '../../foundation/retry.ts';
+import type { Account } from '../accounts/account.ts';
+import type { AccountOutcome, Context, Trouble } from '../context.ts';
+
+export interface PollOutcome {
+  readonly accounts: readonly AccountOutcome[];
+  /** Accounts left out because the provider asked for more time (`Retry-After`). */
+  readonly postponed: readonly string[];
+}
+
+interface TroubleRecord extends Trouble {
+  /** On the monotonic clock, as the two waits that begin there. */
+  readonly failedAt: number;
+  readonly waitMs: number | null;
+  readonly retryAfterMs: number;
+}
+
+// With more accounts than this, the log has one line for a poll and one for each failure.
+const MOST_NAMED = 50;
+
+export class Poller {
+  readonly #accounts: readonly Account[];
+  readonly #context: Context;
+  readonly #isCrowd: boolean;
+  readonly #troubles = new Map<string, TroubleRecord>();
+  readonly #stopping = new AbortController();
+  readonly #oneAtATime = concurrencyLimit(1);
+  readonly #pollOfAll = new SingleFlight<PollOutcome>();
+
+  constructor(accounts: readonly Account[], context: Context) {
+    this.#accounts = accounts;
+    this.#context = context;
+    this.#isCrowd = accounts.length > MOST_NAMED;
+  }
+
+  /** Polls all accounts, after what may be under way. Whoever comes meanwhile gets the same outcome. Never rejects. */
+  poll(): Promise<PollOutcome> {
+    return this.#pollOfAll.run(() => this.#oneAtATime(() => this.#round(this.#accounts)));
+  }
+
+  /** Reads a span of days again, after what may be under way. Never rejects. */
+  backfill(span: DaySpan): Promise<PollOutcome> {
+    return this.#oneAtATime(() => this.#round(this.#accounts, span));
+  }
+
+  /** Polls the accounts whose retry is due, unless a poll is under way. */
+  retry(): void {
+    const due = this.#accounts.filter(({ id }) => this.#isDue(id) && !this.#isPostponed(id));
+    if (due.length > 0 && !this.isPolling) void this.#oneAtATime(() => this.#round(due));
+  }
+
+  get isPolling(): boolean {
+    return this.#oneAtATime.activeCount + this.#oneAtATime.pendingCount > 0;
+  }
+
+  get troubles(): readonly Trouble[] {
+    return [...this.#troubles.values()];
+  }
+
+  /** Epoch milliseconds until which the provider wants no request of any account (`Retry-After`); `null`: it does not. */
+  postponedUntil(): number | null {
+    const waits = this.#accounts.map(({ id }) => {
+      const trouble = this.#troubles.get(id);
+      return trouble ? trouble.retryAfterMs - this.#sinceFailure(trouble) : 0;
+    });
+    const shortest = Math.min(...waits);
+    return waits.length > 0 && shortest > 0 ? this.#context.clock.now() + shortest : null;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#oneAtATime(async () => undefined);
+  }
+
+  async #round(accounts: readonly Account[], again?: DaySpan): Promise<PollOutcome> {
+    const { signals, limit, log } = this.#context;
+    const { signal } = this.#stopping;
+    const outcomes: AccountOutcome[] = [];
+    const postponed = accounts.filter(({ id }) => this.#isPostponed(id)).map(({ id }) => id);
+    const queue = accounts.filter(({ id }) => !postponed.includes(id)).values();
+    // Workers, not one long line of steps: refreshes and extras share the limit, and must get their turn in between.
+    const work = async () => {
+      for (const account of queue) {
+        if (signal.aborted) return;
+        const outcome = await limit(() => account.poll(signal, again));
+        if (signal.aborted) return;
+        const before = this.#troubles.get(outcome.account);
+        this.#note(account, outcome);
+        outcomes.push(outcome);
+        // At once: a slow account keeps nobody waiting.
+        signals.emit('polled', outcome, before);
+      }
+    };
+    await Promise.all(Array.from({ length: limit.concurrency }, work));
+    if (this.#isCrowd) log.info(summaryOf(outcomes), 'accounts polled');
+    if (!signal.aborted) signals.emit('pollEnded');
+    return { accounts: outcomes, postponed };
+  }
+
+  #note(account: Account, { events, fault }: AccountOutcome): void {
+    const { id } = account;
+    const { clock, log } = this.#context;
+    if (fault === null) {
+      this.#troubles.delete(id);
+      log[this.#isCrowd ? 'debug' : 'info']({ account: id, changes: events.length }, 'polled');
+      return;
+    }
+    const failuresInARow = (this.#troubles.get(id)?.failuresInARow ?? 0) + 1;
+    const waitMs = this.#waitAfter(account, fault, failuresInARow);
+    this.#troubles.set(id, {
+      account: id,
+      fault,
+      failuresInARow,
+      retryAt: waitMs === null ? null : clock.now() + waitMs,
+      failedAt: clock.monotonic(),
+      waitMs,
+      retryAfterMs: fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0,
+    });
+    // A Failure tells everything in its words; anything else is a bug of ours and needs its stack.
+    if (fault instanceof Failure)
+      log.warn({ account: id, ...safeWords(fault), retryInMs: waitMs }, 'poll failed');
+    else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
+  }
+
+  /** Milliseconds until the next try; `null`: waiting would not help. */
+  #waitAfter({ upstream }: Account, fault: unknown, failures: number): number | null {
+    const { clock, random } = this.#context;
+    if (!(fault instanceof Failure) || fault.retry !== 'never') return backOffMs(fault, failures, random);
+    const { nextAttemptAt } = upstream.session.status();
+    return nextAttemptAt === null ? null : Math.max(0, nextAttemptAt - clock.now());
+  }
+
+  #sinceFailure({ failedAt }: TroubleRecord): number {
+    return this.#context.clock.monotonic() - failedAt;
+  }
+
+  #isPostponed(id: string): boolean {
+    const trouble = this.#troubles.get(id);
+    return trouble !== undefined && this.#sinceFailure(trouble) < trouble.retryAfterMs;
+  }
+
+  #isDue(id: string): boolean {
+    const trouble = this.#troubles.get(id);
+    return trouble?.waitMs != null && this.#sinceFailure(trouble) >= trouble.waitMs;
+  }
+}
+
+const summaryOf = (outcomes: readonly AccountOutcome[]) => ({
+  accounts: outcomes.length,
+  failed: outcomes.filter(({ fault }) => fault !== null).length,
+  changes: outcomes.reduce((sum, { events }) => sum + events.length, 0),
+});

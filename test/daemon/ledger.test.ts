@@ -1,0 +1,57 @@
+// The ledger of a meter: what is published is what a restart would find.
+import { writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { fileSchema } from '../../src/config/schema.ts';
+import { MeterLedger } from '../../src/daemon/accounts/ledger.ts';
+import { zone } from '../../src/domain/period.ts';
+import { ledgerOf, row } from '../domain/ledgers.ts';
+import { place } from '../store/directory.ts';
+import { handClock } from '../support/clock.ts';
+
+const { usage } = fileSchema.parse({});
+const BEFORE = ledgerOf(row('2025-01-01', 10, 5, 1));
+const AFTER = ledgerOf(row('2025-01-01', 11, 5, 1));
+
+async function ledgerIn(
+  { open, log }: Awaited<ReturnType<typeof place>>,
+  clock = handClock('2025-02-01T12:00:00Z'),
+) {
+  return MeterLedger.open('ledger', {
+    config: { usage },
+    zone: zone('Europe/Dublin'),
+    state: await open(),
+    clock,
+    log,
+  });
+}
+
+test('a ledger on its way to the disk is not published yet', async () => {
+  const home = await place();
+  const meterLedger = await ledgerIn(home);
+  await meterLedger.update(BEFORE);
+  const keeping = meterLedger.update(AFTER);
+  expect(meterLedger.ledger.days.size).toBe(AFTER.days.size);
+  expect(meterLedger.saved.days.size).toBe(BEFORE.days.size);
+  await keeping;
+  expect(meterLedger.saved.days.size).toBe(AFTER.days.size);
+  expect((await ledgerIn(home)).saved.days).toEqual(AFTER.days);
+});
+
+test('a ledger that the disk does not take is published all the same', async () => {
+  const home = await place();
+  await writeFile(home.path, 'a file');
+  const meterLedger = await ledgerIn(home);
+  await meterLedger.update(AFTER);
+  expect(meterLedger.saved.days).toEqual(AFTER.days);
+});
+
+test('an origin drawn while the clock stood in 1970 is drawn again once the clock is set', async () => {
+  const clock = handClock('1970-01-01T00:00:10Z');
+  const meterLedger = await ledgerIn(await place(), clock);
+  expect(meterLedger.ledger.origin).toBe('1968-01-01');
+  clock.jump(Date.parse('2025-02-01T12:00:00Z'));
+  meterLedger.begin();
+  expect(meterLedger.ledger.origin).toBe('2023-01-01');
+  meterLedger.begin();
+  expect(meterLedger.ledger.origin).toBe('2023-01-01');
+});

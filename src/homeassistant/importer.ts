@@ -1,10 +1,10 @@
-// Brings one series up to date: compares what Home Assistant holds with the ledger, sends what differs, reads it back.
+// Brings one series up to date: compares the rows stored in Home Assistant with the ledger, sends what differs, reads it back.
 import type { Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import { agree, rowsToSend, type StatisticsRow, statisticsRows } from '../domain/statistics.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { HomeAssistant } from './connection.ts';
-import { heldRows, importRows, isDescribed } from './recorder.ts';
+import { importRows, isDescribed, storedRows } from './recorder.ts';
 import type { Series } from './series.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
 
@@ -25,8 +25,8 @@ const NEWEST_ROWS = 62;
 // Home Assistant takes seconds for this many on a Raspberry Pi; its messages end at 4 MiB, forty times as much.
 const BATCH_ROWS = 1_000;
 const HOUR_MS = 3_600_000;
-const FIRST_LOOK_MS = 250;
-const LONGEST_LOOK_MS = 5_000;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 5_000;
 const LONGEST_STORING_MS = 120_000;
 
 /** Resolves to how many rows were sent; all of them have been read back. Rejects with HomeAssistantTrouble. */
@@ -40,11 +40,11 @@ export async function bringUpToDate(
   if (isWell && !options.thorough && options.from === undefined) {
     const newest = statisticsRows(ledger, series.kind, zone).slice(-NEWEST_ROWS);
     const [first] = newest;
-    if (!first || agree(newest, await heldRows(home, series, first.start))) return 0;
+    if (!first || agree(newest, await storedRows(home, series, first.start))) return 0;
   }
-  const held = await heldRows(home, series);
-  const wanted = statisticsRows(ledger, series.kind, zone, held);
-  const rows = isWell ? rowsToSend(wanted, held, options.from) : wanted;
+  const stored = await storedRows(home, series);
+  const wanted = statisticsRows(ledger, series.kind, zone, stored);
+  const rows = isWell ? rowsToSend(wanted, stored, options.from) : wanted;
   if (rows.length > 0) await send(home, series, rows, options);
   return rows.length;
 }
@@ -64,7 +64,7 @@ async function send(
   }
 }
 
-/** Taken in is not stored: the recorder has a queue. The next batch waits until this one is through it. */
+/** A result does not mean stored, because the recorder has a queue: waits until the batch is through it. */
 async function readBack(
   home: HomeAssistant,
   series: Series,
@@ -75,11 +75,11 @@ async function readBack(
   const from = batch[0]?.start ?? 0;
   const to = (batch.at(-1)?.start ?? 0) + HOUR_MS;
   const began = clock.monotonic();
-  for (let wait = FIRST_LOOK_MS; ; wait = Math.min(wait * 2, LONGEST_LOOK_MS)) {
-    const held = await heldRows(home, series, from, to);
-    if (agree(batch, held)) return;
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    const stored = await storedRows(home, series, from, to);
+    if (agree(batch, stored)) return;
     if (clock.monotonic() - began >= LONGEST_STORING_MS) {
-      const missing = batch.filter((row) => rowsToSend([row], held).length > 0).length;
+      const missing = batch.filter((row) => rowsToSend([row], stored).length > 0).length;
       throw new HomeAssistantTrouble('not_stored', missing);
     }
     await clock.sleep(wait, signal);

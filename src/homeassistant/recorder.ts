@@ -1,94 +1,79 @@
-// Home Assistant's recorder: what to ask it, word for word, and what its answers have to look like.
+// The commands of Home Assistant's recorder, and the shapes of its replies.
 import * as z from 'zod';
 import type { StatisticsRow } from '../domain/statistics.ts';
-import type { HomeAssistant, Question } from './connection.ts';
+import type { HomeAssistant } from './connection.ts';
 import type { Series } from './series.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
 
-/** A row that holds no number is different from any that is wanted. */
+/** Stands for a missing number, so that the row differs from any that is wanted. */
 const NOT_A_NUMBER = Number.NaN;
 const EARLIEST = Date.UTC(1990, 0, 1);
-
-// Up to 2025.10 `has_mean` was wanted; from 2026.11 on it may be refused.
-export const importQuestion = (series: Series, rows: readonly StatisticsRow[]): Question => ({
-  type: 'recorder/import_statistics',
-  metadata: {
-    mean_type: 0,
-    has_sum: true,
-    name: series.name,
-    source: series.source,
-    statistic_id: series.id,
-    unit_class: series.unitClass,
-    unit_of_measurement: series.unit,
-  },
-  stats: rows.map(({ start, state, sum }) => ({ start: instant(start), state, sum })),
-});
-
-/** `from` and `to` (exclusive) in epoch milliseconds. */
-export const rowsQuestion = ({ id }: Series, from = EARLIEST, to?: number): Question => ({
-  type: 'recorder/statistics_during_period',
-  start_time: instant(from),
-  ...(to === undefined ? {} : { end_time: instant(to) }),
-  statistic_ids: [id],
-  period: 'hour',
-  types: ['state', 'sum'],
-  // Otherwise in whatever unit somebody has chosen for the display.
-  units: { energy: 'kWh' },
-});
-
-export const metadataQuestion = ({ id }: Series): Question => ({
-  type: 'recorder/get_statistics_metadata',
-  statistic_ids: [id],
-});
-
-/** To the second, with the offset that Home Assistant insists on. */
-const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 
 export async function importRows(
   home: HomeAssistant,
   series: Series,
   rows: readonly StatisticsRow[],
 ): Promise<void> {
-  await home.ask(importQuestion(series, rows));
+  await home.send({
+    type: 'recorder/import_statistics',
+    metadata: {
+      // Up to 2025.10 `has_mean` was wanted; from 2026.11 on it may be refused.
+      mean_type: 0,
+      has_sum: true,
+      name: series.name,
+      source: series.source,
+      statistic_id: series.id,
+      unit_class: series.unitClass,
+      unit_of_measurement: series.unit,
+    },
+    stats: rows.map(({ start, state, sum }) => ({ start: instant(start), state, sum })),
+  });
 }
 
-/** The rows held, oldest first. */
-export async function heldRows(
+/** The rows that Home Assistant has stored, oldest first; `from` and `to` (exclusive) in epoch milliseconds. */
+export async function storedRows(
   home: HomeAssistant,
-  series: Series,
-  from?: number,
+  { id }: Series,
+  from = EARLIEST,
   to?: number,
 ): Promise<StatisticsRow[]> {
-  const rows = understood(rowsReply, await home.ask(rowsQuestion(series, from, to)))[series.id] ?? [];
-  return rows
+  const reply = await home.send({
+    type: 'recorder/statistics_during_period',
+    start_time: instant(from),
+    ...(to === undefined ? {} : { end_time: instant(to) }),
+    statistic_ids: [id],
+    period: 'hour',
+    types: ['state', 'sum'],
+    // Otherwise in whatever unit somebody has chosen for the display.
+    units: { energy: 'kWh' },
+  });
+  return (understood(rowsReply, reply)[id] ?? [])
     .map(({ start, state, sum }) => ({ start, state: state ?? NOT_A_NUMBER, sum: sum ?? NOT_A_NUMBER }))
     .sort((a, b) => a.start - b.start);
 }
 
-/** The series is there, and called and measured as it should be. */
-export async function isDescribed(home: HomeAssistant, series: Series): Promise<boolean> {
-  const all = understood(metadataReply, await home.ask(metadataQuestion(series)));
-  const known = all.find(({ statistic_id }) => statistic_id === series.id);
-  return known?.statistics_unit_of_measurement === series.unit && known.name === series.name;
+/** The series is there, with the name and the unit that it should have. */
+export async function isDescribed(home: HomeAssistant, { id, name, unit }: Series): Promise<boolean> {
+  const reply = await home.send({ type: 'recorder/get_statistics_metadata', statistic_ids: [id] });
+  const known = understood(metadataReply, reply).find(({ statistic_id }) => statistic_id === id);
+  return known?.statistics_unit_of_measurement === unit && known.name === name;
 }
 
-export interface Surroundings {
-  /** The time zone in which Home Assistant cuts its days; `null`: it does not say. */
-  readonly timezone: string | null;
-}
-
-/** Rejects when statistics cannot be written there now. */
-export async function lookAround(home: HomeAssistant): Promise<Surroundings> {
-  const { state, time_zone } = understood(configReply, await home.ask({ type: 'get_config' }));
+/** Rejects when statistics cannot be written now. Resolves to the time zone of its days; `null`: it does not say. */
+export async function checkReadiness(home: HomeAssistant): Promise<{ readonly timezone: string | null }> {
+  const { state, time_zone } = understood(configReply, await home.send({ type: 'get_config' }));
   if (state !== undefined && state !== 'RUNNING') throw new HomeAssistantTrouble('starting');
-  const user = understood(userReply, await home.ask({ type: 'auth/current_user' }));
+  const user = understood(userReply, await home.send({ type: 'auth/current_user' }));
   if (!user.is_admin) throw new HomeAssistantTrouble('not_admin');
-  const recorder = understood(recorderReply, await home.ask({ type: 'recorder/info' }));
+  const recorder = understood(recorderReply, await home.send({ type: 'recorder/info' }));
   if (recorder.thread_running === false || recorder.migration_in_progress === true) {
     throw new HomeAssistantTrouble('starting');
   }
   return { timezone: time_zone ?? null };
 }
+
+/** To the second, with the offset that Home Assistant insists on. */
+const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().slice(0, 19)}+00:00`;
 
 const amount = z.number().nullish();
 const rowsReply = z.record(z.string(), z.array(z.object({ start: z.number(), state: amount, sum: amount })));
@@ -110,7 +95,7 @@ function understood<T>(shape: z.ZodType<T>, reply: unknown): T {
   const parsed = shape.safeParse(reply);
   if (parsed.success) return parsed.data;
   const place = parsed.error.issues[0]?.path.filter((step) => typeof step === 'string').at(-1);
-  // Only names of our own: a path may also lead through keys that came in.
+  // Only names from our shapes: a path may also lead through keys of the reply.
   const isOurs = typeof place === 'string' && /^(start|state|sum|is_admin|name|time_zone)$/.test(place);
   throw new HomeAssistantTrouble('strange', isOurs ? `about ${place}` : 'of another shape');
 }

@@ -5,7 +5,7 @@ import { type Ledger, merge } from '../../src/domain/ledger.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import { statisticsRows } from '../../src/domain/statistics.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { connectHomeAssistant } from '../../src/homeassistant/connection.ts';
+import { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { bringUpToDate } from '../../src/homeassistant/importer.ts';
 import { seriesOf } from '../../src/homeassistant/series.ts';
 import { bucket, ledgerOf, row } from '../domain/ledgers.ts';
@@ -60,7 +60,7 @@ const DEEDS: fc.Arbitrary<Deed> = fc.oneof(
 
 async function look({ ha, ledger }: World, thorough: boolean): Promise<boolean> {
   const signal = new AbortController().signal;
-  const home = await connectHomeAssistant({ url: ha.url, token: ha.switches.token }, systemClock, signal);
+  const home = await HomeAssistant.open({ url: ha.url, token: ha.switches.token }, systemClock, signal);
   const options = { ledger, zone: DUBLIN, clock: systemClock, signal, thorough, onProgress: () => undefined };
   try {
     if (SERIES) await bringUpToDate(home, SERIES, options);

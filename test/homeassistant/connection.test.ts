@@ -1,6 +1,6 @@
 // Talking to Home Assistant: answers find their questions, whatever comes in, and the token goes nowhere else.
 import { expect, test } from 'vitest';
-import { connectHomeAssistant, type HomeAssistant } from '../../src/homeassistant/connection.ts';
+import { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { handClock } from '../support/clock.ts';
 import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { openStack, type Stack } from '../support/stack.ts';
@@ -13,7 +13,7 @@ async function open(change: (ha: PretendHomeAssistant) => void = () => undefined
   const clock = handClock('2026-03-10T12:00:00Z');
   const ending = new AbortController();
   const connect = async (url = ha.url, token = ha.switches.token) => {
-    const home = await connectHomeAssistant({ url, token }, clock, ending.signal);
+    const home = await HomeAssistant.open({ url, token }, clock, ending.signal);
     stack.defer(() => home.close());
     return home;
   };
@@ -31,7 +31,7 @@ test('answers that come in another order find their questions', async () => {
   const { ha, connect } = await open();
   ha.switches.outOfOrder = true;
   const home = await connect();
-  const [config, user] = await Promise.all([home.ask(CONFIG), home.ask({ type: 'auth/current_user' })]);
+  const [config, user] = await Promise.all([home.send(CONFIG), home.send({ type: 'auth/current_user' })]);
   expect(config).toMatchObject({ state: 'RUNNING' });
   expect(user).toMatchObject({ is_admin: true });
 });
@@ -115,7 +115,7 @@ test('one that never asks for the token is given up, and so is one that never an
   const { ha, clock, connect } = await open();
   ha.switches.mute = true;
   const home = await connect();
-  const answer = codeOf(home.ask(CONFIG));
+  const answer = codeOf(home.send(CONFIG));
   await turn();
   clock.advance(60_000);
   expect(await answer).toBe('silent');
@@ -123,7 +123,7 @@ test('one that never asks for the token is given up, and so is one that never an
 });
 
 async function inTheMiddle(home: HomeAssistant, happen: () => void): Promise<string> {
-  const answer = codeOf(home.ask(CONFIG));
+  const answer = codeOf(home.send(CONFIG));
   await turn(20);
   happen();
   return answer;
@@ -133,7 +133,7 @@ test('a cut, and the end of the daemon, end what is under way and what comes aft
   const first = await open(({ switches }) => void Object.assign(switches, { mute: true }));
   const home = await first.connect();
   expect(await inTheMiddle(home, first.ha.cut)).toBe('cut');
-  expect(await codeOf(home.ask(CONFIG))).toBe('cut');
+  expect(await codeOf(home.send(CONFIG))).toBe('cut');
   const second = await open(({ switches }) => void Object.assign(switches, { mute: true }));
   expect(await inTheMiddle(await second.connect(), () => second.ending.abort())).toBe('cut');
   await turn(50);
@@ -155,7 +155,7 @@ test.each([
     socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: error } }));
   });
   const home = await connect();
-  const failure = (await home.ask(CONFIG).catch((err) => err)) as { code: string; message: string };
+  const failure = (await home.send(CONFIG).catch((err) => err)) as { code: string; message: string };
   expect(failure.code).toBe(`home_assistant_${code}`);
   expect(failure.message).not.toContain('<b>');
 });

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
-import { connectHomeAssistant } from '../../src/homeassistant/connection.ts';
+import { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { bringUpToDate, type ImportOptions } from '../../src/homeassistant/importer.ts';
 import { seriesOf } from '../../src/homeassistant/series.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -20,7 +20,7 @@ async function open() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const ending = new AbortController();
   const place = { url: ha.url, token: ha.switches.token };
-  const home = await connectHomeAssistant(place, clock, ending.signal);
+  const home = await HomeAssistant.open(place, clock, ending.signal);
   stack.defer(() => home.close());
   return {
     ha,

@@ -25,7 +25,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'openid-client': /^auth\/oidc\.ts$/,
   mqtt: /^mqtt\/connection\.ts$/,
   aedes: /^mqtt\/embedded\.ts$/,
-  ws: /^(homeassistant\/socket|mqtt\/stream)\.ts$/,
+  ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/stateDirectory\.ts$/,

@@ -1,6 +1,6 @@
 // heat2mqtt config example|schema|show.
 import { exampleConfig } from '../config/example.ts';
-import { configJsonSchema } from '../config/jsonSchema.ts';
+import { configJsonSchema } from '../config/keys.ts';
 import { showConfig } from '../config/show.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { type Command, WrongUsage } from './commands.ts';

@@ -1,6 +1,7 @@
 // heat2mqtt healthcheck: asks the running daemon over HTTP.
-import { splitHostAndPort } from '../config/fields.ts';
+
 import type { Config } from '../config/schema.ts';
+import { splitHostAndPort } from '../config/values.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Command } from './commands.ts';
 import { loadSettings } from './settings.ts';

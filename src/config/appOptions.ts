@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import type { Environment } from './environment.ts';
 import type { Faults } from './faults.ts';
+import { isMapping, type RawConfig } from './rawConfig.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
-import { isTree, type Tree } from './tree.ts';
 
 export interface AppWorld {
   readonly readFile: ReadFile;
@@ -37,7 +37,7 @@ export async function withAppOptions(env: Environment, world: AppWorld): Promise
   return { ...broker, ...given };
 }
 
-async function readOptions({ readFile, faults }: AppWorld): Promise<Tree | undefined> {
+async function readOptions({ readFile, faults }: AppWorld): Promise<RawConfig | undefined> {
   let text: string;
   try {
     text = decodeText(await readFile(OPTIONS));
@@ -48,7 +48,7 @@ async function readOptions({ readFile, faults }: AppWorld): Promise<Tree | undef
   }
   try {
     const options: unknown = JSON.parse(text);
-    if (isTree(options)) return options;
+    if (isMapping(options)) return options;
   } catch {
     // Said below.
   }
@@ -57,8 +57,8 @@ async function readOptions({ readFile, faults }: AppWorld): Promise<Tree | undef
 }
 
 /** `mqtt_url` is HEAT2MQTT_MQTT_URL; an option that is empty is not given. */
-function variablesOf({ statistics, more_accounts: more, ...options }: Tree): Record<string, string> {
-  const accounts = Array.isArray(more) ? more.filter(isTree) : [];
+function variablesOf({ statistics, more_accounts: more, ...options }: RawConfig): Record<string, string> {
+  const accounts = Array.isArray(more) ? more.filter(isMapping) : [];
   const named = [
     ...Object.entries(options),
     // Switched on, its way leads through the Supervisor; nothing has to be said.

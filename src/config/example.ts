@@ -1,6 +1,6 @@
 // Renders config.example.yaml from the schema: every key explained, what must be filled in stands ready.
 import { stringify } from 'yaml';
-import { type Key, keysOf } from './shape.ts';
+import { configKeys, type Key } from './keys.ts';
 
 const HEAD = [
   'The configuration of heat2mqtt. What stands behind a "# " and a key is the default, or an example.',
@@ -10,14 +10,14 @@ const HEAD = [
 const WIDTH = 100;
 
 export function exampleConfig(): string {
-  const blocks = keysOf().map((key) => keyLines(key, 0).join('\n'));
+  const blocks = configKeys().map((key) => keyLines(key, 0).join('\n'));
   return `${[HEAD.map((line) => `# ${line}`).join('\n'), ...blocks].join('\n\n')}\n`;
 }
 
 // Lines of one key. A commented section is a whole to be uncommented at once, with its defaults inside.
 function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
   const words = commentLines(describedWords(key), WIDTH - 2 * depth);
-  const stands = isNeeded(key) || (defaultsStand && key.shape.default !== undefined && !hasKeys(key));
+  const stands = isNeeded(key) || (defaultsStand && key.schema.default !== undefined && !hasKeys(key));
   const lines = hasKeys(key)
     ? sectionLines(key, depth, stands)
     : [`${name(key)}: ${inYaml(shownValue(key))}`];
@@ -25,7 +25,7 @@ function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
 }
 
 function sectionLines(key: Key, depth: number, stands: boolean): string[] {
-  const isList = key.shape.items !== undefined;
+  const isList = key.schema.items !== undefined;
   const inner = key.keys.map((child) => keyLines(child, depth + (isList ? 2 : 1), !stands));
   const lines = isList ? asListEntry(inner) : inner.flat();
   return [`${name(key)}:`, ...lines.map((line) => `  ${line}`)];
@@ -42,24 +42,26 @@ function rank(lines: readonly string[]): number {
   return lines.at(-1)?.startsWith('#') ? 1 : 0;
 }
 
-function describedWords({ shape, keys }: Key): string {
-  const text = shape.description ?? '';
-  return keys.length > 0 && typeof shape.default === 'boolean' ? `${text} Default: ${shape.default}.` : text;
+function describedWords({ schema, keys }: Key): string {
+  const text = schema.description ?? '';
+  return keys.length > 0 && typeof schema.default === 'boolean'
+    ? `${text} Default: ${schema.default}.`
+    : text;
 }
 
 /** Somebody has to edit it, or something inside it. */
-function isNeeded({ required, shape, keys, path }: Key): boolean {
-  if (keys.length === 0) return required || shape.everyday === true;
+function isNeeded({ required, schema, keys, path }: Key): boolean {
+  if (keys.length === 0) return required || schema.everyday === true;
   if (path[0] === 'provider' || path[0] === 'accounts') return path.length === 1;
-  return keys.some(({ shape: inner }) => inner.everyday === true);
+  return keys.some(({ schema: inner }) => inner.everyday === true);
 }
 
 function hasKeys({ keys }: Key): boolean {
   return keys.length > 0;
 }
 
-function shownValue({ shape, required }: Key): unknown {
-  return required || shape.default === undefined ? shape.examples?.[0] : shape.default;
+function shownValue({ schema, required }: Key): unknown {
+  return required || schema.default === undefined ? schema.examples?.[0] : schema.default;
 }
 
 function name({ path }: Key): string {

@@ -3,25 +3,16 @@ import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 import { withAppOptions } from './appOptions.ts';
-import { crossCheck } from './crossChecks.ts';
-import { parseTree } from './document.ts';
+import { schemaFor } from './crossChecks.ts';
 import { type Environment, readEnvironment } from './environment.ts';
-import {
-  addUnknownKeys,
-  addWrongValues,
-  collectFaults,
-  type Fault,
-  type Faults,
-  foundWords,
-  type Origins,
-} from './faults.ts';
-import { applySettings, applyStateDirectory, applySupervisor, settleFile } from './overlay.ts';
-import { type Config, fileSchema } from './schema.ts';
-import { seal } from './seal.ts';
-import { findSecrets } from './secretSources.ts';
+import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
+import { schemaAt } from './keys.ts';
+import { leaves, type RawConfig, textAt } from './rawConfig.ts';
+import { findSecrets, withSecrets } from './resolveSecrets.ts';
+import type { Config, Mqtt } from './schema.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
-import { allowedWords, shapeAt } from './shape.ts';
-import { leaves, type Tree, textAt } from './tree.ts';
+import { applySettings, applyStateDirectory, applySupervisor, readFileSettings } from './settings.ts';
+import { parseYaml } from './yamlText.ts';
 
 /** One line per mistake, each with its path, what was found and what is allowed. */
 export class ConfigInvalid extends Failure {
@@ -46,6 +37,8 @@ export interface Loaded {
   /** By path (`mqtt.url`): `default`, `file`, `environment HEAT2MQTT_…` or `credentials directory`. */
   readonly origins: ReadonlyMap<string, string>;
   readonly path: string | undefined;
+  /** What is allowed but probably not meant, a sentence each. */
+  readonly warnings: readonly string[];
 }
 
 export interface LoadOptions {
@@ -85,40 +78,52 @@ export function findConfigFile(options: {
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const { path, scrubber, validateCron, readFile = readFileOf } = options;
-  const faults = collectFaults(scrubber);
+  const faults = new Faults();
   const env = await withAppOptions(options.env, { readFile, fetch: options.fetch ?? fetch, faults });
-  const tree = path === undefined ? {} : await readTree(path, readFile, faults);
-  if (tree === undefined) throw new ConfigInvalid(faults.all());
+  const raw = path === undefined ? {} : await readConfigFile(path, readFile, faults);
+  if (raw === undefined) throw new ConfigInvalid(faults.all(scrubber));
 
-  const accounts = tree.accounts;
-  const settings = readEnvironment(env, Array.isArray(accounts) ? accounts.length : 0, faults);
-  const origins = settleFile(tree, settings, faults);
-  applySettings(tree, settings, origins, faults);
-  applyStateDirectory(tree, env, origins);
-  applySupervisor(tree, env, origins);
-  if (options.assumeConstituencies) tree.constituencies ??= {};
+  const file = readFileSettings(raw);
+  const environment = readEnvironment(env, Array.isArray(raw.accounts) ? raw.accounts.length : 0, faults);
+  const origins = applySettings(raw, file, environment, faults);
+  applyStateDirectory(raw, env, origins);
+  applySupervisor(raw, env, origins);
+  if (options.assumeConstituencies) raw.constituencies ??= {};
 
-  const parsed = fileSchema.safeParse(tree, { jitless: true });
-  const issues = parsed.error?.issues ?? [];
-  addUnknownKeys(faults, issues, tree);
   const credentialsDirectory = env.CREDENTIALS_DIRECTORY;
-  const secrets = await findSecrets(tree, { credentialsDirectory, readFile, scrubber, origins, faults });
-  addWrongValues(faults, issues, tree, origins);
-  const given = new Set(secrets.keys());
+  const secrets = await findSecrets(raw, { credentialsDirectory, readFile, scrubber, origins, faults });
   const lookedIn = path === undefined ? PLACES : [];
-  crossCheck({ tree, origins, faults, secrets: given, now: options.now(), validateCron, lookedIn });
-  await checkReadable(tree, readFile, origins, faults);
-  if (!parsed.success || faults.all().length > 0) throw new ConfigInvalid(faults.all());
+  const parsed = schemaFor({ now: options.now(), validateCron, lookedIn }).safeParse(raw);
+  for (const issue of parsed.error?.issues ?? []) addIssue(issue, raw, origins, faults);
+  await checkReadable(raw, readFile, origins, faults);
+  const mistakes = faults.all(scrubber);
+  if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
-  const config = seal(parsed.data, secrets, origins.has('mqtt.url'));
+  const config = withSecrets(parsed.data, secrets);
+  const { embedded, url } = config.mqtt;
+  const warnings: string[] = [];
+  if (embedded !== false && origins.has('mqtt.url'))
+    warnings.push('mqtt.url is not used, since mqtt.embedded brings its own broker: remove one of the two.');
+  else if (embedded !== false) config.mqtt.url = ownUrl(embedded) ?? url;
   for (const [leaf] of leaves(config)) {
     const name = leaf.join('.');
     if (!origins.has(name)) origins.set(name, 'default');
   }
-  return { config, origins, path };
+  return { config, origins, path, warnings };
 }
 
-async function readTree(path: string, readFile: ReadFile, faults: Faults): Promise<Tree | undefined> {
+/** The address of the embedded broker; undefined as long as its port is not chosen. */
+function ownUrl({ host, port }: Exclude<Mqtt['embedded'], false>): string | undefined {
+  if (port === 0) return undefined;
+  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host;
+  return `mqtt://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+async function readConfigFile(
+  path: string,
+  readFile: ReadFile,
+  faults: Faults,
+): Promise<RawConfig | undefined> {
   let text: string;
   try {
     text = decodeText(await readFile(path));
@@ -128,27 +133,23 @@ async function readTree(path: string, readFile: ReadFile, faults: Faults): Promi
     faults.add(path, found === 'a directory' ? found + mounted : found, 'a readable YAML file');
     return undefined;
   }
-  return parseTree(text, path, faults);
+  return parseYaml(text, path, faults);
 }
 
 async function checkReadable(
-  tree: Tree,
+  raw: RawConfig,
   readFile: ReadFile,
   origins: Origins,
   faults: Faults,
 ): Promise<void> {
-  for (const [path] of leaves(tree)) {
-    const file = textAt(tree, path);
-    const shape = shapeAt(path);
-    if (shape?.readable !== true || file === undefined || file === '') continue;
+  for (const [path] of leaves(raw)) {
+    const file = textAt(raw, path);
+    if (schemaAt(path)?.readable !== true || file === undefined || file === '') continue;
     try {
       await readFile(file);
     } catch (error) {
-      faults.add(
-        path.join('.'),
-        `${whyUnreadable(error)}: ${foundWords(tree, path, origins)}`,
-        allowedWords(shape),
-      );
+      const found = `${whyUnreadable(error)}: ${foundWords(raw, path, origins)}`;
+      faults.add(path.join('.'), found, 'the path of a readable file');
     }
   }
 }

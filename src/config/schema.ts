@@ -1,95 +1,87 @@
-// The schema of the configuration file, and the type of the trusted configuration that comes of it.
+// The schema of the configuration file, and the type of the checked configuration.
 import * as z from 'zod';
-import { hostAndPort, key, socketAddress, text } from './fields.ts';
 import { mqttSection } from './mqttSection.ts';
-import { secretKeys } from './secretKeys.ts';
 import type { Secret } from './secrets.ts';
-import { account, constituenciesSection, providerSection } from './upstreamSections.ts';
-import { usageSection } from './usageSection.ts';
+import { accountsSection, constituenciesSection, providerSection, usageSection } from './upstreamSections.ts';
+import { choice, flag, hostAndPort, secretKeys, section, socketAddress, text } from './values.ts';
 
-const extrasSection = z
-  .strictObject({
-    meter_reading: extra('the register of the meter'),
-    balance: extra('what is due on the account'),
-    invoices: extra('invoices'),
-    site: extra("the site's time zone and currency"),
-  })
-  .meta({ description: 'What else to ask for, at most once a day.' });
+const extra = (what: string) =>
+  flag()
+    .default(true)
+    .meta({ description: `Ask for ${what}.`, examples: [true] });
 
-const homeAssistantSection = z.strictObject({
-  url: key(socketAddress, {
+const extrasSection = section({
+  meter_reading: extra('the register of the meter'),
+  balance: extra('what is due on the account'),
+  invoices: extra('invoices'),
+  site: extra("the site's time zone and currency"),
+}).meta({ description: 'What else to ask for, at most once a day.' });
+
+const homeAssistantSection = section({
+  url: socketAddress('an address starting with ws:// or wss:// without user name or password in it').meta({
     description: "Home Assistant's WebSocket address.",
-    example: 'ws://homeassistant.local:8123/api/websocket',
-    allowed: 'an address starting with ws:// or wss:// without user name or password in it',
+    examples: ['ws://homeassistant.local:8123/api/websocket'],
   }),
   ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
 });
 
-const httpSection = z.strictObject({
-  listen: key(hostAndPort.default('127.0.0.1:8099'), {
+const httpSection = section({
+  listen: hostAndPort.default('127.0.0.1:8099').meta({
     description: 'Where /healthz, /readyz and /metrics are served.',
-    example: '127.0.0.1:8099',
-    allowed: 'an address and a port, such as 127.0.0.1:8099 or [::1]:8099',
+    examples: ['127.0.0.1:8099'],
   }),
 });
 
-const logSection = z
-  .strictObject({
-    level: key(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'), {
-      description: 'How much the log tells.',
-      example: 'info',
-    }),
-    format: key(z.enum(['auto', 'pretty', 'json']).default('auto'), {
-      description: 'auto: pretty on a terminal, JSON elsewhere.',
-      example: 'auto',
-    }),
-  })
-  .meta({ description: 'The log.' });
+const logSection = section({
+  level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .meta({ description: 'How much the log tells.', examples: ['info'] }),
+  format: choice(['auto', 'pretty', 'json'])
+    .default('auto')
+    .meta({ description: 'auto: pretty on a terminal, JSON elsewhere.', examples: ['auto'] }),
+}).meta({ description: 'The log.' });
 
-/** The file as people write it; the environment is laid over it before it is parsed. */
-export const fileSchema = z
-  .strictObject({
-    version: key(z.literal(1).default(1), {
+/** The file as people write it; the environment is applied to it before it is parsed. */
+export const fileSchema = section({
+  version: z
+    .literal(1, '1, the only version this program understands')
+    .default(1)
+    .meta({
       description: 'The version of this format.',
-      example: 1,
-      allowed: '1, the only version this program understands',
+      examples: [1],
       everyday: true,
     }),
-    provider: providerSection.optional(),
-    accounts: z.array(account).default([]).meta({
-      description:
-        'The logins at the provider, one or many. May be left out when only constituencies are wanted.',
-    }),
-    usage: usageSection.prefault({}),
-    extras: extrasSection.prefault({}),
-    constituencies: constituenciesSection.optional(),
-    mqtt: mqttSection.prefault({}),
-    home_assistant: key(z.union([z.literal(false), homeAssistantSection]).optional(), {
+  provider: providerSection.optional(),
+  accounts: accountsSection,
+  usage: usageSection.prefault({}),
+  extras: extrasSection.prefault({}),
+  constituencies: constituenciesSection.optional(),
+  mqtt: mqttSection.prefault({}),
+  home_assistant: z
+    .union([z.literal(false), homeAssistantSection], 'false, or url and token_file')
+    .optional()
+    .meta({
       description:
         'Home Assistant, to write late readings into its statistics at their true day. Optional; within a Home Assistant app it is found by itself ($SUPERVISOR_TOKEN). false: off.',
-      example: { url: 'ws://homeassistant.local:8123/api/websocket', token_file: '/run/secrets/ha_token' },
-      allowed: 'false, or url and token_file',
+      examples: [{ url: 'ws://homeassistant.local:8123/api/websocket', token_file: '/run/secrets/ha_token' }],
     }),
-    http: key(
-      z
-        .union([z.boolean(), httpSection])
-        .transform((given) => (given === true ? httpSection.parse({}) : given))
-        .prefault({}),
-      {
-        description: 'Health and metrics for machines that watch. false: off.',
-        example: { listen: '127.0.0.1:8099' },
-        allowed: 'false, or listen',
-      },
-    ),
-    state_dir: key(text.default('./state'), {
+  http: z
+    .union([z.boolean(), httpSection], 'false, or listen')
+    .transform((given) => (given === true ? httpSection.parse({}) : given))
+    .prefault({})
+    .meta({
+      description: 'Health and metrics for machines that watch. false: off.',
+      examples: [{ listen: '127.0.0.1:8099' }],
+    }),
+  state_dir: text('the path of a directory')
+    .default('./state')
+    .meta({
       description:
         'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
-      example: './state',
-      allowed: 'the path of a directory',
+      examples: ['./state'],
     }),
-    log: logSection.prefault({}),
-  })
-  .meta({ title: 'heat2mqtt configuration' });
+  log: logSection.prefault({}),
+}).meta({ title: 'heat2mqtt configuration' });
 
 export type FileConfig = z.output<typeof fileSchema>;
 type FileAccount = FileConfig['accounts'][number];
@@ -109,7 +101,3 @@ export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'home_assistant'> & 
   mqtt: Mqtt;
   home_assistant?: HomeAssistant;
 };
-
-function extra(what: string) {
-  return key(z.boolean().default(true), { description: `Ask for ${what}.`, example: true });
-}

@@ -3,13 +3,6 @@ import { inspect } from 'node:util';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 
-export interface Secret {
-  /** Where it comes from: `inline`, `environment HEAT2MQTT_PASSWORD` or `file /run/secrets/x`. */
-  readonly origin: string;
-  /** The value as it is now, never empty. Fails with SecretUnreadable. */
-  read(): Promise<string>;
-}
-
 export type ReadFile = (path: string) => Promise<Uint8Array | string>;
 
 /** The file of a secret is gone, empty or not text. */
@@ -29,16 +22,9 @@ export class SecretUnreadable extends Failure {
   }
 }
 
-export function textSecret(value: string, origin: string, scrubber: Scrubber): Secret {
-  const trimmed = trimNewline(value);
-  return new HiddenSecret(origin, async () => trimmed, scrubber);
-}
-
-export function fileSecret(path: string, readFile: ReadFile, scrubber: Scrubber): Secret {
-  return new HiddenSecret(`file ${path}`, () => readSecretFile(path, readFile), scrubber);
-}
-
-class HiddenSecret implements Secret {
+/** Printed as `[secret]`. Each value read is registered with the scrubber. */
+export class Secret {
+  /** Where it comes from: `inline`, `environment HEAT2MQTT_PASSWORD` or `file /run/secrets/x`. */
   readonly origin: string;
   readonly #read: () => Promise<string>;
   readonly #scrubber: Scrubber;
@@ -49,6 +35,7 @@ class HiddenSecret implements Secret {
     this.#scrubber = scrubber;
   }
 
+  /** The value as it is now, never empty. Fails with SecretUnreadable. */
   async read(): Promise<string> {
     const value = await this.#read();
     this.#scrubber.register(value);
@@ -68,7 +55,7 @@ class HiddenSecret implements Secret {
   }
 }
 
-async function readSecretFile(path: string, readFile: ReadFile): Promise<string> {
+export async function readSecretFile(path: string, readFile: ReadFile): Promise<string> {
   let value: string;
   try {
     value = trimNewline(decodeText(await readFile(path)));

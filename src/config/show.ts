@@ -1,8 +1,8 @@
 // Prints the configuration in force: each value with its origin, secrets and names masked.
 import { stringify } from 'yaml';
+import { schemaAt } from './keys.ts';
 import type { Loaded } from './load.ts';
-import { shapeAt } from './shape.ts';
-import { isTree, type Path, type Tree } from './tree.ts';
+import { isMapping, isPlain, type Path } from './rawConfig.ts';
 
 /** YAML text; a comment behind each value says where it comes from. For strangers nothing of a name is left. */
 export function showConfig({ config, origins, path }: Loaded, reader: Reader = 'owner'): string {
@@ -20,8 +20,8 @@ function mappingLines(mapping: object, path: Path, sight: Sight): string[] {
   return Object.entries(mapping).flatMap(([name, value]) => {
     if (value === undefined) return [];
     const here = [...path, name];
-    if (isSection(value)) return [`${name}:`, ...indented(mappingLines(value, here, sight))];
-    if (Array.isArray(value) && value.some(isSection)) return [`${name}:`, ...listLines(value, here, sight)];
+    if (isPlain(value)) return [`${name}:`, ...indented(mappingLines(value, here, sight))];
+    if (Array.isArray(value) && value.some(isPlain)) return [`${name}:`, ...listLines(value, here, sight)];
     const shown = written(value, here, sight.reader);
     return [`${name}: ${shown} # ${sight.origins.get(here.join('.')) ?? 'default'}`];
   });
@@ -42,21 +42,16 @@ function written(value: unknown, path: Path, reader: Reader): string {
 }
 
 const isName = (value: unknown, path: Path): value is string =>
-  typeof value === 'string' && shapeAt(path)?.private === true;
+  typeof value === 'string' && schemaAt(path)?.private === true;
 
 function masked(value: unknown, path: Path): unknown {
-  if (isTree(value)) return `[secret] (${value.origin})`;
+  if (isMapping(value)) return `[secret] (${value.origin})`;
   return isName(value, path) ? maskedName(value) : value;
 }
 
 function maskedName(name: string): string {
   const domain = name.includes('@') ? name.slice(name.lastIndexOf('@')) : '';
   return `${[...name][0] ?? ''}…${domain}`;
-}
-
-// A Secret is an object as well, but not a plain one.
-function isSection(value: unknown): value is Tree {
-  return isTree(value) && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 function indented(lines: readonly string[]): string[] {

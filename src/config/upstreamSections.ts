@@ -1,110 +1,208 @@
-// The keys of those we ask: the heat provider, the accounts there, and the public list of constituencies.
+// The sections of what is asked: the heat provider, the accounts there, when and how usage is read, and the public
+// list of constituencies.
 import * as z from 'zod';
-import { currency, key, text, webAddress, wholeNumber } from './fields.ts';
-import { secretKeys } from './secretKeys.ts';
+import { isMapping } from './rawConfig.ts';
+import {
+  calendarDate,
+  choice,
+  cronExpression,
+  currency,
+  flag,
+  positiveNumber,
+  secretKeys,
+  section,
+  text,
+  timeZone,
+  webAddress,
+  wholeNumber,
+} from './values.ts';
 
-const URL_WITHOUT_NAME = 'an https:// address without user name or password in it';
+const HTTPS = 'an https:// address without user name or password in it';
+const ENCRYPTED = 'https://, or http:// to this machine, or provider.allow_insecure: true';
 
-const claims = z.strictObject({
-  customer_code: key(text.default('customer_code'), {
-    description: 'The claim that holds the customer code.',
-    example: 'customer_code',
-    allowed: 'the name of a claim',
-  }),
-  site_code: key(text.default('sites'), {
-    description: 'The claim that holds the site code or the list of them.',
-    example: 'sites',
-    allowed: 'the name of a claim',
-  }),
+const claims = section({
+  customer_code: text('the name of a claim')
+    .default('customer_code')
+    .meta({ description: 'The claim that holds the customer code.', examples: ['customer_code'] }),
+  site_code: text('the name of a claim')
+    .default('sites')
+    .meta({ description: 'The claim that holds the site code or the list of them.', examples: ['sites'] }),
 });
 
-export const providerSection = z
-  .strictObject({
-    issuer: key(webAddress, {
-      description:
-        'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
-      example: 'https://id.example.org/auth/realms/energy',
-      allowed: URL_WITHOUT_NAME,
-    }),
-    api_url: key(webAddress, {
-      description: 'Where usage reports and invoices are asked for.',
-      example: 'https://api.example.org/api/v1',
-      allowed: URL_WITHOUT_NAME,
-    }),
-    client_id: key(text, {
-      description: 'The name under which the provider knows its own web page as an OpenID client.',
-      example: 'self-care',
-      allowed: 'a text',
-    }),
-    scopes: key(z.array(text).min(1).default(['openid', 'service-energy']), {
+export const providerSection = section({
+  issuer: webAddress(HTTPS).meta({
+    description:
+      'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
+    examples: ['https://id.example.org/auth/realms/energy'],
+  }),
+  api_url: webAddress(HTTPS).meta({
+    description: 'Where usage reports and invoices are asked for.',
+    examples: ['https://api.example.org/api/v1'],
+  }),
+  client_id: text().meta({
+    description: 'The name under which the provider knows its own web page as an OpenID client.',
+    examples: ['self-care'],
+  }),
+  scopes: z
+    .array(text(), 'a list of at least one scope')
+    .min(1, 'a list of at least one scope')
+    .default(['openid', 'service-energy'])
+    .meta({
       description: 'The scopes asked for when logging in.',
-      example: ['openid', 'service-energy'],
-      allowed: 'a list of at least one scope',
+      examples: [['openid', 'service-energy']],
     }),
-    keep_alive: key(z.boolean().default(true), {
+  keep_alive: flag()
+    .default(true)
+    .meta({
       description:
         'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
-      example: true,
+      examples: [true],
     }),
-    currency: key(currency.optional(), {
-      description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
-      example: 'EUR',
-      allowed: 'the three letters of a currency, such as EUR',
-    }),
-    claims: claims
-      .prefault({})
-      .meta({ description: 'Names of claims in the access token that lead to the usage reports.' }),
-    timeout_seconds: key(z.number().positive().max(600).default(30), {
-      description: 'How long one request to the provider may take, in seconds.',
-      example: 30,
-    }),
-    allow_insecure: key(z.boolean().default(false), {
+  currency: currency.optional().meta({
+    description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
+    examples: ['EUR'],
+  }),
+  claims: claims
+    .prefault({})
+    .meta({ description: 'Names of claims in the access token that lead to the usage reports.' }),
+  timeout_seconds: positiveNumber(600)
+    .default(30)
+    .meta({ description: 'How long one request to the provider may take, in seconds.', examples: [30] }),
+  allow_insecure: flag()
+    .default(false)
+    .meta({
       description:
         'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
-      example: false,
+      examples: [false],
     }),
+})
+  .refine((provider) => !sendsUnencrypted(provider, provider.issuer), {
+    path: ['issuer'],
+    error: ENCRYPTED,
+    when: ({ value }) => isMapping(value),
+  })
+  .refine((provider) => !sendsUnencrypted(provider, provider.api_url), {
+    path: ['api_url'],
+    error: ENCRYPTED,
+    when: ({ value }) => isMapping(value),
   })
   .meta({ description: 'The heat provider. Required when there are accounts.' });
 
-export const account = z
-  .strictObject({
-    id: key(
-      z
-        .string()
-        .regex(/^[a-z0-9_-]{1,64}$/)
-        .optional(),
-      {
-        description:
-          'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
-        example: 'home',
-        allowed: 'lower-case letters, digits, _ and -, at most 64',
-      },
-    ),
-    username: key(text, {
-      description: "The name you log in with on the provider's web page.",
-      example: 'me@example.org',
-      allowed: 'a text',
-      private: true,
-    }),
-    ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
-  })
-  .meta({ description: 'One login at the provider.' });
+// The address may be anything: this check also runs when other keys are wrong.
+function sendsUnencrypted({ allow_insecure }: { allow_insecure: boolean }, address: unknown): boolean {
+  if (allow_insecure !== false || typeof address !== 'string' || !URL.canParse(address)) return false;
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'http:' && !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
 
-export const constituenciesSection = z
-  .strictObject({
-    base_url: key(webAddress.default('https://api.oireachtas.ie/v1'), {
-      description: 'The open data service of the Houses of the Oireachtas.',
-      example: 'https://api.oireachtas.ie/v1',
-      allowed: 'an https:// or http:// address without user name or password in it',
+const ID = 'lower-case letters, digits, _ and -, at most 64';
+
+const account = section({
+  id: z
+    .string(ID)
+    .regex(/^[a-z0-9_-]{1,64}$/, ID)
+    .optional()
+    .meta({
+      description:
+        'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
+      examples: ['home'],
     }),
-    chamber: key(z.enum(['dail', 'seanad', '']).default('dail'), {
+  username: text().meta({
+    description: "The name you log in with on the provider's web page.",
+    examples: ['me@example.org'],
+    private: true,
+  }),
+  ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
+}).meta({ description: 'One login at the provider.' });
+
+export const accountsSection = z
+  .array(account, 'a list')
+  .default([])
+  .superRefine(
+    (accounts: readonly unknown[], { addIssue }) => {
+      const ids = accounts.map((given) => (isMapping(given) ? given.id : null));
+      for (const [n, id] of ids.entries()) {
+        const path = [n, 'id'];
+        const first = ids.indexOf(id);
+        if (id === undefined && ids.length > 1)
+          addIssue({ code: 'custom', path, message: 'with several accounts, a different id for each' });
+        if (typeof id !== 'string' || first === n) continue;
+        const found = `the id of accounts.${first} again`;
+        addIssue({ code: 'custom', path, message: 'a different id for each account', params: { found } });
+      }
+    },
+    { when: ({ value }) => Array.isArray(value) },
+  )
+  .meta({
+    description:
+      'The logins at the provider, one or many. May be left out when only constituencies are wanted.',
+  });
+
+export const usageSection = section({
+  schedule: cronExpression.default('23 */4 * * *').meta({
+    description: 'When to ask the provider: a cron expression, in the time zone below.',
+    examples: ['23 */4 * * *'],
+  }),
+  timezone: timeZone.default('Europe/Dublin').meta({
+    description: 'The time zone of the site. Days, weeks and months are cut there.',
+    examples: ['Europe/Dublin'],
+  }),
+  jitter_seconds: wholeNumber(0, 4 * 3600)
+    .default(600)
+    .meta({
+      description:
+        'Each installation asks up to this many seconds later, so that not all knock at once. Drawn once, then kept.',
+      examples: [600],
+    }),
+  history_since: calendarDate.optional().meta({
+    description:
+      'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
+    examples: ['2024-01-01'],
+  }),
+  reread_days: wholeNumber(1, 366)
+    .default(14)
+    .meta({
+      description: 'How many days are read again at each poll, for late and corrected readings.',
+      examples: [14],
+    }),
+  reading_closes: choice(['same_day', 'previous_day'])
+    .default('same_day')
+    .meta({
+      description: 'Which day a reading belongs to: the one it is dated, or the one before.',
+      examples: ['same_day'],
+    }),
+  late_after_hours: positiveNumber(8784)
+    .default(60)
+    .meta({
+      description: 'Data counts as late when the newest reading is older than this.',
+      examples: [60],
+    }),
+  concurrency: wholeNumber(1, 64)
+    .default(4)
+    .meta({
+      description: 'How many requests to the provider may be under way at once.',
+      examples: [4],
+    }),
+}).meta({ description: 'Reading the usage.' });
+
+export const constituenciesSection = section({
+  base_url: webAddress('an https:// or http:// address without user name or password in it')
+    .default('https://api.oireachtas.ie/v1')
+    .meta({
+      description: 'The open data service of the Houses of the Oireachtas.',
+      examples: ['https://api.oireachtas.ie/v1'],
+    }),
+  chamber: choice(['dail', 'seanad', ''])
+    .default('dail')
+    .meta({
       description:
         'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
-      example: 'dail',
+      examples: ['dail'],
     }),
-    house_no: key(wholeNumber(1, 9999).optional(), {
+  house_no: wholeNumber(1, 9999)
+    .optional()
+    .meta({
       description: 'The number of the house that is asked for then. Without it, all houses of the chamber.',
-      example: 34,
+      examples: [34],
     }),
-  })
-  .meta({ description: 'The public list of constituencies. Needs no account. Fetched on request only.' });
+}).meta({ description: 'The public list of constituencies. Needs no account. Fetched on request only.' });

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../src/config/example.ts';
+import { allKeys } from '../../src/config/keys.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { flat, keysOf } from '../../src/config/shape.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 
 const COMMITTED = new URL('../../config.example.yaml', import.meta.url);
@@ -32,7 +32,7 @@ describe('config.example.yaml', () => {
   });
 
   it('loads with everything uncommented that can be there at once', async () => {
-    const names = new Set(flat(keysOf()).map(({ path }) => path.at(-1)));
+    const names = new Set(allKeys().map(({ path }) => path.at(-1)));
     const uncommented = (await readFile(COMMITTED, 'utf8'))
       .split('\n')
       .map((line) => bare(line, names))
@@ -45,9 +45,7 @@ describe('config.example.yaml', () => {
       readFile: async (path) => (path === 'config.yaml' ? uncommented : 'from a file'),
     });
     const secret = /(^|_)(password|token)$/;
-    const leaves = flat(keysOf()).filter(
-      ({ keys, path }) => keys.length === 0 && !secret.test(path.at(-1) ?? ''),
-    );
+    const leaves = allKeys().filter(({ keys, path }) => keys.length === 0 && !secret.test(path.at(-1) ?? ''));
     const expected = leaves.map(({ path }) => path.join('.').replace('<n>', '0'));
     expect(expected.filter((path) => origins.get(path) !== 'file')).toEqual([]);
   });

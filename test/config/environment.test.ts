@@ -1,7 +1,6 @@
 // Settings from the environment: each key can be set, types are understood, typing errors are seen.
 import { describe, expect, it } from 'vitest';
-import { settable } from '../../src/config/environment.ts';
-import { variableOf } from '../../src/config/shape.ts';
+import { settableKeys, variableOf } from '../../src/config/keys.ts';
 import { BASE, load, refusal } from './loading.ts';
 
 const ENOUGH = {
@@ -82,7 +81,7 @@ describe('every kind of value', () => {
   });
 
   it('each key of the schema has a variable that is known', async () => {
-    for (const { path } of settable()) {
+    for (const { path } of settableKeys()) {
       const variable = variableOf(path).replace('<N>', '0');
       const unknown = await refusal(BASE, { [variable]: 'x', HEAT2MQTT_NONSENSE: 'x' });
       expect(

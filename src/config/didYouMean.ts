@@ -1,7 +1,7 @@
-// Guesses which known word a misspelt one was meant to be.
+// Guesses which known word a misspelt one stands for.
 
 /** The nearest of `known`: at most a third of its letters away, or one the beginning of the other; else undefined. */
-export function meant(word: string, known: readonly string[]): string | undefined {
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
   const plain = simplified(word);
   const near = known
     .map((name) => ({ name, steps: distance(plain, simplified(name)) }))

@@ -1,11 +1,11 @@
-// Reads the YAML text of the configuration into a tree; its mistakes are told without quoting the text.
+// Reads the YAML text of the configuration; mistakes are told with their place, without quoting the text.
 import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
 import type { Faults } from './faults.ts';
-import { flat, keysOf } from './shape.ts';
-import { isTree, type Tree } from './tree.ts';
+import { allKeys } from './keys.ts';
+import { isMapping, type RawConfig } from './rawConfig.ts';
 
 /** Undefined when nothing in the text can be relied on; `name` is the file's, for the faults. */
-export function parseTree(text: string, name: string, faults: Faults): Tree | undefined {
+export function parseYaml(text: string, name: string, faults: Faults): RawConfig | undefined {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const place = (offset: number) => {
@@ -24,7 +24,7 @@ export function parseTree(text: string, name: string, faults: Faults): Tree | un
     faults.add(place(first.offset), first.found, QUOTES);
     return undefined;
   }
-  return toTree(document, name, faults);
+  return toRaw(document, name, faults);
 }
 
 const QUOTES = "valid YAML; a value with odd characters in 'single quotes', a single quote in it doubled";
@@ -50,7 +50,7 @@ function isDuplicate({ code }: YAMLError): boolean {
 
 // `password: 0123` must not become 123, and `password: &x y` must not silently become y.
 function keepAsWritten(document: Document.Parsed): { offset: number; found: string } | undefined {
-  const names = new Set(flat(keysOf()).flatMap(({ path, shape }) => (shape.private ? path.slice(-1) : [])));
+  const names = new Set(allKeys().flatMap(({ path, schema }) => (schema.private ? path.slice(-1) : [])));
   let refused: { offset: number; found: string } | undefined;
   visit(document, {
     Alias(_, alias) {
@@ -68,11 +68,11 @@ function keepAsWritten(document: Document.Parsed): { offset: number; found: stri
   return refused;
 }
 
-function toTree(document: Document.Parsed, name: string, faults: Faults): Tree | undefined {
+function toRaw(document: Document.Parsed, name: string, faults: Faults): RawConfig | undefined {
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
-  const tree: unknown = isMap(contents) ? plain(document) : undefined;
-  if (isTree(tree)) return tree;
+  const raw: unknown = isMap(contents) ? plain(document) : undefined;
+  if (isMapping(raw)) return raw;
   faults.add(name, 'no mapping', 'keys and values, such as mqtt: with url: below it');
   return undefined;
 }

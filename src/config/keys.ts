@@ -1,0 +1,94 @@
+// The schema as plain data: what environment, errors, example and reference go by, and `config schema` prints.
+import * as z from 'zod';
+import type { Path } from './rawConfig.ts';
+import { fileSchema } from './schema.ts';
+
+/** What we read of a JSON Schema, and our own metadata (values.ts). */
+export interface KeySchema {
+  type?: string;
+  properties?: Record<string, KeySchema>;
+  required?: string[];
+  items?: KeySchema;
+  anyOf?: KeySchema[];
+  enum?: unknown[];
+  const?: unknown;
+  default?: unknown;
+  examples?: unknown[];
+  description?: string;
+  private?: true;
+  readable?: true;
+  everyday?: true;
+}
+
+/** One key or section; a position in a list is written `<n>`. */
+export interface Key {
+  readonly path: Path;
+  readonly schema: KeySchema;
+  readonly required: boolean;
+  /** The keys inside, when it is a section or a list of sections. */
+  readonly keys: readonly Key[];
+}
+
+/** The JSON Schema of the file as it is written: defaults may be left out, and each secret has its `_file` key. */
+export function configJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(fileSchema, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => {
+      // zod leaves examples out where a transform follows, since it cannot know that ours are inputs.
+      const { examples } = z.globalRegistry.get(zodSchema) ?? {};
+      if (Array.isArray(examples)) jsonSchema.examples = examples;
+      for (const name of ['private', 'readable', 'everyday']) delete jsonSchema[name];
+    },
+  });
+}
+
+let drawn: KeySchema | undefined;
+
+function rootSchema(): KeySchema {
+  drawn ??= z.toJSONSchema(fileSchema, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => Object.assign(jsonSchema, z.globalRegistry.get(zodSchema)),
+  }) as KeySchema;
+  return drawn;
+}
+
+/** All keys in the order of the schema, nested as they are there. */
+export function configKeys(schema: KeySchema = rootSchema(), path: Path = []): Key[] {
+  const mapping = mappingOf(schema);
+  return Object.entries(mapping?.properties ?? {}).map(([name, inner]) => {
+    const here = [...path, name];
+    const isList = inner.items?.properties !== undefined;
+    const keys = isList ? configKeys(inner.items, [...here, '<n>']) : configKeys(inner, here);
+    return { path: here, schema: inner, required: mapping?.required?.includes(name) ?? false, keys };
+  });
+}
+
+/** All keys in one list; a section stands before its keys. */
+export function allKeys(keys: readonly Key[] = configKeys()): Key[] {
+  return keys.flatMap((key) => [key, ...allKeys(key.keys)]);
+}
+
+/** Keys that one variable can hold: sections only when they can be switched with true and false. */
+export function settableKeys(): Key[] {
+  return allKeys().filter(({ keys, schema }) => keys.length === 0 || schema.anyOf !== undefined);
+}
+
+export function schemaAt(path: Path): KeySchema | undefined {
+  let schema: KeySchema | undefined = rootSchema();
+  for (const name of path) {
+    const isPosition: boolean = schema?.items !== undefined && /^\d+$/.test(name);
+    schema = isPosition ? schema?.items : mappingOf(schema)?.properties?.[name];
+  }
+  return schema;
+}
+
+/** The schema itself, or the one of its alternatives, that has keys. */
+export function mappingOf(schema: KeySchema | undefined): KeySchema | undefined {
+  if (schema?.properties !== undefined) return schema;
+  return schema?.anyOf?.find((alternative) => alternative.properties !== undefined);
+}
+
+/** `HEAT2MQTT_MQTT_URL` for `mqtt.url`. */
+export function variableOf(path: Path): string {
+  return `HEAT2MQTT_${path.join('_').toUpperCase()}`;
+}

@@ -1,0 +1,147 @@
+// Kinds of values in the configuration. Each check's message completes "allowed: …" in an error.
+import * as z from 'zod';
+import { trimNewline } from './secrets.ts';
+
+declare module 'zod' {
+  interface GlobalMeta {
+    /** Never shown in errors, and taken from YAML as written: `0123` stays `0123`. */
+    private?: true;
+    /** Names a file that must be readable when the configuration is loaded. */
+    readable?: true;
+    /** Not commented out in config.example.yaml although it has a default. */
+    everyday?: true;
+  }
+}
+
+/** A mapping with these keys and no others. */
+export function section<S extends z.core.$ZodLooseShape>(keys: S) {
+  const names = Object.keys(keys).join(', ');
+  return z.strictObject(keys, {
+    error: ({ code }) => (code === 'unrecognized_keys' ? names : `a mapping with ${names}`),
+  });
+}
+
+export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
+
+/** A text that passes one more check. */
+export const textWhere = (isValid: (value: string) => boolean, allowed: string) =>
+  text(allowed).refine(isValid, allowed);
+
+export const flag = () => z.boolean('true or false');
+
+export function wholeNumber(from: number, to: number) {
+  const allowed = `a whole number from ${from} to ${to}`;
+  return z.int(allowed).min(from, allowed).max(to, allowed);
+}
+
+export function positiveNumber(to: number) {
+  const allowed = `a number above 0, at most ${to}`;
+  return z.number(allowed).positive(allowed).max(to, allowed);
+}
+
+export function choice<const T extends readonly string[]>(words: T) {
+  return z.enum(words, words.map((word) => (word === '' ? '""' : word)).join(', '));
+}
+
+export function webAddress(allowed: string) {
+  return textWhere((value) => isPlainUrl(value, ['https:', 'http:']), allowed);
+}
+
+export function socketAddress(allowed: string) {
+  return textWhere((value) => isPlainUrl(value, ['wss:', 'ws:']), allowed);
+}
+
+/** Checked after user name and password were taken out; those that are still there could not be read. */
+export function brokerAddress(allowed: string) {
+  return textWhere((value) => {
+    const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+    if (url === undefined || url.username !== '' || url.password !== '') return false;
+    // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+    return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+  }, allowed);
+}
+
+// Not written as a regular expression literal: the linter forbids NUL there.
+const TOPIC = new RegExp(`^(?![$/])[^+#${String.fromCharCode(0)}]+(?<!/)$`);
+
+export function topic(allowed: string) {
+  return text(allowed).max(128, allowed).regex(TOPIC, allowed);
+}
+
+export const timeZone = textWhere((value) => {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
+  } catch {
+    return false;
+  }
+}, 'the IANA name of a time zone, such as Europe/Dublin');
+
+const CURRENCY = 'the three letters of a currency, such as EUR';
+
+export const currency = z
+  .string(CURRENCY)
+  .regex(/^[A-Z]{3}$/, CURRENCY)
+  .refine((code) => Intl.supportedValuesOf('currency').includes(code), CURRENCY);
+
+const CRON = 'a cron expression of 5 or 6 fields, such as "23 */4 * * *"';
+
+/** The shape only; what each field may hold is checked by `validateCron` of loadConfig. */
+export const cronExpression = z.string(CRON).regex(/^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/, CRON);
+
+const DAY = 'a day as YYYY-MM-DD, from 2000-01-01 until today';
+
+export const calendarDate = z
+  .string(DAY)
+  .regex(/^\d{4}-\d{2}-\d{2}$/, DAY)
+  .refine((value) => {
+    const day = new Date(`${value}T00:00:00Z`);
+    return value >= '2000' && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
+  }, DAY);
+
+export const hostAndPort = textWhere(
+  (value) => splitHostAndPort(value) !== undefined,
+  'an address and a port, such as 127.0.0.1:8099 or [::1]:8099',
+);
+
+/** `127.0.0.1:8099` or `[::1]:8099` in parts; undefined when it is neither. Port 0 means any free port. */
+export function splitHostAndPort(value: string): { host: string; port: number } | undefined {
+  const match = /^(?:\[([\da-f:.]+)\]|([^\s:/@[\]]+)):(\d{1,5})$/i.exec(value);
+  const host = match?.[1] ?? match?.[2];
+  const port = Number(match?.[3]);
+  return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+}
+
+function isPlainUrl(value: string, protocols: readonly string[]): boolean {
+  const url = parseUrl(value, protocols);
+  return url !== undefined && url.username === '' && url.password === '' && url.hash === '';
+}
+
+function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
+  if (!URL.canParse(value) || /\s/.test(value)) return undefined;
+  const url = new URL(value);
+  return protocols.includes(url.protocol) && url.hostname !== '' ? url : undefined;
+}
+
+/** The two keys of a secret: `password` and `password_file`, for example. `what` finishes the sentence "The …". */
+export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
+  const notEmpty = 'a text that is not empty';
+  const inline = z
+    .string('a text')
+    .min(1, notEmpty)
+    .refine((value) => trimNewline(value) !== '', notEmpty)
+    .optional()
+    .meta({
+      description: `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
+      examples: ['correct horse battery staple'],
+      private: true,
+    });
+  const whatBelow = what.charAt(0).toLowerCase() + what.slice(1);
+  const file = filePath().meta({
+    description: `A file that holds ${whatBelow}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
+    examples: [exampleFile],
+  });
+  return { [name]: inline, [`${name}_file`]: file } as Record<N, typeof inline> &
+    Record<`${N}_file`, typeof file>;
+}
+
+export const filePath = () => text('the path of a readable file').optional();

@@ -1,8 +1,8 @@
-// Settings from the environment: HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors.
-import { didYouMean } from './didYouMean.ts';
-import type { Faults } from './faults.ts';
-import { type Key, type KeySchema, settableKeys, variableOf } from './keys.ts';
-import type { Path } from './rawConfig.ts';
+// Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those
+// of the file; keeps track of where each value comes from.
+import { didYouMean, type Faults, type Origins } from './faults.ts';
+import { type Key, type KeySchema, schemaAt, settableKeys, variableOf } from './keys.ts';
+import { isMapping, leaves, type Path, put, type RawConfig, remove, valueAt } from './rawConfig.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -82,4 +82,133 @@ function addUnknown(variable: string, known: ReadonlyMap<string, Key>, faults: F
   if (guess !== undefined) faults.excuse(paths.get(guess) ?? '');
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
   faults.add(variable.slice(0, 80), 'an unknown variable', `the variables of docs/configuration.md${hint}`);
+}
+
+/** The settings of the file. Changes `raw`: sections without keys become {}. */
+export function readFileSettings(raw: RawConfig): Setting[] {
+  for (const [path, value] of leaves(raw)) {
+    const schema = schemaAt(path);
+    if (value !== null) continue;
+    if (schema?.items?.properties !== undefined) put(raw, path, []);
+    else if (schema?.properties !== undefined) put(raw, path, {});
+  }
+  return leaves(raw).map(([path, value]) => {
+    return { path, value, name: path.join('.'), origin: 'file' };
+  });
+}
+
+/** Lays the environment over the file. Changes `raw`, and returns where each value comes from. */
+export function applySettings(
+  raw: RawConfig,
+  file: readonly Setting[],
+  environment: readonly Setting[],
+  faults: Faults,
+): Origins {
+  refuseTwice(file, faults);
+  refuseTwice(environment, faults);
+  const origins: Origins = new Map(file.map(({ path, origin }) => [path.join('.'), origin]));
+  const urlIsReplaced = environment.some(isBrokerUrl);
+  const settings = [
+    ...(urlIsReplaced ? [] : detachCredentials(file, faults)),
+    ...environment,
+    ...detachCredentials(environment, faults),
+  ];
+  for (const setting of settings) apply(raw, setting, origins);
+  return origins;
+}
+
+function apply(raw: RawConfig, { path, value, origin }: Setting, origins: Origins): void {
+  const isFromEnvironment = (at: Path) => origins.get(at.join('.'))?.startsWith('environment') === true;
+  const section = path.slice(0, -1);
+  const current = valueAt(raw, section);
+  // `HEAT2MQTT_HTTP=false` beats HEAT2MQTT_HTTP_LISTEN; `http: false` in the file does not.
+  if (current === false && isFromEnvironment(section)) return;
+  if (typeof current === 'boolean') put(raw, section, {});
+  // Switching on keeps the details of the file.
+  if (value === true && isMapping(valueAt(raw, path))) return;
+  // One key of a secret in the environment replaces both of the file.
+  const inline = secretOf(path);
+  const twin = inline && (inline.at(-1) === path.at(-1) ? withFile(inline) : inline);
+  if (twin !== undefined && !isFromEnvironment(twin)) {
+    remove(raw, twin);
+    origins.delete(twin.join('.'));
+  }
+  put(raw, path, value);
+  origins.set(path.join('.'), origin);
+}
+
+/** The state directory systemd made for us counts when nobody named another one. */
+export function applyStateDirectory(raw: RawConfig, env: Environment, origins: Origins): void {
+  const first = env.STATE_DIRECTORY?.split(':')[0];
+  if (first === undefined || first === '' || Object.hasOwn(raw, 'state_dir')) return;
+  raw.state_dir = first;
+  origins.set('state_dir', 'environment STATE_DIRECTORY');
+}
+
+/** Within a Home Assistant app the Supervisor leads to Home Assistant, when nobody named another way. */
+export function applySupervisor(raw: RawConfig, env: Environment, origins: Origins): void {
+  const token = env.SUPERVISOR_TOKEN;
+  if (token === undefined || token === '' || Object.hasOwn(raw, 'home_assistant')) return;
+  raw.home_assistant = { url: 'ws://supervisor/core/websocket', token };
+  for (const name of ['url', 'token']) origins.set(`home_assistant.${name}`, 'environment SUPERVISOR_TOKEN');
+}
+
+/** The inline key of the secret that `path` or its `_file` gives; undefined for what is no secret. */
+function secretOf(path: Path): Path | undefined {
+  const inline = [...path.slice(0, -1), (path.at(-1) ?? '').replace(/_file$/, '')];
+  return schemaAt(inline)?.private && schemaAt(withFile(inline)) ? inline : undefined;
+}
+
+function withFile(inline: Path): Path {
+  return [...inline.slice(0, -1), `${inline.at(-1)}_file`];
+}
+
+// HEAT2MQTT_PASSWORD and HEAT2MQTT_PASSWORD_FILE, or HEAT2MQTT_USERNAME and HEAT2MQTT_ACCOUNTS_0_USERNAME.
+function refuseTwice(settings: readonly Setting[], faults: Faults): void {
+  const seen = new Map<string, string>();
+  for (const { path, name } of settings) {
+    const key = (secretOf(path) ?? path).join('.');
+    const other = seen.get(key);
+    const short = (full: string) => full.split('.').at(-1);
+    if (other !== undefined) faults.add(key, `both ${short(other)} and ${short(name)}`, 'one of them');
+    seen.set(key, name);
+  }
+}
+
+function isBrokerUrl({ path }: Setting): boolean {
+  return path.join('.') === 'mqtt.url';
+}
+
+/**
+ * Takes name and password out of the broker's address, where they would be printed with it. Returns the settings to
+ * make instead; none when there is nothing to take out, or the address cannot be understood (a fault of its own).
+ */
+function detachCredentials(settings: readonly Setting[], faults: Faults): Setting[] {
+  const setting = settings.find(isBrokerUrl);
+  const address = setting?.value;
+  if (setting === undefined || typeof address !== 'string' || !URL.canParse(address)) return [];
+  const url = new URL(address);
+  // Not url.href, which would write the rest of the address differently than the person did.
+  const bare = address.replace(/^([^:]+:\/\/)[^/?#]*@/, '$1');
+  if (url.hostname === '' || bare === address) return [];
+  const detached: Setting[] = [{ ...setting, value: bare }];
+  for (const name of ['username', 'password'] as const) {
+    if (url[name] === '') continue;
+    const value = decoded(url[name]);
+    if (value === undefined) return [];
+    detached.push({ ...setting, path: ['mqtt', name], value });
+    const keys = [`mqtt.${name}`, `mqtt.${name}_file`];
+    const other = settings.find(({ path }) => keys.includes(path.join('.')));
+    if (other !== undefined)
+      faults.add(`mqtt.${name}`, `both a ${name} in ${setting.name} and ${other.name}`, 'one of them');
+  }
+  return detached;
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

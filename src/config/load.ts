@@ -3,15 +3,20 @@ import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 import { withAppOptions } from './appOptions.ts';
-import { schemaFor } from './crossChecks.ts';
-import { type Environment, readEnvironment } from './environment.ts';
+import {
+  applySettings,
+  applyStateDirectory,
+  applySupervisor,
+  type Environment,
+  readEnvironment,
+  readFileSettings,
+} from './environment.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { leaves, type RawConfig, textAt } from './rawConfig.ts';
 import { findSecrets, withSecrets } from './resolveSecrets.ts';
-import type { Config, Mqtt } from './schema.ts';
+import { type Config, type Mqtt, schemaFor } from './schema.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
-import { applySettings, applyStateDirectory, applySupervisor, readFileSettings } from './settings.ts';
 import { parseYaml } from './yamlText.ts';
 
 /** One line per mistake, each with its path, what was found and what is allowed. */

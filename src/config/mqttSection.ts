@@ -7,16 +7,10 @@ const TOPIC_WORDS =
   'a topic of at most 128 characters without + and #, not starting with $, no slash at either end';
 
 const embeddedBroker = section({
-  port: wholeNumber(0, 65_535)
-    .default(1883)
-    .meta({ description: 'The port of the own broker; 0 for any free one.', examples: [1883] }),
+  port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
   host: text('an address of this machine')
     .default('127.0.0.1')
-    .meta({
-      description:
-        'The address the own broker listens on; 0.0.0.0 lets other machines in, without a password.',
-      examples: ['127.0.0.1'],
-    }),
+    .describe('The address the own broker listens on; 0.0.0.0 lets other machines in, without a password.'),
 });
 
 const embedded = z
@@ -37,7 +31,6 @@ export const mqttSection = section({
     .default('mqtt://localhost:1883')
     .meta({
       description: 'The address of the broker. With embedded set and no url, the own broker.',
-      examples: ['mqtt://localhost:1883'],
       everyday: true,
     }),
   username: text('a text; required when there is a password')
@@ -54,33 +47,24 @@ export const mqttSection = section({
   ...secretKeys('key_password', 'The password of key_file', '/run/secrets/mqtt_key_password'),
   reject_unauthorized: flag()
     .default(true)
-    .meta({
-      description:
-        'false: accept a certificate of the broker that cannot be verified. Anyone may then pose as it.',
-      examples: [true],
-    }),
-  protocol: protocol.prefault('auto').meta({
-    description: 'The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.',
-    examples: ['auto'],
-  }),
+    .describe(
+      'false: accept a certificate of the broker that cannot be verified. Anyone may then pose as it.',
+    ),
+  protocol: protocol
+    .prefault('auto')
+    .describe('The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.'),
   base_topic: topic(TOPIC_WORDS)
     .default('heat2mqtt')
-    .meta({
-      description: 'The beginning of every topic. Two installations at one broker need two of them.',
-      examples: ['heat2mqtt'],
-    }),
+    .describe('The beginning of every topic. Two installations at one broker need two of them.'),
   discovery_prefix: z
     .union([z.literal(false), topic(TOPIC_WORDS)], `false, or ${TOPIC_WORDS}`)
     .default('homeassistant')
-    .meta({
-      description: 'Where Home Assistant looks for new devices. false: tell it nothing.',
-      examples: ['homeassistant'],
-    }),
-  embedded: embedded.prefault(false).meta({
-    description:
+    .describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  embedded: embedded
+    .prefault(false)
+    .describe(
       'A broker brought along, for homes without one. false: none; true: with these defaults; or with port and host.',
-    examples: [false],
-  }),
+    ),
 })
   .refine(({ cert_file, key_file }) => cert_file !== undefined || key_file === undefined, {
     path: ['cert_file'],
@@ -92,4 +76,4 @@ export const mqttSection = section({
     error: 'cert_file and key_file together, or neither',
     when: ({ value }) => isMapping(value),
   })
-  .meta({ description: 'The MQTT broker.' });
+  .describe('The MQTT broker.');

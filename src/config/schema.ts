@@ -1,21 +1,19 @@
 // The schema of the configuration file, and the type of the checked configuration.
 import * as z from 'zod';
 import { mqttSection } from './mqttSection.ts';
+import { isMapping, textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets.ts';
 import { accountsSection, constituenciesSection, providerSection, usageSection } from './upstreamSections.ts';
 import { choice, flag, hostAndPort, secretKeys, section, socketAddress, text } from './values.ts';
 
-const extra = (what: string) =>
-  flag()
-    .default(true)
-    .meta({ description: `Ask for ${what}.`, examples: [true] });
+const extra = (what: string) => flag().default(true).describe(`Ask for ${what}.`);
 
 const extrasSection = section({
   meter_reading: extra('the register of the meter'),
   balance: extra('what is due on the account'),
   invoices: extra('invoices'),
   site: extra("the site's time zone and currency"),
-}).meta({ description: 'What else to ask for, at most once a day.' });
+}).describe('What else to ask for, at most once a day.');
 
 const homeAssistantSection = section({
   url: socketAddress('an address starting with ws:// or wss:// without user name or password in it').meta({
@@ -26,31 +24,24 @@ const homeAssistantSection = section({
 });
 
 const httpSection = section({
-  listen: hostAndPort.default('127.0.0.1:8099').meta({
-    description: 'Where /healthz, /readyz and /metrics are served.',
-    examples: ['127.0.0.1:8099'],
-  }),
+  listen: hostAndPort.default('127.0.0.1:8099').describe('Where /healthz, /readyz and /metrics are served.'),
 });
 
 const logSection = section({
   level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .meta({ description: 'How much the log tells.', examples: ['info'] }),
+    .describe('How much the log tells.'),
   format: choice(['auto', 'pretty', 'json'])
     .default('auto')
-    .meta({ description: 'auto: pretty on a terminal, JSON elsewhere.', examples: ['auto'] }),
-}).meta({ description: 'The log.' });
+    .describe('auto: pretty on a terminal, JSON elsewhere.'),
+}).describe('The log.');
 
 /** The file as people write it; the environment is applied to it before it is parsed. */
 export const fileSchema = section({
-  version: z
-    .literal(1, '1, the only version this program understands')
-    .default(1)
-    .meta({
-      description: 'The version of this format.',
-      examples: [1],
-      everyday: true,
-    }),
+  version: z.literal(1, '1, the only version this program understands').default(1).meta({
+    description: 'The version of this format.',
+    everyday: true,
+  }),
   provider: providerSection.optional(),
   accounts: accountsSection,
   usage: usageSection.prefault({}),
@@ -69,19 +60,66 @@ export const fileSchema = section({
     .union([z.boolean(), httpSection], 'false, or listen')
     .transform((given) => (given === true ? httpSection.parse({}) : given))
     .prefault({})
-    .meta({
-      description: 'Health and metrics for machines that watch. false: off.',
-      examples: [{ listen: '127.0.0.1:8099' }],
-    }),
+    .describe('Health and metrics for machines that watch. false: off.'),
   state_dir: text('the path of a directory')
     .default('./state')
-    .meta({
-      description:
-        'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
-      examples: ['./state'],
-    }),
+    .describe(
+      'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
+    ),
   log: logSection.prefault({}),
 }).meta({ title: 'heat2mqtt configuration' });
+
+interface Context {
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+  readonly validateCron: ((expression: string) => boolean) | undefined;
+  /** Where a configuration file was looked for, when there is none. */
+  readonly lookedIn: readonly string[];
+}
+
+/** The schema of the file with these checks. */
+export function schemaFor({ now, validateCron, lookedIn }: Context) {
+  // Any value may be of a wrong type, told by the schema itself.
+  return fileSchema.superRefine(
+    (config: unknown, { addIssue }) => {
+      const report = (path: string[], message: string, found?: string) =>
+        addIssue({ code: 'custom', path, message, params: { found } });
+
+      const accounts = valueAt(config, ['accounts']);
+      const count = Array.isArray(accounts) ? accounts.length : undefined;
+      if (count === 0 && valueAt(config, ['constituencies']) === undefined) {
+        const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
+        report(
+          ['accounts'],
+          'at least one of the two sections; `heat2mqtt config example` prints a file to begin with',
+          `neither accounts nor constituencies${noFile}`,
+        );
+      }
+      if (count && valueAt(config, ['provider']) === undefined)
+        report(['provider'], 'with accounts: issuer, api_url and client_id of their provider');
+
+      const cron = ['usage', 'schedule'];
+      const expression = textAt(config, cron);
+      if (expression !== undefined && validateCron?.(expression) === false)
+        report(cron, 'a cron expression of 5 or 6 fields, each in its range');
+
+      const since = ['usage', 'history_since'];
+      const today = localDay(now, textAt(config, ['usage', 'timezone']));
+      if ((textAt(config, since) ?? '') > today)
+        report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+    },
+    { when: ({ value }) => isMapping(value) },
+  );
+}
+
+function localDay(now: number, timeZone: string | undefined): string {
+  const moment = new Date(now);
+  try {
+    return new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(moment);
+  } catch {
+    return moment.toISOString().slice(0, 10);
+  }
+}
 
 export type FileConfig = z.output<typeof fileSchema>;
 type FileAccount = FileConfig['accounts'][number];

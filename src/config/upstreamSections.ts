@@ -23,10 +23,10 @@ const ENCRYPTED = 'https://, or http:// to this machine, or provider.allow_insec
 const claims = section({
   customer_code: text('the name of a claim')
     .default('customer_code')
-    .meta({ description: 'The claim that holds the customer code.', examples: ['customer_code'] }),
+    .describe('The claim that holds the customer code.'),
   site_code: text('the name of a claim')
     .default('sites')
-    .meta({ description: 'The claim that holds the site code or the list of them.', examples: ['sites'] }),
+    .describe('The claim that holds the site code or the list of them.'),
 });
 
 export const providerSection = section({
@@ -47,34 +47,25 @@ export const providerSection = section({
     .array(text(), 'a list of at least one scope')
     .min(1, 'a list of at least one scope')
     .default(['openid', 'service-energy'])
-    .meta({
-      description: 'The scopes asked for when logging in.',
-      examples: [['openid', 'service-energy']],
-    }),
+    .describe('The scopes asked for when logging in.'),
   keep_alive: flag()
     .default(true)
-    .meta({
-      description:
-        'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
-      examples: [true],
-    }),
+    .describe(
+      'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
+    ),
   currency: currency.optional().meta({
     description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
     examples: ['EUR'],
   }),
-  claims: claims
-    .prefault({})
-    .meta({ description: 'Names of claims in the access token that lead to the usage reports.' }),
+  claims: claims.prefault({}).describe('Names of claims in the access token that lead to the usage reports.'),
   timeout_seconds: positiveNumber(600)
     .default(30)
-    .meta({ description: 'How long one request to the provider may take, in seconds.', examples: [30] }),
+    .describe('How long one request to the provider may take, in seconds.'),
   allow_insecure: flag()
     .default(false)
-    .meta({
-      description:
-        'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
-      examples: [false],
-    }),
+    .describe(
+      'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
+    ),
 })
   .refine((provider) => !sendsUnencrypted(provider, provider.issuer), {
     path: ['issuer'],
@@ -86,7 +77,7 @@ export const providerSection = section({
     error: ENCRYPTED,
     when: ({ value }) => isMapping(value),
   })
-  .meta({ description: 'The heat provider. Required when there are accounts.' });
+  .describe('The heat provider. Required when there are accounts.');
 
 // The address may be anything: this check also runs when other keys are wrong.
 function sendsUnencrypted({ allow_insecure }: { allow_insecure: boolean }, address: unknown): boolean {
@@ -113,7 +104,7 @@ const account = section({
     private: true,
   }),
   ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
-}).meta({ description: 'One login at the provider.' });
+}).describe('One login at the provider.');
 
 export const accountsSection = z
   .array(account, 'a list')
@@ -133,27 +124,20 @@ export const accountsSection = z
     },
     { when: ({ value }) => Array.isArray(value) },
   )
-  .meta({
-    description:
-      'The logins at the provider, one or many. May be left out when only constituencies are wanted.',
-  });
+  .describe('The logins at the provider, one or many. May be left out when only constituencies are wanted.');
 
 export const usageSection = section({
-  schedule: cronExpression.default('23 */4 * * *').meta({
-    description: 'When to ask the provider: a cron expression, in the time zone below.',
-    examples: ['23 */4 * * *'],
-  }),
-  timezone: timeZone.default('Europe/Dublin').meta({
-    description: 'The time zone of the site. Days, weeks and months are cut there.',
-    examples: ['Europe/Dublin'],
-  }),
+  schedule: cronExpression
+    .default('23 */4 * * *')
+    .describe('When to ask the provider: a cron expression, in the time zone below.'),
+  timezone: timeZone
+    .default('Europe/Dublin')
+    .describe('The time zone of the site. Days, weeks and months are cut there.'),
   jitter_seconds: wholeNumber(0, 4 * 3600)
     .default(600)
-    .meta({
-      description:
-        'Each installation asks up to this many seconds later, so that not all knock at once. Drawn once, then kept.',
-      examples: [600],
-    }),
+    .describe(
+      'Each installation asks up to this many seconds later, so that not all knock at once. Drawn once, then kept.',
+    ),
   history_since: calendarDate.optional().meta({
     description:
       'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
@@ -161,48 +145,31 @@ export const usageSection = section({
   }),
   reread_days: wholeNumber(1, 366)
     .default(14)
-    .meta({
-      description: 'How many days are read again at each poll, for late and corrected readings.',
-      examples: [14],
-    }),
+    .describe('How many days are read again at each poll, for late and corrected readings.'),
   reading_closes: choice(['same_day', 'previous_day'])
     .default('same_day')
-    .meta({
-      description: 'Which day a reading belongs to: the one it is dated, or the one before.',
-      examples: ['same_day'],
-    }),
+    .describe('Which day a reading belongs to: the one it is dated, or the one before.'),
   late_after_hours: positiveNumber(8784)
     .default(60)
-    .meta({
-      description: 'Data counts as late when the newest reading is older than this.',
-      examples: [60],
-    }),
+    .describe('Data counts as late when the newest reading is older than this.'),
   concurrency: wholeNumber(1, 64)
     .default(4)
-    .meta({
-      description: 'How many requests to the provider may be under way at once.',
-      examples: [4],
-    }),
-}).meta({ description: 'Reading the usage.' });
+    .describe('How many requests to the provider may be under way at once.'),
+}).describe('Reading the usage.');
 
 export const constituenciesSection = section({
   base_url: webAddress('an https:// or http:// address without user name or password in it')
     .default('https://api.oireachtas.ie/v1')
-    .meta({
-      description: 'The open data service of the Houses of the Oireachtas.',
-      examples: ['https://api.oireachtas.ie/v1'],
-    }),
+    .describe('The open data service of the Houses of the Oireachtas.'),
   chamber: choice(['dail', 'seanad', ''])
     .default('dail')
-    .meta({
-      description:
-        'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
-      examples: ['dail'],
-    }),
+    .describe(
+      'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
+    ),
   house_no: wholeNumber(1, 9999)
     .optional()
     .meta({
       description: 'The number of the house that is asked for then. Without it, all houses of the chamber.',
       examples: [34],
     }),
-}).meta({ description: 'The public list of constituencies. Needs no account. Fetched on request only.' });
+}).describe('The public list of constituencies. Needs no account. Fetched on request only.');

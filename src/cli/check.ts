@@ -38,12 +38,13 @@ export const check: Command = async (given, io) => {
     if (result.hint) io.out(`       ${result.hint}\n`);
   };
   let settings: Settings | null = null;
-  tell(
-    await probe('configuration', async () => {
-      settings = await loadSettings(given, io);
-      return settings.path ?? 'from the environment';
-    }),
-  );
+  let advice = {};
+  const configuration = await probe('configuration', async () => {
+    settings = await loadSettings(given, io);
+    if (settings.warnings.length > 0) advice = { hint: settings.warnings.join(' ') };
+    return settings.path ?? 'from the environment';
+  });
+  tell({ ...configuration, ...advice });
   if (settings !== null) {
     const probes = [...offline(settings), ...(given.options.live ? live(settings, io) : [])];
     for (const [name, run] of probes) tell(await probe(name, run));

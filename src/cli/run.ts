@@ -12,11 +12,12 @@ import type { Command, Io } from './commands.ts';
 import { loadSettings, openLog, untilInterrupted } from './settings.ts';
 
 export const run: Command = async (given, io) => {
-  const { config, scrubber, path } = await loadSettings(given, io);
+  const { config, scrubber, path, warnings } = await loadSettings(given, io);
   if (io.env.SUPERVISOR_TOKEN) await dropRoot(config.state_dir);
   const log = await openLog(config.log, scrubber, io);
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
+  for (const warning of warnings) log.warn(warning);
   const daemon = await startDaemon({
     config,
     clock: systemClock,

@@ -105,11 +105,10 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
   const config = withSecrets(parsed.data, secrets);
-  const { embedded, url } = config.mqtt;
+  const { mqtt } = config;
   const warnings: string[] = [];
-  if (embedded !== false && origins.has('mqtt.url'))
-    warnings.push('mqtt.url is not used, since mqtt.embedded brings its own broker: remove one of the two.');
-  else if (embedded !== false) config.mqtt.url = ownUrl(embedded) ?? url;
+  if (mqtt.embedded !== false && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
+  else if (mqtt.embedded !== false) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;
   for (const [leaf] of leaves(config)) {
     const name = leaf.join('.');
     if (!origins.has(name)) origins.set(name, 'default');
@@ -117,8 +116,11 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   return { config, origins, path, warnings };
 }
 
-/** The address of the embedded broker; undefined as long as its port is not chosen. */
-function ownUrl({ host, port }: Exclude<Mqtt['embedded'], false>): string | undefined {
+const URL_IGNORED =
+  'mqtt.url is not used, because mqtt.embedded starts a broker of its own: remove one of the two.';
+
+/** Undefined as long as the port is not chosen. */
+function embeddedUrl({ host, port }: Exclude<Mqtt['embedded'], false>): string | undefined {
   if (port === 0) return undefined;
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host;
   return `mqtt://${name.includes(':') ? `[${name}]` : name}:${port}`;

@@ -1,0 +1,55 @@
+// A configuration that is allowed but probably not meant: run and check say so, and go on.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { runCommandLine } from '../../src/cli/commands.ts';
+import { openStack } from '../support/stack.ts';
+
+async function outcome(word: string, env: Record<string, string>, ...more: string[]) {
+  const stack = openStack();
+  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-warnings-'));
+  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  // `run` adds listeners for faults that nobody expected.
+  for (const event of ['uncaughtException', 'unhandledRejection']) {
+    const before = process.rawListeners(event);
+    stack.defer(() => {
+      process.removeAllListeners(event);
+      for (const listener of before) process.on(event, listener as () => void);
+    });
+  }
+  const said: string[] = [];
+  const code = await runCommandLine([word, ...more], {
+    out: (text) => void said.push(text),
+    err: (text) => void said.push(text),
+    env: {
+      HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail',
+      HEAT2MQTT_HTTP: 'false',
+      HEAT2MQTT_STATE_DIR: join(folder, 'state'),
+      HEAT2MQTT_MQTT_EMBEDDED_PORT: '0',
+      ...env,
+    },
+    isTerminal: false,
+    columns: 100,
+    interrupted: AbortSignal.abort(),
+  });
+  return { code, said: said.join('') };
+}
+
+const URL_BESIDE = { HEAT2MQTT_MQTT_URL: 'mqtt://u:p@elsewhere' };
+const WARNING = 'mqtt.url is not used, because mqtt.embedded starts a broker of its own';
+
+test('mqtt.url beside mqtt.embedded: run warns in its log', async () => {
+  const { code, said } = await outcome('run', URL_BESIDE);
+  const warnings = said.split('\n').filter((line) => line.includes('"level":"warn"'));
+  expect([code, warnings]).toEqual([0, [expect.stringContaining(WARNING)]]);
+  expect((await outcome('run', {})).said).not.toContain('mqtt.url');
+});
+
+test('mqtt.url beside mqtt.embedded: check gives advice, with exit code 0', async () => {
+  const { code, said } = await outcome('check', URL_BESIDE);
+  expect([code, said]).toEqual([0, expect.stringMatching(/^ok {4} configuration: .*\n {7}mqtt\.url is not/)]);
+  const json = JSON.parse((await outcome('check', URL_BESIDE, '--json')).said);
+  expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(WARNING) }, {}] });
+  expect((await outcome('check', {})).said).not.toContain('mqtt.url');
+});

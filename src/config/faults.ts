@@ -2,7 +2,7 @@
 import type * as z from 'zod';
 import type { Scrubber } from '../foundation/log.ts';
 import { allKeys, mappingOf, schemaAt, variableOf } from './keys.ts';
-import { isMapping, type Path, type RawConfig, valueAt } from './rawConfig.ts';
+import { type Path, type RawConfig, valueAt } from './rawConfig.ts';
 
 export interface Fault {
   /** `mqtt.url`, the name of an environment variable, or a file and line. */
@@ -46,24 +46,26 @@ export class Faults {
 
 export function addIssue(issue: z.core.$ZodIssue, raw: RawConfig, origins: Origins, faults: Faults): void {
   const path = issue.path.map(String);
-  const value = valueAt(raw, path);
-  if (issue.code === 'invalid_union' && isMapping(value)) {
-    // A mapping was given, so its keys are what is wrong, not that it is no `false`.
-    const aboutKeys = (inner: z.core.$ZodIssue) =>
-      inner.path.length > 0 || inner.code === 'unrecognized_keys';
-    const ofSection = issue.errors.find((issues) => issues.some(aboutKeys)) ?? [];
-    for (const inner of ofSection)
-      addIssue({ ...inner, path: [...issue.path, ...inner.path] }, raw, origins, faults);
+  const inner = insideSection(issue);
+  if (inner !== undefined) {
+    for (const one of inner) addIssue({ ...one, path: [...issue.path, ...one.path] }, raw, origins, faults);
   } else if (issue.code === 'unrecognized_keys') {
     for (const name of issue.keys) addUnknownKey(path, name, issue.message, faults);
   } else {
     const given = issue.code === 'custom' ? issue.params?.found : undefined;
     const found = typeof given === 'string' ? given : foundWords(raw, path, origins);
     const hasVariable = issue.code === 'invalid_type' && mappingOf(schemaAt(path)) === undefined;
-    if (value !== undefined) faults.add(written(path), found, issue.message);
-    else if (!hasVariable) faults.missing(written(path), issue.message, found);
-    else faults.missing(written(path), `${issue.message} (here or in ${variableOf(path)})`, found);
+    const ways = hasVariable ? ` (here or in ${variableOf(path)})` : '';
+    if (valueAt(raw, path) !== undefined) faults.add(written(path), found, issue.message);
+    else faults.missing(written(path), `${issue.message}${ways}`, found);
   }
+}
+
+// Where `false` or a section may be and a section was given, its keys are what is wrong.
+function insideSection(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] | undefined {
+  if (issue.code !== 'invalid_union') return undefined;
+  const aboutKeys = ({ code, path }: z.core.$ZodIssue) => path.length > 0 || code === 'unrecognized_keys';
+  return issue.errors.find((issues) => issues.some(aboutKeys));
 }
 
 function addUnknownKey(path: Path, name: string, siblings: string, faults: Faults): void {

@@ -90,6 +90,12 @@ export const LAST_ROWS: FaultRow[] = [
     'mqtt.discovery_prefix',
     /false, or a topic/,
   ],
+  [
+    'discovery_prefix as a section',
+    `${BASE}mqtt: { discovery_prefix: {} }\n`,
+    'mqtt.discovery_prefix',
+    /found a mapping/,
+  ],
   ['embedded', `${BASE}mqtt: { embedded: 1883 }\n`, 'mqtt.embedded', /true, false, or port and host/],
   ['embedded port', `${BASE}mqtt: { embedded: { port: 99999 } }\n`, 'mqtt.embedded.port', /65535/],
   ['embedded key', `${BASE}mqtt: { embedded: { hots: x } }\n`, 'mqtt.embedded.hots', /did you mean host/],

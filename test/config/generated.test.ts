@@ -13,7 +13,8 @@ it('docs/configuration.md is current', async () => {
 it('each key is described and has an example', () => {
   for (const { path, schema, keys } of allKeys()) {
     expect([path, schema.description]).toEqual([path, expect.stringMatching(/\.$/)]);
-    if (keys.length === 0) expect([path, schema.examples ?? [schema.default]]).toEqual([path, [expect.anything()]]);
+    if (keys.length === 0)
+      expect([path, schema.examples ?? [schema.default]]).toEqual([path, [expect.anything()]]);
   }
 });
 

@@ -1,6 +1,7 @@
 // kill -9, again and again: no torn file, no wrong total, no login but for a pair lost with its answer, no error.
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -9,7 +10,7 @@ import type { Program } from './program.ts';
 
 const CRASHES = Number(process.env.HEAT2MQTT_CRASHES ?? 50);
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
-// From the request to the synced file; the machines of a CI are slow.
+// From the request to the synced file, on a machine that does nothing else.
 const LONGEST_WINDOW_MS = 500;
 const BRIDGE = 'heat2mqtt/bridge/state';
 
@@ -49,6 +50,9 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
     moments: {},
   };
   const moments: Record<string, number> = figures.moments;
+  // How late this process runs tells how busy the machine is.
+  const lateness = monitorEventLoopDelay({ resolution: 5 });
+  lateness.enable();
   let version = 0;
   let offlines = 0;
   let bridge: string | undefined;
@@ -72,6 +76,7 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
   async function crash(): Promise<void> {
     const before = await tokens.kept();
     const { logins, grants } = tokens;
+    lateness.reset();
     const old = (await filesBelow(state)).filter((name) => TEMPORARY.test(name));
     const offlinesBefore = offlines;
     const program = start();
@@ -99,7 +104,8 @@ test(`${CRASHES} crashes`, { timeout: 60_000 + CRASHES * 10_000 }, async () => {
     if (tokens.grants > grants && (after === 'none' || after === 'spent')) {
       figures.pairsLost += 1;
       figures.longestWindowMs = Math.max(figures.longestWindowMs, Math.round(sinceAsked));
-      expect(sinceAsked, 'milliseconds without the new pair on the disk').toBeLessThan(LONGEST_WINDOW_MS);
+      const longest = LONGEST_WINDOW_MS + 10 * (lateness.max / 1e6);
+      expect(sinceAsked, 'milliseconds without the new pair on the disk').toBeLessThan(longest);
     }
     const asked = tokens.logins - logins;
     if (before === 'lapsed') figures.lapsed += asked;

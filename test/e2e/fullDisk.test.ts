@@ -79,7 +79,7 @@ onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => 
   expect(program.output).toContain('ledger could not be saved');
   const { refreshGrants } = simulator.counters;
   const refreshed = refreshGrants.ok;
-  await waitFor('a refresh', () => refreshGrants.ok > refreshed, { timeoutMs: 20_000 });
+  await waitFor('a refresh', () => refreshGrants.ok > refreshed);
   const newest = more();
   await published(newest);
   // What is on the disk is old, but whole.

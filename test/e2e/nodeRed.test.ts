@@ -42,7 +42,6 @@ test.skipIf(!isThere)(
     const tapped = async (name: string) => {
       const find = () => probe.last(`tap/${name}`)?.payload;
       return waitFor(`the flow to show "${name}"`, find, {
-        timeoutMs: 20_000,
         diagnose: () => ({
           red: red.output.slice(-3_000),
           topics: [...new Set(probe.heard.map((one) => one.topic))],

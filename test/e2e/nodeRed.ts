@@ -59,7 +59,6 @@ export async function startNodeRed(brokerPort: number): Promise<NodeRed> {
   };
   const says = (text: RegExp) =>
     waitFor(`Node-RED to say ${text}`, () => text.test(output), {
-      timeoutMs: 40_000,
       diagnose: () => output.slice(-3_000),
     });
   const running: NodeRed = {
@@ -85,7 +84,6 @@ export async function startNodeRed(brokerPort: number): Promise<NodeRed> {
     await says(/Started flows/);
     const brokers = exampleFlows().size;
     await waitFor('its connections', () => output.split('Connected to broker').length > brokers, {
-      timeoutMs: 20_000,
       diagnose: () => output,
     });
   } catch (err) {

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { home, METER, PROPERTY, person, quiet } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
+import { freePort, startMosquitto } from './mosquitto.ts';
 
 export const { HEAT2MQTT_PROGRAM: ENTRY = join(ROOT, 'dist/heat2mqtt.js') } = process.env;
 
@@ -67,7 +69,6 @@ export function run(
     exited,
     async says(text) {
       await waitFor(`the program to say ${text}`, () => output.match(text) !== null, {
-        timeoutMs: 20_000,
         diagnose: () => ({ output: output.slice(-2_000), errors: errors.slice(-2_000) }),
       });
     },
@@ -125,5 +126,25 @@ export async function openHome(httpPort: number, me = ME): Promise<Home> {
       await writeFile(path, JSON.stringify({ ...usual, ...over }));
       return path;
     },
+  };
+}
+
+/** `openHome` beside a Mosquitto, whose configuration has these lines. */
+export async function openHomeWithBroker({
+  me,
+  lines,
+}: {
+  readonly me?: typeof ME;
+  readonly lines?: readonly string[];
+} = {}) {
+  const home = await openHome(await freePort(), me);
+  const broker = home.stack.use(await startMosquitto(lines));
+  return {
+    ...home,
+    broker,
+    configure: (over: Readonly<Record<string, unknown>> = {}) =>
+      home.configure({ mqtt: { url: broker.url }, ...over }),
+    listen: async () => home.stack.use(await startProbe(broker.url, { protocolVersion: 5 })),
+    start: (config: string, env = {}) => home.stack.use(run(['run', '--config', config], { env })),
   };
 }

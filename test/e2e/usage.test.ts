@@ -4,32 +4,6 @@ import { METER, PROPERTY, USAGE } from '../support/homes.ts';
 import { freePort } from './mosquitto.ts';
 import { openHome, outcome, run } from './program.ts';
 
-test('usage: the numbers of the provider, as JSON and CSV', async () => {
-  const home = await openHome(await freePort());
-  const config = await home.configure({});
-  const from = `${new Date().getFullYear() - 1}-12-01`;
-  const args = ['usage', '--from', from, '--to', `${from.slice(0, 8)}03`, '--config', config];
-  const days = [...home.simulator.truth(home.simulator.properties()[0]?.id ?? 0)]
-    .filter(([day]) => day >= from)
-    .slice(0, 3);
-  const json = await outcome([...args, '--format', 'json']);
-  expect([json.code, json.errors]).toEqual([0, '']);
-  expect(JSON.parse(json.output)).toEqual(
-    days.map(([start, { kwh, eur }]) => ({
-      meter: METER,
-      start,
-      energy_kwh: expect.closeTo(kwh, 3),
-      cost_eur: expect.closeTo(eur, 3),
-      currency: 'EUR',
-      from: start,
-      to: start,
-      partial: false,
-    })),
-  );
-  const csv = await outcome([...args, '--format', 'csv']);
-  expect(csv.output.split('\r\n').filter(Boolean)).toHaveLength(4);
-});
-
 test('beside a running daemon it borrows token and meters, and disturbs nothing', async () => {
   const home = await openHome(await freePort());
   const config = await home.configure({ mqtt: { embedded: { port: await freePort(), host: '127.0.0.1' } } });

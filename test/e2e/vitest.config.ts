@@ -8,8 +8,10 @@ export default defineConfig({
     reporters: report ? ['default', ['json', { outputFile: `${report}/e2e.json` }]] : ['default'],
     dir: 'test/e2e',
     include: ['**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
+    // What is waited for comes; how soon depends on what else the machine does.
+    env: { WAIT_TIMEOUT_MS: '60000' },
     fileParallelism: false,
   },
 });

@@ -7,7 +7,8 @@ export interface Waiting {
 }
 
 const POLL_MS = 5;
-const USUAL_TIMEOUT_MS = 10_000;
+/** The tests of the built program allow more, by their vitest.config.ts. */
+const USUAL_TIMEOUT_MS = Number(process.env.WAIT_TIMEOUT_MS ?? 10_000);
 
 /** Resolves to the first value of the probe that is neither false nor null nor undefined. */
 export async function waitFor<T>(

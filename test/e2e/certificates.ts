@@ -27,43 +27,23 @@ export async function makeCertificates(
   { days = 2, names = 'DNS:localhost,IP:127.0.0.1' }: CertificateOptions = {},
 ): Promise<Certificates> {
   const at = (name: string) => join(folder, name);
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'pipe' });
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
-  openssl(
-    'req',
-    '-x509',
-    ...newKey,
-    '-nodes',
-    '-keyout',
-    at('ca.key'),
-    '-out',
-    at('ca.pem'),
-    '-days',
-    '2',
-    '-subj',
-    '/CN=ours',
-  );
+  // None of the words has a space in it.
+  const openssl = (words: string) => execFileSync('openssl', words.split(' '), { stdio: 'pipe' });
+  const newKey = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1';
+  openssl(`req -x509 ${newKey} -nodes -keyout ${at('ca.key')} -out ${at('ca.pem')} -days 2 -subj /CN=ours`);
   await writeFile(at('names'), `subjectAltName=${names}\n`);
-  const sign = (name: string, ...more: string[]) => {
-    const request = at(`${name}.csr`);
-    openssl('req', ...newKey, ...more, '-keyout', at(`${name}.key`), '-out', request, '-subj', `/CN=${name}`);
-    const ca = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial'];
+  const sign = (name: string, protection: string) => {
     openssl(
-      'x509',
-      '-req',
-      '-in',
-      request,
-      ...ca,
-      '-out',
-      at(`${name}.pem`),
-      '-days',
-      String(days),
-      '-extfile',
-      at('names'),
+      `req ${newKey} ${protection} -keyout ${at(`${name}.key`)} -out ${at(`${name}.csr`)} -subj /CN=${name}`,
+    );
+    const ca = `-CA ${at('ca.pem')} -CAkey ${at('ca.key')} -CAcreateserial`;
+    openssl(
+      `x509 -req -in ${at(`${name}.csr`)} ${ca} -out ${at(`${name}.pem`)} -days ${days} -extfile ${at('names')}`,
     );
   };
+  await writeFile(at('key-password'), KEY_PASSWORD);
   sign('broker', '-nodes');
-  sign('bridge', '-passout', `pass:${KEY_PASSWORD}`);
+  sign('bridge', `-passout file:${at('key-password')}`);
   await chmod(at('broker.key'), 0o644);
   return {
     ca: at('ca.pem'),

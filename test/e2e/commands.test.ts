@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { ME, openHome, outcome, run } from './program.ts';
+import { freePort } from './mosquitto.ts';
+import { ME, openHome, openHomeWithBroker, outcome } from './program.ts';
 
 const TEN_MISTAKES = `version: 1
 provider:
@@ -73,9 +73,8 @@ test('--version, --help, and what is neither', async () => {
 });
 
 test('check --json: offline and live, all told, the worst as exit code', async () => {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
-  const config = await home.configure({ mqtt: { url: broker.url } });
+  const home = await openHomeWithBroker();
+  const config = await home.configure();
   const offline = await outcome(['check', '--json', '--config', config]);
   expect(offline.code).toBe(0);
   expect(JSON.parse(offline.output)).toMatchObject({
@@ -90,7 +89,7 @@ test('check --json: offline and live, all told, the worst as exit code', async (
   expect(live.output).not.toContain(ME.password);
 
   home.simulator.changePassword(ME.username, 'another one');
-  await broker.stop();
+  await home.broker.stop();
   const failing = await outcome(['check', '--live', '--json', '--config', config]);
   expect(failing.code).toBe(4);
   const { ok, checks } = JSON.parse(failing.output) as {
@@ -105,11 +104,10 @@ test('check --json: offline and live, all told, the worst as exit code', async (
 });
 
 test('healthcheck: 0 beside a healthy daemon, 1 without one', async () => {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
-  const config = await home.configure({ mqtt: { url: broker.url } });
+  const home = await openHomeWithBroker();
+  const config = await home.configure();
   expect((await outcome(['healthcheck', '--config', config])).code).toBe(1);
-  const program = home.stack.use(run(['--config', config]));
+  const program = home.start(config);
   await program.says('"polled"');
   expect(await outcome(['healthcheck', '--config', config])).toEqual({
     code: 0,

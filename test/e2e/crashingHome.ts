@@ -3,11 +3,9 @@ import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { drawFor } from '../../src/simulator/random.ts';
 import { home, METER, PROPERTY, person } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { turn } from '../support/waitFor.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
 import { openMovingTruth } from './movingTruth.ts';
-import { openHome, run } from './program.ts';
+import { openHomeWithBroker } from './program.ts';
 import { watchTokens } from './tokenWatch.ts';
 
 /** What `write-file-atomic` calls a document until it is whole. */
@@ -23,12 +21,10 @@ const LONGEST_WRITE_MS = 4;
 export async function openCrashingHome(seed: number) {
   const truth = openMovingTruth(drawFor(seed, 0, 'truth'));
   const me = person('me', [home(METER, { events: truth.events }, PROPERTY)]);
-  const { stack, folder, simulator, configure } = await openHome(await freePort(), me);
+  const { stack, folder, simulator, configure, listen, start } = await openHomeWithBroker({ me });
   Object.assign(simulator.switches.token, { accessSeconds: 6, refreshSeconds: 8, rotation: true });
-  const broker = stack.use(await startMosquitto());
-  const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
+  const probe = await listen();
   const config = await configure({
-    mqtt: { url: broker.url },
     usage: {
       history_since: truth.since,
       schedule: '*/1 * * * * *',
@@ -66,7 +62,7 @@ export async function openCrashingHome(seed: number) {
     probe,
     state,
     tokens,
-    start: () => stack.use(run(['--config', config])),
+    start: () => start(config),
     /** Resolves at the moment that was drawn, of the kind it tells; where the process is then, nobody knows. */
     async moment(): Promise<string> {
       const kind = MOMENTS[Math.floor(draw() * MOMENTS.length)] ?? 'any';

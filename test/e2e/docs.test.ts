@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { docCommands, pages, RUN } from '../support/docCommands.ts';
 import { STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { ENTRY, openHome, run } from './program.ts';
+import { ENTRY, openHomeWithBroker } from './program.ts';
 
 const commands = docCommands().filter(({ command }) => RUN.test(command));
 const withCommands = pages().filter((page) => commands.some(({ file }) => file === page));
@@ -28,19 +26,17 @@ code=0; PATH=\${PATH#*:} ${name} -h 127.0.0.1 -p ${port} ${more} "\${rest[@]}" |
 test.each(withCommands)(
   '%s',
   async (page) => {
-    const home = await openHome(await freePort());
-    const broker = home.stack.use(await startMosquitto());
-    const probe = home.stack.use(await startProbe(broker.url));
+    const home = await openHomeWithBroker();
+    const probe = await home.listen();
     const config = await home.configure({
-      mqtt: { url: broker.url },
       constituencies: { base_url: home.simulator.urls.constituencies },
     });
-    home.stack.use(run(['run', '--config', config]));
+    home.start(config);
     await probe.until(STATE, () => true);
 
     const bin = join(home.folder, 'bin');
     await mkdir(bin);
-    for (const [name, script] of Object.entries(standIns(broker.port))) {
+    for (const [name, script] of Object.entries(standIns(home.broker.port))) {
       await writeFile(join(bin, name), `#!/bin/bash\n${script}\n`);
       await chmod(join(bin, name), 0o755);
     }

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { drawFor } from '../../src/simulator/random.ts';
 import { booked, HEALTH, home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
 import { openMovingTruth } from './movingTruth.ts';
-import { openHome, run } from './program.ts';
+import { openHomeWithBroker } from './program.ts';
 import { canMount, openSmallDisk, type SmallDisk } from './smallDisk.ts';
 
 const TROUBLES: readonly (readonly [
@@ -25,14 +23,12 @@ const onSmallDisks = test.skipIf(!canMount());
 async function homeOnSmallDisk() {
   const { events, since } = openMovingTruth(drawFor(1, 0, 'disk'));
   const me = person('me', [home(METER, { events }, PROPERTY)]);
-  const { stack, simulator, configure } = await openHome(await freePort(), me);
+  const { stack, simulator, configure, listen, start } = await openHomeWithBroker({ me });
   Object.assign(simulator.switches.token, { accessSeconds: 6, refreshSeconds: 60, rotation: true });
   const disk = stack.use(await openSmallDisk());
   const state = join(disk.path, 'state');
-  const broker = stack.use(await startMosquitto());
-  const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
+  const probe = await listen();
   const config = await configure({
-    mqtt: { url: broker.url },
     usage: {
       history_since: since,
       schedule: '*/1 * * * * *',
@@ -42,7 +38,6 @@ async function homeOnSmallDisk() {
     },
     state_dir: state,
   });
-  const start = () => stack.use(run(['--config', config]));
   /** A day that was not there before, or one more reading of the last. */
   const more = () => {
     const last = events.at(-1);
@@ -54,7 +49,7 @@ async function homeOnSmallDisk() {
   const reasons = () => (probe.json(HEALTH)?.reasons ?? []) as readonly Record<string, unknown>[];
   const document = async (name: string) =>
     JSON.parse(await readFile(join(state, 'accounts/home', `${name}.json`), 'utf8'));
-  return { simulator, disk, state, probe, start, more, published, reasons, document };
+  return { simulator, disk, state, probe, start: () => start(config), more, published, reasons, document };
 }
 
 onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => {

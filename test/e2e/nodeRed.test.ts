@@ -2,11 +2,9 @@
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/household.ts';
 import { home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
 import { isThere, startNodeRed } from './nodeRed.ts';
-import { openHome, run } from './program.ts';
+import { openHomeWithBroker } from './program.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS_KNOWN = 70;
@@ -26,19 +24,15 @@ test.skipIf(!isThere)(
   'cost alert, daily summary, constituencies, monthly chart',
   async () => {
     const events = Array.from({ length: DAYS_KNOWN }, (_, at) => on(today - 1 - DAYS_KNOWN + at, 8, 1.678));
-    const { stack, simulator, configure } = await openHome(
-      await freePort(),
-      person('me', [home(METER, { events }, PROPERTY)]),
-    );
-    const broker = stack.use(await startMosquitto());
-    const probe = stack.use(await startProbe(broker.url));
+    const me = person('me', [home(METER, { events }, PROPERTY)]);
+    const { stack, broker, simulator, configure, listen, start } = await openHomeWithBroker({ me });
+    const probe = await listen();
     const red = stack.use(await startNodeRed(broker.port));
     const config = await configure({
       usage: { history_since: new Date((today - 1 - DAYS_KNOWN) * DAY_MS).toISOString().slice(0, 10) },
       constituencies: { base_url: simulator.urls.constituencies },
-      mqtt: { url: broker.url },
     });
-    stack.use(run(['run', '--config', config]));
+    start(config);
     const tapped = async (name: string) => {
       const find = () => probe.last(`tap/${name}`)?.payload;
       return waitFor(`the flow to show "${name}"`, find, {

@@ -4,17 +4,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { METER } from '../support/homes.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { openHome, outcome, run } from './program.ts';
+import { openHomeWithBroker, outcome } from './program.ts';
 
 test('check --live, then run: every day of the ledger, and the token nowhere', async () => {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
+  const home = await openHomeWithBroker();
   const ha = home.stack.use(await startPretendHomeAssistant('tok-en-of-an-administrator'));
   const file = join(home.folder, 'ha_token');
   await writeFile(file, 'another-token-altogether\n');
   const config = await home.configure({
-    mqtt: { url: broker.url },
     home_assistant: { url: ha.url, token_file: file },
   });
   const refused = await outcome(['check', '--live', '--config', config]);
@@ -25,7 +22,7 @@ test('check --live, then run: every day of the ledger, and the token nowhere', a
   expect([fine.code, fine.errors]).toEqual([0, '']);
   expect(fine.output).toContain('ok     Home Assistant: version 2026.10, statistics can be written');
 
-  const program = home.stack.use(run(['--config', config]));
+  const program = home.start(config);
   // Energy comes first, the cost after it has been read back.
   await program.says(/_cost","stored":(\d+),"total":\1,/);
   const [energy, cost] = ['energy', 'cost'].map((kind) => ha.rows(`heat2mqtt:${METER}_${kind}`));

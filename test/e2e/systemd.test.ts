@@ -7,8 +7,7 @@ import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 import type { Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { openHome, run } from './program.ts';
+import { openHomeWithBroker } from './program.ts';
 
 const execute = promisify(execFile);
 const UNIT = join(ROOT, 'systemd/heat2mqtt.service');
@@ -44,14 +43,13 @@ function listenAs(stack: Stack, path: string): string[] {
 }
 
 test('the program says that it is ready, alive and stopping', async () => {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
-  const config = await home.configure({ mqtt: { url: broker.url } });
+  const home = await openHomeWithBroker();
+  const config = await home.configure();
   const socket = join(home.folder, 'notify');
   const heard = listenAs(home.stack, socket);
   await waitFor('the socket', () => heard.includes('listening'));
   const env = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '600000' };
-  const program = home.stack.use(run(['run', '--config', config], { env }));
+  const program = home.start(config, env);
   await waitFor('three signs of life', () => heard.filter((words) => words === 'WATCHDOG=1').length >= 3);
   expect((await program.end('SIGTERM')).code).toBe(0);
   await waitFor('the end', () => heard.includes('STOPPING=1'));

@@ -1,5 +1,5 @@
 // Who lives at the provider: accounts, payment groups, properties and services, with ids invented where none are given.
-import { Household, type HouseholdOptions } from './household.ts';
+import { Meter, type MeterOptions } from './meter.ts';
 import { drawFor, uuidFrom } from './random.ts';
 
 export const HEAT_SERVICE = 'HEAT_METER_READ_SERVICE';
@@ -7,7 +7,7 @@ export const HEAT_SERVICE = 'HEAT_METER_READ_SERVICE';
 export interface ServiceOptions {
   readonly identifier?: string | null;
   readonly serviceType?: string;
-  readonly household?: HouseholdOptions;
+  readonly meter?: MeterOptions;
 }
 
 export interface PropertyOptions {
@@ -43,7 +43,7 @@ export interface Service {
   readonly id: number;
   readonly identifier: string | null;
   readonly serviceType: string;
-  readonly household: Household | undefined;
+  readonly meter: Meter | undefined;
 }
 
 export interface Property {
@@ -110,13 +110,13 @@ function settleGroup(options: GroupOptions, fresh: () => number): Group {
 
 function settleProperty(options: PropertyOptions, fresh: () => number): Property {
   const id = options.id ?? fresh();
-  const services = (options.services ?? []).map(({ identifier, serviceType = HEAT_SERVICE, household }) => {
+  const services = (options.services ?? []).map(({ identifier, serviceType = HEAT_SERVICE, meter }) => {
     const serviceId = fresh();
     return {
       id: serviceId,
       identifier: identifier === undefined ? `HM${serviceId}` : identifier,
       serviceType,
-      household: household && new Household(household),
+      meter: meter && new Meter(meter),
     };
   });
   return {
@@ -128,14 +128,14 @@ function settleProperty(options: PropertyOptions, fresh: () => number): Property
   };
 }
 
-/** One household with one heat meter and history since 1 January two years back. */
+/** One account with one heat meter and history since 1 January two years back. */
 export function demoAccounts(seed = 1): AccountOptions[] {
   const services = [
-    { identifier: '70418235', household: { seed } },
+    { identifier: '70418235', meter: { seed } },
     {
       identifier: 'W-3302',
       serviceType: 'WATER_METER_READ_SERVICE',
-      household: { seed: seed + 1, meanKwhPerDay: 3 },
+      meter: { seed: seed + 1, meanKwhPerDay: 3 },
     },
   ];
   const groups = [{ type: 'payment', properties: [{ services }] }];
@@ -149,13 +149,10 @@ export function wideAccounts(seed = 1): AccountOptions[] {
     { type: 'hierarchy', properties: [{ services: [{ identifier: '70499999' }] }] },
     {
       type: 'payment',
-      properties: [
-        { services: [{ identifier: '70418301', household: { seed: seed + 2 } }] },
-        { services: [] },
-      ],
+      properties: [{ services: [{ identifier: '70418301', meter: { seed: seed + 2 } }] }, { services: [] }],
     },
   ];
-  const next = [{ properties: [{ services: [{ identifier: '70555001', household: { seed: seed + 3 } }] }] }];
+  const next = [{ properties: [{ services: [{ identifier: '70555001', meter: { seed: seed + 3 } }] }] }];
   return [
     { username: 'me@example.org', password: 'demo', groups },
     { username: 'neighbour@example.org', password: 'demo-too', groups: next },

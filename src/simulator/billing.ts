@@ -1,13 +1,13 @@
 // The monetization API on a table: whose token it is, customers, groups, properties and the usage report.
 import type { Clock } from '../foundation/clock.ts';
 import { type Account, type Group, HEAT_SERVICE, type Property } from './accounts.ts';
-import { documentsAt } from './documents.ts';
-import { search } from './elasticsearch.ts';
 import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';
 import { invoices, openBillDue, usageEvents } from './extras.ts';
-import { verified } from './jwt.ts';
-import { paged } from './paging.ts';
+import { verified } from './issuer/sessions.ts';
 import type { Switches } from './switches.ts';
+import { Refusal } from './usage/body.ts';
+import { usageReport } from './usage/report.ts';
+import { parseUsageRequest } from './usage/request.ts';
 
 export interface BillingOptions {
   readonly clock: Clock;
@@ -71,7 +71,7 @@ export function billingRoutes(options: BillingOptions): Route[] {
         ? refused(403, 'Forbidden')
         : listed([], exchange);
     }),
-    route('POST', '/reports/usage', (account, { body }) => usageReport(account, body, options)),
+    route('POST', '/reports/usage', (account, { body }) => reportUsage(account, body, options)),
     route('GET', '/customers/:id/usage-events', (account, exchange, id) =>
       ofProperty(account, Number(id), (property) =>
         listed(usageEvents(property, exchange.query, clock.now(), switches), exchange),
@@ -113,18 +113,20 @@ function tokenHolder({ headers }: Exchange, { clock, issuer, accounts }: Billing
     : refused(403, 'Missing scope');
 }
 
-/** The search runs over all households, so a question that forgets to narrow itself down is found out. */
-function usageReport(account: Account, body: unknown, options: BillingOptions): Reply {
+function reportUsage(account: Account, body: unknown, options: BillingOptions): Reply {
   const { clock, accounts, switches, retiredIds } = options;
-  const { mapping, maxBuckets, mixesHouseholds, retiredStatus } = switches.api;
-  const asked = JSON.stringify((body as { query?: unknown } | undefined)?.query ?? {});
-  if ([...retiredIds].some((id) => new RegExp(`\\b${id}\\b`).test(asked))) {
-    return refused(retiredStatus, 'Customer not found');
+  try {
+    const request = parseUsageRequest(body, switches.api.engine);
+    const id = Number(request.customerId);
+    if (retiredIds.has(id)) return refused(switches.api.retiredStatus, 'Customer not found');
+    const isAsked = (property: Property) => property.id === id;
+    const own = propertiesOf(account).find(isAsked);
+    if (!own && accounts.some((one) => propertiesOf(one).some(isAsked))) return refused(403, 'Forbidden');
+    return json(usageReport(own, request, clock.now()));
+  } catch (err) {
+    if (err instanceof Refusal) return json(err.body, err.status);
+    throw err;
   }
-  const answer = search(documentsAt(accounts, clock.now()), body, { mapping, maxBuckets });
-  const own = new Set<unknown>(propertiesOf(account).map(({ id }) => id));
-  const isOwn = answer.matched.every(({ customer_id }) => own.has(customer_id));
-  return isOwn || mixesHouseholds ? json(answer.body, answer.status) : refused(403, 'Forbidden');
 }
 
 function personCustomer({ customerId, customerCode }: Account) {
@@ -157,4 +159,18 @@ function propertyCustomer({ id, status, subscriptionId, balanceGroupId, services
         subscription: { id: serviceType === HEAT_SERVICE ? subscriptionId : subscriptionId + 50_000 },
       })),
   };
+}
+
+const DEFAULT_COUNT = 10;
+
+function paged(objects: readonly unknown[], query: URLSearchParams, { api }: Switches): unknown {
+  const page = api.ignoresPage ? 1 : wholeNumber(query.get('page'), 1);
+  const count = Math.min(wholeNumber(query.get('count'), DEFAULT_COUNT), api.maxPageSize);
+  const shown = objects.slice((page - 1) * count, page * count);
+  return api.bareArrays ? shown : { objects: shown, total_num: objects.length };
+}
+
+function wholeNumber(written: string | null, otherwise: number): number {
+  const value = Number(written ?? otherwise);
+  return Number.isInteger(value) && value >= 1 ? value : otherwise;
 }

@@ -1,4 +1,4 @@
-// One request and its reply, as the rooms of the simulator pass them around.
+// One request and its reply, and what the provider counts and remembers of them.
 
 export interface Exchange {
   readonly method: string;
@@ -34,16 +34,92 @@ export function refused(status: number, message: string): Reply {
   return { status, body: { code: status, message } };
 }
 
-/** The values of a template's placeholders, or undefined when the path is another one. */
-export function valuesIn(template: string, path: string): Record<string, string> | undefined {
-  const wanted = template.split('/');
-  const given = path.split('/');
-  if (wanted.length !== given.length) return undefined;
-  const values: Record<string, string> = {};
-  for (const [index, segment] of wanted.entries()) {
-    const actual = given[index] ?? '';
-    if (segment.startsWith(':')) values[segment.slice(1)] = decodeURIComponent(actual);
-    else if (segment !== actual) return undefined;
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly route: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Passwords and tokens are blanked out. */
+  readonly body: unknown;
+  readonly authorized: boolean;
+  readonly userAgent: string | undefined;
+  readonly at: number;
+}
+
+const KEPT_REQUESTS = 1000;
+const BLANKED = new Set(['password', 'refresh_token', 'access_token', 'client_secret']);
+
+export class Counters {
+  /** By method and route template, such as `POST /api/v1/reports/usage`. */
+  readonly requests: Record<string, number> = {};
+  readonly maxInFlight: Record<string, number> = {};
+  readonly log: SeenRequest[] = [];
+  passwordGrants = { asked: 0, ok: 0 };
+  refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
+  /** Requests that wait for an answer because a fault wants it so. */
+  held = 0;
+  /** Requests to the public list that carried credentials, which none should. */
+  credentialsToConstituencies = 0;
+  readonly #inFlightByName = new Map<string, number>();
+
+  /** Counts a request in; the returned function counts it out. */
+  enter(exchange: Exchange, route: string): () => void {
+    const { method, path, query, at, headers } = exchange;
+    this.requests[route] = (this.requests[route] ?? 0) + 1;
+    const authorized = headers.authorization !== undefined;
+    this.log.push({
+      method,
+      path,
+      route,
+      query: Object.fromEntries(query),
+      body: blanked(exchange.body),
+      authorized,
+      userAgent: headers['user-agent'],
+      at,
+    });
+    if (this.log.length > KEPT_REQUESTS) this.log.shift();
+    if (authorized && path.endsWith('/constituencies')) this.credentialsToConstituencies += 1;
+    const grant = grantOf(exchange);
+    if (grant === 'password') this.passwordGrants.asked += 1;
+    if (grant === 'refresh_token') this.refreshGrants.asked += 1;
+    const names = [route, ...(grant ? [`grant ${grant}`] : [])];
+    for (const name of names) this.#shift(name, 1);
+    this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;
+    return () => {
+      for (const name of names) this.#shift(name, -1);
+    };
   }
-  return values;
+
+  /** Counts a request that is kept waiting; the returned function ends that. */
+  hold(): () => void {
+    let isOver = false;
+    this.held += 1;
+    return () => {
+      if (!isOver) this.held -= 1;
+      isOver = true;
+    };
+  }
+
+  granted(grant: 'password' | 'refresh_token'): void {
+    if (grant === 'password') this.passwordGrants.ok += 1;
+    else this.refreshGrants.ok += 1;
+  }
+
+  #shift(name: string, by: number): void {
+    const now = (this.#inFlightByName.get(name) ?? 0) + by;
+    this.#inFlightByName.set(name, now);
+    this.maxInFlight[name] = Math.max(this.maxInFlight[name] ?? 0, now);
+  }
+}
+
+function grantOf({ path, body }: Exchange): unknown {
+  if (!path.endsWith('/protocol/openid-connect/token')) return undefined;
+  return typeof body === 'object' && body !== null && 'grant_type' in body ? body.grant_type : undefined;
+}
+
+function blanked(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(
+    Object.entries(body).map(([key, value]) => [key, BLANKED.has(key) ? '***' : value]),
+  );
 }

@@ -1,8 +1,8 @@
 // Invoices, the open bill and single readings: what the provider tells beside the usage report.
 import { type Account, HEAT_SERVICE, type Property } from './accounts.ts';
-import { truthAt } from './documents.ts';
 import { Zone } from './localTime.ts';
 import type { Switches } from './switches.ts';
+import { truthAt } from './usage/report.ts';
 
 interface Invoice {
   readonly [field: string]: unknown;
@@ -58,8 +58,8 @@ export function usageEvents(
         matches('service-type', serviceType) && matches('identifier', identifier),
     )
     .filter(() => matches('balance-group', balanceGroupId))
-    .flatMap(({ id: serviceId, identifier, household }) =>
-      (household?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => ({
+    .flatMap(({ id: serviceId, identifier, meter }) =>
+      (meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => ({
         event_id: (serviceId % 10_000) * 100_000 + ((index * 7919) % 99_991),
         customer: { id },
         quantity: kwh,

@@ -1,5 +1,8 @@
-// What can go wrong on the way: the kinds of faults, ready-made ones, and the list of those waiting to happen.
-import type { Exchange } from './exchange.ts';
+// What can go wrong on the way: the kinds of faults, ready-made ones, and how each spoils a reply on the wire.
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { gzipSync } from 'node:zlib';
+import type { Reply } from './exchange.ts';
 
 export type Fault =
   /** This reply in place of the real one; a string goes out as it is. */
@@ -27,14 +30,6 @@ export type Fault =
   | { readonly kind: 'oversized'; readonly megabytes?: number }
   /** Half a megabyte on the wire, 512 MiB unpacked. */
   | { readonly kind: 'gzip_bomb' };
-
-export interface FaultRule {
-  readonly prefix: string;
-  readonly fault: Fault;
-  readonly times: number;
-  readonly method?: string;
-  readonly when?: (exchange: Exchange) => boolean;
-}
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
@@ -81,34 +76,77 @@ export function tooMany(retryAfter: number | string, status = 429) {
   return { kind: 'reply', status, body: { code: status, message: 'Too many requests' }, headers } as const;
 }
 
-export class FaultRules {
-  #waiting: { readonly rule: FaultRule; left: number }[] = [];
+type Bucket = Record<string, unknown>;
 
-  add(rule: FaultRule): { remove(): void } {
-    const entry = { rule, left: rule.times };
-    this.#waiting.push(entry);
-    return {
-      remove: () => {
-        this.#waiting = this.#waiting.filter((other) => other !== entry);
-      },
-    };
-  }
+/** Shuffle, drop, double or rewrite the innermost and outer lists of buckets. */
+export function inBuckets(change: (buckets: Bucket[]) => unknown): Fault {
+  return {
+    kind: 'change',
+    change: (body) => walked(body, 'buckets', (value) => (Array.isArray(value) ? change(value) : value)),
+  };
+}
 
-  clear(): void {
-    this.#waiting = [];
-  }
+/** Rewrite every `{value: …}`: negative, huge, text in place of a number. */
+export function inSums(change: (value: unknown) => unknown): Fault {
+  return { kind: 'change', change: (body) => walked(body, 'value', change, 'hits') };
+}
 
-  /** The oldest rule that fits. */
-  take(exchange: Exchange): Fault | undefined {
-    const entry = this.#waiting.find(
-      ({ left, rule: { prefix, method, when } }) =>
-        left > 0 &&
-        exchange.path.startsWith(prefix) &&
-        (method === undefined || method === exchange.method) &&
-        (when === undefined || when(exchange)),
-    );
-    if (!entry) return undefined;
-    entry.left -= 1;
-    return entry.rule.fault;
+function walked(part: unknown, key: string, change: (value: unknown) => unknown, except?: string): unknown {
+  if (Array.isArray(part)) return part.map((one) => walked(one, key, change, except));
+  if (typeof part !== 'object' || part === null) return part;
+  const entries = Object.entries(part).map(([name, value]) => {
+    if (name === except) return [name, value];
+    const inner = walked(value, key, change, except);
+    return [name, name === key ? change(inner) : inner];
+  });
+  return Object.fromEntries(entries);
+}
+
+const MEGABYTE = 1024 * 1024;
+const BOMB_MEMBERS = 32;
+const JSON_TYPE = 'application/json;charset=UTF-8';
+
+export async function send(response: ServerResponse, reply: Reply, fault: Fault | undefined): Promise<void> {
+  const { status, headers = {} } = reply;
+  const text = written(fault?.kind === 'change' ? fault.change(structuredClone(reply.body)) : reply.body);
+  const bytes = Buffer.from(text, 'utf8');
+  const head = { 'content-type': JSON_TYPE, 'cache-control': 'no-store', ...headers };
+  const half = bytes.subarray(0, Math.floor(bytes.length / 2));
+  switch (fault?.kind) {
+    case 'reply_lost':
+      response.destroy();
+      return;
+    case 'truncated':
+      response.writeHead(status, head).end(half);
+      return;
+    case 'reset_mid_body':
+      response.writeHead(status, { ...head, 'content-length': bytes.length });
+      response.write(half, () => response.destroy());
+      return;
+    case 'oversized':
+      await pipeline(oversized(fault.megabytes ?? 17), response.writeHead(status, head));
+      return;
+    case 'gzip_bomb':
+      sendBomb(response.writeHead(status, { ...head, 'content-encoding': 'gzip' }));
+      return;
+    default:
+      response.writeHead(status, { ...head, 'content-length': bytes.length }).end(bytes);
   }
+}
+
+function written(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}
+
+function* oversized(megabytes: number): Generator<Buffer> {
+  const padding = Buffer.alloc(MEGABYTE, 'x');
+  yield Buffer.from('{"padding":"');
+  for (let sent = 0; sent < megabytes; sent++) yield padding;
+  yield Buffer.from('"}');
+}
+
+/** Many members one after the other are one valid stream. */
+function sendBomb(response: ServerResponse): void {
+  const member = gzipSync(Buffer.alloc(16 * MEGABYTE, ' '));
+  response.end(Buffer.concat(Array.from({ length: BOMB_MEMBERS }, () => member)));
 }

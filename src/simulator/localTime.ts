@@ -1,17 +1,15 @@
 // Local calendars: the offset of a zone at an instant, and where days, weeks, months, quarters and years begin.
 
-export type CalendarUnit = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+export type CalendarUnit = 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
 
 const DAY_MS = 86_400_000;
 // The past of a zone is the same for every question.
 const knownOffsets = new Map<string, Map<number, number | 'mixed'>>();
-const FIXED_OFFSET = /^([+-])(\d{2}):?(\d{2})$/;
-const FIXED_UNITS: Partial<Record<CalendarUnit, number>> = { minute: 60_000, hour: 3_600_000 };
+const HOUR_MS = 3_600_000;
 
 export class Zone {
   readonly name: string;
-  readonly #fixedMs: number | undefined;
-  readonly #format: Intl.DateTimeFormat | undefined;
+  readonly #format: Intl.DateTimeFormat;
   // Asking Intl costs microseconds; a day whose two ends agree has one offset, so twenty years stay cheap.
   readonly #offsetOfDay: Map<number, number | 'mixed'>;
 
@@ -19,8 +17,6 @@ export class Zone {
   constructor(name: string) {
     this.name = name;
     this.#offsetOfDay = knownOffsets.get(name) ?? new Map();
-    this.#fixedMs = fixedOffsetMs(name);
-    if (this.#fixedMs !== undefined) return;
     this.#format = new Intl.DateTimeFormat('en-US', {
       timeZone: name,
       hourCycle: 'h23',
@@ -35,7 +31,6 @@ export class Zone {
   }
 
   offsetMs(at: number): number {
-    if (this.#fixedMs !== undefined) return this.#fixedMs;
     const day = Math.floor(at / DAY_MS);
     let known = this.#offsetOfDay.get(day);
     if (known === undefined) {
@@ -66,37 +61,25 @@ export class Zone {
   }
 
   floor(at: number, unit: CalendarUnit): number {
-    const fixed = FIXED_UNITS[unit];
-    if (fixed !== undefined) return this.floorFixed(at, fixed);
-    return this.instantOf(floorLocal(at + this.offsetMs(at), unit));
-  }
-
-  floorFixed(at: number, stepMs: number): number {
-    const local = at + this.offsetMs(at);
-    return Math.floor(local / stepMs) * stepMs - this.offsetMs(at);
+    const offset = this.offsetMs(at);
+    if (unit !== 'hour') return this.instantOf(floorLocal(at + offset, unit));
+    // An hour that is lived through twice is two hours, unless the clock changes within it.
+    const local = Math.floor((at + offset) / HOUR_MS) * HOUR_MS;
+    return local - this.offsetMs(local - offset);
   }
 
   next(start: number, unit: CalendarUnit): number {
-    const fixed = FIXED_UNITS[unit];
-    if (fixed !== undefined) return start + fixed;
+    if (unit === 'hour') return this.floor(start + 1.5 * HOUR_MS, unit);
     return this.instantOf(nextLocal(floorLocal(start + this.offsetMs(start), unit), unit));
   }
 
   #askedOffsetMs(at: number): number {
     const whole = Math.floor(at / 1000) * 1000;
     const field: Record<string, number> = {};
-    for (const { type, value } of this.#format?.formatToParts(whole) ?? []) field[type] = Number(value);
+    for (const { type, value } of this.#format.formatToParts(whole)) field[type] = Number(value);
     const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = field;
     return Date.UTC(year, month - 1, day, hour, minute, second) - whole;
   }
-}
-
-function fixedOffsetMs(name: string): number | undefined {
-  if (name === 'UTC' || name === 'Z' || name === 'GMT') return 0;
-  const match = FIXED_OFFSET.exec(name);
-  if (!match) return undefined;
-  const [, sign, hours, minutes] = match;
-  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
 function floorLocal(localMs: number, unit: CalendarUnit): number {

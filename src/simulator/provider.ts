@@ -3,13 +3,11 @@ import type { Clock } from '../foundation/clock.ts';
 import { type AccountOptions, settle, wideAccounts } from './accounts.ts';
 import { billingRoutes, propertiesOf } from './billing.ts';
 import { constituencyRoutes } from './constituencies.ts';
-import { Counters, type SeenRequest } from './counters.ts';
-import { type DayOfTruth, truthAt } from './documents.ts';
-import type { Route } from './exchange.ts';
-import { Keycloak } from './keycloak.ts';
-import { REALM_PATH } from './realm.ts';
+import { Counters, type Route, type SeenRequest } from './exchange.ts';
+import { Keycloak, REALM_PATH } from './issuer/keycloak.ts';
 import { listen } from './server.ts';
 import { Switches } from './switches.ts';
+import { type DayOfTruth, truthAt } from './usage/report.ts';
 
 export interface SimulatorOptions {
   readonly clock: Clock;

@@ -1,13 +1,12 @@
-// The HTTP side: one server for all three services, which runs into the faults that were ordered.
+// The HTTP server of all three services, which runs into the faults that a test ordered.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../foundation/clock.ts';
-import type { Counters } from './counters.ts';
-import { breaksOff, send } from './delivery.ts';
-import { type Exchange, type Reply, type Route, refused, valuesIn } from './exchange.ts';
+import { type Counters, type Exchange, type Reply, type Route, refused } from './exchange.ts';
+import { send } from './faults.ts';
 import type { Switches } from './switches.ts';
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly clock: Clock;
   readonly port: number;
   readonly host: string;
@@ -64,7 +63,7 @@ async function answer(
     release();
   }
   if (gone.signal.aborted) return;
-  if (breaksOff(fault)) {
+  if (fault?.kind === 'reset') {
     request.socket.destroy();
     return;
   }
@@ -123,4 +122,18 @@ function parsed(text: string, contentType = ''): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The values of a template's placeholders, or undefined when the path is another one. */
+function valuesIn(template: string, path: string): Record<string, string> | undefined {
+  const wanted = template.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return undefined;
+  const values: Record<string, string> = {};
+  for (const [index, segment] of wanted.entries()) {
+    const actual = given[index] ?? '';
+    if (segment.startsWith(':')) values[segment.slice(1)] = decodeURIComponent(actual);
+    else if (segment !== actual) return undefined;
+  }
+  return values;
 }

@@ -1,12 +1,21 @@
 // Everything a test can turn on the running provider; the defaults are a provider on a good day.
-import type { FieldType } from './esFields.ts';
-import { type Fault, type FaultRule, FaultRules } from './faults.ts';
+import type { Exchange } from './exchange.ts';
+import type { Fault } from './faults.ts';
+import type { SearchEngine } from './usage/request.ts';
 
 export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
 export type ConstituencyShape = 'newer' | 'older' | 'third';
 
+interface FaultRule {
+  readonly prefix: string;
+  readonly fault: Fault;
+  readonly times: number;
+  readonly method?: string;
+  readonly when?: (exchange: Exchange) => boolean;
+}
+
 export class Switches {
-  readonly #rules = new FaultRules();
+  #rules: { readonly rule: FaultRule; left: number }[] = [];
 
   readonly token = {
     accessSeconds: 1800,
@@ -43,14 +52,15 @@ export class Switches {
     ignoresPage: false,
     /** The answer to a usage question about a property that was renumbered away. */
     retiredStatus: 404,
-    mapping: {} as Record<string, FieldType>,
-    maxBuckets: 10_000,
+    /** Elasticsearch before 7.2; the date format is its default. */
+    engine: {
+      intervalKeys: ['interval'],
+      dateFormat: 'strict_date_optional_time||epoch_millis',
+    } as SearchEngine,
     /** Gives invoices of every status, time and billing profile, whatever is asked. */
     ignoresInvoiceFilters: false,
     /** Single readings in the order of their ids, whatever is asked. */
     readingsById: false,
-    /** Lets a question reach over the walls between households, as a careless provider would. */
-    mixesHouseholds: false,
   };
 
   readonly site = { timezone: 'Europe/Dublin', currency: 'EUR' };
@@ -72,15 +82,31 @@ export class Switches {
     fault: Fault,
     options: Partial<Omit<FaultRule, 'prefix' | 'fault'>> = {},
   ): { remove(): void } {
-    return this.#rules.add({ prefix, fault, times: Number.POSITIVE_INFINITY, ...options });
+    const entry = { rule: { prefix, fault, times: Number.POSITIVE_INFINITY, ...options }, left: 0 };
+    entry.left = entry.rule.times;
+    this.#rules.push(entry);
+    return {
+      remove: () => {
+        this.#rules = this.#rules.filter((other) => other !== entry);
+      },
+    };
   }
 
   clearFaults(): void {
-    this.#rules.clear();
+    this.#rules = [];
   }
 
-  /** For the server: the fault this exchange runs into, which uses it up. */
-  take(...exchange: Parameters<FaultRules['take']>): Fault | undefined {
-    return this.#rules.take(...exchange);
+  /** The oldest fault that fits, which uses it up by one. */
+  take(exchange: Exchange): Fault | undefined {
+    const entry = this.#rules.find(
+      ({ left, rule: { prefix, method, when } }) =>
+        left > 0 &&
+        exchange.path.startsWith(prefix) &&
+        (method === undefined || method === exchange.method) &&
+        (when === undefined || when(exchange)),
+    );
+    if (!entry) return undefined;
+    entry.left -= 1;
+    return entry.rule.fault;
   }
 }

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, quiet, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, untilShown } from './entities.ts';

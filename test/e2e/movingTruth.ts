@@ -1,6 +1,6 @@
 // A provider whose readings keep changing: late days, more readings of a day, and corrections, drawn from a seed.
 import { systemClock } from '../../src/foundation/clock.ts';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import type { Draw } from '../../src/simulator/random.ts';
 import { booked } from '../support/homes.ts';

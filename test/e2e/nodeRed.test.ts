@@ -1,6 +1,6 @@
 // The example flows in a real Node-RED beside a real Mosquitto and the built program: each puts out what its comment promises.
 import { expect, test } from 'vitest';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { isThere, startNodeRed } from './nodeRed.ts';

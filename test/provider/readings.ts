@@ -2,7 +2,7 @@
 import { zone } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 
@@ -16,7 +16,7 @@ export interface Home extends Provider {
 }
 
 export async function openHome(events: ExplicitEvent[] = [], at = '2026-03-10T12:00:00Z'): Promise<Home> {
-  const services = [{ identifier: '70418235', household: { events } }];
+  const services = [{ identifier: '70418235', meter: { events } }];
   const groups = [{ properties: [{ id: PROPERTY, services }] }];
   const provider = await openProvider({
     at,

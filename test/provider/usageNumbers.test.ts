@@ -5,7 +5,7 @@ import type { Interval } from '../../src/domain/interval.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
 import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import { wideAccounts } from '../../src/simulator/accounts.ts';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 import { expectedDays, openHome } from './readings.ts';
@@ -86,7 +86,7 @@ describe('a household of two years', () => {
   });
 
   test('two heat meters in one property are one sum', async () => {
-    const services = [{ household: { seed: 3 } }, { household: { seed: 4, meanKwhPerDay: 30 } }];
+    const services = [{ meter: { seed: 3 } }, { meter: { seed: 4, meanKwhPerDay: 30 } }];
     const groups = [{ properties: [{ services }] }];
     provider = await openProvider({ accounts: [{ username: 'me@example.org', password: 'p', groups }] });
     property = provider.simulator.properties()[0]?.id ?? 0;

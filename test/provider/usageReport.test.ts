@@ -163,13 +163,4 @@ describe('the answer', () => {
     home.simulator.renumberProperty(PROPERTY, PROPERTY + 1);
     await expect(home.report()).rejects.toMatchObject({ code: 'provider_refused', status: 404 });
   });
-
-  test('an index of plain text fields answers the same', async () => {
-    const home = await openHome([reading('2026-03-01', 12.5, 1.55)]);
-    const before = await home.report();
-    home.simulator.switches.api.mapping = { service_type: 'text', customer_id: 'text' };
-    expect(await home.report()).toEqual(before);
-    home.simulator.switches.api.mapping = { service_type: 'keyword', customer_id: 'keyword' };
-    expect(await home.report()).toEqual(before);
-  });
 });

@@ -1,6 +1,6 @@
 // The public list: filters, paging, its shapes and its bad habits.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { inventedHouses } from '../../src/simulator/constituencyRows.ts';
+import { inventedHouses } from '../../src/simulator/constituencies.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { handClock } from '../support/clock.ts';
 import { look, visit } from './visitor.ts';

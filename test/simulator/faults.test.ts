@@ -1,9 +1,9 @@
 // Every way a reply can go wrong, seen from the client's end of the wire.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import { FAULTS, type Fault, inBuckets, inSums, tooMany } from '../../src/simulator/faults.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { inBuckets, inSums } from '../../src/simulator/spoiling.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
+import { usageQuestion } from './usageQuestion.ts';
 import { ask, claimsOf, login, look, refresh, type Seen } from './visitor.ts';
 
 let clock: HandClock;
@@ -62,23 +62,24 @@ test('the real reply, changed', async () => {
 
 test('buckets and sums of a usage report, spoilt', async () => {
   const id = provider.properties('me@example.org')[0]?.id;
-  const aggs = { by: { terms: { field: 'resource_name' }, aggs: { eur: { sum: { field: 'amount' } } } } };
-  const question = { size: 0, query: { term: { customer_id: id } }, aggs };
+  const question = usageQuestion(id, '2026-03-05T00:00:00.000Z', '2026-03-05T23:59:59.999Z');
   const report = async () => (await ask(provider, key, '/reports/usage', question)).body;
-  const [first, second] = look(await report(), 'aggregations.by.buckets') as Record<string, unknown>[];
+  const buckets = 'aggregations.resources.buckets';
+  const [first, second] = look(await report(), buckets) as Record<string, unknown>[];
   provider.switches.fault(
     '/api/v1/reports',
     inBuckets((buckets) => buckets.reverse()),
     { times: 1 },
   );
-  expect(look(await report(), 'aggregations.by.buckets')).toEqual([second, first]);
+  expect(look(await report(), buckets)).toEqual([second, first]);
   provider.switches.fault(
     '/api/v1/reports',
     inSums((value) => String(value)),
     { times: 1 },
   );
   const spoilt = await report();
-  expect(look(spoilt, 'aggregations.by.buckets.0.eur.value')).toBe(String(look(first, 'eur.value')));
+  const amount = 'readings.intervals.buckets.0.documents.amount.value';
+  expect(look(spoilt, `${buckets}.0.${amount}`)).toBe(String(look(first, amount)));
   expect(look(spoilt, 'hits.total.value')).toBeTypeOf('number');
 });
 

@@ -28,8 +28,13 @@ test('a midnight that does not exist gives way to the first instant after the ga
   expect(santiago.dateOf(utc('2024-09-08T03:59:59Z'))).toBe('2024-09-07');
 });
 
-test('zones by offset, and no zone at all', () => {
-  expect(new Zone('+05:30').startOfDate('2024-01-01')).toBe(utc('2023-12-31T18:30:00Z'));
-  expect(new Zone('-0330').offsetMs(0)).toBe(-12_600_000);
+test('a clock that changes by half an hour makes an hour of ninety minutes', () => {
+  const island = new Zone('Australia/Lord_Howe');
+  const start = utc('2025-04-05T14:00:00Z');
+  expect(island.floor(utc('2025-04-05T15:10:00Z'), 'hour')).toBe(start);
+  expect(island.next(start, 'hour')).toBe(utc('2025-04-05T15:30:00Z'));
+});
+
+test('no such zone', () => {
   expect(() => new Zone('Mars/Olympus')).toThrow(RangeError);
 });

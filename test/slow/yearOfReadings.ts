@@ -1,6 +1,7 @@
 // A year of one meter as a careless provider tells it: late, missing, corrected and withdrawn days, drawn from a seed.
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+
 import { Zone } from '../../src/simulator/localTime.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { drawFor } from '../../src/simulator/random.ts';
 
 export interface Amount {

@@ -108,7 +108,7 @@ test('another meter on the same property does not take over the register of the 
 test('a property with two heat meters has no one register', async () => {
   const two = {
     id: 1,
-    services: [METER, '70418236'].map((identifier, seed) => ({ identifier, household: quiet({ seed }) })),
+    services: [METER, '70418236'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) })),
   };
   const story = await openStory({ accounts: [person('me', [two])] });
   const probe = await story.listen();

@@ -76,7 +76,7 @@ test('two meters of one identifier: the second carries its property in its name'
 });
 
 test('several meters of one property are one series, named after the lowest', async () => {
-  const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, household: quiet({ seed }) }));
+  const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
   const story = await openStory({ accounts: [person('me', [{ id: 1, services }])] });
   const probe = await story.listen();
   await story.start();

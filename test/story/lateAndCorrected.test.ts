@@ -1,6 +1,6 @@
 // Days that come late, are corrected or never come: events for what is new, and totals that move by just that.
 import { expect, test } from 'vitest';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
 

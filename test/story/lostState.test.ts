@@ -2,7 +2,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { booked, EVENT, home, METER, PROPERTY, person, reading, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';

@@ -1,7 +1,7 @@
 // Properties over the years: one that appears is found within a week, one that is renumbered goes on as it was.
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/faults.ts';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { booked, home, METER, PROPERTY, person, quiet, reading, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory, type Story } from '../support/story.ts';

@@ -2,8 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FAULTS, type Fault, oauth } from '../../src/simulator/faults.ts';
-import { inSums } from '../../src/simulator/spoiling.ts';
+import { FAULTS, type Fault, inSums, oauth } from '../../src/simulator/faults.ts';
 import { ABOUT_THEM, CANARY, expectSilence, formsOf, THEM } from '../support/canaries.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';

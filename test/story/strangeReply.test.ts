@@ -1,7 +1,6 @@
 // Replies that nobody expected: never a crash, never a zero, and health says what came in place of what.
 import { expect, test } from 'vitest';
-import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
-import { inBuckets, inSums } from '../../src/simulator/spoiling.ts';
+import { FAULTS, type Fault, inBuckets, inSums } from '../../src/simulator/faults.ts';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
 

@@ -1,7 +1,7 @@
 // A household whose tariff changes: told once, when it is sure, and not again by a restart or by days that fit nothing.
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { usual } from '../domain/tariffs.ts';
 import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';

@@ -1,11 +1,11 @@
 // Invented people and homes for the stories: quiet meters, so that only what a story orders goes wrong.
 
 import type { AccountOptions, PropertyOptions } from '../../src/simulator/accounts.ts';
-import type { ExplicitEvent, HouseholdOptions } from '../../src/simulator/household.ts';
+import type { ExplicitEvent, MeterOptions } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
 
 /** A household whose every day is booked in time, once, and for good. */
-export const quiet = (more: HouseholdOptions = {}): HouseholdOptions => ({
+export const quiet = (more: MeterOptions = {}): MeterOptions => ({
   since: '2025-01-01',
   late: 0,
   missing: 0,
@@ -18,13 +18,9 @@ export const quiet = (more: HouseholdOptions = {}): HouseholdOptions => ({
 export const METER = '70418235';
 export const PROPERTY = 512_001;
 
-export const home = (
-  identifier: string | null = METER,
-  household = quiet(),
-  id = PROPERTY,
-): PropertyOptions => ({
+export const home = (identifier: string | null = METER, meter = quiet(), id = PROPERTY): PropertyOptions => ({
   id,
-  services: [{ identifier, household }],
+  services: [{ identifier, meter }],
 });
 
 export function person(name: string, properties: readonly PropertyOptions[]): AccountOptions {

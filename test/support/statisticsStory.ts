@@ -1,5 +1,5 @@
 // A story whose daemon writes its days into the statistics of a pretend Home Assistant.
-import type { ExplicitEvent } from '../../src/simulator/household.ts';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { HEALTH, home, METER, person, reading } from './homes.ts';
 import { startPretendHomeAssistant } from './pretendHomeAssistant.ts';
 import { openStory } from './story.ts';

@@ -1,35 +1,35 @@
-// Invented households: repeatable, late, carried over, corrected, and quick for twenty years.
+// Invented meters: repeatable, late, carried over, corrected, and quick for twenty years.
 import { expect, test } from 'vitest';
-import { type AccountOptions, demoAccounts, settle } from '../../src/simulator/accounts.ts';
+import { type AccountOptions, demoAccounts, HEAT_SERVICE, settle } from '../../src/simulator/accounts.ts';
 import { propertiesOf } from '../../src/simulator/billing.ts';
-import { documentsAt, truthAt } from '../../src/simulator/documents.ts';
-import { Household } from '../../src/simulator/household.ts';
+import { Meter } from '../../src/simulator/meter.ts';
+import { truthAt, usageDocuments } from '../../src/simulator/usage/report.ts';
 
 const at = (iso: string) => Date.parse(iso);
 const CALM = { late: 0, missing: 0, corrected: 0, withoutStandingCharge: 0, idle: 0 };
 
 test('the same seed tells the same story, whenever it is asked', () => {
   const now = at('2026-03-10T12:00:00Z');
-  const atOnce = new Household({ seed: 5, since: '2025-01-01' }).readingsAt(now);
-  const grown = new Household({ seed: 5, since: '2025-01-01' });
+  const atOnce = new Meter({ seed: 5, since: '2025-01-01' }).readingsAt(now);
+  const grown = new Meter({ seed: 5, since: '2025-01-01' });
   for (let day = at('2025-01-01'); day < now; day += 5 * 86_400_000) grown.readingsAt(day);
   expect(grown.readingsAt(now)).toEqual(atOnce);
-  expect(new Household({ seed: 6, since: '2025-01-01' }).readingsAt(now)).not.toEqual(atOnce);
+  expect(new Meter({ seed: 6, since: '2025-01-01' }).readingsAt(now)).not.toEqual(atOnce);
 });
 
 test('a reading is taken just after local midnight and known from about 01:40 UTC on', () => {
-  const household = new Household({ since: '2025-07-01', ...CALM });
-  const known = (iso: string) => household.readingsAt(at(iso)).length;
+  const meter = new Meter({ since: '2025-07-01', ...CALM });
+  const known = (iso: string) => meter.readingsAt(at(iso)).length;
   expect(known('2025-07-01T01:39:59Z')).toBe(0);
   expect(known('2025-07-01T01:50:01Z')).toBe(1);
   expect(known('2025-07-02T01:39:59Z')).toBe(1);
-  const [first] = household.readingsAt(at('2025-07-02T00:00:00Z'));
+  const [first] = meter.readingsAt(at('2025-07-02T00:00:00Z'));
   expect(first?.at).toBeGreaterThanOrEqual(at('2025-06-30T23:00:00Z'));
   expect(first?.at).toBeLessThan(at('2025-06-30T23:10:00Z'));
 });
 
 test('cost follows from the tariff, the register from the readings', () => {
-  const readings = new Household({ since: '2025-01-01', ...CALM }).readingsAt(at('2025-12-31T12:00:00Z'));
+  const readings = new Meter({ since: '2025-01-01', ...CALM }).readingsAt(at('2025-12-31T12:00:00Z'));
   expect(readings).toHaveLength(365);
   let register: number | undefined;
   for (const { kwh, charges, register: reached } of readings) {
@@ -45,15 +45,15 @@ test('cost follows from the tariff, the register from the readings', () => {
 test('a missing reading is made up for by the next, in energy and in days', () => {
   const since = '2025-01-01';
   const now = at('2026-01-01T12:00:00Z');
-  const whole = new Household({ seed: 3, since, ...CALM }).readingsAt(now);
-  const gappy = new Household({ seed: 3, since, ...CALM, missing: 0.1 }).readingsAt(now);
+  const whole = new Meter({ seed: 3, since, ...CALM }).readingsAt(now);
+  const gappy = new Meter({ seed: 3, since, ...CALM, missing: 0.1 }).readingsAt(now);
   expect(gappy.length).toBeLessThan(whole.length - 10);
   expect(gappy.at(-1)?.register).toBeCloseTo(Number(whole.at(-1)?.register), 6);
   expect(gappy.some(({ charges }) => charges[1] === 1.372)).toBe(true);
 });
 
 test('late readings come one to four days after their day', () => {
-  const readings = new Household({ since: '2025-01-01', ...CALM, late: 1 }).readingsAt(
+  const readings = new Meter({ since: '2025-01-01', ...CALM, late: 1 }).readingsAt(
     at('2025-06-01T12:00:00Z'),
   );
   for (const { at: taken, bookedAt } of readings) {
@@ -63,16 +63,16 @@ test('late readings come one to four days after their day', () => {
 });
 
 test('a correction replaces what was told before', () => {
-  const household = new Household({
+  const meter = new Meter({
     seed: 9,
     since: '2025-01-01',
     until: '2025-01-01',
     ...CALM,
     corrected: 1,
   });
-  const [before] = household.readingsAt(at('2025-01-02T12:00:00Z'));
-  const [after] = household.readingsAt(at('2025-01-20T12:00:00Z'));
-  const [truth] = new Household({ seed: 9, since: '2025-01-01', until: '2025-01-01', ...CALM }).readingsAt(
+  const [before] = meter.readingsAt(at('2025-01-02T12:00:00Z'));
+  const [after] = meter.readingsAt(at('2025-01-20T12:00:00Z'));
+  const [truth] = new Meter({ seed: 9, since: '2025-01-01', until: '2025-01-01', ...CALM }).readingsAt(
     at('2025-01-20'),
   );
   expect(before?.kwh).not.toBe(after?.kwh);
@@ -93,7 +93,7 @@ test('explicit readings appear, change and count to the truth of their local day
     {
       username: 'a',
       password: 'b',
-      groups: [{ properties: [{ id: 5, services: [{ household: { events } }] }] }],
+      groups: [{ properties: [{ id: 5, services: [{ meter: { events } }] }] }],
     },
   ];
   const [property] = settle(accounts).flatMap(propertiesOf);
@@ -108,19 +108,16 @@ test('explicit readings appear, change and count to the truth of their local day
 });
 
 test('the index holds more Euro documents than readings, and an amount that is no money', () => {
-  const documents = documentsAt(settle(demoAccounts()), at('2026-01-31T12:00:00Z'));
-  const heat = documents.filter((one) => one.service_type === 'HEAT_METER_READ_SERVICE');
-  const count = (resource: string) => heat.filter(({ resource_name }) => resource_name === resource).length;
-  expect(count('Euro')).toBeGreaterThan(1.9 * count('Heat - Meter Value'));
-  const registers = heat
-    .filter(({ resource_name }) => resource_name !== 'Euro')
-    .map(({ amount }) => Number(amount));
-  expect(Math.min(...registers)).toBeGreaterThan(500);
+  const [property] = settle(demoAccounts()).flatMap(propertiesOf);
+  const documents = usageDocuments(property, HEAT_SERVICE, at('2026-01-31T12:00:00Z'));
+  const heat = documents.filter(({ resource }) => resource === 'Heat - Meter Value');
+  expect(documents.length - heat.length).toBeGreaterThan(1.9 * heat.length);
+  expect(Math.min(...heat.map(({ amount }) => amount))).toBeGreaterThan(500);
 });
 
 test('twenty years take no second', () => {
   const started = performance.now();
-  const readings = new Household({ since: '2006-01-01' }).readingsAt(at('2026-01-01T12:00:00Z'));
+  const readings = new Meter({ since: '2006-01-01' }).readingsAt(at('2026-01-01T12:00:00Z'));
   expect(readings.length).toBeGreaterThan(7000);
   expect(performance.now() - started).toBeLessThan(1000);
 });

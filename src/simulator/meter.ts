@@ -1,4 +1,4 @@
-// Invented households: what one meter reads, what it costs, when it is booked, and what is corrected afterwards.
+// An invented meter: what it reads, what that costs, when it is booked, and what is corrected afterwards.
 
 import { Zone } from './localTime.ts';
 import { type Draw, drawFor } from './random.ts';
@@ -16,7 +16,7 @@ export interface ExplicitEvent {
   readonly corrections?: readonly { from: number; kwh: number | null; eur: number | null }[];
 }
 
-export interface HouseholdOptions {
+export interface MeterOptions {
   readonly seed?: number;
   /** Local date of the first reading; default: 1 January two years back. */
   readonly since?: string;
@@ -57,8 +57,8 @@ interface Booked {
 const DAY_MS = 86_400_000;
 const BOOKED_AFTER_UTC_MIDNIGHT_MS = 100 * 60_000;
 
-export class Household {
-  readonly #options: HouseholdOptions;
+export class Meter {
+  readonly #options: MeterOptions;
   readonly #zone = new Zone('Europe/Dublin');
   readonly #taken: Booked[] = [];
   #nextDay: number | undefined;
@@ -66,7 +66,7 @@ export class Household {
   #carriedKwh = 0;
   #carriedDays = 0;
 
-  constructor(options: HouseholdOptions) {
+  constructor(options: MeterOptions) {
     this.#options = options;
   }
 

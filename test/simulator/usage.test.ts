@@ -1,0 +1,156 @@
+// Answers to the usage question against sums worked out by hand, both clock changes included.
+import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import {
+  answer,
+  BUCKETS,
+  changed,
+  FILTERS,
+  HISTOGRAM,
+  type Json,
+  READ_AT,
+  READINGS,
+  usageQuestion,
+} from './usageQuestion.ts';
+import { look } from './visitor.ts';
+
+// Local midnight is 00:00Z until 31 March, then 23:00Z of the day before; 00:00Z again from 28 October on.
+const reading = (at: string, kwh: number, register = 0): ExplicitEvent => {
+  return { at: Date.parse(at), kwh, eur: null, register };
+};
+const SPRING = [
+  reading('2024-03-30T00:00:10Z', 1, 100),
+  reading('2024-03-31T00:00:10Z', 2, 102),
+  reading('2024-03-31T23:00:10Z', 4, 106),
+  reading('2024-04-02T23:00:10Z', 8, 114),
+];
+const AUTUMN = [
+  reading('2024-10-25T23:00:10Z', 1),
+  reading('2024-10-26T23:00:10Z', 2),
+  reading('2024-10-27T00:30:00Z', 4),
+  reading('2024-10-27T01:30:00Z', 8),
+];
+const inSpring = (changes: Json = {}) =>
+  usageQuestion(7, '2024-03-29T00:00:00.000Z', '2024-04-04T22:59:59.999Z', changes);
+const inAutumn = (interval: string) =>
+  usageQuestion(7, '2024-10-25T23:00:00.000Z', '2024-10-27T23:59:59.999Z', {
+    [`${HISTOGRAM}.interval`]: interval,
+  });
+const spring = (changes: Json = {}, ...engine: Parameters<typeof answer>[2][]) =>
+  rows(answer(inSpring(changes), SPRING, ...engine));
+
+function rows(body: unknown): [string, number, unknown][] {
+  return (look(body, `${BUCKETS}.0.readings.intervals.buckets`) as Json[]).map((one) => [
+    new Date(Number(one.key)).toISOString().slice(0, 13),
+    Number(one.doc_count),
+    look(one, 'documents.quantity.value'),
+  ]);
+}
+
+test('days over the spring change, empty ones included up to the bounds', () => {
+  expect(spring()).toEqual([
+    ['2024-03-29T00', 0, 0],
+    ['2024-03-30T00', 1, 1],
+    ['2024-03-31T00', 1, 2],
+    ['2024-03-31T23', 1, 4],
+    ['2024-04-01T23', 0, 0],
+    ['2024-04-02T23', 1, 8],
+    ['2024-04-03T23', 0, 0],
+  ]);
+});
+
+test('days and hours over the autumn change: the hour that comes twice is two hours', () => {
+  expect(rows(answer(inAutumn('day'), AUTUMN))).toEqual([
+    ['2024-10-25T23', 1, 1],
+    ['2024-10-26T23', 3, 14],
+  ]);
+  const hours = rows(answer(inAutumn('hour'), AUTUMN));
+  expect(hours).toHaveLength(24 + 25);
+  expect(hours.filter(([, count]) => count > 0)).toEqual([
+    ['2024-10-25T23', 1, 1],
+    ['2024-10-26T23', 1, 2],
+    ['2024-10-27T00', 1, 4],
+    ['2024-10-27T01', 1, 8],
+  ]);
+});
+
+test.each([
+  ['week', ['2024-03-25T00', 3], ['2024-03-31T23', 12]],
+  ['month', ['2024-03-01T00', 3], ['2024-03-31T23', 12]],
+  ['quarter', ['2024-01-01T00', 3], ['2024-03-31T23', 12]],
+  ['year', ['2024-01-01T00', 15]],
+])('one bucket for each %s', (interval, ...expected) => {
+  const found = spring({ [`${HISTOGRAM}.interval`]: interval });
+  expect(found.map(([start, , kwh]) => [start, kwh])).toEqual(expected);
+});
+
+test('in another zone the same readings are on other days', () => {
+  const days = spring({ [`${HISTOGRAM}.time_zone`]: 'UTC' });
+  expect(days.filter(([, count]) => count > 0)).toEqual([
+    ['2024-03-30T00', 1, 1],
+    ['2024-03-31T00', 2, 6],
+    ['2024-04-02T00', 1, 8],
+  ]);
+});
+
+test('resources by the number of documents; the amount of the heat is the register, no money', () => {
+  const at = Date.parse('2024-03-30T00:00:10Z');
+  const body = answer(inSpring(), [{ at, kwh: 1, eur: null, register: 100, charges: [0.1, 0.2, 0.3] }]);
+  const [euro, heat] = look(body, BUCKETS) as Json[];
+  expect(euro).toMatchObject({ key: 'Euro', doc_count: 3, readings: { doc_count: 3 } });
+  // Added up as floating point numbers.
+  expect(look(euro, 'readings.intervals.buckets.1.documents')).toEqual({
+    doc_count: 3,
+    amount: { value: 0.6000000000000001 },
+    quantity: { value: 3 },
+  });
+  expect(heat).toMatchObject({ key: 'Heat - Meter Value', doc_count: 1 });
+  expect(look(heat, 'readings.intervals.buckets.1.documents.amount.value')).toBe(100);
+  expect(look(body, 'hits')).toEqual({ total: { value: 4, relation: 'eq' }, max_score: null, hits: [] });
+  expect(body).toMatchObject({ timed_out: false, _shards: { failed: 0 } });
+});
+
+test('only what was asked for: property, service, resource and time; nothing found is no bucket', () => {
+  const total = (changes: Json) => look(answer(inSpring(changes), SPRING), 'hits.total.value');
+  expect(total({})).toBe(4);
+  expect(total({ [`${FILTERS}.1.query_string.query`]: '"7"' })).toBe(4);
+  expect(total({ [`${FILTERS}.0.query_string.query`]: 'WATER_METER_READ_SERVICE' })).toBe(0);
+  expect(total({ [`${FILTERS}.2.terms.resource_name`]: ['Euro'] })).toBe(0);
+  const later = usageQuestion(7, '2024-04-02T23:00:11.000Z', '2024-05-01T00:00:00.000Z');
+  expect(look(answer(later, SPRING), BUCKETS)).toEqual([]);
+});
+
+test('the time of the newest reading, of all and of each interval, and none in an empty one', () => {
+  const max = { max: { field: READ_AT } };
+  const asked = { [`${READINGS}.newest`]: max, [`${READINGS}.intervals.aggs.last`]: max };
+  const readings = look(answer(inSpring(asked), SPRING), `${BUCKETS}.0.readings`);
+  const newest = { value: SPRING[3]?.at, value_as_string: '2024-04-02T23:00:10.000Z' };
+  expect(look(readings, 'newest')).toEqual(newest);
+  expect(look(readings, 'intervals.buckets.5.last')).toEqual(newest);
+  expect(look(readings, 'intervals.buckets.0.last')).toEqual({ value: null });
+});
+
+test('without empty intervals, and without bounds', () => {
+  expect(spring({ [`${HISTOGRAM}.min_doc_count`]: 1 })).toHaveLength(4);
+  expect(spring({ [`${HISTOGRAM}.extended_bounds`]: undefined })).toHaveLength(5);
+});
+
+test('key_as_string names the wrong day in summer', () => {
+  const body = answer(inSpring(), SPRING);
+  expect(look(body, `${BUCKETS}.0.readings.intervals.buckets.3.key_as_string`)).toBe('2024-03-31');
+});
+
+test('calendar_interval and a named format mean the same to an engine that wants them', () => {
+  const format = 'strict_date_optional_time';
+  const range = Object(look(inSpring(), 'query.bool.filter.3.nested.query.range'));
+  const asked = changed(inSpring(), {
+    [`${FILTERS}.3.nested.query.range`]: { [READ_AT]: { ...range[READ_AT], format } },
+    [`${HISTOGRAM}.format`]: format,
+    [`${HISTOGRAM}.interval`]: undefined,
+    [`${HISTOGRAM}.calendar_interval`]: 'day',
+  });
+  for (const dateFormat of ['epoch_millis', 'strict_date_optional_time||epoch_millis']) {
+    const body = answer(asked, SPRING, { intervalKeys: ['calendar_interval'], dateFormat });
+    expect(rows(body)).toEqual(spring());
+  }
+});

@@ -130,7 +130,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   return [
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
     `days cut in ${timezone}, a reading closes ${readingCloses}`,
-    `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.held.size} held back`,
+    `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.quarantined.size} quarantined`,
     `totals ${units(total.energy) ?? '–'} kWh, ${units(total.cost) ?? '–'}`,
     ...newestDays(ledger, zone, now),
   ];
@@ -144,7 +144,7 @@ function newestDays(ledger: Ledger, zone: Zone, now: number): string[] {
     const day = addDays(today, n + 1 - NEWEST_DAYS);
     return { day, record: ledger.days.get(day) };
   });
-  const missing = (day: string) => (ledger.held.has(day) ? 'held back' : 'no reading');
+  const missing = (day: string) => (ledger.quarantined.has(day) ? 'quarantined' : 'no reading');
   const columns: Column<(typeof rows)[number]>[] = [
     { head: 'day', value: ({ day }) => day },
     { head: 'kWh', value: ({ record }) => units(record?.energy ?? null) },

@@ -1,9 +1,17 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { sumKnown } from '../domain/amount.ts';
-import { INTERVALS, type Interval, intervalStart, piecesOf } from '../domain/interval.ts';
 import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, zone as zoneOf } from '../domain/period.ts';
+import {
+  addDays,
+  type Day,
+  type DaySpan,
+  INTERVALS,
+  type Interval,
+  intervalStart,
+  piecesOf,
+  zone as zoneOf,
+} from '../domain/period.ts';
 import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
 import { fitTariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';

@@ -1,7 +1,6 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
 import { inFull, type Micro, sumKnown, toUnits } from '../domain/amount.ts';
-import type { Interval, Piece } from '../domain/interval.ts';
-import { addDays, type DaySpan } from '../domain/period.ts';
+import { addDays, type DaySpan, type Interval, type Piece } from '../domain/period.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Io } from './commands.ts';
 import { type Column, type Format, keyColumns, print, tableLines } from './printing.ts';

@@ -15,12 +15,19 @@ export interface DayRecord extends Amounts {
   readonly receivedAt: number;
 }
 
+export interface QuarantinedDay extends Amounts {
+  /** How often the provider has given other amounts since the first ones. */
+  readonly timesChanged: number;
+  /** First given while the history was read for the first time: it is no news when it is taken later. */
+  readonly isHistory: boolean;
+}
+
 export interface Ledger {
   /** First day of the totals. Frozen when the ledger is opened. */
   readonly origin: Day;
   readonly days: ReadonlyMap<Day, DayRecord>;
-  /** Days of absurd amounts, kept out of `days` until the provider has given them twice; negative ones for good. */
-  readonly held: ReadonlyMap<Day, Amounts>;
+  /** Days of implausible amounts, kept out of `days` until the provider gives them twice the same. */
+  readonly quarantined: ReadonlyMap<Day, QuarantinedDay>;
   /** Every day before this one has been asked for at least once. */
   readonly readTo: Day;
   /** The history since the origin has been read to its end: totals may be published. */
@@ -39,20 +46,22 @@ export interface Change {
 export interface Merge {
   readonly ledger: Ledger;
   readonly changes: readonly Change[];
-  /** Days held back by this reply, oldest first. */
-  readonly heldBack: readonly Day[];
+  /** Days that this reply has put into quarantine, oldest first. */
+  readonly quarantinedNow: readonly Day[];
 }
 
 /** The provider answers at most this many day buckets for one question. */
 export const LONGEST_QUESTION_DAYS = 366;
 const SWEEP_DAYS = 90;
 const SWEEP_EVERY_DAYS = 7;
+/** A day that never comes twice the same is no longer asked for by itself: it would widen the window for ever. */
+const MOST_TIMES_CHANGED = 5;
 
 export function openLedger(origin: Day): Ledger {
   return {
     origin,
     days: new Map(),
-    held: new Map(),
+    quarantined: new Map(),
     readTo: origin,
     complete: false,
     sweptOn: null,
@@ -73,8 +82,8 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number, again?
     return chunks({ from: ledger.origin, to }, LONGEST_QUESTION_DAYS);
   const window = sweepIsDue(ledger, today) ? Math.max(SWEEP_DAYS, rereadDays) : rereadDays;
   const lastRead = ledger.readTo < to ? ledger.readTo : to;
-  const oldestHeld = daysAwaitingProof(ledger).sort()[0] ?? to;
-  const wanted = [addDays(lastRead, -window), oldestHeld].sort()[0] ?? lastRead;
+  const oldestQuarantined = daysToAskAgain(ledger).sort()[0] ?? to;
+  const wanted = [addDays(lastRead, -window), oldestQuarantined].sort()[0] ?? lastRead;
   const from = wanted > ledger.origin ? wanted : ledger.origin;
   return chunks({ from, to }, LONGEST_QUESTION_DAYS);
 }
@@ -82,14 +91,17 @@ export function questions(ledger: Ledger, today: Day, rereadDays: number, again?
 export const sweepIsDue = (ledger: Ledger, today: Day): boolean =>
   ledger.sweptOn === null || Math.abs(daysBetween(ledger.sweptOn, today)) >= SWEEP_EVERY_DAYS;
 
-// A negative day stays held whatever is asked; it must not stretch every question back to itself for ever.
-const daysAwaitingProof = ({ held }: Ledger): Day[] =>
-  [...held].filter(([, amounts]) => !isNegative(amounts)).map(([day]) => day);
+const daysToAskAgain = ({ quarantined }: Ledger): Day[] =>
+  [...quarantined].filter(([, { timesChanged }]) => timesChanged < MOST_TIMES_CHANGED).map(([day]) => day);
 
-/** Notes that the span has been asked for; `today` ends the history once the span reaches it. */
+/**
+ * Notes that the span has been asked for; `today` ends the history once the span reaches it. A history of quarantined
+ * days alone is not complete: the next poll tells whether they count.
+ */
 export function markRead(ledger: Ledger, span: DaySpan, today: Day): Ledger {
   const readTo = span.to > ledger.readTo ? span.to : ledger.readTo;
-  const complete = ledger.complete || span.to > today;
+  const isAllQuarantined = ledger.days.size === 0 && ledger.quarantined.size > 0;
+  const complete = ledger.complete || (span.to > today && !isAllQuarantined);
   const isLong = span.from <= ledger.origin || daysBetween(span.from, span.to) >= SWEEP_DAYS;
   const swept = complete && (!ledger.complete || isLong);
   return { ...ledger, readTo, complete, sweptOn: swept ? today : ledger.sweptOn };
@@ -97,8 +109,8 @@ export function markRead(ledger: Ledger, span: DaySpan, today: Day): Ledger {
 
 /**
  * Takes in the buckets of one reply. The newest word on a day replaces the older one; absence never erases:
- * a `null` amount leaves the known one. Days before the origin are not counted. A held day was never read: one
- * within the span `asked` for that the reply no longer gives is forgotten.
+ * a `null` amount leaves the known one. Days before the origin are not counted. A quarantined day within the span
+ * `asked` for that the reply no longer gives is forgotten.
  */
 export function merge(
   ledger: Ledger,
@@ -109,11 +121,11 @@ export function merge(
   let days: Map<Day, DayRecord> | null = null;
   const given = new Set(buckets.map(({ day }) => day));
   const isWithdrawn = (day: Day) => asked && day >= asked.from && day < asked.to && !given.has(day);
-  const held = new Map([...ledger.held].filter(([day]) => !isWithdrawn(day)));
+  const quarantined = new Map([...ledger.quarantined].filter(([day]) => !isWithdrawn(day)));
   const changes: Change[] = [];
-  const heldBack: Day[] = [];
+  const quarantinedNow: Day[] = [];
   const inOrder = [...buckets].sort((a, b) => (a.day < b.day ? -1 : 1));
-  const largest = largestDay(ledger);
+  const isPlausible = plausibility(ledger, buckets);
   for (const bucket of inOrder) {
     const { day } = bucket;
     if (day < ledger.origin || (bucket.energy === null && bucket.cost === null)) continue;
@@ -122,55 +134,76 @@ export function merge(
       energy: bucket.energy ?? known?.energy ?? null,
       cost: bucket.cost ?? known?.cost ?? null,
     };
-    if (known && known.energy === after.energy && known.cost === after.cost) {
-      held.delete(day);
+    if (known && isSame(known, after)) {
+      quarantined.delete(day);
       continue;
     }
-    if (isNegative(bucket) || (!isPlausible(bucket, largest) && !isSame(ledger.held.get(day), bucket))) {
-      held.set(day, { energy: bucket.energy, cost: bucket.cost });
-      heldBack.push(day);
+    const before = ledger.quarantined.get(day);
+    if (!isPlausible(bucket) && !(before && isSame(before, bucket))) {
+      quarantined.set(day, {
+        energy: bucket.energy,
+        cost: bucket.cost,
+        timesChanged: before ? before.timesChanged + 1 : 0,
+        isHistory: before?.isHistory ?? !ledger.complete,
+      });
+      quarantinedNow.push(day);
       continue;
     }
-    held.delete(day);
+    quarantined.delete(day);
     days ??= new Map(ledger.days);
-    // Written out: reading thousands of records that were made by a spread takes ten times as long.
-    const { energy, cost } = after;
-    days.set(day, { energy, cost, revision: known ? known.revision + 1 : 0, receivedAt });
-    const before = known ? { energy: known.energy, cost: known.cost } : null;
-    changes.push({ kind: known ? 'corrected' : 'new_day', day, before, after });
+    days.set(day, { ...after, revision: known ? known.revision + 1 : 0, receivedAt });
+    if (!known && before?.isHistory) continue;
+    const told = known ? { energy: known.energy, cost: known.cost } : null;
+    changes.push({ kind: known ? 'corrected' : 'new_day', day, before: told, after });
   }
-  // What is as it was stays the same object: so it is seen at once that nothing has to be written or summed again.
+  // What has not changed stays the same object, so that nothing is written or summed again.
+  const isUnchanged = quarantinedNow.length === 0 && quarantined.size === ledger.quarantined.size;
   return {
     ledger: {
       ...ledger,
       days: days ?? ledger.days,
-      held: heldBack.length === 0 && held.size === ledger.held.size ? ledger.held : held,
+      quarantined: isUnchanged ? ledger.quarantined : quarantined,
     },
     changes,
-    heldBack,
+    quarantinedNow,
   };
 }
 
-// Far above what heat pipes of one dwelling carry, and far above all this property ever used.
-const ABSURD_UNITS = 1_000_000_000;
+/** Far above what the heat pipes of one dwelling carry: smaller amounts need no comparison. */
+const ALWAYS_PLAUSIBLE = 1_000_000_000;
 const ABSURD_FACTOR = 20;
+/** So many days of a series tell what is usual for it. */
+const FEWEST_USUAL_DAYS = 7;
 
-function isPlausible(amounts: Amounts, largest: { energy: Micro; cost: Micro }): boolean {
-  const fits = (amount: Micro | null, most: Micro) =>
-    amount === null || amount <= Math.max(ABSURD_UNITS, most * ABSURD_FACTOR);
-  return fits(amounts.energy, largest.energy) && fits(amounts.cost, largest.cost);
-}
-
-const isNegative = ({ energy, cost }: Amounts): boolean => (energy ?? 0) < 0 || (cost ?? 0) < 0;
-
-function largestDay(ledger: Ledger): { energy: Micro; cost: Micro } {
-  let [mostEnergy, mostCost] = [0, 0];
-  for (const { energy, cost } of ledger.days.values()) {
-    if (energy !== null && energy > mostEnergy) mostEnergy = energy;
-    if (cost !== null && cost > mostCost) mostCost = cost;
+/**
+ * Whether both amounts are of the size that this property uses: not negative, and at most twenty times its largest
+ * known day or its usual day. The days of the reply count as usual too, so that a first history may be its own measure;
+ * known amounts come first, so that a whole window of absurd corrections does not vouch for itself.
+ */
+function plausibility(ledger: Ledger, buckets: readonly Bucket[]): (amounts: Amounts) => boolean {
+  const largest = new Map<'energy' | 'cost', Micro>();
+  function mostOf(kind: 'energy' | 'cost'): Micro {
+    const known = [...ledger.days.values()].map((record) => record[kind] ?? 0);
+    const unknown = new Map(
+      buckets.flatMap((bucket) => (ledger.days.has(bucket.day) ? [] : [[bucket.day, bucket[kind] ?? 0]])),
+    );
+    const usual = medianOfUsed([...known, ...unknown.values()]);
+    return known.reduce((most, amount) => Math.max(most, amount), usual) * ABSURD_FACTOR;
   }
-  return { energy: mostEnergy, cost: mostCost };
+  const fits = (amount: Micro | null, kind: 'energy' | 'cost') => {
+    if (amount === null || (amount >= 0 && amount <= ALWAYS_PLAUSIBLE)) return true;
+    const most = largest.get(kind) ?? mostOf(kind);
+    largest.set(kind, most);
+    return amount >= 0 && amount <= most;
+  };
+  return ({ energy, cost }) => fits(energy, 'energy') && fits(cost, 'cost');
 }
 
-const isSame = (held: Amounts | undefined, given: Amounts): boolean =>
-  held !== undefined && held.energy === given.energy && held.cost === given.cost;
+/** Of the days on which something was used; 0 for too few of them. A few absurd days do not move it. */
+function medianOfUsed(amounts: readonly Micro[]): Micro {
+  const used = amounts.filter((amount) => amount > 0).sort((a, b) => a - b);
+  return used.length < FEWEST_USUAL_DAYS ? 0 : (used[Math.floor((used.length - 1) / 2)] ?? 0);
+}
+
+const isSame = (one: Amounts, other: Amounts): boolean =>
+  one.energy === other.energy && one.cost === other.cost;

@@ -1,9 +1,9 @@
-// A ledger that was lost goes on from the history that stands on the broker, as if it had never been lost.
+// A lost ledger is restored from the history retained on the broker, as if it had never been lost.
 import { type Amounts, type DayRecord, type Ledger, openLedger } from './ledger.ts';
 import type { Day } from './period.ts';
 
 /** Every day of a ledger as it was published last, and how its days were cut. */
-export interface Remembered {
+export interface RetainedHistory {
   readonly timezone: string;
   readonly readingCloses: 'same_day' | 'previous_day';
   readonly origin: Day;
@@ -11,10 +11,10 @@ export interface Remembered {
 }
 
 /**
- * The remembered days, and over them whatever the provider has said meanwhile: the newest word counts, and absence
- * never erases. From another origin than the ledger's own, the history is still to be read.
+ * The retained days, and over them whatever the provider has given since: the newest amounts count, and absence never
+ * erases. If the retained origin is not the ledger's own, the history is still to be read from there.
  */
-export function recall(ledger: Ledger, { origin, days }: Remembered, at: number): Ledger {
+export function restoreLedger(ledger: Ledger, { origin, days }: RetainedHistory, at: number): Ledger {
   const all = new Map<Day, DayRecord>();
   for (const [day, { energy, cost }] of days) all.set(day, { energy, cost, revision: 0, receivedAt: at });
   for (const [day, read] of ledger.days) {

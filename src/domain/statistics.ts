@@ -17,21 +17,21 @@ export interface StatisticsRow {
 
 const HOUR_MS = 3_600_000;
 
-/** Statistics live on full hours of UTC. Where midnight does not (India, Newfoundland), the next one is the day's. */
+/** Statistics have rows at full hours of UTC. Where midnight is not one (India, Newfoundland), the next hour is the day's. */
 export const statisticsHour = (day: Day, zone: Zone): number =>
   Math.ceil(zone.startOf(day) / HOUR_MS) * HOUR_MS;
 
 /**
- * What a series has to hold, oldest first, given what it holds already. Rows cannot be taken back, only replaced:
- * - held days before the ledger's first one stay, and the sums go on from them: a ledger that was begun anew, and whose
+ * The rows that a series should have, oldest first, given those it has stored already. Rows cannot be taken back, only replaced:
+ * - stored days before the ledger's first one stay, and the sums go on from them: the ledger was opened anew, and its
  *   provider has forgotten those days;
- * - held rows that stand where the ledger has no day (days were cut differently then) are emptied: nothing used.
+ * - stored rows where the ledger has no day (days were cut differently then) are emptied: nothing used.
  */
 export function statisticsRows(
   ledger: Ledger,
   kind: SeriesKind,
   zone: Zone,
-  held: readonly StatisticsRow[] = [],
+  stored: readonly StatisticsRow[] = [],
 ): StatisticsRow[] {
   const amounts = new Map<number, Micro>();
   for (const [day, { [kind]: amount }] of ledger.days) {
@@ -42,12 +42,12 @@ export function statisticsRows(
   const [first = 0] = starts;
   const isEarlierDay = ({ start, sum }: StatisticsRow) =>
     start < first && Number.isFinite(sum) && statisticsHour(zone.dayAt(start), zone) === start;
-  const strangers = held.filter(({ start }) => !amounts.has(start));
-  const earlier = new Map(strangers.filter(isEarlierDay).map((row) => [row.start, row]));
+  const others = stored.filter(({ start }) => !amounts.has(start));
+  const earlier = new Map(others.filter(isEarlierDay).map((row) => [row.start, row]));
 
   const rows: StatisticsRow[] = [];
   let sum: Micro = 0;
-  for (const start of [...starts, ...strangers.map((row) => row.start)].sort((a, b) => a - b)) {
+  for (const start of [...starts, ...others.map((row) => row.start)].sort((a, b) => a - b)) {
     const kept = earlier.get(start);
     if (kept) sum = toMicro(kept.sum);
     const amount = amounts.get(start) ?? 0;
@@ -57,25 +57,25 @@ export function statisticsRows(
   return rows;
 }
 
-/** The rows to send: all from the first one on that is not held as it should be, or that starts at `from` or later. */
+/** The rows to send: all from the first one on that is not stored as it should be, or that starts at `from` or later. */
 export function rowsToSend(
   wanted: readonly StatisticsRow[],
-  held: readonly StatisticsRow[],
+  stored: readonly StatisticsRow[],
   from = Number.POSITIVE_INFINITY,
 ): readonly StatisticsRow[] {
-  const heldAt = new Map(held.map((row) => [row.start, row]));
-  const at = wanted.findIndex((row) => row.start >= from || !isSame(row, heldAt.get(row.start)));
+  const storedAt = new Map(stored.map((row) => [row.start, row]));
+  const at = wanted.findIndex((row) => row.start >= from || !isSame(row, storedAt.get(row.start)));
   return at < 0 ? [] : wanted.slice(at);
 }
 
-/** Every row is held as it is wanted, and no other. */
-export const agree = (wanted: readonly StatisticsRow[], held: readonly StatisticsRow[]): boolean =>
-  wanted.length === held.length && rowsToSend(wanted, held).length === 0;
+/** Every wanted row is stored, and no other. */
+export const agree = (wanted: readonly StatisticsRow[], stored: readonly StatisticsRow[]): boolean =>
+  wanted.length === stored.length && rowsToSend(wanted, stored).length === 0;
 
 // Databases keep binary fractions, and a change of unit there and back adds some noise.
 const NOISE = 0.000_5;
 
-const isSame = (wanted: StatisticsRow, held: StatisticsRow | undefined): boolean =>
-  held !== undefined &&
-  Math.abs(wanted.state - held.state) < NOISE &&
-  Math.abs(wanted.sum - held.sum) < NOISE;
+const isSame = (wanted: StatisticsRow, stored: StatisticsRow | undefined): boolean =>
+  stored !== undefined &&
+  Math.abs(wanted.state - stored.state) < NOISE &&
+  Math.abs(wanted.sum - stored.sum) < NOISE;

@@ -17,8 +17,8 @@ export interface Totals {
   readonly missingDays: number;
 }
 
-/** The amounts of a stretch of local days. `revision` and `receivedAt` are the newest of its days. */
-export interface Stretch extends DayRecord {
+/** The sum of a period of local days. `revision` and `receivedAt` are the newest of its days. */
+export interface PeriodSum extends DayRecord {
   readonly start: Day;
   /** The day after its last one. */
   readonly end: Day;
@@ -33,24 +33,18 @@ export function totals(ledger: Ledger, today: Day): Totals {
   const lastMonth = addMonths(today, -1);
   const [oldest = week] = [week, year, lastMonth].sort();
   const recent: [Day, DayRecord][] = [];
-  let newest: Day = '';
+  let newestDay: Day | null = null;
   let daysRead = 0;
-  let energy: Micro | null = null;
-  let cost: Micro | null = null;
-  // Once through all days of maybe twenty years, and no more often.
-  ledger.days.forEach((record, day) => {
+  for (const [day, record] of ledger.days) {
     if (day >= oldest) recent.push([day, record]);
-    if (record.cost !== null) cost = (cost ?? 0) + record.cost;
-    if (record.energy === null) return;
-    energy = (energy ?? 0) + record.energy;
+    if (record.energy === null) continue;
     daysRead += 1;
-    if (day > newest) newest = day;
-  });
-  const newestDay = newest === '' ? null : newest;
+    if (newestDay === null || day > newestDay) newestDay = day;
+  }
   const within = (from: Day, to: Day): Amounts =>
     sumOf(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
   return {
-    total: { energy, cost },
+    total: sumOf(ledger.days.values()),
     newestDay,
     day: newestDay === null ? NOTHING : (ledger.days.get(newestDay) ?? NOTHING),
     week: within(week, addDays(week, 7)),
@@ -62,7 +56,7 @@ export function totals(ledger: Ledger, today: Day): Totals {
 }
 
 /** The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. */
-export function stretches(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): Stretch[] {
+export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): PeriodSum[] {
   const newest = newestOf(ledger);
   const earliest = earliestOf(interval, newest, most);
   const ofNewest = grouped(ledger, interval, earliest, newest);
@@ -84,7 +78,7 @@ function newestOf({ days, origin }: Ledger): Day {
   return newest;
 }
 
-/** Where the newest `most` stretches begin when none of them is without a day. */
+/** Where the newest `most` periods begin when none of them is without a day. */
 function earliestOf(interval: 'day' | 'week' | 'month', newest: Day, most: number): Day {
   const start = startOf(interval, newest);
   if (interval === 'month') return addMonths(start, 1 - most);

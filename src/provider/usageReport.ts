@@ -1,8 +1,7 @@
 // The usage report: the Elasticsearch question of the specification, and its answer as one bucket for each interval.
 import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
-import type { Interval } from '../domain/interval.ts';
-import { addDays, type Day, type DaySpan, type Zone } from '../domain/period.ts';
+import { addDays, type Day, type DaySpan, type Interval, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
 import type { Log } from '../foundation/log.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';

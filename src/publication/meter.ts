@@ -3,7 +3,7 @@ import { inFull, type Micro, toUnits } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { Day } from '../domain/period.ts';
 import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
-import { stretches } from '../domain/totals.ts';
+import { periodSums } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
 import { stateFrom } from './entityRow.ts';
 import { METER_ROWS } from './meterEntities.ts';
@@ -56,13 +56,13 @@ function historyMessage(
 }
 
 function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'): UsageBucket[] {
-  return stretches(ledger, interval, NEWEST[interval]).map((stretch) => ({
-    start: zone.iso(zone.startOf(stretch.start)),
-    end: zone.iso(zone.startOf(stretch.end)),
-    energy_kwh: units(stretch.energy),
-    cost_eur: units(stretch.cost),
-    revision: stretch.revision,
-    received_at: zone.iso(stretch.receivedAt),
+  return periodSums(ledger, interval, NEWEST[interval]).map((period) => ({
+    start: zone.iso(zone.startOf(period.start)),
+    end: zone.iso(zone.startOf(period.end)),
+    energy_kwh: units(period.energy),
+    cost_eur: units(period.cost),
+    revision: period.revision,
+    received_at: zone.iso(period.receivedAt),
   }));
 }
 

@@ -43,7 +43,10 @@ const ledgerSchema = z.object({
   readTo: day,
   complete: z.boolean(),
   sweptOn: day.nullable(),
+  /** The quarantined days. */
   held: z.array(z.tuple([day, amounts.energy, amounts.cost])),
+  /** What else is known of them: day, times changed, of the first history. Files of 0.1.0 do not have it. */
+  quarantine: z.array(z.tuple([day, z.number().int(), z.boolean()])).default([]),
   isNew: z.boolean().default(false),
   tariff: z
     .object({
@@ -64,10 +67,18 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
   const flat = versioned(ledgerSchema);
   return {
     decode(json) {
-      const { timezone, readingCloses, isNew, tariff, days, held, ...rest } = flat.decode(json);
+      const { timezone, readingCloses, isNew, tariff, days, held, quarantine, ...rest } = flat.decode(json);
+      const more = new Map(
+        quarantine.map(([date, timesChanged, isHistory]) => [date, { timesChanged, isHistory }]),
+      );
       const ledger: Ledger = {
         ...rest,
-        held: new Map(held.map(([date, energy, cost]) => [date, { energy, cost }])),
+        quarantined: new Map(
+          held.map(([date, energy, cost]) => [
+            date,
+            { energy, cost, ...(more.get(date) ?? { timesChanged: 0, isHistory: true }) },
+          ]),
+        ),
         days: new Map(
           days.map(([date, energy, cost, revision, receivedAt]) => [
             date,
@@ -77,14 +88,15 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
       };
       return { timezone, readingCloses, ledger, isNew, tariff };
     },
-    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, held, ...rest } }) =>
+    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, quarantined, ...rest } }) =>
       flat.encode({
         timezone,
         readingCloses,
         isNew,
         tariff,
         ...rest,
-        held: [...held].map(([date, { energy, cost }]) => [date, energy, cost]),
+        held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
+        quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
         days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
       }),
   };

@@ -1,13 +1,14 @@
 // The retained history of a meter, read back from the broker when the state directory is lost.
 import * as z from 'zod';
 import { toMicro } from '../domain/amount.ts';
-import type { Remembered } from '../domain/recovery.ts';
+import type { RetainedHistory } from '../domain/recovery.ts';
 
+const LARGEST_UNITS = 1_000_000_000;
 const day = z.iso.date();
 const amount = z
   .number()
-  .min(0)
-  .max(1_000_000_000)
+  .min(-LARGEST_UNITS)
+  .max(LARGEST_UNITS)
   .nullable()
   .transform((units) => (units === null ? null : toMicro(units)));
 const history = z.object({
@@ -19,7 +20,7 @@ const history = z.object({
 });
 
 /** `null` for anything that is not a history of ours: anybody may publish there. */
-export function readRetainedHistory(payload: Buffer): Remembered | null {
+export function readRetainedHistory(payload: Buffer): RetainedHistory | null {
   let json: unknown;
   try {
     json = JSON.parse(payload.toString('utf8'));

@@ -1,7 +1,6 @@
 // Weeks, months, quarters and years of a span, whole and cut off.
 import { expect, test } from 'vitest';
-import { INTERVALS, intervalStart, piecesOf } from '../../src/domain/interval.ts';
-import { addDays, daysBetween } from '../../src/domain/period.ts';
+import { addDays, daysBetween, INTERVALS, intervalStart, piecesOf } from '../../src/domain/period.ts';
 
 test.each([
   ['day', '2025-03-30', ['2025-03-30', '2025-03-31', '2025-03-27']],

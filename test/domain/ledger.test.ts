@@ -136,7 +136,7 @@ test.each(Object.entries(CASES))('%s', (_name, { before, reply, after, changes }
   expect(merged.changes.map(({ kind, day, after: told }) => ({ kind, day, ...told }))).toEqual(
     changes.map(([kind, day, kwh, eur]) => ({ kind, day, ...amounts(kwh, eur) })),
   );
-  expect(merged.heldBack).toEqual([]);
+  expect(merged.quarantinedNow).toEqual([]);
 });
 
 test('a change tells what was known before', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { recall } from '../../src/domain/recovery.ts';
+import { restoreLedger } from '../../src/domain/recovery.ts';
 import { usageMessages } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
@@ -70,7 +70,7 @@ export function suffer({ life, said, forgotten }: Lives, fate: Fate, at: number)
         const before = words.get(day);
         words.set(day, { energy: energy ?? before?.energy ?? null, cost: cost ?? before?.cost ?? null });
       }
-      next = { ...next, ledger: recall(next.ledger, published(said.ledger), at), newestWord: words };
+      next = { ...next, ledger: restoreLedger(next.ledger, published(said.ledger), at), newestWord: words };
     }
   }
   next = live(next, fate.turn, at);
@@ -88,7 +88,7 @@ function memoryOf({ truth }: Life, forgotten: Lives['forgotten'], { forgets, ret
 }
 
 /** Through the very text that stands on the broker. */
-function published(ledger: Ledger) {
+export function published(ledger: Ledger) {
   const topics = new Topics('heat2mqtt');
   const view = meterView(ledger);
   const message = usageMessages(topics, view).find(

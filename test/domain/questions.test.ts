@@ -132,19 +132,35 @@ describe('the long window', () => {
   });
 });
 
-describe('days held back', () => {
-  const held = (line: Line) =>
-    merge(ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' }), buckets(line), 2).ledger;
+describe('quarantined days', () => {
+  const ledger = ledgerOf([], { origin: '2023-01-01', today: '2025-03-10' });
 
-  test('absurd ones are asked for again, however old', () => {
-    expect(ask(held(['2024-11-05', 5000, 1]), '2025-03-11')).toEqual([
-      { from: '2024-11-05', to: '2025-03-12' },
-    ]);
+  test.each<[string, Line]>([
+    ['too large', ['2024-11-05', 5000, 1]],
+    ['negative', ['2023-02-05', 5, -1]],
+  ])('%s: asked for again, however old', (_name, line) => {
+    const [span] = ask(merge(ledger, buckets(line), 2).ledger, '2025-03-11');
+    expect(span?.from).toBe(line[0]);
   });
 
-  test('negative ones, which never count, do not widen the window for ever', () => {
-    expect(ask(held(['2023-02-05', -5, 1]), '2025-03-11')).toEqual([
-      { from: '2025-02-25', to: '2025-03-12' },
-    ]);
+  test('one that never comes twice the same stops widening the window, and is taken when it does', () => {
+    let odd = merge(ledger, buckets(['2025-01-05', 5, -1]), 2).ledger;
+    const from = [];
+    for (let time = 1; time <= 6; time += 1) {
+      from.push(ask(odd, '2025-03-11')[0]?.from);
+      odd = merge(odd, buckets(['2025-01-05', 5, -1 - time]), 2 + time).ledger;
+    }
+    expect(from).toEqual([...Array(5).fill('2025-01-05'), '2025-02-25']);
+    expect(merge(odd, buckets(['2025-01-05', 5, -7]), 9).ledger.quarantined.size).toBe(0);
+  });
+
+  test('a history of nothing else is not complete yet', () => {
+    const span = { from: '2025-03-01', to: '2025-03-11' };
+    const once = merge(openLedger('2025-03-01'), buckets(['2025-03-10', 5000, 1]), 1, span).ledger;
+    const read = markRead(once, span, '2025-03-10');
+    expect(read.complete).toBe(false);
+    const twice = merge(read, buckets(['2025-03-10', 5000, 1]), 2, span).ledger;
+    expect(markRead(twice, span, '2025-03-10').complete).toBe(true);
+    expect(markRead(merge(read, [], 2, span).ledger, span, '2025-03-10').complete).toBe(true);
   });
 });

@@ -3,22 +3,27 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { markRead, merge, openLedger } from '../../src/domain/ledger.ts';
 import { addDays } from '../../src/domain/period.ts';
-import { type Remembered, recall } from '../../src/domain/recovery.ts';
+import { type RetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { amounts, buckets, type Line, ledgerOf, row } from './ledgers.ts';
-import { beginning, fates, suffer } from './losses.ts';
+import { beginning, fates, published, suffer } from './losses.ts';
 import { expectNewestWords } from './newestWords.ts';
 import { RUNS } from './runs.ts';
 
 const ORIGIN = '2025-01-01';
 const TODAY = '2025-06-30';
 const CUT = { timezone: 'Europe/Dublin', readingCloses: 'same_day' } as const;
-const memoryOf = (...lines: readonly Line[]): Remembered => ({ ...CUT, ...ledgerOf(lines) });
+const memoryOf = (...lines: readonly Line[]): RetainedHistory => ({ ...CUT, ...ledgerOf(lines) });
 
 /** Recovered, then read again from a provider that says this. */
-function again(remembered: Remembered, ...lines: readonly Line[]) {
+function again(remembered: RetainedHistory, ...lines: readonly Line[]) {
   const span = { from: remembered.origin, to: addDays(TODAY, 1) };
-  const { ledger } = merge(recall(openLedger(remembered.origin), remembered, 1), buckets(...lines), 2, span);
+  const { ledger } = merge(
+    restoreLedger(openLedger(remembered.origin), remembered, 1),
+    buckets(...lines),
+    2,
+    span,
+  );
   return markRead(ledger, span, TODAY);
 }
 
@@ -77,15 +82,24 @@ test('what the provider has said meanwhile is newer than what is remembered', ()
     ['2025-01-02', 25, null],
     ['2025-01-05', 5, 1],
   ]);
-  const { days, complete } = recall(read, THREE, 9);
+  const { days, complete } = restoreLedger(read, THREE, 9);
   expect(complete).toBe(true);
   expect(days.get('2025-01-02')).toMatchObject(amounts(25, 2));
   expect(days.get('2025-01-01')).toEqual({ ...amounts(10, 1), revision: 0, receivedAt: 9 });
   expect([...days.keys()].sort()).toEqual(['2025-01-01', '2025-01-02', '2025-01-04', '2025-01-05']);
 });
 
+test('days of net credit come back from the retained history too', () => {
+  const ledger = ledgerOf([
+    ['2025-01-01', 10, 1],
+    ['2025-01-02', 1, 0],
+  ]);
+  const days = new Map(ledger.days).set('2025-01-02', { ...amounts(-1, -0.5), revision: 0, receivedAt: 1 });
+  expect(published({ ...ledger, days }).days.get('2025-01-02')).toEqual(amounts(-1, -0.5));
+});
+
 test.each(['2025-02-01', '2024-12-01'])('not our own origin (%s) counts but the remembered one', (own) => {
-  const ledger = recall(ledgerOf(row('2024-12-30', 60, 1, 1), { origin: own }), THREE, 9);
+  const ledger = restoreLedger(ledgerOf(row('2024-12-30', 60, 1, 1), { origin: own }), THREE, 9);
   expect(ledger).toMatchObject({ origin: ORIGIN, readTo: ORIGIN, complete: false });
   expect([...ledger.days.keys()].sort()[0]).toBe(ORIGIN);
   // The history is still to be read from there: nothing is told of it before.

@@ -17,14 +17,14 @@ import { RUNS } from './runs.ts';
 
 const DUBLIN = zone('Europe/Dublin');
 const BERLIN = zone('Europe/Berlin');
-const energyOf = (ledger: Ledger, held: readonly StatisticsRow[] = [], where = DUBLIN) =>
-  statisticsRows(ledger, 'energy', where, held);
+const energyOf = (ledger: Ledger, stored: readonly StatisticsRow[] = [], where = DUBLIN) =>
+  statisticsRows(ledger, 'energy', where, stored);
 const shown = (rows: readonly StatisticsRow[]) =>
   rows.map(({ start, state, sum }) => [new Date(start).toISOString().slice(0, 16), state, sum]);
 
-/** What Home Assistant holds after it has been sent these rows. */
-function stored(held: readonly StatisticsRow[], sent: readonly StatisticsRow[]): StatisticsRow[] {
-  const at = new Map([...held, ...sent].map((one) => [one.start, one]));
+/** What Home Assistant has stored after it has been sent these rows. */
+function afterSending(stored: readonly StatisticsRow[], sent: readonly StatisticsRow[]): StatisticsRow[] {
+  const at = new Map([...stored, ...sent].map((one) => [one.start, one]));
   return [...at.values()].sort((a, b) => a.start - b.start);
 }
 
@@ -47,7 +47,7 @@ describe('where a day begins', () => {
   });
 });
 
-describe('what a series has to hold', () => {
+describe('the rows of a series', () => {
   test('a row for each day with an amount of its kind, none for a gap', () => {
     const ledger = ledgerOf([
       ['2025-01-01', 1.0005, null],
@@ -62,11 +62,11 @@ describe('what a series has to hold', () => {
     expect(statisticsRows(ledger, 'cost', DUBLIN).map(({ sum }) => sum)).toEqual([2, 3]);
   });
 
-  test('sums go on from held days before the first one', () => {
+  test('sums go on from stored days before the first one', () => {
     const ledger = ledgerOf([['2025-01-05', 2, 1]]);
     expect(shown(energyOf(ledger))).toEqual([['2025-01-05T00:00', 2, 2]]);
-    const held = energyOf(ledgerOf(row('2025-01-01', 3, 3.1, 0)));
-    expect(shown(energyOf(ledger, held)).slice(-2)).toEqual([
+    const stored = energyOf(ledgerOf(row('2025-01-01', 3, 3.1, 0)));
+    expect(shown(energyOf(ledger, stored)).slice(-2)).toEqual([
       ['2025-01-03T00:00', 3.1, 9.3],
       ['2025-01-05T00:00', 2, 11.3],
     ]);
@@ -74,8 +74,8 @@ describe('what a series has to hold', () => {
 
   test('rows of days that were cut elsewhere are emptied, also before the first day', () => {
     const lines: Line[] = row('2025-01-01', 2, 5, 0);
-    const held = energyOf(ledgerOf(lines), [], BERLIN);
-    expect(shown(energyOf(ledgerOf(lines), held))).toEqual([
+    const stored = energyOf(ledgerOf(lines), [], BERLIN);
+    expect(shown(energyOf(ledgerOf(lines), stored))).toEqual([
       ['2024-12-31T23:00', 0, 0],
       ['2025-01-01T00:00', 5, 5],
       ['2025-01-01T23:00', 0, 5],
@@ -92,7 +92,7 @@ describe('what a series has to hold', () => {
     ]);
   });
 
-  test('an empty ledger has nothing to say about what is held', () => {
+  test('an empty ledger has nothing to say about what is stored', () => {
     expect(energyOf(ledgerOf([]), energyOf(ledgerOf(row('2025-01-01', 3, 1, 1))))).toEqual([]);
   });
 });
@@ -107,7 +107,7 @@ const anyZone = fc
   .constantFrom('Europe/Dublin', 'Europe/Berlin', 'Asia/Kolkata', 'Pacific/Auckland', 'America/Asuncion')
   .map(zone);
 
-describe('whatever the ledger and whatever is held', () => {
+describe('whatever the ledger and whatever is stored', () => {
   test('the last sum is the total, starts rise by whole hours, and no sum falls', () => {
     fc.assert(
       fc.property(anyLines, anyZone, (lines, where) => {
@@ -128,17 +128,17 @@ describe('whatever the ledger and whatever is held', () => {
   test('what is sent makes it so, at once and for good, in any number of pieces', () => {
     fc.assert(
       fc.property(anyLines, anyLines, anyZone, anyZone, fc.nat(), (before, after, first, then, cut) => {
-        const held = energyOf(ledgerOf(before), [], first);
+        const stored = energyOf(ledgerOf(before), [], first);
         const ledger = merge(ledgerOf(before), after.map(bucket), 2).ledger;
-        const whole = rowsToSend(energyOf(ledger, held, then), held);
+        const whole = rowsToSend(energyOf(ledger, stored, then), stored);
         // The connection breaks after some rows: what is left is found again.
-        const partly = stored(held, whole.slice(0, cut % (whole.length + 1)));
+        const partly = afterSending(stored, whole.slice(0, cut % (whole.length + 1)));
         const rest = rowsToSend(energyOf(ledger, partly, then), partly);
-        const settled = stored(partly, rest);
+        const settled = afterSending(partly, rest);
         expect(rowsToSend(energyOf(ledger, settled, then), settled)).toEqual([]);
-        expect(settled).toEqual(stored(held, whole));
+        expect(settled).toEqual(afterSending(stored, whole));
         expect(agree(energyOf(ledger, settled, then), settled)).toBe(
-          ledger.days.size > 0 || held.length === 0,
+          ledger.days.size > 0 || stored.length === 0,
         );
       }),
       { numRuns: RUNS },
@@ -150,10 +150,10 @@ describe('whatever the ledger and whatever is held', () => {
       fc.property(anyLines, fc.nat(), (lines, which) => {
         fc.pre(lines.length > 0);
         const ledger = ledgerOf(lines, { today: '2026-12-31' });
-        const held = energyOf(ledger);
+        const stored = energyOf(ledger);
         const [day = '', kwh, eur] = lines[which % lines.length] ?? [];
         const corrected = merge(ledger, [bucket([day, (kwh ?? 0) + 1, eur ?? null])], 2).ledger;
-        const sent = rowsToSend(energyOf(corrected, held), held);
+        const sent = rowsToSend(energyOf(corrected, stored), stored);
         expect(sent.map(({ start }) => DUBLIN.dayAt(start))).toEqual(
           [...ledger.days.keys()].filter((one) => one >= day).sort(),
         );

@@ -1,7 +1,7 @@
-// Sums by local week, month and year, and the stretches of the usage topics, against small ledgers added by hand.
+// Sums by local week, month and year, and the periodSums of the usage topics, against small ledgers added by hand.
 import { describe, expect, test } from 'vitest';
 import { openLedger } from '../../src/domain/ledger.ts';
-import { stretches, totals } from '../../src/domain/totals.ts';
+import { periodSums, totals } from '../../src/domain/totals.ts';
 import { amounts, type Line, ledgerOf, row } from './ledgers.ts';
 
 const NOTHING = amounts(null, null);
@@ -95,20 +95,20 @@ test.each<[string, Line[], number]>([
   expect(totals(ledgerOf(lines), '2025-06-30').missingDays).toBe(missing);
 });
 
-describe('stretches', () => {
+describe('periodSums', () => {
   test('days, oldest first, without the missing ones', () => {
     const ledger = ledgerOf([
       ['2025-06-03', null, 3],
       ['2025-06-01', 1, null],
     ]);
-    expect(stretches(ledger, 'day', 62)).toEqual([
+    expect(periodSums(ledger, 'day', 62)).toEqual([
       { start: '2025-06-01', end: '2025-06-02', ...amounts(1, null), revision: 0, receivedAt: 1 },
       { start: '2025-06-03', end: '2025-06-04', ...amounts(null, 3), revision: 0, receivedAt: 1 },
     ]);
   });
 
   test('weeks from Monday to Monday, over the border of a year', () => {
-    const weeks = stretches(ledgerOf(row('2024-12-29', 9, 1, 0.5), { origin: '2024-01-01' }), 'week', 26);
+    const weeks = periodSums(ledgerOf(row('2024-12-29', 9, 1, 0.5), { origin: '2024-01-01' }), 'week', 26);
     expect(weeks.map(({ start, end, energy }) => [start, end, energy])).toEqual([
       ['2024-12-23', '2024-12-30', 1_000_000],
       ['2024-12-30', '2025-01-06', 7_000_000],
@@ -117,7 +117,7 @@ describe('stretches', () => {
   });
 
   test('months, December included', () => {
-    const months = stretches(ledgerOf(row('2024-11-30', 33, 1, 0.5), { origin: '2024-01-01' }), 'month', 36);
+    const months = periodSums(ledgerOf(row('2024-11-30', 33, 1, 0.5), { origin: '2024-01-01' }), 'month', 36);
     expect(months.map(({ start, end, cost }) => [start, end, cost])).toEqual([
       ['2024-11-01', '2024-12-01', 500_000],
       ['2024-12-01', '2025-01-01', 15_500_000],
@@ -126,14 +126,14 @@ describe('stretches', () => {
   });
 
   test('the newest of them, when there are too many', () => {
-    const days = stretches(ledgerOf(row('2025-01-01', 100, 1, 1)), 'day', 62);
+    const days = periodSums(ledgerOf(row('2025-01-01', 100, 1, 1)), 'day', 62);
     expect(days).toHaveLength(62);
     expect([days[0]?.start, days.at(-1)?.start]).toEqual(['2025-02-08', '2025-04-10']);
   });
 
-  test('a stretch is as new as the newest of its days', () => {
+  test('a period is as new as the newest of its days', () => {
     const ledger = ledgerOf(row('2025-06-02', 3, 1, 1));
     const days = new Map(ledger.days).set('2025-06-03', { ...amounts(1, 1), revision: 2, receivedAt: 77 });
-    expect(stretches({ ...ledger, days }, 'week', 26)).toMatchObject([{ revision: 2, receivedAt: 77 }]);
+    expect(periodSums({ ...ledger, days }, 'week', 26)).toMatchObject([{ revision: 2, receivedAt: 77 }]);
   });
 });

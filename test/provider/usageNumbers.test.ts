@@ -1,8 +1,7 @@
 // Honest numbers: the report of a living household against what the simulator knows, in winter, summer and between.
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Interval } from '../../src/domain/interval.ts';
-import { addDays, zone } from '../../src/domain/period.ts';
+import { addDays, type Interval, zone } from '../../src/domain/period.ts';
 import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import { wideAccounts } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';

@@ -1,7 +1,7 @@
 // The ledger of one meter: in memory, on disk, and restored from the broker when the disk has lost it.
 import { type Ledger, openLedger } from '../../domain/ledger.ts';
 import type { Day } from '../../domain/period.ts';
-import { type Remembered, recall } from '../../domain/recovery.ts';
+import { type RetainedHistory, restoreLedger } from '../../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../../domain/tariff/tariff.ts';
 import type { Document } from '../../store/document.ts';
 import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
@@ -46,7 +46,7 @@ export class MeterLedger {
   }
 
   /** What another ledger of the same series would be restored from. */
-  get history(): Remembered {
+  get history(): RetainedHistory {
     return { ...this.#cut(), origin: this.ledger.origin, days: this.ledger.days };
   }
 
@@ -73,7 +73,7 @@ export class MeterLedger {
   }
 
   /** A new ledger goes on from the retained history; `null`: there is none. */
-  async restore(found: Remembered | null): Promise<void> {
+  async restore(found: RetainedHistory | null): Promise<void> {
     if (!this.isNew) return;
     this.isNew = false;
     if (found !== null) {
@@ -81,7 +81,7 @@ export class MeterLedger {
       // Days that were cut differently cannot be compared with the provider's own.
       const days = this.#isCutAlike(found) ? found.days : new Map();
       this.#needs.log.info({ origin, days: days.size }, 'history restored from the broker');
-      this.ledger = recall(this.ledger, { ...found, days }, this.#needs.clock.now());
+      this.ledger = restoreLedger(this.ledger, { ...found, days }, this.#needs.clock.now());
       this.#restorations += 1;
       this.saved = this.ledger;
     }

@@ -93,7 +93,8 @@ export class Meter {
       const merged = merge(store.ledger, buckets, clock.now(), span);
       const tariffChange = await store.update(markRead(merged.ledger, span, today));
       this.#updatedAt = clock.now();
-      if (merged.heldBack.length > 0) log.warn({ days: merged.heldBack }, 'implausible readings quarantined');
+      if (merged.quarantinedNow.length > 0)
+        log.warn({ days: merged.quarantinedNow }, 'implausible readings quarantined');
       if (isFirstTime) {
         log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length }, 'history read');
         signals.emit('accountChanged', this.account);

@@ -137,12 +137,12 @@ export class Snapshot {
     const { zone, config } = this.#context;
     const about = { account: meter.account, meter: meter.name };
     const found: Reason[] = [];
-    if (meter.ledger.held.size > 0) {
-      const days = [...meter.ledger.held.keys()].sort().join(', ');
+    if (meter.ledger.quarantined.size > 0) {
+      const days = [...meter.ledger.quarantined.keys()].sort().join(', ');
       found.push({
         code: 'implausible_reading',
-        message: `The provider's amounts for ${days} are implausible and held back.`,
-        hint: 'Amounts far too large count once the provider gives them again; negative ones never do.',
+        message: `The provider's amounts for ${days} are implausible and not counted yet.`,
+        hint: 'Amounts far too large or negative count once the provider gives them again unchanged.',
         ...about,
       });
     }

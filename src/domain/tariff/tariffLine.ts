@@ -102,25 +102,25 @@ function newerTariff(sample: readonly BilledDay[], line: Line, tolerance: Micro)
   return begin;
 }
 
-interface Stretch {
+interface Period {
   readonly line: Line;
   readonly days: readonly BilledDay[];
 }
 
 /** Follows the line back through the older days for as long as they keep to it, and makes it better by them. */
-function grown(plain: readonly BilledDay[], seed: Line, tolerance: Micro): Stretch {
-  let stretch: Stretch = { line: seed, days: [] };
+function grown(plain: readonly BilledDay[], seed: Line, tolerance: Micro): Period {
+  let period: Period = { line: seed, days: [] };
   for (let turn = 0; turn < MOST_TURNS; turn += 1) {
-    const days = plain.slice(stretchStart(plain, stretch.line, tolerance));
-    const isSettled = turn > 1 && days.length === stretch.days.length;
-    const line = leastSquares(ordinary(days, stretch.line, tolerance), tolerance / 4);
-    stretch = { line: line ?? stretch.line, days };
+    const days = plain.slice(periodStart(plain, period.line, tolerance));
+    const isSettled = turn > 1 && days.length === period.days.length;
+    const line = leastSquares(ordinary(days, period.line, tolerance), tolerance / 4);
+    period = { line: line ?? period.line, days };
     if (isSettled || line === null) break;
   }
-  return stretch;
+  return period;
 }
 
-function stretchStart(plain: readonly BilledDay[], line: Line, tolerance: Micro): number {
+function periodStart(plain: readonly BilledDay[], line: Line, tolerance: Micro): number {
   let start = plain.length;
   let most = 0;
   let sum = 0;
@@ -133,7 +133,7 @@ function stretchStart(plain: readonly BilledDay[], line: Line, tolerance: Micro)
   return start;
 }
 
-function judged({ line, days }: Stretch, tolerance: Micro): TariffLine | null {
+function judged({ line, days }: Period, tolerance: Micro): TariffLine | null {
   const [first] = days;
   const usual = ordinary(days, line, tolerance);
   const estimate = leastSquares(usual, tolerance / 4);

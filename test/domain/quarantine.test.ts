@@ -1,0 +1,134 @@
+// Implausible amounts: quarantined until the provider gives them twice the same; what is plausible, the series tells.
+import { describe, expect, test } from 'vitest';
+import { type Ledger, merge, openLedger } from '../../src/domain/ledger.ts';
+import { amounts, buckets, type Line, ledgerOf, row } from './ledgers.ts';
+
+const A: Line = ['2025-06-01', 5, 1.3];
+const DAY = '2025-06-02';
+const absurd: Line = [DAY, 5000, 620];
+const told = (kwh: number, eur: number) => buckets([DAY, kwh, eur]);
+const quarantinedIn = (ledger: Ledger, ...lines: readonly Line[]) =>
+  merge(ledger, buckets(...lines), 2).quarantinedNow;
+
+test.each([
+  ['energy of more than a thousand units', [1000.000001, 1], true],
+  ['a thousand units', [1000, 1], false],
+  ['money of more than a thousand units', [5, 1000.000001], true],
+  ['negative energy', [-0.000001, 1], true],
+  ['negative money', [5, -0.1], true],
+] as const)('a single day with %s', (_name, [kwh, eur], isOdd) => {
+  const { ledger, quarantinedNow, changes } = merge(openLedger('2025-01-01'), told(kwh, eur), 2);
+  expect(quarantinedNow).toEqual(isOdd ? [DAY] : []);
+  expect([ledger.days.size, ledger.quarantined.size]).toEqual(isOdd ? [0, 1] : [1, 0]);
+  expect(changes).toHaveLength(isOdd ? 0 : 1);
+});
+
+describe('the measure is the series itself', () => {
+  test('twenty times its largest known day, of each kind for itself', () => {
+    const mill = ledgerOf([['2025-06-01', 900, 100]]);
+    expect(merge(mill, told(18_000, 2000), 2).quarantinedNow).toEqual([]);
+    expect(merge(mill, told(18_000.1, 100), 2).quarantinedNow).toEqual([DAY]);
+    expect(merge(mill, told(900, 2000.1), 2).quarantinedNow).toEqual([DAY]);
+  });
+
+  const block = row('2025-01-01', 60, 3000, 400);
+
+  test.each<[string, Line[], string[]]>([
+    ['is plausible as a whole', block, []],
+    ['may have idle days', [...block, ...row('2025-03-02', 200, 0, 60)], []],
+    ['of a week', row('2025-01-01', 7, 3000, 400), []],
+    [
+      'of less than a week is too short to judge',
+      row('2025-01-01', 2, 3000, 400),
+      ['2025-01-01', '2025-01-02'],
+    ],
+    ['does not vouch for a single spike', [...block, ['2025-04-01', 60_000.1, 400]], ['2025-04-01']],
+    ['does not vouch for spikes of a flat', [...row('2025-01-01', 60, 8, 2), absurd], [DAY]],
+    ['has its usual cost too', [...block, ['2025-04-01', 3000, 8_000.1]], ['2025-04-01']],
+  ])('a first history that is consistent in itself %s', (_name, lines, odd) => {
+    expect(quarantinedIn(openLedger('2025-01-01'), ...lines)).toEqual(odd);
+    expect(quarantinedIn(openLedger('2025-01-01'), ...lines.toReversed())).toEqual(odd);
+  });
+
+  test('the next piece of the history is measured by those before', () => {
+    const first = merge(openLedger('2025-01-01'), buckets(...block), 1).ledger;
+    expect(quarantinedIn(first, ['2025-03-05', 60_000, 400], ['2025-03-06', 60_001, 400])).toEqual([
+      '2025-03-06',
+    ]);
+  });
+
+  test('a window of absurd corrections does not vouch for itself', () => {
+    const flat = ledgerOf(row('2025-01-01', 100, 8, 2));
+    expect(quarantinedIn(flat, ...row('2025-01-11', 90, 8000, 2000))).toHaveLength(90);
+  });
+});
+
+describe('given again', () => {
+  test('the same: both amounts count', () => {
+    const once = merge(ledgerOf([A]), buckets(absurd), 2).ledger;
+    const other = merge(once, told(5001, 620), 3);
+    expect(other.quarantinedNow).toEqual([DAY]);
+    const again = merge(other.ledger, told(5001, 620), 4);
+    expect(again.quarantinedNow).toEqual([]);
+    expect(again.ledger.quarantined.size).toBe(0);
+    expect(again.ledger.days.get(DAY)).toEqual({ ...amounts(5001, 620), revision: 0, receivedAt: 4 });
+    expect(again.changes).toEqual([{ kind: 'new_day', day: DAY, before: null, after: amounts(5001, 620) }]);
+  });
+
+  test.each([
+    ['a net credit', 1, -0.5],
+    ['negative energy', -4, 1],
+    ['both', -4, -1],
+  ])('%s counts like any other odd value', (_name, kwh, eur) => {
+    const once = merge(ledgerOf([[DAY, 4, 1]]), told(kwh, eur), 2).ledger;
+    expect(once.days.get(DAY)).toMatchObject(amounts(4, 1));
+    expect(merge(once, told(kwh, eur - 1), 3).quarantinedNow).toEqual([DAY]);
+    const { ledger, changes } = merge(once, told(kwh, eur), 3);
+    expect(ledger.days.get(DAY)).toEqual({ ...amounts(kwh, eur), revision: 1, receivedAt: 3 });
+    expect(ledger.quarantined.size).toBe(0);
+    expect(changes).toMatchObject([{ kind: 'corrected', before: amounts(4, 1), after: amounts(kwh, eur) }]);
+  });
+
+  test('twice in one reply is not twice', () => {
+    const { ledger } = merge(ledgerOf([A]), buckets(absurd, absurd), 2);
+    expect(ledger.days.has(DAY)).toBe(false);
+    expect(merge(ledger, buckets(absurd), 3).ledger.days.has(DAY)).toBe(true);
+  });
+
+  test('a day of the first history is no news, but a correction is', () => {
+    const first = merge(openLedger('2025-01-01'), buckets(A, absurd), 1).ledger;
+    const known = { ...first, complete: true };
+    const { ledger, changes } = merge(known, buckets(absurd), 2);
+    expect([ledger.days.has(DAY), changes]).toEqual([true, []]);
+    expect(merge(ledger, told(5002, 620), 3).changes).toMatchObject([{ kind: 'corrected' }]);
+  });
+});
+
+describe('forgotten', () => {
+  test.each([
+    ['a plausible word', told(6, 1.4), 2],
+    ['the value known before', told(4, 1), 1],
+  ])('after %s', (_name, word, receivedAt) => {
+    const before = merge(ledgerOf([[DAY, 4, 1]]), buckets(absurd), 2).ledger;
+    expect(before.days.get(DAY)).toMatchObject(amounts(4, 1));
+    const { ledger } = merge(before, word, 2);
+    expect(ledger.quarantined.size).toBe(0);
+    expect(ledger.days.get(DAY)?.receivedAt).toBe(receivedAt);
+  });
+
+  test('when the provider was asked for the day and gives it no more: the count of two begins anew', () => {
+    const before = merge(ledgerOf([A]), buckets(absurd), 2).ledger;
+    const asked = { from: '2025-06-01', to: '2025-06-03' };
+    expect(merge(before, [], 3, { from: '2025-06-03', to: '2025-07-01' }).ledger.quarantined.size).toBe(1);
+    expect(merge(before, [], 3, { from: '2025-05-01', to: DAY }).ledger.quarantined.size).toBe(1);
+    const { ledger } = merge(before, buckets(A), 3, asked);
+    expect(ledger.quarantined.size).toBe(0);
+    expect(merge(ledger, buckets(absurd), 4, asked).quarantinedNow).toEqual([DAY]);
+  });
+});
+
+test('the other days of the reply count', () => {
+  const { ledger, changes } = merge(openLedger('2025-01-01'), buckets(absurd, A, ['2025-06-03', 7, 2]), 2);
+  expect([...ledger.days.keys()]).toEqual(['2025-06-01', '2025-06-03']);
+  expect(changes).toHaveLength(2);
+});

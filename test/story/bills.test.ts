@@ -2,9 +2,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ACCOUNT, asked, firstPoll, INVOICES } from '../support/extras.ts';
+import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
 const DAY_MS = 24 * HOUR_MS;
@@ -27,9 +27,7 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   expect((before.invoices as Records).map(({ due }) => due)).toEqual(['2025-03-19', '2025-02-19']);
   expect(probe.on(EVENT)).toEqual([]);
 
-  story.clock.advance(DAY_MS);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll(DAY_MS);
   const bill = await probe.until(EVENT, () => true);
   const list = await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length === 3);
   expect(bill).toMatchObject({
@@ -46,9 +44,7 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   probe.forget();
   await story.stop(daemon);
   await story.start();
-  story.clock.advance(DAY_MS);
-  story.tick();
-  await story.polled(3);
+  await story.nextPoll(DAY_MS);
   expect(asked(story, 'invoices')).toBe(3);
   expect(probe.on(EVENT)).toEqual([]);
   const later = await story.listen();
@@ -111,9 +107,7 @@ test('two payment groups: the invoices of both billing profiles are one list', a
   const list = await probe.until(INVOICES, () => true);
   expect((list.invoices as Records).map(({ id }) => id)).toEqual(['two', 'one']);
   invoices.push(invoice('three', '2025-03', { billing_profile: 902 }));
-  story.clock.advance(DAY_MS);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll(DAY_MS);
   expect((await probe.until(EVENT, () => true)).invoice).toMatchObject({ id: 'three' });
   expect(probe.on(EVENT)).toHaveLength(1);
 });
@@ -121,15 +115,12 @@ test('two payment groups: the invoices of both billing profiles are one list', a
 test("another user's invoices are not shown under the same account", async () => {
   const other = person('other', [home('70418301', quiet({ seed: 2 }), 512_002)]);
   const accounts = [ME, { ...other, invoices: [] }];
-  const story = await openStory({ accounts });
-  const probe = await story.listen();
-  const config = ({ username, password }: typeof ME) => ({ accounts: [{ id: 'home', username, password }] });
-  const daemon = await story.start(config(ME));
-  await story.polled(1);
-  await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length > 0);
+  const only = ({ username, password }: typeof ME) => ({ accounts: [{ id: 'home', username, password }] });
+  const { story, probe, daemon } = await firstPoll({ accounts, config: only(ME), polls: 1 });
+  expect(((probe.json(INVOICES)?.invoices ?? []) as Records).length).toBeGreaterThan(0);
   await story.stop(daemon);
   probe.forget();
-  await story.start(config(other));
+  await story.start(only(other));
   await story.polled(2);
   expect(await probe.until(INVOICES, () => true)).toMatchObject({ invoices: [] });
   expect(probe.on(EVENT)).toEqual([]);
@@ -171,9 +162,7 @@ test('a site that differs from the configuration is one warning and a reason, no
   });
   expect(await probe.until(STATE, () => true)).toMatchObject({ data_late: false });
   expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
-  story.clock.advance(8 * DAY_MS);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll(8 * DAY_MS);
   expect(asked(story, 'site')).toBe(2);
   expect(story.log.filter(({ msg }) => String(msg).startsWith("The provider's site"))).toHaveLength(2);
 });

@@ -4,27 +4,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
-
-async function polledStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  await story.polled(1);
-  return { story, probe, daemon, state };
-}
+import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
 const healthz = async (port: number | null) => (await fetch(`http://127.0.0.1:${port}/healthz`)).status;
 
 test('gone: polls go on, and the newest state is there when the broker is back', async () => {
-  const { story } = await polledStory();
+  const { story } = await firstPoll();
   await story.stopBroker();
-  for (const poll of [2, 3]) {
-    story.clock.advance(24 * HOUR_MS);
-    story.tick();
-    await story.polled(poll);
-  }
+  for (const _ of [2, 3]) await story.nextPoll(24 * HOUR_MS);
   expect(story.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
   await story.startBroker();
   const probe = await story.listen();
@@ -37,7 +24,7 @@ test('gone: polls go on, and the newest state is there when the broker is back',
 });
 
 test('gone for five minutes is unhealthy, a moment is not, and back is healthy again', async () => {
-  const { story, daemon } = await polledStory();
+  const { story, daemon } = await firstPoll();
   await story.stopBroker();
   await story.pass(4 * 60_000, 5_000);
   expect(await healthz(daemon.httpPort)).toBe(200);
@@ -63,7 +50,7 @@ test('not there at the start: ready is said only when everything has been delive
 });
 
 test('forgot: everything is told again, in order, without a question to the provider', async () => {
-  const { story, state } = await polledStory();
+  const { story, state } = await firstPoll();
   const requests = story.simulator.requests.length;
   await story.stopBroker();
   await story.startBroker();
@@ -79,7 +66,7 @@ test('forgot: everything is told again, in order, without a question to the prov
 });
 
 test('what a device had announced is withdrawn although the broker was away when it went', async () => {
-  const { story, daemon } = await polledStory();
+  const { story, daemon } = await firstPoll();
   await story.stop(daemon);
   const probe = await story.listen();
   await probe.until(STATE, () => true);
@@ -95,7 +82,7 @@ test('what a device had announced is withdrawn although the broker was away when
 });
 
 test('what an older version announced, by its tables of components, is still known and withdrawn', async () => {
-  const { story, daemon } = await polledStory();
+  const { story, daemon } = await firstPoll();
   await story.stop(daemon);
   const config = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
   const gone = 'heat2mqtt/meter/moved-out/state';

@@ -8,7 +8,7 @@ import { freePort } from '../e2e/mosquitto.ts';
 import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory, type Story } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';
 
 const MINUTE_MS = 60_000;
@@ -16,11 +16,8 @@ const BRIDGE = 'heat2mqtt/bridge/state';
 
 /** A story whose daemon reaches the broker over a wire that the test can cut. */
 async function wiredStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  const own = await story.start();
+  const { story, probe, daemon: own } = await firstPoll();
   const { brokerUrl } = own;
-  await story.polled(1);
   await story.stop(own);
   probe.forget();
   const wire = story.stack.use(await openWire(Number(new URL(brokerUrl).port)));
@@ -40,18 +37,12 @@ const complaints = ({ log }: Story): unknown[] =>
     .filter(({ msg }) => msg === 'no connection to the broker')
     .map(({ err }) => (err as { message: string }).message.replace(/:.*/, ''));
 
-async function nextDay(story: Story, polls: number): Promise<void> {
-  story.clock.advance(24 * HOUR_MS);
-  story.tick();
-  await story.polled(polls);
-}
-
 test('gone for a minute: the newest total is there once it is back, and only that one', async () => {
   const { story, probe } = await wiredStory();
   await story.stopBroker();
   await story.pass(MINUTE_MS, 1_000);
-  await nextDay(story, 2);
-  await nextDay(story, 3);
+  await story.nextPoll(24 * HOUR_MS);
+  await story.nextPoll(24 * HOUR_MS);
   await story.startBroker();
   const late = await story.listen();
   await story.pass(40_000);
@@ -68,7 +59,7 @@ test('gone for ever: after a week no more waits than after a day, but for one ev
   const waiting: number[] = [];
   const sleepers: number[] = [];
   for (let day = 1; day <= 7; day += 1) {
-    await nextDay(story, day + 1);
+    await story.nextPoll(24 * HOUR_MS);
     await story.pass(2 * HOUR_MS, 10 * MINUTE_MS);
     waiting.push((await metricsOf(daemon.httpPort))('heat2mqtt_mqtt_outbox'));
     sleepers.push(story.clock.sleepers);
@@ -122,7 +113,7 @@ test('accepting and cutting every five seconds: pauses grow, and the newest tota
   // Without a pause there would be a hundred and twenty.
   expect(wire.attempts - before).toBeGreaterThan(5);
   expect(wire.attempts - before).toBeLessThanOrEqual(30);
-  await nextDay(story, 2);
+  await story.nextPoll(24 * HOUR_MS);
   await cutting(2 * MINUTE_MS);
   const kwh = booked(story.simulator).kwh;
   await untilTrue('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);
@@ -143,7 +134,7 @@ test('another client with our client id: no duel, and ours is back once the othe
   expect(wire.attempts - before).toBeGreaterThan(5);
   expect(wire.attempts - before).toBeLessThanOrEqual(35);
   await rival.endAsync(true);
-  await nextDay(story, 2);
+  await story.nextPoll(24 * HOUR_MS);
   await story.pass(MINUTE_MS);
   const kwh = booked(story.simulator).kwh;
   await untilTrue('the newest total', () => Number(probe.json(STATE)?.energy_total) === kwh);

@@ -4,7 +4,7 @@ import type { Fault } from '../../src/simulator/faults.ts';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { asking, LIST, openListStory, REQUEST, SUMMARY } from '../support/lists.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const BRIDGE = 'homeassistant/device/heat2mqtt_bridge/config';
 
@@ -195,10 +195,7 @@ test('taken out of the configuration: lists, sensors and button are withdrawn, a
 });
 
 test('an account without constituencies shows none of it', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  await story.polled(1);
-  await probe.until(BRIDGE, () => true);
+  const { probe } = await firstPoll();
+  expect(probe.json(BRIDGE)).toBeDefined();
   expect(probe.heard.filter(({ topic, payload }) => /constituenc/.test(topic + payload))).toEqual([]);
 });

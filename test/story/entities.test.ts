@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll } from '../support/story.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -42,12 +42,7 @@ const STATE_CLASSES: Readonly<Record<string, readonly unknown[]>> = {
 };
 
 async function announced(base = 'heat2mqtt'): Promise<{ devices: Device[]; probe: Probe }> {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start({ mqtt: { base_topic: base } });
-  await probe.until(`${base}/meter/${METER}/state`, () => true);
-  await story.polled(1);
-  await probe.until(`${base}/bridge/health`, ({ last_success_at }) => last_success_at !== null);
+  const { probe } = await firstPoll({ config: { mqtt: { base_topic: base } } });
   const topics = new Set(probe.heard.map(({ topic }) => topic).filter((topic) => topic.endsWith('/config')));
   const devices = [...topics].map((topic) => {
     const document = probe.json(topic) ?? {};

@@ -2,9 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { ACCOUNT, asked, EXTRAS, firstPoll, INVOICES } from '../support/extras.ts';
+import { ACCOUNT, asked, EXTRAS, INVOICES } from '../support/extras.ts';
 import { METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 test('one poll is one usage request; extras come once a day, whatever restarts and asks', async () => {
   const { story, probe, daemon } = await firstPoll();
@@ -82,9 +82,7 @@ test('extras that nobody wants are not asked for, and what stood is taken away',
   expect(Object.keys(Object(document?.components))).not.toContain('meter_reading');
   const all = () => EXTRAS.map((name) => asked(story, name));
   const before = all();
-  story.clock.advance(26 * HOUR_MS);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll(26 * HOUR_MS);
   expect(all()).toEqual(before);
 });
 
@@ -98,8 +96,7 @@ test('another meter on the same property does not take over the register of the 
   probe.forget();
   await story.start();
   await probe.until(STATE, ({ meter_reading }) => meter_reading === null);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   const { value } = JSON.parse(await readFile(file, 'utf8'));
   expect(Object.keys(value.registers)).toEqual([`512001/${METER}`]);
@@ -110,10 +107,7 @@ test('a property with two heat meters has no one register', async () => {
     id: 1,
     services: [METER, '70418236'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) })),
   };
-  const story = await openStory({ accounts: [person('me', [two])] });
-  const probe = await story.listen();
-  await story.start();
-  await story.polled(1);
+  const { story, probe } = await firstPoll({ accounts: [person('me', [two])] });
   expect(await probe.until(STATE, () => true)).toMatchObject({ meter_reading: null });
   expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
 });

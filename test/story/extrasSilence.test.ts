@@ -1,7 +1,8 @@
 // Canaries in invoices, readings, balance and site: the topics carry ids and amounts, and nothing sings in the log.
 import { expect, test } from 'vitest';
 import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
-import { ACCOUNT, EXTRAS, firstPoll, INVOICES, spoil } from '../support/extras.ts';
+import { ACCOUNT, EXTRAS, INVOICES, spoil } from '../support/extras.ts';
+import { firstPoll } from '../support/story.ts';
 
 const ROW = {
   status: ABOUT_THEM,

@@ -1,9 +1,9 @@
 // A provider without extras, or with trouble in them: energy and cost go on, and nobody is pestered.
 import { expect, test } from 'vitest';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
-import { ACCOUNT, asked, EXTRAS, firstPoll, INVOICES, spoil, warnings } from '../support/extras.ts';
+import { ACCOUNT, asked, EXTRAS, INVOICES, spoil, warnings } from '../support/extras.ts';
 import { booked, HEALTH, STATE } from '../support/homes.ts';
-import { HOUR_MS } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const NOT_GIVEN: readonly (readonly [string, Fault])[] = [
   ['404', FAULTS.notFound],
@@ -32,17 +32,13 @@ test.each(NOT_GIVEN)(
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], failures_in_a_row: 0 });
 
     for (let days = 1; days <= 6; days += 1) {
-      story.clock.advance(24 * HOUR_MS);
-      story.tick();
-      await story.polled(1 + days);
+      await story.nextPoll(24 * HOUR_MS);
     }
     expect(EXTRAS.map((name) => asked(story, name))).toEqual([1, 1, 1, 1, 1]);
     expect(warnings(story)).toEqual(['site', 'meter_reading', 'balance', 'credit', 'invoices']);
 
     story.simulator.switches.clearFaults();
-    story.clock.advance(24 * HOUR_MS);
-    story.tick();
-    await story.polled(8);
+    await story.nextPoll(24 * HOUR_MS);
     expect(await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status === 'invoice')).toBeDefined();
     expect(warnings(story)).toHaveLength(5);
   },
@@ -67,8 +63,7 @@ test.each(TROUBLE)(
     for (let polls = 2; polls <= 4; polls += 1) {
       story.clock.advance(8 * HOUR_MS);
       const before = granted();
-      story.tick();
-      await story.polled(polls);
+      await story.nextPoll();
       // The token has run out meanwhile: one grant for the poll, none for the extras.
       expect(granted() - before).toBeLessThanOrEqual(1);
     }
@@ -83,9 +78,7 @@ test.each(TROUBLE)(
     expect(EXTRAS.reduce((sum, name) => sum + asked(story, name) - 1, 0)).toBeLessThanOrEqual(3);
 
     story.simulator.switches.clearFaults();
-    story.clock.advance(24 * HOUR_MS);
-    story.tick();
-    await story.polled(5);
+    await story.nextPoll(24 * HOUR_MS);
     expect(asked(story, 'invoices')).toBeGreaterThan(1);
   },
 );

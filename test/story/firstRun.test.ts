@@ -3,19 +3,16 @@ import { expect, test } from 'vitest';
 import { booked, home, ME, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
 test('one login, one way to the meter, and everything stands on the broker', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  const state = await probe.until(STATE, () => true);
-  await probe.until(
-    'heat2mqtt/bridge/health',
-    (health) => health.state === 'ok' && health.last_success_at !== null,
-  );
+  const { story, probe, state } = await firstPoll();
+  expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({
+    state: 'ok',
+    last_success_at: expect.any(String),
+  });
 
   const { kwh, eur } = booked(story.simulator);
   expect(state.energy_total).toBeCloseTo(kwh, 3);
@@ -42,10 +39,7 @@ test('one login, one way to the meter, and everything stands on the broker', asy
 });
 
 test('online, then discovery, then states; all retained; no events from history', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  await probe.until(STATE, () => true);
+  const { story, probe } = await firstPoll();
   const meterConfig = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
   expect(place(probe, 'heat2mqtt/bridge/state')).toBeLessThan(
     place(probe, 'homeassistant/device/heat2mqtt_bridge/config'),
@@ -54,9 +48,8 @@ test('online, then discovery, then states; all retained; no events from history'
   expect(place(probe, meterConfig)).toBeLessThan(place(probe, STATE));
   expect(probe.on(`heat2mqtt/meter/${METER}/event`)).toEqual([]);
 
-  await probe.until('heat2mqtt/account/home/invoices', () => true);
   const later = await story.listen();
-  await later.until(STATE, () => true);
+  await story.rest();
   const standing = later.heard.filter(({ retained }) => retained).map(({ topic }) => topic);
   expect(standing.sort()).toEqual([
     'heat2mqtt/account/home/invoices',
@@ -78,9 +71,8 @@ test('every group and property is found, others are left alone', async () => {
   const me = person('me', [home('70418235', quiet(), 1), { id: 2, services: [] }]);
   const other = { properties: [home('70418301', quiet({ seed: 2 }), 3)] };
   const hierarchy = { type: 'hierarchy', properties: [home('70499999', quiet(), 4)] };
-  const story = await openStory({ accounts: [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }] });
-  const probe = await story.listen();
-  await story.start();
+  const accounts = [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }];
+  const { story, probe } = await firstPoll({ accounts });
   for (const [meter, property] of [
     ['70418235', 1],
     ['70418301', 3],

@@ -1,23 +1,13 @@
 // Home Assistant's birth message: everything again from live truth, in order, after a short random delay.
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const STATUS = 'homeassistant/status';
 
-async function polledStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  await probe.until(STATE, () => true);
-  await story.polled(1);
-  await probe.until(HEALTH, ({ last_success_at }) => last_success_at !== null);
-  probe.forget();
-  return { story, probe };
-}
-
 test('online: bridge state, discovery, states, and no question to the provider', async () => {
-  const { story, probe } = await polledStory();
+  const { story, probe } = await firstPoll();
+  probe.forget();
   const requests = story.simulator.requests.length;
   await probe.publish(STATUS, 'online');
   await story.rest();
@@ -42,7 +32,8 @@ test('online: bridge state, discovery, states, and no question to the provider',
 });
 
 test('offline, and anything else, is no birth', async () => {
-  const { story, probe } = await polledStory();
+  const { story, probe } = await firstPoll();
+  probe.forget();
   for (const payload of ['offline', '', 'Online']) await probe.publish(STATUS, payload);
   await story.pass(3_000, 100);
   expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS, STATUS, STATUS]);
@@ -53,17 +44,13 @@ test('a retained birth is old news: what stands on connect is told anyway', asyn
   const probe = await story.listen();
   await probe.publish(STATUS, 'online', { retain: true });
   await story.start();
-  await probe.until(STATE, () => true);
   await story.polled(1);
   await story.pass(3_000, 100);
   expect(probe.on('heat2mqtt/bridge/state')).toHaveLength(1);
 });
 
 test('without discovery nothing is said below its prefix', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start({ mqtt: { discovery_prefix: false } });
-  await probe.until(STATE, () => true);
+  const { story, probe } = await firstPoll({ config: { mqtt: { discovery_prefix: false } } });
   await probe.publish(STATUS, 'online');
   await story.pass(3_000, 100);
   expect(probe.heard.filter(({ topic }) => topic.startsWith('homeassistant/'))).toHaveLength(1);

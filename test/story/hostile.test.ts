@@ -12,8 +12,8 @@ async function quietStory() {
   const story = await openStory();
   const probe = await story.listen();
   const daemon = await story.start({ constituencies: { base_url: story.simulator.urls.constituencies } });
-  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   await story.polled(1);
+  const state = probe.json(STATE);
   const asked = () => story.simulator.requests.length;
   const answers = (what: string) => probe.on(`${RESPONSE}/${what}`).map(({ payload }) => JSON.parse(payload));
   const intruder = story.stack.use(await startProbe(daemon.brokerUrl, {}, untilAtRest));

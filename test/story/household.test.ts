@@ -3,18 +3,15 @@ import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, home, ME, person, quiet, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll } from '../support/story.ts';
 
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
 const NEIGHBOUR_STATE = 'heat2mqtt/meter/70555001/state';
 
 test('two accounts: two sessions, two meters, two devices', async () => {
-  const story = await openStory({ accounts: [ME, NEIGHBOUR] });
-  const probe = await story.listen();
-  await story.start();
-  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
-  const other = await probe.until(NEIGHBOUR_STATE, () => true);
-  expect(other.energy_total).toBeCloseTo(booked(story.simulator, 700_001).kwh, 3);
+  const { story, probe, state } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  expect(probe.json(NEIGHBOUR_STATE)?.energy_total).toBeCloseTo(booked(story.simulator, 700_001).kwh, 3);
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
   const health = await probe.until(HEALTH, ({ state, logins_today }) => state === 'ok' && logins_today === 2);
   expect(Object.keys(health.auth as object).sort()).toEqual(['home', 'home2']);
@@ -25,24 +22,20 @@ test('two accounts: two sessions, two meters, two devices', async () => {
 });
 
 test('one refused account does not stop the other', async () => {
-  const story = await openStory({ accounts: [ME, NEIGHBOUR] });
-  story.simulator.changePassword(NEIGHBOUR.username, 'another one');
-  const probe = await story.listen();
-  await story.start();
-  await probe.until(STATE, () => true);
-  const health = await probe.until(HEALTH, ({ state }) => state === 'failing');
-  expect(health.auth).toMatchObject({ home: { state: 'ok' }, home2: { state: 'bad_credentials_or_locked' } });
-  story.tick();
-  await story.polled(4);
+  const { story, probe } = await firstPoll({
+    accounts: [ME, NEIGHBOUR],
+    prepare: ({ simulator }) => simulator.changePassword(NEIGHBOUR.username, 'another one'),
+  });
+  expect(probe.json(STATE)).toBeDefined();
+  const auth = { home: { state: 'ok' }, home2: { state: 'bad_credentials_or_locked' } };
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', auth });
+  await story.nextPoll();
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
   expect(story.log.filter(({ msg, account }) => msg === 'polled' && account === 'home')).toHaveLength(2);
 });
 
 test('an account taken out of the configuration takes its topics with it', async () => {
-  const story = await openStory({ accounts: [ME, NEIGHBOUR] });
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await story.polled(2);
+  const { story, probe, daemon } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
   await probe.until(NEIGHBOUR_STATE, () => true);
   await story.stop(daemon);
   const { username, password } = ME;
@@ -57,16 +50,12 @@ test('an account taken out of the configuration takes its topics with it', async
 });
 
 test('two meters of one identifier: the second carries its property in its name', async () => {
-  const story = await openStory({
+  const { story, probe, daemon, state } = await firstPoll({
     accounts: [person('me', [home('70418235', quiet(), 1), home('70418235', quiet({ seed: 3 }), 2)])],
   });
-  const probe = await story.listen();
-  const daemon = await story.start();
-  const first = await probe.until(STATE, () => true);
   const second = await probe.until('heat2mqtt/meter/70418235-2/state', () => true);
-  expect(first.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
   expect(second.energy_total).toBeCloseTo(booked(story.simulator, 2).kwh, 3);
-  await story.polled(1);
   await story.stop(daemon);
   probe.forget();
   await story.start();
@@ -77,22 +66,19 @@ test('two meters of one identifier: the second carries its property in its name'
 
 test('several meters of one property are one series, named after the lowest', async () => {
   const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
-  const story = await openStory({ accounts: [person('me', [{ id: 1, services }])] });
-  const probe = await story.listen();
-  await story.start();
+  const { story, probe } = await firstPoll({ accounts: [person('me', [{ id: 1, services }])] });
   const state = await probe.until('heat2mqtt/meter/a_1/state', () => true);
   expect(state.meter_identifiers).toEqual(['a 1', 'b/2']);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
 });
 
 test('trouble with one property does not keep the others from being read', async () => {
-  const story = await openStory({
-    accounts: [person('me', [home('70418235', quiet(), 1), home('70418236', quiet({ seed: 3 }), 2)])],
-  });
   const isFirst = ({ text }: { text: string }) => /"query":"1"/.test(text);
-  story.simulator.switches.fault('/api/v1/reports', FAULTS.forbidden, { when: isFirst });
-  const probe = await story.listen();
-  await story.start();
+  const { probe } = await firstPoll({
+    accounts: [person('me', [home('70418235', quiet(), 1), home('70418236', quiet({ seed: 3 }), 2)])],
+    prepare: ({ simulator }) =>
+      void simulator.switches.fault('/api/v1/reports', FAULTS.forbidden, { when: isFirst }),
+  });
   await probe.until('heat2mqtt/meter/70418236/state', () => true);
   expect(probe.last(STATE)).toBeUndefined();
   await probe.until(HEALTH, ({ state }) => state === 'degraded');

@@ -2,35 +2,24 @@
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const at = (text: string) => Date.parse(text);
 
 /** Three days of history; whatever else a story wants. */
 async function polledStory(more: readonly ExplicitEvent[]) {
   const history = ['2025-03-07', '2025-03-08', '2025-03-09'].map((day) => reading(day, 10, 2.5));
-  const story = await openStory({
-    accounts: [person('me', [home(METER, { events: [...history, ...more] })])],
-  });
-  const probe = await story.listen();
-  await story.start();
-  const state = await probe.until(STATE, () => true);
-  await story.polled(1);
-  let polls = 1;
+  const accounts = [person('me', [home(METER, { events: [...history, ...more] })])];
+  const { story, probe, state } = await firstPoll({ accounts });
   return {
     story,
     probe,
     state,
     async pollAt(time: string) {
-      story.clock.advance(at(time) - story.clock.now());
       probe.forget();
-      story.tick();
-      await story.polled(++polls);
+      await story.nextPoll(at(time) - story.clock.now());
     },
-    async events() {
-      const heard = (await probe.until(EVENT, () => true)) && probe.on(EVENT);
-      return heard.map(({ payload }) => JSON.parse(payload));
-    },
+    events: () => probe.on(EVENT).map(({ payload }) => JSON.parse(payload)),
   };
 }
 
@@ -43,7 +32,7 @@ test('history makes no events', async () => {
 test('a new day is an event with its values', async () => {
   const { probe, pollAt, events } = await polledStory([reading('2025-03-11', 12.345, 3.21)]);
   await pollAt('2025-03-11T12:00:00Z');
-  expect(await events()).toMatchObject([
+  expect(events()).toMatchObject([
     { schema: 1, event_type: 'new_day', day: '2025-03-11', energy_kwh: 12.345, cost_eur: 3.21 },
   ]);
   await probe.until(STATE, ({ energy_total, cost_total }) => energy_total === 42.345 && cost_total === 10.71);
@@ -59,7 +48,7 @@ test('a late day comes as new, in its place, although a newer one is known', asy
     missing_days: 66,
   });
   await pollAt('2025-03-12T12:00:00Z');
-  expect(await events()).toMatchObject([{ event_type: 'new_day', day: '2025-03-10', energy_kwh: 8 }]);
+  expect(events()).toMatchObject([{ event_type: 'new_day', day: '2025-03-10', energy_kwh: 8 }]);
   expect(await probe.until(STATE, () => true)).toMatchObject({
     energy_total: 47,
     day: '2025-03-11',
@@ -78,7 +67,7 @@ test('a correction moves the totals by exactly the correction', async () => {
   ]);
   expect(state).toMatchObject({ energy_total: 40, cost_total: 10 });
   await pollAt('2025-03-11T12:00:00Z');
-  expect(await events()).toMatchObject([
+  expect(events()).toMatchObject([
     {
       event_type: 'corrected',
       day: '2025-03-10',
@@ -99,7 +88,7 @@ test('a correction of a day long gone is found by the weekly look back', async (
   // Ten days without a poll, so that the long window is due.
   await pollAt('2025-04-12T12:00:00Z');
   await pollAt('2025-04-20T12:00:00Z');
-  expect(await events()).toMatchObject([{ event_type: 'corrected', day: '2025-03-10', energy_kwh: 11 }]);
+  expect(events()).toMatchObject([{ event_type: 'corrected', day: '2025-03-10', energy_kwh: 11 }]);
   await probe.until(STATE, ({ energy_total }) => energy_total === 41);
 });
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { booked, EVENT, home, METER, PROPERTY, person, reading, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll } from '../support/story.ts';
 
 const OTHER = '70418300';
 const DAY_MS = 86_400_000;
@@ -21,11 +21,8 @@ function history(seed = 1): ExplicitEvent[] {
 async function livedIn() {
   const events = history();
   const homes = [home(METER, { events }), home(OTHER, { events: history(3) }, PROPERTY + 1)];
-  const story = await openStory({ accounts: [person('me', homes)] });
-  const probe = await story.listen();
-  const daemon = await story.start();
-  const before = await probe.until(STATE, () => true);
-  await story.polled(1);
+  const accounts = [person('me', homes)];
+  const { story, probe, daemon, state: before } = await firstPoll({ accounts });
   await story.stop(daemon);
   probe.forget();
   const { counters } = story.simulator;

@@ -3,21 +3,18 @@ import { expect, test } from 'vitest';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { home, person, quiet, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll } from '../support/story.ts';
 
 const FLATS: AccountOptions[] = [1, 2, 3, 4, 5].map((n) =>
   person(`flat${n}`, [home(`7055500${n}`, quiet({ seed: n }), 700_000 + n)]),
 );
 const stateOf = (n: number) => `heat2mqtt/meter/7055500${n}/state`;
+const TWO_AT_A_TIME = { accounts: FLATS, config: { usage: { concurrency: 2 } } };
 const OTHERS = [2, 3, 4, 5];
 
 test('an account whose provider hangs: the others are polled and told in the meantime', async () => {
-  const story = await openStory({ accounts: FLATS });
-  const { switches, counters } = story.simulator;
-  const probe = await story.listen();
-  await story.start({ usage: { concurrency: 2 } });
-  for (const n of [1, ...OTHERS]) await probe.until(stateOf(n), () => true);
-  await story.polled(5);
+  const { story, probe, switches, counters } = await firstPoll(TWO_AT_A_TIME);
+  for (const n of [1, ...OTHERS]) expect(probe.json(stateOf(n))).toBeDefined();
   await story.pass(60_000);
   switches.fault(
     '/api/v1/reports',
@@ -38,10 +35,7 @@ test('an account whose provider hangs: the others are polled and told in the mea
 });
 
 test('five sessions due at the same moment are refreshed two at a time', async () => {
-  const story = await openStory({ accounts: FLATS });
-  const { switches, counters } = story.simulator;
-  await story.start({ usage: { concurrency: 2 } });
-  await story.polled(5);
+  const { story, switches, counters } = await firstPoll(TWO_AT_A_TIME);
   switches.fault('/auth/', { kind: 'slow', ms: 1_000 });
   await story.pass(1_700_000, 500);
   expect(counters.refreshGrants).toMatchObject({ ok: 5, maxInFlight: 2 });

@@ -2,22 +2,13 @@
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const REFRESH = 'heat2mqtt/bridge/request/refresh';
 const ANSWER = 'heat2mqtt/bridge/response/refresh';
 
-async function polledStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  await probe.until(STATE, () => true);
-  await story.polled(1);
-  return { story, probe, switches: story.simulator.switches, counters: story.simulator.counters };
-}
-
 test('refresh polls, and answers with what came of it and the transaction', async () => {
-  const { probe, counters } = await polledStory();
+  const { probe, counters } = await firstPoll();
   await probe.publish(REFRESH, JSON.stringify({ transaction: 'tx-7' }));
   expect(await probe.until(ANSWER, () => true)).toEqual({
     schema: 1,
@@ -29,7 +20,7 @@ test('refresh polls, and answers with what came of it and the transaction', asyn
 });
 
 test('a second refresh within five minutes is skipped, with the time when it would not be', async () => {
-  const { story, probe, counters } = await polledStory();
+  const { story, probe, counters } = await firstPoll();
   await probe.publish(REFRESH, '');
   await probe.until(ANSWER, ({ status }) => status === 'ok');
   const nextAt = `${new Date(story.clock.now() + 300_000).toISOString().slice(0, 19)}+00:00`;
@@ -45,7 +36,7 @@ test('a second refresh within five minutes is skipped, with the time when it wou
 });
 
 test('a tick, a request and a retry that meet are one poll', async () => {
-  const { story, probe, switches, counters } = await polledStory();
+  const { story, probe, switches, counters } = await firstPoll();
   switches.fault('/api/v1/reports', { kind: 'slow', ms: 10_000 }, { times: 1 });
   story.tick();
   await untilTrue('the question', () => counters.requests[USAGE] === 2);
@@ -55,13 +46,12 @@ test('a tick, a request and a retry that meet are one poll', async () => {
   await probe.until(ANSWER, ({ status }) => status === 'ok');
   expect(counters.requests[USAGE]).toBe(2);
   expect(counters.maxInFlight[USAGE]).toBe(1);
-  story.tick();
-  await story.polled(3);
+  await story.nextPoll();
   expect(counters.requests[USAGE]).toBe(3);
 });
 
 test('a refresh that fails answers with the reason', async () => {
-  const { probe, switches } = await polledStory();
+  const { probe, switches } = await firstPoll();
   switches.fault('/api/', { kind: 'reset' });
   await probe.publish(REFRESH, '');
   expect(await probe.until(ANSWER, () => true)).toMatchObject({
@@ -71,13 +61,13 @@ test('a refresh that fails answers with the reason', async () => {
 });
 
 test('health is published and answered', async () => {
-  const { probe } = await polledStory();
+  const { probe } = await firstPoll();
   await probe.publish('heat2mqtt/bridge/request/health', '');
   expect(await probe.until('heat2mqtt/bridge/response/health', () => true)).toMatchObject({ status: 'ok' });
 });
 
 test('a parameter that nobody knows is refused', async () => {
-  const { probe, counters } = await polledStory();
+  const { probe, counters } = await firstPoll();
   await probe.publish(REFRESH, JSON.stringify({ force: true }));
   expect(await probe.until(ANSWER, () => true)).toMatchObject({
     status: 'error',
@@ -87,7 +77,7 @@ test('a parameter that nobody knows is refused', async () => {
 });
 
 test('a request of unknown name is answered with those there are', async () => {
-  const { probe, counters } = await polledStory();
+  const { probe, counters } = await firstPoll();
   await probe.publish('heat2mqtt/bridge/request/refrehs', JSON.stringify({ transaction: 'tx-8' }));
   expect(await probe.until('heat2mqtt/bridge/response/refrehs', () => true)).toEqual({
     schema: 1,

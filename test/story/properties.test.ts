@@ -4,7 +4,7 @@ import type { Fault } from '../../src/simulator/faults.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { booked, home, METER, PROPERTY, person, quiet, reading, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory, type Story } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
 
 const DISCOVERY = 'GET /api/v1/customers/:id';
 const OTHER = '70418300';
@@ -46,10 +46,7 @@ test('a property that appears is found within a week, read in the same poll, and
 });
 
 test('the provider cannot be asked for its list: tried again a day later, and nobody is disturbed', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  await story.polled(1);
+  const { story, probe } = await firstPoll();
   story.simulator.switches.fault('/api/v1/customers', { kind: 'reply', status: 403, body: {} });
   await quietDays(story, 9);
   const { requests } = story.simulator.counters;
@@ -61,10 +58,9 @@ test('the provider cannot be asked for its list: tried again a day later, and no
 
 test('a renumbered property that has only its own days: the series of its meter goes on, each day once', async () => {
   const old: ExplicitEvent[] = [reading('2025-03-08', 10, 1), reading('2025-03-09', 20, 2)];
-  const story = await openStory({ accounts: [person('me', [home(METER, { events: old })])] });
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await probe.until(STATE, ({ energy_total }) => energy_total === 30);
+  const accounts = [person('me', [home(METER, { events: old })])];
+  const { story, probe, daemon, state: before } = await firstPoll({ accounts });
+  expect(before.energy_total).toBe(30);
   story.simulator.renumberProperty(PROPERTY, PROPERTY + 7);
   old.splice(0, 2, reading('2025-03-09', 21, 2), reading('2025-03-10', 5, 1));
   await story.pass(24 * HOUR_MS, HOUR_MS);

@@ -3,26 +3,14 @@ import { expect, test } from 'vitest';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const EVENT = 'heat2mqtt/bridge/event';
 
-async function polledStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  await story.start();
-  const state = await probe.until(STATE, () => true);
-  await story.polled(1);
-  return { story, probe, state, simulator: story.simulator, counters: story.simulator.counters };
-}
-
 test('down from the start: retried after some 15 s, then 30 s, until it answers', async () => {
-  const story = await openStory();
-  const { switches, counters } = story.simulator;
-  switches.fault('/api/', FAULTS.serverError);
-  const probe = await story.listen();
-  await story.start();
-  await story.polled(1);
+  const { story, probe, switches, counters } = await firstPoll({
+    prepare: ({ simulator }) => void simulator.switches.fault('/api/', FAULTS.serverError),
+  });
   expect(await probe.until(EVENT, () => true)).toMatchObject({
     event_type: 'poll_failed',
     code: 'provider_unreachable',
@@ -43,7 +31,7 @@ test('down from the start: retried after some 15 s, then 30 s, until it answers'
 });
 
 test('down later: entities stay available with their values, and health tells why', async () => {
-  const { story, probe, state, simulator } = await polledStory();
+  const { story, probe, state, simulator } = await firstPoll();
   simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
   probe.forget();
   story.tick();
@@ -61,23 +49,24 @@ test('down later: entities stay available with their values, and health tells wh
 });
 
 test('an issuer that is gone says nothing about the password', async () => {
-  const story = await openStory();
-  story.simulator.switches.fault('/auth/', { kind: 'reset' });
-  const probe = await story.listen();
-  await story.start();
-  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
-  expect(health).toMatchObject({ state: 'degraded', reasons: [{ code: 'issuer_unreachable' }] });
-  expect(health.auth).toMatchObject({ home: { state: 'provider_down' } });
+  const { story, probe } = await firstPoll({
+    prepare: ({ simulator }) => void simulator.switches.fault('/auth/', { kind: 'reset' }),
+  });
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'degraded',
+    failures_in_a_row: 1,
+    reasons: [{ code: 'issuer_unreachable' }],
+    auth: { home: { state: 'provider_down' } },
+  });
   story.simulator.switches.clearFaults();
   await story.pass(25_000);
   await probe.until(STATE, () => true);
 });
 
 test('Retry-After is kept to: by retries, by ticks and by requests', async () => {
-  const { story, probe, simulator, counters } = await polledStory();
+  const { story, probe, simulator, counters } = await firstPoll();
   simulator.switches.fault('/api/v1/reports', tooMany(600), { times: 1 });
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   const until = new Date(story.clock.now() + 600_000).toISOString().slice(0, 19);
   await story.pass(9 * 60_000, 5_000);
   story.tick();
@@ -94,7 +83,7 @@ test('Retry-After is kept to: by retries, by ticks and by requests', async () =>
 });
 
 test('no answer at all: the request is given up after its time, and tried again', async () => {
-  const { story, probe, simulator, counters } = await polledStory();
+  const { story, probe, simulator, counters } = await firstPoll();
   simulator.switches.fault('/api/v1/reports', { kind: 'hang' }, { times: 1 });
   story.tick();
   await untilTrue('the question', () => counters.requests[USAGE] === 2);
@@ -107,10 +96,9 @@ test('no answer at all: the request is given up after its time, and tried again'
 });
 
 test('waits grow to half an hour and no longer', async () => {
-  const { story, simulator, counters } = await polledStory();
+  const { story, simulator, counters } = await firstPoll();
   simulator.switches.fault('/api/v1/reports', FAULTS.serverError);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   await story.pass(4 * HOUR_MS, 30_000);
   const early = counters.requests[USAGE] ?? 0;
   await story.pass(4 * HOUR_MS, 30_000);

@@ -3,17 +3,13 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
-import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 async function ranBefore() {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await story.polled(1);
-  const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
+  const { story, probe, daemon, state } = await firstPoll();
   await story.stop(daemon);
-  await untilTrue('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
+  await story.rest();
+  expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('offline');
   return { story, probe, state, requests: story.simulator.requests.length };
 }
 
@@ -32,14 +28,8 @@ test('fresh: no login, no discovery, no poll, and yet everything is published ag
 });
 
 test('a poll that brought nothing new is not forgotten: updated_at stays when the provider last answered', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await story.polled(1);
-  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  story.clock.advance(2 * HOUR_MS);
-  story.tick();
-  await story.polled(2);
+  const { story, probe, daemon } = await firstPoll();
+  await story.nextPoll(2 * HOUR_MS);
   const state = await probe.until(STATE, ({ updated_at }) => updated_at === '2025-03-10T14:00:00+00:00');
   await story.stop(daemon);
   probe.forget();
@@ -52,8 +42,7 @@ test('the next tick asks once for each property, with the session from the disk'
   const probe = await story.listen();
   await story.start();
   await probe.until(STATE, () => true);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   expect(story.simulator.requests.slice(requests).map(({ route }) => route)).toEqual([USAGE]);
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
 });
@@ -64,8 +53,7 @@ test('an expired access token with a living refresh token costs a refresh, no lo
   const probe = await story.listen();
   await story.start();
   await probe.until(HEALTH, ({ state }) => state === 'ok');
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   const { counters } = story.simulator;
   expect(story.simulator.requests.length).toBeGreaterThan(requests);
   expect(counters.passwordGrants.asked).toBe(1);

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 const LONGEST_MS = 8_000;
@@ -31,10 +31,7 @@ test.each([
 });
 
 test('a poll that is broken off is no failed poll', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await story.polled(1);
+  const { story, probe, daemon } = await firstPoll();
   story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
   story.tick();
   await untilTrue('the question', () => story.simulator.counters.requests[USAGE] === 2);
@@ -46,13 +43,9 @@ test('a poll that is broken off is no failed poll', async () => {
 });
 
 test('nothing is said after offline', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await probe.until(STATE, () => true);
+  const { story, probe, daemon } = await firstPoll();
   await story.stop(daemon);
   await story.pass(60_000);
-  await untilTrue('offline', () => probe.last(BRIDGE)?.payload === 'offline');
   expect(probe.heard.at(-1)).toMatchObject({ topic: BRIDGE, payload: 'offline' });
 });
 

@@ -2,23 +2,14 @@
 import { expect, test } from 'vitest';
 import { booked, HEALTH, home, PROPERTY, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const DISCOVERY = 'GET /api/v1/customers/:id';
-
-async function polledStory(identifier: string | null = '70418235') {
-  const story = await openStory({ accounts: [person('me', [home(identifier)])] });
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await story.polled(1);
-  const { counters, switches } = story.simulator;
-  return { story, probe, daemon, counters, switches };
-}
 
 test.each([403, 404])(
   'HTTP %i for a known property: discovered again, read in the same poll',
   async (status) => {
-    const { story, probe, counters, switches } = await polledStory();
+    const { story, probe, counters, switches } = await firstPoll();
     switches.api.retiredStatus = status;
     story.simulator.renumberProperty(PROPERTY, 600_002);
     story.clock.advance(24 * HOUR_MS);
@@ -31,10 +22,9 @@ test.each([403, 404])(
 );
 
 test('a refusal that discovery does not cure costs one discovery a day', async () => {
-  const { story, probe, counters, switches } = await polledStory();
+  const { story, probe, counters, switches } = await firstPoll();
   switches.fault('/api/v1/reports', { kind: 'reply', status: 403, body: {} });
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   expect(counters.requests[DISCOVERY]).toBe(2);
   await story.pass(6 * HOUR_MS, 60_000);
   expect(counters.requests[USAGE]).toBeGreaterThan(8);
@@ -43,19 +33,17 @@ test('a refusal that discovery does not cure costs one discovery a day', async (
 });
 
 test('the way that was found again is the one that a restart takes', async () => {
-  const { story, daemon, counters } = await polledStory();
+  const { story, daemon, counters } = await firstPoll();
   story.simulator.renumberProperty(PROPERTY, 600_002);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   await story.stop(daemon);
   await story.start();
-  story.tick();
-  await story.polled(3);
+  await story.nextPoll();
   expect(counters.requests[DISCOVERY]).toBe(2);
 });
 
 test('a property that is gone takes its topics with it: reduced, withdrawn, emptied', async () => {
-  const { story, probe } = await polledStory(null);
+  const { story, probe } = await firstPoll({ accounts: [person('me', [home(null)])] });
   const own = (name: string) => [
     `homeassistant/device/heat2mqtt_meter_${name}/config`,
     `heat2mqtt/meter/${name}/history`,
@@ -87,15 +75,12 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
 });
 
 test('a meter that appears in a property of its own begins its own series', async () => {
-  const story = await openStory({
+  const { story, probe } = await firstPoll({
     accounts: [person('me', [home('70418235', quiet(), 1), home('70418236', quiet({ seed: 5 }), 2)])],
   });
-  const probe = await story.listen();
-  await story.start();
-  const totals = [];
-  for (const meter of ['70418235', '70418236']) {
-    totals.push((await probe.until(`heat2mqtt/meter/${meter}/state`, () => true)).energy_total);
-  }
+  const totals = ['70418235', '70418236'].map(
+    (meter) => probe.json(`heat2mqtt/meter/${meter}/state`)?.energy_total,
+  );
   expect(totals).toEqual([1, 2].map((property) => expect.closeTo(booked(story.simulator, property).kwh, 3)));
   expect(story.simulator.counters.requests[USAGE]).toBe(2);
 });

@@ -65,10 +65,7 @@ test('a refused login is held back all the same', async () => {
   story.simulator.changePassword(ME.username, 'another one');
   await story.start({ state_dir });
   await story.polled(1);
-  for (const poll of [2, 3]) {
-    story.tick();
-    await story.polled(poll);
-  }
+  for (const _ of [2, 3]) await story.nextPoll();
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await untilTrue('the reason', () => reasons().some(({ code }) => code === 'state_unwritable'));
 });

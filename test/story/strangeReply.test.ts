@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { FAULTS, type Fault, inBuckets, inSums } from '../../src/simulator/faults.ts';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const STRANGE: readonly (readonly [string, Fault, string])[] = [
   ['a captive page', FAULTS.captivePage, 'expected JSON'],
@@ -24,13 +24,9 @@ const STRANGE: readonly (readonly [string, Fault, string])[] = [
 ];
 
 async function polledStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  const state = await probe.until(STATE, () => true);
-  await story.polled(1);
-  probe.forget();
-  return { story, probe, daemon, state, switches: story.simulator.switches };
+  const polled = await firstPoll();
+  polled.probe.forget();
+  return polled;
 }
 
 test.each(STRANGE)('%s: the last values stay', async (_, fault, words) => {
@@ -83,8 +79,7 @@ test('what is not there does not erase what was', async () => {
     '/api/v1/reports',
     inBuckets(() => []),
   );
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   const standing = await (await story.listen()).until(STATE, () => true);
   expect(standing.energy_total).toBe(state.energy_total);
   expect(probe.json(HEALTH)?.state ?? 'ok').toBe('ok');

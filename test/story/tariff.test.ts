@@ -4,7 +4,7 @@ import { addDays } from '../../src/domain/period.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { usual } from '../domain/tariffs.ts';
 import { EVENT, home, METER, person, reading, STATE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const FIRST = '2025-02-01';
 const OLD = { rate: 0.124, standing: 0.686 };
@@ -18,17 +18,14 @@ const bill = (at: number, { rate, standing } = OLD): ExplicitEvent => {
 
 test('a tariff found first is no news, another one is, once', async () => {
   const events = Array.from({ length: 38 }, (_, at) => bill(at));
-  const story = await openStory({ accounts: [person('me', [home(METER, { events })])] });
-  const probe = await story.listen();
-  let daemon = await story.start();
-  expect(await probe.until(STATE, () => true)).toMatchObject({
+  const accounts = [person('me', [home(METER, { events })])];
+  const { story, probe, daemon, state } = await firstPoll({ accounts });
+  expect(state).toMatchObject({
     unit_rate: 0.124,
     standing_charge: 0.686,
     tariff: { from: '2025-02-02', to: '2025-03-10', days_explained: 37, days_seen: 37 },
     cost_day_standing: 0.686,
   });
-  await story.polled(1);
-  let polls = 1;
   const changes = () =>
     probe
       .on(EVENT)
@@ -36,9 +33,7 @@ test('a tariff found first is no news, another one is, once', async () => {
       .filter(({ event_type }) => event_type === 'tariff_changed');
   async function nextDay(price: typeof OLD) {
     events.push(bill(events.length, price));
-    story.clock.advance(24 * HOUR_MS);
-    story.tick();
-    await story.polled(++polls);
+    await story.nextPoll(24 * HOUR_MS);
     const day = addDays(FIRST, events.length - 1);
     return probe.until(STATE, (state) => state.day === day);
   }
@@ -66,7 +61,7 @@ test('a tariff found first is no news, another one is, once', async () => {
   expect(changes()).toMatchObject([change]);
 
   await story.stop(daemon);
-  daemon = await story.start();
+  await story.start();
   await nextDay(NEW);
   for (const _ of [1, 2]) await nextDay(ODD);
   expect(await nextDay(ODD)).toMatchObject({ unit_rate: null });

@@ -1,19 +1,14 @@
 // Sessions over time: refreshed ahead of expiry, ended by the issuer, or left to lapse when nobody wants them kept.
 import { expect, test } from 'vitest';
-import { STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, type Story } from '../support/story.ts';
 
 const MINUTE_MS = 60_000;
 
-async function livingStory(provider: Record<string, unknown> = {}) {
-  const story = await openStory();
-  Object.assign(story.simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 });
-  const probe = await story.listen();
-  await story.start({ provider });
-  await probe.until(STATE, () => true);
-  await story.polled(1);
-  return { story, probe, counters: story.simulator.counters };
+function livingStory(provider: Record<string, unknown> = {}) {
+  const prepare = ({ simulator }: Story) =>
+    void Object.assign(simulator.switches.token, { accessSeconds: 60, refreshSeconds: 90 });
+  return firstPoll({ config: { provider }, prepare });
 }
 
 test('a quiet daemon never loses its session: one login, one refresh for each life, one at a time', async () => {
@@ -56,8 +51,7 @@ test('an answer to a refresh that is lost on the way costs one login, with the n
   story.simulator.switches.fault('/auth/', { kind: 'reply_lost' }, { times: 1, when: isRefresh });
   await story.pass(5 * MINUTE_MS);
   expect(counters.passwordGrants.asked).toBe(1);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   await story.pass(5 * MINUTE_MS);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
   expect(counters.refreshGrants.ok).toBeGreaterThan(4);

@@ -3,16 +3,12 @@ import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, openStory } from '../support/story.ts';
 
 const scrape = async (port: number | null) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
 
 test('metrics follow what happens', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start();
-  await story.polled(1);
-  await probe.until(STATE, () => true);
+  const { story, daemon } = await firstPoll();
   const first = await scrape(daemon.httpPort);
   for (const line of ['polls_total 1', 'logins_total 1', 'mqtt_connected 1', 'days{meter="70418235"} 69']) {
     expect(first).toContain(`heat2mqtt_${line}\n`);
@@ -20,8 +16,7 @@ test('metrics follow what happens', async () => {
   expect(first).toMatch(/heat2mqtt_access_token_seconds_left\{account="home"\} (1800|179\d)/);
   expect(first).toContain(`heat2mqtt_provider_requests_total ${story.simulator.requests.length}\n`);
   story.simulator.switches.fault('/api/', FAULTS.serverError);
-  story.tick();
-  await story.polled(2);
+  await story.nextPoll();
   expect(await scrape(daemon.httpPort)).toContain(
     'heat2mqtt_poll_failures_total{code="provider_unreachable"} 1\n',
   );
@@ -43,9 +38,7 @@ test('a taken port is a reason of its own; the bridge does its work without', as
 });
 
 test('off is off', async () => {
-  const story = await openStory();
-  const daemon = await story.start({ http: false });
-  await story.polled(1);
+  const { daemon } = await firstPoll({ config: { http: false } });
   expect(daemon.httpPort).toBeNull();
 });
 

@@ -1,7 +1,6 @@
 // What stories of the extras have in common: which there are, how often each was asked for, and how to spoil them.
 import type { Fault } from '../../src/simulator/faults.ts';
-import { STATE } from './homes.ts';
-import { openStory, type Story, type StoryOptions } from './story.ts';
+import type { Story } from './story.ts';
 
 export const ACCOUNT = 'heat2mqtt/account/home/state';
 export const INVOICES = 'heat2mqtt/account/home/invoices';
@@ -20,21 +19,3 @@ export const warnings = ({ log }: Story): unknown[] =>
   log
     .filter(({ msg }) => msg === 'not given by the provider: not asked for a week')
     .map(({ extra }) => extra);
-
-/** A story whose first poll is over, and all that comes after it. */
-export async function firstPoll({
-  config = {},
-  prepare = () => {},
-  ...options
-}: StoryOptions & {
-  readonly config?: Readonly<Record<string, unknown>>;
-  readonly prepare?: (story: Story) => void;
-} = {}) {
-  const story = await openStory(options);
-  prepare(story);
-  const probe = await story.listen();
-  const daemon = await story.start(config);
-  await story.polled(1);
-  await probe.until(STATE, () => true);
-  return { story, probe, daemon };
-}

@@ -25,6 +25,8 @@ export interface Probe {
     pleases: (payload: Record<string, unknown>) => boolean,
   ): Promise<Record<string, unknown>>;
   publish(topic: string, payload: string, options?: IClientPublishOptions): Promise<void>;
+  /** Calls it with each message as it comes in. */
+  onMessage(listener: (message: Heard) => void): void;
   /** Forgets what was heard. */
   forget(): void;
   /** Rejects when one of our topics said what its schema does not allow. */
@@ -43,6 +45,7 @@ export async function startProbe(
   settle: () => Promise<void> = turn,
 ): Promise<Probe> {
   const heard: Heard[] = [];
+  const listeners: ((message: Heard) => void)[] = [];
   const bases = new Set<string>();
   const topics = new Set<string>();
   const complaints = new Set<string>();
@@ -53,6 +56,7 @@ export async function startProbe(
     const correlation = properties?.correlationData?.toString();
     const one = { topic, payload: payload.toString('utf8'), retained: retain, qos, correlation };
     heard.push(one);
+    for (const listener of listeners) listener(one);
     if (foreign.has(`${topic}\n${payload}`)) return;
     topics.add(topic);
     const base = baseOf(topic);
@@ -81,6 +85,7 @@ export async function startProbe(
       markForeign(topic, payload);
       await client.publishAsync(topic, payload, { qos: 1, ...publishOptions });
     },
+    onMessage: (listener) => void listeners.push(listener),
     forget: () => void heard.splice(0),
     async stop() {
       await client.endAsync(true);

@@ -11,7 +11,7 @@ import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from './clock.ts';
-import { ME } from './homes.ts';
+import { ME, STATE } from './homes.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack, type Stack } from './stack.ts';
@@ -27,6 +27,7 @@ export interface StoryOptions {
 }
 
 export interface Story {
+  readonly accounts: readonly AccountOptions[];
   readonly clock: HandClock;
   readonly simulator: Simulator;
   readonly stateDir: string;
@@ -51,6 +52,8 @@ export interface Story {
   tick(): void;
   /** Waits until so many polls of an account have ended, well or badly, since the story was opened; extras too. */
   polled(times: number): Promise<void>;
+  /** Time passes at once, the schedule fires, and the poll of each account has ended. */
+  nextPoll(afterMs?: number): Promise<void>;
 }
 
 export const HOUR_MS = 3_600_000;
@@ -153,7 +156,22 @@ export async function openStory({
     return clock.now() - began;
   }
 
+  function tick(): void {
+    for (const onTick of tickers) onTick();
+    clock.advance(0);
+  }
+
+  const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
+  const ended = () => count(/"msg":"poll(ed"| failed)/);
+  async function polled(times: number): Promise<void> {
+    // A poll that went well asks for extras afterwards.
+    const isOver = () => ended() >= times && count(/"msg":"extras /) >= count(/"msg":"polled"/);
+    await untilTrue(`the end of poll ${times}`, isOver, { diagnose: () => lines.slice(-5) });
+    await rest();
+  }
+
   return {
+    accounts,
     clock,
     simulator,
     stateDir,
@@ -181,16 +199,35 @@ export async function openStory({
       }
     },
     rest,
-    tick() {
-      for (const onTick of tickers) onTick();
-      clock.advance(0);
-    },
-    async polled(times) {
-      const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
-      // A poll that went well asks for extras afterwards.
-      const ended = () =>
-        count(/"msg":"poll(ed"| failed)/) >= times && count(/"msg":"extras /) >= count(/"msg":"polled"/);
-      await untilTrue(`the end of poll ${times}`, ended, { diagnose: () => lines.slice(-5) });
+    tick,
+    polled,
+    async nextPoll(afterMs = 0) {
+      const before = ended();
+      clock.advance(afterMs);
+      tick();
+      await polled(before + accounts.length);
     },
   };
+}
+
+/** A story whose first poll is over, and all that comes after it. */
+export async function firstPoll({
+  config = {},
+  prepare = () => {},
+  polls,
+  ...options
+}: StoryOptions & {
+  readonly config?: Readonly<Record<string, unknown>>;
+  readonly prepare?: (story: Story) => void;
+  /** How many to wait for; default: one of each account. */
+  readonly polls?: number;
+} = {}) {
+  const story = await openStory(options);
+  prepare(story);
+  const probe = await story.listen();
+  const daemon = await story.start(config);
+  await story.polled(polls ?? story.accounts.length);
+  const { simulator } = story;
+  const { counters, switches } = simulator;
+  return { story, probe, daemon, simulator, counters, switches, state: probe.json(STATE) ?? {} };
 }

@@ -1,6 +1,6 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants } from 'node:fs/promises';
-import type { Account } from '../config/schema.ts';
+import type { Account, Config } from '../config/schema.ts';
 import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
 import { visitHomeAssistant } from '../daemon/publishing/homeAssistant.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
@@ -46,8 +46,8 @@ export const check: Command = async (given, io) => {
   });
   tell({ ...configuration, ...advice });
   if (settings !== null) {
-    const probes = [...offline(settings), ...(given.options.live ? live(settings, io) : [])];
-    for (const [name, run] of probes) tell(await probe(name, run));
+    const probes = { ...offlineProbes(settings), ...(given.options.live ? liveProbes(settings, io) : {}) };
+    for (const [name, run] of Object.entries(probes)) tell(await probe(name, run));
   }
   if (given.options.json) {
     const rows = results.map(({ exitCode: _, ...row }) => row);
@@ -67,23 +67,21 @@ async function probe(name: string, run: Probe): Promise<Result> {
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 function worst(results: readonly Result[]): number {
-  const order = [
-    EXIT.config,
-    EXIT.credentials,
-    EXIT.unexpected,
-    EXIT.provider,
-    EXIT.broker,
-    EXIT.homeAssistant,
-  ];
+  const { config, credentials, unexpected, provider, broker, homeAssistant } = EXIT;
+  const order = [config, credentials, unexpected, provider, broker, homeAssistant];
   return order.find((code) => results.some(({ exitCode }) => exitCode === code)) ?? EXIT.fine;
 }
 
-function offline({ config }: Settings): [string, Probe][] {
-  const secrets = config.accounts.map(({ id, password }): [string, Probe] => [
-    `password of ${id}`,
-    async () => `${[...(await password.read())].length} characters, ${password.origin}`,
-  ]);
-  const state: Probe = async () => {
+/** By the name of what is tried, in this order. */
+type Probes = Record<string, Probe>;
+
+function offlineProbes({ config }: Settings): Probes {
+  const probes: Probes = {};
+  for (const { id, password } of config.accounts) {
+    probes[`password of ${id}`] = async () =>
+      `${[...(await password.read())].length} characters, ${password.origin}`;
+  }
+  probes['state directory'] = async () => {
     try {
       await makePrivateDirectory(config.state_dir);
       await access(config.state_dir, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -92,48 +90,39 @@ function offline({ config }: Settings): [string, Probe][] {
     }
     return config.state_dir;
   };
-  return [...secrets, ['state directory', state]];
+  return probes;
 }
 
-function live(settings: Settings, io: Io): [string, Probe][] {
-  const { config } = settings;
-  const ofAccounts = config.accounts.map((account): [string, Probe] => [
-    `provider for ${account.id}`,
-    () => askProvider(settings, account, io),
-  ]);
-  const list = constituencies(settings);
-  const ofBroker = config.mqtt.embedded === false ? [broker(settings)] : [];
-  return [...ofAccounts, ...list, ...ofBroker, ...homeAssistant(settings)];
-}
-
-function constituencies({ config: { constituencies: section } }: Settings): [string, Probe][] {
-  if (!section) return [];
-  const probe: Probe = async () => {
-    const publicList = new PublicList(section, systemClock);
-    const list = await publicList.fetch(publicList.understand({}).question);
-    return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
-  };
-  return [['constituencies', probe]];
-}
-
-function homeAssistant({ config: { home_assistant: section, usage } }: Settings): [string, Probe][] {
-  if (!section) return [];
-  const probe: Probe = async () => {
-    const token = await section.token.read();
-    return visitHomeAssistant(section, token, systemClock, async ({ version }, { timezone }) => {
-      const zones = timezone === null || timezone === usage.timezone;
-      const caution = zones
-        ? ''
-        : '; its time zone is not usage.timezone: days may begin at another hour there';
-      return `version ${version}, statistics can be written${caution}`;
-    });
-  };
-  return [['Home Assistant', probe]];
+function liveProbes(settings: Settings, io: Io): Probes {
+  const { accounts, constituencies, mqtt, home_assistant, usage } = settings.config;
+  const probes: Probes = {};
+  for (const account of accounts) {
+    probes[`provider for ${account.id}`] = () => tryProvider(settings, account, io);
+  }
+  if (constituencies) {
+    probes.constituencies = async () => {
+      const publicList = new PublicList(constituencies, systemClock);
+      const list = await publicList.fetch(publicList.understand({}).question);
+      return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
+    };
+  }
+  if (mqtt.embedded === false) probes.broker = () => tryBroker(mqtt);
+  if (home_assistant) {
+    probes['Home Assistant'] = async () => {
+      const token = await home_assistant.token.read();
+      return visitHomeAssistant(home_assistant, token, systemClock, async ({ version }, { timezone }) => {
+        const isSame = timezone === null || timezone === usage.timezone;
+        const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
+        return `version ${version}, statistics can be written${isSame ? '' : caution}`;
+      });
+    };
+  }
+  return probes;
 }
 
 const LOOK_BACK_DAYS = 14;
 
-async function askProvider(settings: Settings, account: Account, io: Io): Promise<string> {
+async function tryProvider(settings: Settings, account: Account, io: Io): Promise<string> {
   const { usage } = settings.config;
   const upstream = await openReadOnlyUpstream(settings, account, io);
   const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
@@ -152,24 +141,20 @@ async function askProvider(settings: Settings, account: Account, io: Io): Promis
   return `signed in, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
 }
 
-function broker({ config }: Settings): [string, Probe] {
-  return [
-    'broker',
-    async () => {
-      const address = await brokerAddress(config.mqtt, config.mqtt.url, 'heat2mqtt_check');
-      // A topic of its own and a will that is not retained, so that the check never publishes in place of the daemon.
-      const will = { topic: `${config.mqtt.base_topic}/check`, payload: '', retain: false };
-      for (const version of protocolVersions(config.mqtt)) {
-        try {
-          const connection = await Connection.open(address, version, will, () => undefined, systemClock);
-          await connection.close(1_000);
-          return `connected with MQTT ${version === 5 ? '5' : '3.1.1'}`;
-        } catch (err) {
-          if (version === protocolVersions(config.mqtt).at(-1)) throw err;
-          if (!(err instanceof Failure) || err.code !== 'broker_speaks_no_mqtt5') throw err;
-        }
-      }
-      return 'not tried';
-    },
-  ];
+async function tryBroker(mqtt: Config['mqtt']): Promise<string> {
+  const address = await brokerAddress(mqtt, mqtt.url, 'heat2mqtt_check');
+  // A topic of its own and a will that is not retained, so that the check never publishes in place of the daemon.
+  const will = { topic: `${mqtt.base_topic}/check`, payload: '', retain: false };
+  const versions = protocolVersions(mqtt);
+  for (const version of versions) {
+    try {
+      const connection = await Connection.open(address, version, will, () => undefined, systemClock);
+      await connection.close(1_000);
+      return `connected with MQTT ${version === 5 ? '5' : '3.1.1'}`;
+    } catch (err) {
+      if (version === versions.at(-1)) throw err;
+      if (!(err instanceof Failure) || err.code !== 'broker_speaks_no_mqtt5') throw err;
+    }
+  }
+  return 'not tried';
 }

@@ -50,11 +50,12 @@ interface CommandRow {
   readonly load: () => Promise<Command>;
 }
 
-const CONFIG: Record<string, Option> = {
-  config: { type: 'string', value: 'PATH', help: 'the configuration file' },
-};
-const ACCOUNT: Option = { type: 'string', value: 'ID', help: 'the account; default: the first' };
-const FORMAT: Option = { type: 'string', value: 'table|json|csv', help: 'how to print; table on a terminal' };
+const flag = (help: string): Option => ({ type: 'boolean', help });
+const text = (value: string, help: string): Option => ({ type: 'string', value, help });
+
+const CONFIG = { config: text('PATH', 'the configuration file') };
+const ACCOUNT = text('ID', 'the account; default: the first');
+const FORMAT = text('table|json|csv', 'how to print; table on a terminal');
 
 const COMMANDS: readonly CommandRow[] = [
   {
@@ -68,11 +69,8 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'try everything that run needs, one line each',
     options: {
       ...CONFIG,
-      live: {
-        type: 'boolean',
-        help: 'also ask issuer, provider, broker and Home Assistant (at most one login)',
-      },
-      json: { type: 'boolean', help: 'print JSON' },
+      live: flag('also ask issuer, provider, broker and Home Assistant (at most one login)'),
+      json: flag('print JSON'),
     },
     load: async () => (await import('./check.ts')).check,
   },
@@ -82,13 +80,12 @@ const COMMANDS: readonly CommandRow[] = [
     options: {
       ...CONFIG,
       account: ACCOUNT,
-      from: {
-        type: 'string',
-        value: 'DATE',
-        help: 'first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
-      },
-      to: { type: 'string', value: 'DATE', help: 'last day; default: today' },
-      interval: { type: 'string', value: 'day|week|month|quarter|year', help: 'default: day' },
+      from: text(
+        'DATE',
+        'first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
+      ),
+      to: text('DATE', 'last day; default: today'),
+      interval: text('day|week|month|quarter|year', 'default: day'),
       format: FORMAT,
     },
     load: async () => (await import('./usage.ts')).usage,
@@ -104,16 +101,11 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'print the public list of constituencies; needs no account and no broker',
     options: {
       ...CONFIG,
-      chamber: { type: 'string', value: 'dail|seanad', help: 'the chamber; default: both, or as configured' },
-      'house-no': { type: 'string', value: 'N', help: 'the number of the house' },
-      'chamber-id': {
-        type: 'string',
-        multiple: true,
-        value: 'URI',
-        help: 'a house as /ie/oireachtas/house/dail/33',
-      },
-      skip: { type: 'string', value: 'N', help: 'leave out the first N' },
-      limit: { type: 'string', value: 'N', help: 'at most N; default: all' },
+      chamber: text('dail|seanad', 'the chamber; default: both, or as configured'),
+      'house-no': text('N', 'the number of the house'),
+      'chamber-id': { ...text('URI', 'a house as /ie/oireachtas/house/dail/33'), multiple: true },
+      skip: text('N', 'leave out the first N'),
+      limit: text('N', 'at most N; default: all'),
       format: FORMAT,
     },
     load: async () => (await import('./constituencies.ts')).constituencies,
@@ -133,9 +125,7 @@ const COMMANDS: readonly CommandRow[] = [
   {
     name: 'demo',
     summary: 'simulated provider, embedded broker and the real daemon in one process',
-    options: {
-      port: { type: 'string', value: 'N', help: "the broker's port; default: 1883, or a free one" },
-    },
+    options: { port: text('N', "the broker's port; default: 1883, or a free one") },
     load: async () => (await import('./demo.ts')).demo,
   },
   {

@@ -3,14 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../config/load.ts';
-import { type Daemon, startDaemon } from '../daemon/daemon.ts';
-import { startCron } from '../daemon/polling/schedule.ts';
+import type { Daemon } from '../daemon/daemon.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
 import { type Command, type Io, WrongUsage } from './commands.ts';
+import { startRealDaemon } from './run.ts';
 import { openLog, untilInterrupted } from './settings.ts';
 
 const USUAL_PORT = 1883;
@@ -82,14 +82,7 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     scrubber,
   });
   const log = await openLog(config.log, scrubber, io);
-  return startDaemon({
-    config,
-    clock: systemClock,
-    log,
-    scrubber,
-    random: Math.random,
-    startTicker: startCron,
-  });
+  return startRealDaemon(config, log, scrubber);
 }
 
 /** Prints what anyone who subscribes would see. */

@@ -2,12 +2,13 @@
 import { execFile } from 'node:child_process';
 import { lchown, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startDaemon } from '../daemon/daemon.ts';
+import type { Config } from '../config/schema.ts';
+import { type Daemon, startDaemon } from '../daemon/daemon.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Log } from '../foundation/log.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
 import type { Command, Io } from './commands.ts';
 import { loadSettings, openLog, untilInterrupted } from './settings.ts';
 
@@ -18,14 +19,7 @@ export const run: Command = async (given, io) => {
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
-  const daemon = await startDaemon({
-    config,
-    clock: systemClock,
-    log,
-    scrubber,
-    random: Math.random,
-    startTicker: startCron,
-  });
+  const daemon = await startRealDaemon(config, log, scrubber);
   const systemd = systemdNotifier({ env: io.env, clock: systemClock, log });
   await systemd.ready();
   await untilInterrupted(io);
@@ -34,6 +28,10 @@ export const run: Command = async (given, io) => {
   log.info('heat2mqtt has stopped');
   return EXIT.fine;
 };
+
+/** With the clock, the timers and the chance of this machine. */
+export const startRealDaemon = (config: Config, log: Log, scrubber: Scrubber): Promise<Daemon> =>
+  startDaemon({ config, clock: systemClock, log, scrubber, random: Math.random, startTicker: startCron });
 
 /** A daemon that goes on after a fault that nobody expected may only seem to work. */
 function exitOnUnexpectedFaults(log: Log): void {

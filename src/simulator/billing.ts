@@ -101,9 +101,12 @@ export function propertiesOf({ groups }: Account): Property[] {
   return groups.flatMap(({ properties }) => properties);
 }
 
-function tokenHolder({ headers }: Exchange, { clock, issuer, accounts }: BillingOptions): Account | Reply {
+function tokenHolder(
+  { headers }: Exchange,
+  { clock, issuer, accounts, switches }: BillingOptions,
+): Account | Reply {
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? '')?.[1];
-  const claims = token === undefined ? undefined : verified(token);
+  const claims = token === undefined ? undefined : verified(token, switches.token.keyId);
   const isAlive =
     claims?.typ === 'Bearer' && claims.iss === issuer && Number(claims.exp) > clock.now() / 1000;
   const account = isAlive ? accounts.find(({ userId }) => userId === claims.sub) : undefined;

@@ -47,7 +47,7 @@ export interface SeenRequest {
 }
 
 const KEPT_REQUESTS = 1000;
-const BLANKED = new Set(['password', 'refresh_token', 'access_token', 'client_secret']);
+const BLANKED = new Set(['password', 'refresh_token', 'access_token', 'client_secret', 'totp']);
 
 export class Counters {
   /** By method and route template, such as `POST /api/v1/reports/usage`. */

@@ -59,7 +59,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const server = await listen({ clock, port, host, routes, switches, counters });
   const origin = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   const issuer = `${origin}${REALM_PATH}`;
-  const keycloak = new Keycloak({ clock, origin, accounts, switches, counters });
+  const keycloak = new Keycloak(issuer, clock, accounts, switches, counters);
   routes.push(...keycloak.routes());
   routes.push(...billingRoutes({ clock, issuer, accounts, switches, retiredIds }));
   routes.push(...constituencyRoutes(switches, seed));

@@ -31,7 +31,15 @@ export class Switches {
     /** After so many wrong passwords even the right one is wrong, for `lockSeconds`. */
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
     lockSeconds: 900,
+    /** By username: the code that the form field `totp` has to carry. */
+    oneTimeCodes: new Map<string, string>(),
     passwordGrantAllowed: true,
+    clientEnabled: true,
+    realmEnabled: true,
+    /** As a realm that demands TLS from everybody: plain HTTP is refused. */
+    tlsRequired: false,
+    /** Another one stands for keys replaced at once: older tokens are worth nothing. */
+    keyId: 'kQ3vVnWqk0-simulated',
     clientId: 'self-care',
     scopes: ['openid', 'service-energy', 'profile', 'email', 'offline_access'] as string[],
     /** Epoch seconds; older tokens are stale. */

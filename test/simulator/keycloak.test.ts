@@ -80,6 +80,67 @@ test('client, scope, grant and account states', async () => {
   expect(said(await login(provider))).toEqual([400, 'invalid_grant', 'Account is not fully set up']);
 });
 
+test('a second factor: the right password alone is as wrong as any, with the code it passes', async () => {
+  provider.switches.token.oneTimeCodes.set('me@example.org', '123456');
+  const refused = [401, 'invalid_grant', 'Invalid user credentials'];
+  expect(said(await login(provider))).toEqual(refused);
+  expect(said(await login(provider, { totp: '654321' }))).toEqual(refused);
+  expect((await login(provider, { totp: '123456' })).status).toBe(200);
+  expect(JSON.stringify(provider.requests)).not.toContain('123456');
+});
+
+test.each([
+  ['client disabled', { clientEnabled: false }, 401, 'invalid_client'],
+  ['realm disabled', { realmEnabled: false }, 403, 'access_denied', 'Realm not enabled'],
+  ['TLS demanded', { tlsRequired: true }, 403, 'invalid_request', 'HTTPS required'],
+])('%s for a while: no login and no refresh, but the session lives on', async (_, off, ...words) => {
+  const { token } = provider.switches;
+  const seen = await login(provider);
+  const before = { ...token };
+  Object.assign(token, off);
+  expect(said(await login(provider)).slice(0, words.length)).toEqual(words);
+  expect(said(await refresh(provider, seen)).slice(0, words.length)).toEqual(words);
+  Object.assign(token, before);
+  expect((await refresh(provider, seen)).status).toBe(200);
+});
+
+test('what stops a login and no refresh: grant switched off, required action, lock, another password', async () => {
+  const { token } = provider.switches;
+  const seen = await login(provider);
+  Object.assign(token, { rotation: false, passwordGrantAllowed: false });
+  expect((await refresh(provider, seen)).status).toBe(200);
+  token.accountStates.set('me@example.org', 'not_fully_set_up');
+  token.lockAfterWrongPasswords = 1;
+  await login(provider, { password: 'no' });
+  provider.changePassword('me@example.org', 'another');
+  expect((await refresh(provider, seen)).status).toBe(200);
+});
+
+test('signing keys replaced at once: neither token is worth anything', async () => {
+  const seen = await login(provider);
+  provider.switches.token.keyId = 'replaced';
+  expect(said(await refresh(provider, seen))).toEqual([400, 'invalid_grant', 'Invalid refresh token']);
+  expect((await ask(provider, seen, '/site')).status).toBe(401);
+  expect((await ask(provider, await login(provider), '/site')).status).toBe(200);
+});
+
+test('a mistyped realm', async () => {
+  const mistyped = provider.urls.issuer.replace('energy', 'enrgy');
+  const { status, body } = await visit(`${mistyped}/.well-known/openid-configuration`);
+  expect([status, body]).toEqual([404, { error: 'Realm does not exist' }]);
+});
+
+test('an offline session has no longest life, and ends when everybody is signed out', async () => {
+  provider.switches.token.sessionMaxSeconds = 1000;
+  const seen = await login(provider, { scope: 'openid service-energy offline_access' });
+  expect(seen.body).toMatchObject({ expires_in: 1800, refresh_expires_in: 0 });
+  clock.advance(90 * 86_400_000);
+  const later = await refresh(provider, seen);
+  expect(later.status).toBe(200);
+  provider.endSessions();
+  expect(said(await refresh(provider, later))).toEqual([400, 'invalid_grant', 'Session not active']);
+});
+
 test('refreshing keeps a session alive beyond the life of any of its tokens', async () => {
   let seen = await login(provider);
   for (let i = 0; i < 5; i++) {

@@ -6,79 +6,56 @@ import { type Counters, type Exchange, json, type Reply, type Route } from '../e
 import type { Switches } from '../switches.ts';
 import { publicKeys, type Session, Sessions, signed } from './sessions.ts';
 
+type Form = Readonly<Record<string, string | undefined>>;
+
 export const REALM_PATH = '/auth/realms/energy';
 
-export function providerMetadata(issuer: string): Record<string, unknown> {
-  const endpoint = `${issuer}/protocol/openid-connect`;
-  return {
-    issuer,
-    authorization_endpoint: `${endpoint}/auth`,
-    token_endpoint: `${endpoint}/token`,
-    introspection_endpoint: `${endpoint}/token/introspect`,
-    userinfo_endpoint: `${endpoint}/userinfo`,
-    end_session_endpoint: `${endpoint}/logout`,
-    jwks_uri: `${endpoint}/certs`,
-    revocation_endpoint: `${endpoint}/revoke`,
-    grant_types_supported: [
-      'authorization_code',
-      'implicit',
-      'refresh_token',
-      'password',
-      'client_credentials',
-    ],
-    response_types_supported: ['code', 'none', 'id_token', 'token', 'id_token token', 'code id_token'],
-    response_modes_supported: ['query', 'fragment', 'form_post'],
-    subject_types_supported: ['public', 'pairwise'],
-    id_token_signing_alg_values_supported: ['PS384', 'ES384', 'RS384', 'HS256', 'ES256', 'RS256'],
-    token_endpoint_auth_methods_supported: ['private_key_jwt', 'client_secret_basic', 'client_secret_post'],
-    claims_supported: ['aud', 'sub', 'iss', 'auth_time', 'name', 'preferred_username', 'email', 'acr'],
-    claim_types_supported: ['normal'],
-    claims_parameter_supported: true,
-    scopes_supported: ['openid', 'service-energy', 'profile', 'email', 'offline_access'],
-    request_parameter_supported: true,
-    code_challenge_methods_supported: ['plain', 'S256'],
-    tls_client_certificate_bound_access_tokens: true,
-  };
-}
-
-export interface KeycloakOptions {
-  readonly clock: Clock;
-  readonly origin: string;
-  readonly accounts: readonly Account[];
-  readonly switches: Switches;
-  readonly counters: Counters;
-}
-
 export class Keycloak {
-  readonly #options: KeycloakOptions;
-  readonly #issuer: string;
   readonly sessions: Sessions;
+  readonly #issuer: string;
+  readonly #clock: Clock;
+  readonly #accounts: readonly Account[];
+  readonly #switches: Switches;
+  readonly #counters: Counters;
   readonly #wrongPasswords = new Map<string, { count: number; lockedUntil: number }>();
 
-  constructor(options: KeycloakOptions) {
-    this.#options = options;
-    this.#issuer = `${options.origin}${REALM_PATH}`;
-    this.sessions = new Sessions(options.switches, this.#issuer);
+  constructor(
+    issuer: string,
+    clock: Clock,
+    accounts: readonly Account[],
+    switches: Switches,
+    counters: Counters,
+  ) {
+    this.#issuer = issuer;
+    this.#clock = clock;
+    this.#accounts = accounts;
+    this.#switches = switches;
+    this.#counters = counters;
+    this.sessions = new Sessions(switches, issuer);
   }
 
   routes(): Route[] {
+    const discovery = '/.well-known/openid-configuration';
     const at = (method: string, path: string, reply: (exchange: Exchange) => Reply): Route => {
       return { method, template: `${REALM_PATH}${path}`, reply };
     };
     return [
-      at('GET', '/.well-known/openid-configuration', () => json(providerMetadata(this.#issuer))),
-      at('GET', '/protocol/openid-connect/certs', () => json(publicKeys())),
-      at('POST', '/protocol/openid-connect/token', ({ body }) => this.#token(body)),
+      at('GET', discovery, () => json(providerMetadata(this.#issuer))),
+      at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(this.#switches.token.keyId))),
+      at('POST', '/protocol/openid-connect/token', ({ body }) => this.#token(Object(body))),
+      {
+        method: 'GET',
+        template: `/auth/realms/:realm${discovery}`,
+        reply: () => json({ error: 'Realm does not exist' }, 404),
+      },
     ];
   }
 
-  #token(body: unknown): Reply {
-    const form = (typeof body === 'object' && body !== null ? body : {}) as Record<
-      string,
-      string | undefined
-    >;
-    const { clientId, passwordGrantAllowed } = this.#options.switches.token;
-    if (form.client_id !== clientId) {
+  #token(form: Form): Reply {
+    const { clientId, clientEnabled, passwordGrantAllowed, realmEnabled, tlsRequired } = this.#switches.token;
+    if (tlsRequired) return failed(403, 'invalid_request', 'HTTPS required');
+    if (!realmEnabled) return failed(403, 'access_denied', 'Realm not enabled');
+    if (form.client_id !== clientId || !clientEnabled) {
       return failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
     }
     if (form.grant_type === 'refresh_token') return this.#refresh(form);
@@ -91,70 +68,68 @@ export class Keycloak {
     return this.#password(form);
   }
 
-  #password({ username = '', password = '', scope = '' }: Record<string, string | undefined>): Reply {
-    const { clock, switches, accounts } = this.#options;
+  #password({ username = '', password = '', scope = '', totp }: Form): Reply {
+    const { scopes, wrongPasswordStatus, accountStates } = this.#switches.token;
     const asked = scope.split(' ').filter(Boolean);
-    if (asked.some((one) => !switches.token.scopes.includes(one))) {
+    if (asked.some((one) => !scopes.includes(one))) {
       return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
     }
-    const now = clock.now();
-    const account = accounts.find((one) => one.username.toLowerCase() === username.toLowerCase());
-    if (!account || !this.#passwordPasses(account, password, now)) {
-      return failed(switches.token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
+    const now = this.#clock.now();
+    const account = this.#accounts.find((one) => one.username.toLowerCase() === username.toLowerCase());
+    if (!account || !this.#passwordPasses(account, password, totp, now)) {
+      return failed(wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
     }
-    const state = switches.token.accountStates.get(account.username) ?? 'active';
+    const state = accountStates.get(account.username) ?? 'active';
     if (state === 'disabled') return failed(400, 'invalid_grant', 'Account disabled');
     if (state === 'not_fully_set_up') return failed(400, 'invalid_grant', 'Account is not fully set up');
-    this.#options.counters.granted('password');
+    this.#counters.granted('password');
     return this.#tokens(this.sessions.start(randomUUID(), account, asked, now), now);
   }
 
-  /** While the lock holds, the right password is as wrong as any other, and said so in the same words. */
-  #passwordPasses(account: Account, password: string, now: number): boolean {
-    const { lockAfterWrongPasswords, lockSeconds } = this.#options.switches.token;
-    const tries = this.#wrongPasswords.get(account.username) ?? { count: 0, lockedUntil: 0 };
+  /** While the lock holds, or without the one-time code, the right password is refused in the words for a wrong one. */
+  #passwordPasses(account: Account, password: string, totp: string | undefined, now: number): boolean {
+    const { lockAfterWrongPasswords, lockSeconds, oneTimeCodes } = this.#switches.token;
+    const { username } = account;
+    const tries = this.#wrongPasswords.get(username) ?? { count: 0, lockedUntil: 0 };
     if (now < tries.lockedUntil) return false;
-    if (password === account.password) {
-      this.#wrongPasswords.delete(account.username);
+    const code = oneTimeCodes.get(username);
+    if (password === account.password && (code === undefined || code === totp)) {
+      this.#wrongPasswords.delete(username);
       return true;
     }
     const count = tries.count + 1;
     const isLocked = count >= lockAfterWrongPasswords;
     const lockedUntil = isLocked ? now + lockSeconds * 1000 : 0;
-    this.#wrongPasswords.set(account.username, { count: isLocked ? 0 : count, lockedUntil });
+    this.#wrongPasswords.set(username, { count: isLocked ? 0 : count, lockedUntil });
     return false;
   }
 
-  #refresh({ refresh_token: token = '' }: Record<string, string | undefined>): Reply {
-    const now = this.#options.clock.now();
+  #refresh({ refresh_token: token = '' }: Form): Reply {
+    const now = this.#clock.now();
     const outcome = this.sessions.refresh(token, now);
     if ('refusal' in outcome) return failed(400, 'invalid_grant', outcome.refusal);
-    this.#options.counters.granted('refresh_token');
+    this.#counters.granted('refresh_token');
     return this.#tokens(outcome, now);
   }
 
   #tokens(session: Session, now: number): Reply {
-    const { switches } = this.#options;
-    const { accessSeconds, refreshSeconds, sessionMaxAnnounced, claims, withoutRefreshToken } =
-      switches.token;
-    const left = sessionMaxAnnounced ? this.sessions.secondsLeft(session, now) : Number.POSITIVE_INFINITY;
-    const expiresIn = Math.min(accessSeconds, left);
-    const refreshExpiresIn = Math.min(refreshSeconds, left);
+    const { token } = this.#switches;
+    const left = token.sessionMaxAnnounced
+      ? this.sessions.secondsLeft(session, now)
+      : Number.POSITIVE_INFINITY;
+    const expiresIn = Math.min(token.accessSeconds, left);
+    const refreshExpiresIn = Math.min(token.refreshSeconds, left);
     const { account, scopes } = session;
+    const isOffline = scopes.includes('offline_access');
     const iat = Math.floor(now / 1000);
     const scope = ['email', 'profile', ...scopes].join(' ');
-    const common = {
-      iat,
-      iss: this.#issuer,
-      sub: account.userId,
-      azp: switches.token.clientId,
-      sid: session.id,
+    const tokenOf = (claims: Record<string, unknown>) => {
+      const common = { iat, iss: this.#issuer, sub: account.userId, azp: token.clientId, sid: session.id };
+      return signed({ ...common, jti: randomUUID(), ...claims }, token.keyId);
     };
     const about = { preferred_username: account.username, email: account.username, email_verified: true };
-    const access = {
-      ...common,
+    const access_token = tokenOf({
       exp: iat + expiresIn,
-      jti: randomUUID(),
       aud: ['monetization', 'account'],
       typ: 'Bearer',
       acr: '1',
@@ -163,33 +138,23 @@ export class Keycloak {
       customer_id: account.customerId,
       sites: account.sites,
       ...about,
-      ...claims,
-    };
-    const refresh = {
-      ...common,
-      exp: iat + refreshExpiresIn,
-      jti: randomUUID(),
+      ...token.claims,
+    });
+    const refresh_token = tokenOf({
+      ...(isOffline ? { typ: 'Offline' } : { typ: 'Refresh', exp: iat + refreshExpiresIn }),
       aud: this.#issuer,
-      typ: 'Refresh',
       scope,
-    };
-    const id = {
-      ...common,
-      exp: iat + expiresIn,
-      jti: randomUUID(),
-      aud: switches.token.clientId,
-      typ: 'ID',
-      ...about,
-    };
+    });
+    const id_token = () => tokenOf({ exp: iat + expiresIn, aud: token.clientId, typ: 'ID', ...about });
     return json({
-      access_token: signed(access),
+      access_token,
       expires_in: expiresIn,
-      ...(withoutRefreshToken
+      ...(token.withoutRefreshToken
         ? {}
-        : { refresh_expires_in: refreshExpiresIn, refresh_token: signed(refresh) }),
+        : { refresh_expires_in: isOffline ? 0 : refreshExpiresIn, refresh_token }),
       token_type: 'Bearer',
-      ...(scopes.includes('openid') ? { id_token: signed(id) } : {}),
-      'not-before-policy': switches.token.notBefore,
+      ...(scopes.includes('openid') ? { id_token: id_token() } : {}),
+      'not-before-policy': token.notBefore,
       session_state: session.id,
       scope,
     });
@@ -198,4 +163,24 @@ export class Keycloak {
 
 function failed(status: number, error: string, error_description: string): Reply {
   return json({ error, error_description }, status);
+}
+
+function providerMetadata(issuer: string): Record<string, unknown> {
+  const endpoint = `${issuer}/protocol/openid-connect`;
+  return {
+    issuer,
+    authorization_endpoint: `${endpoint}/auth`,
+    token_endpoint: `${endpoint}/token`,
+    end_session_endpoint: `${endpoint}/logout`,
+    jwks_uri: `${endpoint}/certs`,
+    grant_types_supported: ['authorization_code', 'refresh_token', 'password'],
+    response_types_supported: ['code', 'none', 'id_token', 'token', 'id_token token', 'code id_token'],
+    response_modes_supported: ['query', 'fragment', 'form_post'],
+    subject_types_supported: ['public', 'pairwise'],
+    id_token_signing_alg_values_supported: ['PS384', 'ES384', 'RS384', 'HS256', 'ES256', 'RS256'],
+    token_endpoint_auth_methods_supported: ['private_key_jwt', 'client_secret_basic', 'client_secret_post'],
+    claims_supported: ['aud', 'sub', 'iss', 'auth_time', 'name', 'preferred_username', 'email', 'acr'],
+    scopes_supported: ['openid', 'service-energy', 'profile', 'email', 'offline_access'],
+    code_challenge_methods_supported: ['plain', 'S256'],
+  };
 }

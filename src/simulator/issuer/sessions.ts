@@ -7,15 +7,16 @@ export interface Session {
   readonly id: string;
   readonly account: Account;
   readonly scopes: readonly string[];
+  /** Times in seconds, as Keycloak compares them. */
   readonly startedAt: number;
-  /** The refresh token used last, how often, and when (seconds, as Keycloak compares them). */
+  refreshedAt: number;
+  /** The refresh token used last, and how often. */
   usedTokenId: string | undefined;
   usedTimes: number;
-  refreshedAt: number;
   clientDetached: boolean;
 }
 
-type Refusal = { readonly refusal: string };
+export type Claims = Record<string, unknown>;
 
 export class Sessions {
   readonly #switches: Switches;
@@ -28,86 +29,78 @@ export class Sessions {
   }
 
   start(id: string, account: Account, scopes: readonly string[], now: number): Session {
-    const seconds = Math.floor(now / 1000);
-    const session: Session = {
-      id,
-      account,
-      scopes,
-      startedAt: seconds,
-      usedTokenId: undefined,
-      usedTimes: 0,
-      refreshedAt: seconds,
-      clientDetached: false,
-    };
+    const startedAt = Math.floor(now / 1000);
+    const unused = { refreshedAt: startedAt, usedTokenId: undefined, usedTimes: 0, clientDetached: false };
+    const session = { id, account, scopes, startedAt, ...unused };
     this.#sessions.set(id, session);
     return session;
   }
 
-  /** As after a logout, or a restart of the identity provider. */
+  /** As when an administrator signs everybody out. */
   endAll(): void {
     this.#sessions.clear();
   }
 
-  secondsLeft({ startedAt }: Session, now: number): number {
+  /** An offline session has no longest life. */
+  secondsLeft({ startedAt, scopes }: Session, now: number): number {
+    if (scopes.includes('offline_access')) return Number.POSITIVE_INFINITY;
     return startedAt + this.#switches.token.sessionMaxSeconds - Math.floor(now / 1000);
   }
 
-  /** The order of the checks is Keycloak's, so that each situation gets its own words. */
-  refresh(token: string, now: number): Session | Refusal {
-    const { notBefore, accountStates } = this.#switches.token;
-    const claims = verified(token);
-    if (claims?.typ !== 'Refresh') return { refusal: 'Invalid refresh token' };
+  /** The session, or why not. The order of the checks is Keycloak's, so that each situation gets its own words. */
+  refresh(token: string, now: number): Session | { readonly refusal: string } {
+    const { notBefore, accountStates, keyId, rotation } = this.#switches.token;
+    const claims = verified(token, keyId);
+    if (claims?.typ !== 'Refresh' && claims?.typ !== 'Offline') return { refusal: 'Invalid refresh token' };
     if (claims.iss !== this.#issuer) return { refusal: 'Invalid token issuer' };
-    if (Number(claims.exp) <= now / 1000) return { refusal: 'Token is not active' };
+    // An offline token has no end.
+    if (Number(claims.exp ?? Number.POSITIVE_INFINITY) <= now / 1000)
+      return { refusal: 'Token is not active' };
     const session = this.#sessions.get(String(claims.sid));
     if (!session || this.secondsLeft(session, now) <= 0) return { refusal: 'Session not active' };
-    if ((accountStates.get(session.account.username) ?? 'active') === 'disabled')
-      return { refusal: 'User disabled' };
+    if (accountStates.get(session.account.username) === 'disabled') return { refusal: 'User disabled' };
     if (session.clientDetached) return { refusal: "Session doesn't have required client" };
     if (Number(claims.iat) < notBefore) return { refusal: 'Stale token' };
-    const refusal = this.#switches.token.rotation ? this.#reuse(session, claims) : undefined;
+    const refusal = rotation ? reused(session, claims) : undefined;
     if (refusal) return { refusal };
     session.refreshedAt = Math.floor(now / 1000);
     return session;
   }
-
-  #reuse(session: Session, claims: Claims): string | undefined {
-    const id = String(claims.jti);
-    if (session.usedTokenId !== id) {
-      if (session.usedTokenId !== undefined && Number(claims.iat) < session.refreshedAt) return 'Stale token';
-      session.usedTokenId = id;
-      session.usedTimes = 0;
-    }
-    session.usedTimes += 1;
-    if (session.usedTimes <= 1) return undefined;
-    session.clientDetached = true;
-    return 'Maximum allowed refresh token reuse exceeded';
-  }
 }
 
-export type Claims = Record<string, unknown>;
+function reused(session: Session, claims: Claims): string | undefined {
+  const id = String(claims.jti);
+  if (session.usedTokenId !== id) {
+    if (session.usedTokenId !== undefined && Number(claims.iat) < session.refreshedAt) return 'Stale token';
+    session.usedTokenId = id;
+    session.usedTimes = 0;
+  }
+  session.usedTimes += 1;
+  if (session.usedTimes <= 1) return undefined;
+  session.clientDetached = true;
+  return 'Maximum allowed refresh token reuse exceeded';
+}
 
-const KEY_ID = 'kQ3vVnWqk0-simulated';
 let pair: { privateKey: KeyObject; publicKey: KeyObject } | undefined;
 
-export function signed(claims: Claims): string {
-  const content = `${encoded({ alg: 'RS256', typ: 'JWT', kid: KEY_ID })}.${encoded(claims)}`;
+/** RS256 with one pair for the life of the process, known by whatever id the realm gives it at the time. */
+export function signed(claims: Claims, kid: string): string {
+  const content = `${encoded({ alg: 'RS256', typ: 'JWT', kid })}.${encoded(claims)}`;
   return `${content}.${createSign('RSA-SHA256').update(content).sign(keys().privateKey, 'base64url')}`;
 }
 
-/** The claims, when we signed them; expiry is for the caller to judge. */
-export function verified(token: string): Claims | undefined {
+/** The claims, when they were signed with this key; expiry is for the caller to judge. */
+export function verified(token: string, kid: string): Claims | undefined {
   const [header = '', payload = '', signature = '', ...rest] = token.split('.');
   if (rest.length > 0 || signature === '') return undefined;
   const check = createVerify('RSA-SHA256').update(`${header}.${payload}`);
   if (!check.verify(keys().publicKey, signature, 'base64url')) return undefined;
-  const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'));
-  return typeof claims === 'object' && claims !== null ? (claims as Claims) : undefined;
+  return decoded(header).kid === kid ? decoded(payload) : undefined;
 }
 
-export function publicKeys(): Record<string, unknown> {
+export function publicKeys(kid: string): Record<string, unknown> {
   const jwk = createPublicKey(keys().privateKey).export({ format: 'jwk' });
-  return { keys: [{ kid: KEY_ID, alg: 'RS256', use: 'sig', ...jwk }] };
+  return { keys: [{ kid, alg: 'RS256', use: 'sig', ...jwk }] };
 }
 
 function keys() {
@@ -117,4 +110,8 @@ function keys() {
 
 function encoded(part: Claims): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url');
+}
+
+function decoded(part: string): Claims {
+  return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
 }

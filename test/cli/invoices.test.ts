@@ -1,7 +1,4 @@
 // heat2mqtt invoices, beside a daemon that is not disturbed: what is printed, in which currency, and what is refused.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
@@ -28,8 +25,7 @@ const INVOICES = [
 
 async function openProvider(more: Readonly<Record<string, string>> = {}) {
   const stack = openStack();
-  const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-invoices-'));
-  stack.defer(() => rm(stateDir, { recursive: true, force: true }));
+  const stateDir = await stack.folder();
   const me = { ...person('me', [home(METER)]), invoices: INVOICES };
   const simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [me] }));
   const env = { ...environmentOf(simulator.urls, me, stateDir), ...more };

@@ -1,6 +1,4 @@
 // heat2mqtt report for users that have a home directory, and for those of containers, who have none.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStack } from '../support/stack.ts';
@@ -9,9 +7,7 @@ import { environmentOf, typed } from '../support/typed.ts';
 const ISSUER = 'https://id.example.org/auth/realms/energy';
 
 async function reportOf(home: string | undefined): Promise<string> {
-  const stack = openStack();
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-report-'));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const folder = await openStack().folder();
   const urls = { issuer: ISSUER, api: 'https://api.example.org/api/v1' };
   const me = { username: 'me@example.org', password: 'secret words' };
   const stateDir = home?.startsWith('/srv') ? join(home, 'state') : join(folder, 'state');

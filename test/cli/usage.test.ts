@@ -1,12 +1,11 @@
 // heat2mqtt usage against a simulated provider: what it asks, what it makes of the answers, and what it leaves alone.
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readdir } from 'node:fs/promises';
+import { beforeEach, expect, test } from 'vitest';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { home, METER, PROPERTY, person, quiet, USAGE } from '../support/homes.ts';
+import { openStack } from '../support/stack.ts';
 import { environmentOf, typed } from '../support/typed.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2023-01-01' }))]);
@@ -14,16 +13,13 @@ let simulator: Simulator;
 let stateDir: string;
 
 beforeEach(async () => {
-  simulator = await startSimulator({ clock: systemClock, accounts: [ME] });
-  stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-usage-'));
-});
-afterEach(async () => {
-  await simulator.stop();
-  await rm(stateDir, { recursive: true, force: true });
+  const stack = openStack();
+  simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [ME] }));
+  stateDir = await stack.folder();
 });
 
-async function type(words: readonly string[], { isTerminal = false, env = {} } = {}) {
-  const result = await typed(['usage', ...words], {
+async function type(words: string, { isTerminal = false, env = {} } = {}) {
+  const result = await typed(['usage', ...words.split(' ')], {
     isTerminal,
     env: { ...environmentOf(simulator.urls, ME, stateDir), ...env },
   });
@@ -49,14 +45,7 @@ test.each([
 ])(
   'a year and a day by %s: one question, the first piece only what was asked for',
   async (interval, count, first, second) => {
-    const { rows, err, exitCode } = await type([
-      '--interval',
-      interval,
-      '--from',
-      '2023-12-31',
-      '--to',
-      '2024-12-31',
-    ]);
+    const { rows, err, exitCode } = await type(`--interval ${interval} --from 2023-12-31 --to 2024-12-31`);
     expect([exitCode, err, asked()]).toEqual([0, '', [interval]]);
     expect(rows()).toHaveLength(interval === 'week' ? count + 1 : count);
     expect(rows()[0]).toMatchObject({ start: first, from: '2023-12-31', to: '2023-12-31', partial: true });
@@ -70,7 +59,7 @@ test.each([
 );
 
 test('a month that ends in a clock change has all of its days and no other', async () => {
-  const { rows } = await type(['--interval', 'month', '--from', '2024-03-01', '--to', '2024-04-30']);
+  const { rows } = await type('--interval month --from 2024-03-01 --to 2024-04-30');
   expect(rows().map(({ energy_kwh }) => energy_kwh)).toEqual([
     expect.closeTo(truth('2024-03-01', '2024-04-01'), 2),
     expect.closeTo(truth('2024-04-01', '2024-05-01'), 2),
@@ -78,7 +67,7 @@ test('a month that ends in a clock change has all of its days and no other', asy
 });
 
 test('long spans are asked in pieces of at most 366, with progress beside the output', async () => {
-  const { rows, err } = await type(['--from', '2022-06-01', '--to', '2024-12-31']);
+  const { rows, err } = await type('--from 2022-06-01 --to 2024-12-31');
   expect(asked()).toEqual(['day', 'day', 'day']);
   expect(err.split('\n')).toEqual([
     'Asking the provider, 1 of 3: 2022-06-01 to 2023-06-01',
@@ -93,13 +82,13 @@ test('long spans are asked in pieces of at most 366, with progress beside the ou
 
 test('readings that close the day before: months are made of days', async () => {
   const closes = { env: { HEAT2MQTT_USAGE_READING_CLOSES: 'previous_day' } };
-  const { rows } = await type(['--interval', 'month', '--from', '2024-01-01', '--to', '2024-02-29'], closes);
+  const { rows } = await type('--interval month --from 2024-01-01 --to 2024-02-29', closes);
   expect(asked()).toEqual(['day']);
   expect(rows()[0]?.energy_kwh).toBeCloseTo(truth('2024-01-02', '2024-02-02'), 2);
 });
 
 test('on a terminal: a table with bars and the tariff, for which days are asked', async () => {
-  const { out, err } = await type(['--interval', 'month', '--from', '2024-01-01', '--to', '2024-12-31'], {
+  const { out, err } = await type('--interval month --from 2024-01-01 --to 2024-12-31', {
     isTerminal: true,
   });
   expect(asked()).toEqual(['month', 'day']);
@@ -112,14 +101,14 @@ test('on a terminal: a table with bars and the tariff, for which days are asked'
 
 test('the days after today are left out, and that is said', async () => {
   const today = new Date().toISOString().slice(0, 10);
-  const { rows, err } = await type(['--from', addDays(today, -3), '--to', '2999-12-31']);
+  const { rows, err } = await type(`--from ${addDays(today, -3)} --to 2999-12-31`);
   expect(rows().length).toBeGreaterThan(2);
   expect(rows().length).toBeLessThan(6);
   expect(err).toMatch(/^Shown until today, \d{4}-\d\d-\d\d\.\n$/);
 });
 
 test('nothing is kept in the state directory but what the login budget needs', async () => {
-  await type(['--from', '2024-01-01', '--to', '2024-01-03']);
+  await type('--from 2024-01-01 --to 2024-01-03');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   const files = (await readdir(stateDir, { recursive: true })).filter((name) => name.endsWith('.json'));
   expect(files.filter((name) => !name.endsWith('login-budget.json'))).toEqual([]);

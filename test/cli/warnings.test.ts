@@ -1,15 +1,12 @@
 // A configuration that is allowed but probably not meant: run and check say so, and go on.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/commands.ts';
 import { openStack } from '../support/stack.ts';
+import { typed } from '../support/typed.ts';
 
 async function outcome(word: string, env: Record<string, string>, ...more: string[]) {
   const stack = openStack();
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-warnings-'));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const folder = await stack.folder();
   // `run` adds listeners for faults that nobody expected.
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     const before = process.rawListeners(event);
@@ -18,10 +15,7 @@ async function outcome(word: string, env: Record<string, string>, ...more: strin
       for (const listener of before) process.on(event, listener as () => void);
     });
   }
-  const said: string[] = [];
-  const code = await runCommandLine([word, ...more], {
-    out: (text) => void said.push(text),
-    err: (text) => void said.push(text),
+  const { exitCode, out, err } = await typed([word, ...more], {
     env: {
       HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail',
       HEAT2MQTT_HTTP: 'false',
@@ -29,11 +23,9 @@ async function outcome(word: string, env: Record<string, string>, ...more: strin
       HEAT2MQTT_MQTT_EMBEDDED_PORT: '0',
       ...env,
     },
-    isTerminal: false,
-    columns: 100,
     interrupted: AbortSignal.abort(),
   });
-  return { code, said: said.join('') };
+  return { code: exitCode, said: out + err };
 }
 
 const URL_BESIDE = { HEAT2MQTT_MQTT_URL: 'mqtt://u:p@elsewhere' };

@@ -1,6 +1,5 @@
 // Canaries in whatever is typed: wrong configurations, check, config show, usage, and what they fail of.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -12,10 +11,9 @@ import { home, quiet } from '../support/homes.ts';
 import { openStack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
 
-async function openDesk() {
+async function openCommands() {
   const stack = openStack();
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-canary-'));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const folder = await stack.folder();
   const properties = [home('70418235', quiet({ since: '2025-01-01' }))];
   const { email: username, password, customerCode, customerId } = CANARY;
   const accounts = [{ username, password, customerCode, customerId, groups: [{ properties }] }];
@@ -65,7 +63,7 @@ test.each([
     { http: { listen: 7 }, home_assistant: { url: 'x', token: CANARY.opaqueToken } },
   ],
 ])('a configuration with %s tells its faults, and no canary', async (_, over) => {
-  const { usual, write, type } = await openDesk();
+  const { usual, write, type } = await openCommands();
   await write(JSON.stringify({ ...usual, ...over }));
   for (const words of [['check'], ['check', '--json'], ['config', 'show'], ['usage']]) {
     const { code, said } = await type(...words);
@@ -75,7 +73,7 @@ test.each([
 });
 
 test('a configuration that is no YAML is not quoted', async () => {
-  const { write, type } = await openDesk();
+  const { write, type } = await openCommands();
   await write(`accounts:\n  - username: ${email}\n    password: "${password}\n  : [${brokerPassword}`);
   for (const words of [['check', '--json'], ['config', 'show'], ['run']]) {
     const { code, said } = await type(...words);
@@ -85,7 +83,7 @@ test('a configuration that is no YAML is not quoted', async () => {
 });
 
 test('check, config show, usage and report on a good day', async () => {
-  const { usual, write, type } = await openDesk();
+  const { usual, write, type } = await openCommands();
   await write(JSON.stringify(usual));
   const all = [];
   for (const words of [
@@ -113,7 +111,7 @@ test.each([
   ['JSON that quotes', '/api/', { kind: 'reply', status: 500, body: { message: QUOTED } }],
   ['a shape that quotes', '/api/', { kind: 'reply', status: 200, body: { [email]: QUOTED } }],
 ] as const)('the commands meet %s', async (_, place, fault) => {
-  const { simulator, usual, write, type } = await openDesk();
+  const { simulator, usual, write, type } = await openCommands();
   simulator.switches.fault(place, fault);
   await write(JSON.stringify(usual));
   for (const words of [['check', '--live', '--json'], ['usage'], ['invoices']]) {

@@ -1,4 +1,7 @@
 // What a test has started: stopped newest first when the test is over, and every failure of it told.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 export interface Stoppable {
@@ -9,6 +12,8 @@ export interface Stack {
   /** Remembers what has to be stopped, and gives it back. */
   use<T extends Stoppable>(thing: T): T;
   defer(stop: Stoppable['stop']): void;
+  /** A new folder, which is removed. */
+  folder(): Promise<string>;
 }
 
 /** To be called from within a test. */
@@ -28,11 +33,17 @@ export function openStack(): Stack {
       throw new AggregateError(failures, `at the end of the test: ${words.join('; ')}`);
     }
   });
+  const defer = (stop: Stoppable['stop']) => void things.push({ stop });
   return {
     use(thing) {
       things.push(thing);
       return thing;
     },
-    defer: (stop) => void things.push({ stop }),
+    defer,
+    async folder() {
+      const path = await mkdtemp(join(tmpdir(), 'heat2mqtt-test-'));
+      defer(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+      return path;
+    },
   };
 }

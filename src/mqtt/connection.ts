@@ -1,4 +1,4 @@
-// One connection to a broker, from CONNECT to its end. The only door to mqtt.js.
+// One connection to a broker, from CONNECT to its end. The only import of mqtt.js.
 import { type IClientPublishOptions, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
 import type { Incoming, Message } from './message.ts';
@@ -27,7 +27,7 @@ export class Connection {
   readonly ended: Promise<string>;
   readonly #client: MqttClient;
   readonly #clock: Clock;
-  // One reaction for the life of the connection: one for each publish would pile up over the years.
+  // Rejected when the connection ends. A reaction to `ended` for each publish would pile up over the years.
   readonly #unsettled = new Set<(err: Error) => void>();
 
   private constructor(client: MqttClient, version: ProtocolVersion, ended: Promise<string>, clock: Clock) {
@@ -60,7 +60,7 @@ export class Connection {
       // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
       writeCache: false,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // The link in front of this decides when to try again, and with which version.
+      // Link decides when to try again, and with which version.
       reconnectPeriod: 0,
       will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
     });
@@ -74,7 +74,7 @@ export class Connection {
       let fault: Error | undefined;
       let reason: string | undefined;
       const ended = new Promise<string>((settle) => {
-        // What the broker said first is worth more than how its socket broke afterwards.
+        // The reason that the broker gave tells more than the socket error that follows.
         client.once('close', () => settle(reason ?? (fault ? whatBroke(fault) : 'closed by the broker')));
       });
       client.on('error', (err) => {
@@ -129,7 +129,7 @@ export class Connection {
     this.#client.end(true);
   }
 
-  // Left alone, a publish without an acknowledgement never settles.
+  // mqtt.js waits for an acknowledgement without end.
   #within(ms: number, start: (settle: (err: Error | null) => void) => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const clear = this.#clock.after(ms, () => settle(new Error('no acknowledgement in time')));

@@ -1,4 +1,4 @@
-// An MQTT broker in this process, for the demo, the tests and whoever has none: the only door to aedes.
+// An MQTT broker in this process, for the demo, the tests and homes without one. The only import of aedes.
 import { createServer, type Socket } from 'node:net';
 
 export interface BrokerOptions {
@@ -6,7 +6,7 @@ export interface BrokerOptions {
   readonly port?: number;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** With them every client has to name itself; without, anyone may come in. */
+  /** With them every client has to log in; without, anyone may connect. */
   readonly username?: string;
   readonly password?: string;
 }
@@ -14,7 +14,7 @@ export interface BrokerOptions {
 export interface EmbeddedBroker {
   readonly port: number;
   readonly url: string;
-  /** Cuts all connections as a crash would; the wills go unsaid, as nobody is left to hear them. */
+  /** Cuts all connections as a crash would, without publishing wills. */
   stop(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Embedded
       done(refusal, null);
     },
   });
-  // Small packets that wait for one another would be late by 40 ms each.
+  // Without it Nagle's algorithm delays small packets by 40 ms each.
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));

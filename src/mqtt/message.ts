@@ -2,12 +2,12 @@
 
 export interface Message {
   readonly topic: string;
-  /** Empty and retained: the topic is withdrawn. */
+  /** Empty and retained: the topic is cleared. */
   readonly payload: string;
   readonly retain: boolean;
-  /** Has to be seen although a newer message of the same topic follows at once. */
+  /** Has to be delivered although a newer message of the same topic follows at once. */
   readonly step?: true;
-  /** MQTT 5: returned to whoever asked, unaltered. */
+  /** MQTT 5: returned to the requester unaltered. */
   readonly correlationData?: Buffer;
 }
 
@@ -15,7 +15,7 @@ export interface Message {
 export interface Incoming {
   readonly topic: string;
   readonly payload: Buffer;
-  /** Stored by the broker before we subscribed, so nobody asks for it now. */
+  /** Stored by the broker before we subscribed: no request of now. */
   readonly retained: boolean;
   /** MQTT 5: where an answer is wanted. */
   readonly responseTopic: string | undefined;

@@ -19,7 +19,7 @@ export class Outbox {
 
   put(message: Message): void {
     const key = keyOf(message);
-    // Set anew, not in place: the newer one takes its turn behind the others.
+    // Deleted first: a newer message goes behind the others.
     this.#waiting.delete(key);
     this.#waiting.set(key, message);
     if (message.retain) return;

@@ -1,7 +1,7 @@
-// Why a broker did not take us in, told from the last fault of the attempt, with advice.
+// Why a connection to the broker failed, told from the last error of the attempt, with advice.
 import { EXIT, Failure } from '../foundation/failure.ts';
 
-/** The broker cannot be reached, does not let us in, or is not the one it should be. */
+/** The broker cannot be reached, refuses the login, or cannot be trusted. */
 export class BrokerUnreachable extends Failure {
   readonly code: 'broker_unreachable' | 'broker_refused' | 'broker_not_trusted' | 'broker_speaks_no_mqtt5';
   readonly exitCode = EXIT.broker;
@@ -16,17 +16,17 @@ const CODES_OF_WRONG_VERSION = new Set<unknown>([1, 132]);
 const CODES_OF_REFUSAL = new Set<unknown>([4, 5, 134, 135]);
 
 const UNKNOWN_AUTHORITY = {
-  what: 'is signed by nobody we know',
+  what: 'is signed by an unknown authority',
   hint: 'Put the certificate of the authority that signed it into mqtt.ca_file.',
 };
 const OTHER_TIME = 'Renew it; if it should be valid, check the clock of this machine.';
-/** By the code of the TLS fault: what is wrong with the broker's certificate. */
+/** What is wrong with the broker's certificate, by the code of the TLS error. */
 const CERTIFICATE_FAULTS: Readonly<Record<string, { what: string; hint: string }>> = {
   CERT_HAS_EXPIRED: { what: 'has expired', hint: OTHER_TIME },
   CERT_NOT_YET_VALID: { what: 'is not valid yet', hint: OTHER_TIME },
   ERR_TLS_CERT_ALTNAME_INVALID: {
     what: 'is for another name',
-    hint: 'Write a name that stands in the certificate into mqtt.url, or have a certificate made for this one.',
+    hint: 'Put a name that the certificate has into mqtt.url, or renew the certificate with this name.',
   },
   DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
   SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
@@ -35,7 +35,7 @@ const CERTIFICATE_FAULTS: Readonly<Record<string, { what: string; hint: string }
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 };
 
-/** `fault`: the last one seen before the connection was closed. */
+/** `fault`: the last error before the connection was closed. */
 export function refusal(fault: Error | undefined, version: 5 | 4): BrokerUnreachable {
   const code: unknown = fault && 'code' in fault ? fault.code : undefined;
   const silent = fault === undefined || fault.message.startsWith('connack timeout');
@@ -56,7 +56,7 @@ export function refusal(fault: Error | undefined, version: 5 | 4): BrokerUnreach
     const message = `The certificate of the broker ${what} (${String(code)}).`;
     return new BrokerUnreachable('broker_not_trusted', message, hint, fault);
   }
-  const why = fault ? whatBroke(fault) : 'closed without a word';
+  const why = fault ? whatBroke(fault) : 'closed without a reason';
   return new BrokerUnreachable(
     'broker_unreachable',
     `The broker cannot be reached (${why}).`,
@@ -65,6 +65,6 @@ export function refusal(fault: Error | undefined, version: 5 | 4): BrokerUnreach
   );
 }
 
-/** A word on a fault: its code, or the beginning of its message. */
+/** The code of an error, or the beginning of its message. */
 export const whatBroke = (fault: Error): string =>
   'code' in fault && fault.code !== undefined ? String(fault.code) : fault.message.slice(0, 80);

@@ -1,7 +1,5 @@
 // One connection: what a refusal means, what an acknowledgement is worth, and the will when the socket dies.
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { type BrokerAddress, Connection } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { BrokerUnreachable } from '../../src/mqtt/refusal.ts';
@@ -10,15 +8,14 @@ import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
+import { connect, event, OFFLINE } from './linked.ts';
 
-const WILL = { topic: 'x/state', payload: 'offline', retain: true };
-const address = (url: string, more: Partial<BrokerAddress> = {}): BrokerAddress => ({
-  url,
-  clientId: 'test',
-  tls: { rejectUnauthorized: true },
-  ...more,
-});
-const nobody = () => undefined;
+/** A broker behind a wire. */
+async function wired() {
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
+  return { stack, broker, wire: stack.use(await openWire(broker.port)) };
+}
 
 async function refusal(attempt: Promise<unknown>): Promise<BrokerUnreachable> {
   const err = await attempt.then(
@@ -32,33 +29,27 @@ async function refusal(attempt: Promise<unknown>): Promise<BrokerUnreachable> {
 test('a broker of MQTT 3.1.1 is told apart from one that is not there', async () => {
   const stack = openStack();
   const broker = stack.use(await startBroker());
-  const older = await refusal(Connection.open(address(broker.url), 5, WILL, nobody, systemClock));
+  const older = await refusal(connect(broker.url, { version: 5 }));
   expect(older.code).toBe('broker_speaks_no_mqtt5');
-  const connection = await Connection.open(address(broker.url), 4, WILL, nobody, systemClock);
+  const connection = await connect(broker.url);
   expect(connection.version).toBe(4);
   await connection.close(500);
   await broker.stop();
-  const gone = await refusal(Connection.open(address(broker.url), 5, WILL, nobody, systemClock));
+  const gone = await refusal(connect(broker.url, { version: 5 }));
   expect(gone).toMatchObject({ code: 'broker_unreachable', exitCode: 6, retry: 'soon' });
   expect(gone.message).toContain('ECONNREFUSED');
 });
 
-test('a refused password is called that, and is not in the words', async () => {
+test('a refused password is told as such, and not quoted', async () => {
   const broker = openStack().use(await startBroker({ username: 'bridge', password: 'right' }));
-  const attempt = Connection.open(
-    address(broker.url, { username: 'bridge', password: 'wr0ng' }),
-    4,
-    WILL,
-    nobody,
-    systemClock,
-  );
+  const attempt = connect(broker.url, { username: 'bridge', password: 'wr0ng' });
   const { code, message, hint } = await refusal(attempt);
   expect(code).toBe('broker_refused');
   expect(`${message} ${hint}`).not.toContain('wr0ng');
 });
 
 test('a name that no address belongs to', async () => {
-  const attempt = Connection.open(address('mqtt://broker.invalid:1883'), 4, WILL, nobody, systemClock);
+  const attempt = connect('mqtt://broker.invalid:1883');
   expect((await refusal(attempt)).code).toBe('broker_unreachable');
 });
 
@@ -68,13 +59,7 @@ test('published and heard, retained flags told apart', async () => {
   const probe = stack.use(await startProbe(broker.url));
   await probe.publish('in/old', 'before', { retain: true });
   const heard: Incoming[] = [];
-  const connection = await Connection.open(
-    address(broker.url),
-    4,
-    WILL,
-    (one) => void heard.push(one),
-    systemClock,
-  );
+  const connection = await connect(broker.url, { onMessage: (one) => void heard.push(one) });
   stack.defer(() => connection.close(500));
   await connection.subscribe(['in/+']);
   await probe.publish('in/new', 'now');
@@ -87,20 +72,12 @@ test('published and heard, retained flags told apart', async () => {
   expect(await waitFor('the message', () => probe.last('out'))).toMatchObject({ payload: 'ü', qos: 1 });
 });
 
-test('the will is spoken when the socket dies, and not after a polite goodbye', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const wire = stack.use(await openWire(broker.port));
+test('the will is published when the socket dies, and not after a polite close', async () => {
+  const { stack, broker, wire } = await wired();
   const probe = stack.use(await startProbe(broker.url));
-  const polite = await Connection.open(address(wire.url), 4, WILL, nobody, systemClock);
+  const polite = await connect(wire.url);
   await polite.close(1_000);
-  const killed = await Connection.open(
-    address(wire.url),
-    4,
-    { ...WILL, topic: 'x/killed' },
-    nobody,
-    systemClock,
-  );
+  const killed = await connect(wire.url, { will: { ...OFFLINE, topic: 'x/killed' } });
   wire.cut();
   await waitFor('the will', () => probe.last('x/killed')?.payload === 'offline');
   expect(await killed.ended).toBeTruthy();
@@ -110,13 +87,11 @@ test('the will is spoken when the socket dies, and not after a polite goodbye', 
 });
 
 test('a publish that nobody acknowledges fails after its time, or with the connection', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const wire = stack.use(await openWire(broker.port));
+  const { wire } = await wired();
   const clock = handClock('2025-03-10T12:00:00Z');
-  const connection = await Connection.open(address(wire.url), 4, WILL, nobody, clock);
+  const connection = await connect(wire.url, { clock });
   wire.mute(true);
-  const first = connection.publish({ topic: 'a', payload: '1', retain: false });
+  const first = connection.publish(event('1'));
   const settled: string[] = [];
   void first.catch((err: Error) => settled.push(err.message));
   clock.advance(19_000);
@@ -124,21 +99,20 @@ test('a publish that nobody acknowledges fails after its time, or with the conne
   expect(settled).toEqual([]);
   clock.advance(2_000);
   await waitFor('the end of patience', () => settled.length === 1);
-  const second = connection.publish({ topic: 'a', payload: '2', retain: false });
+  const second = connection.publish(event('2'));
   wire.cut();
   await expect(second).rejects.toThrow();
 });
 
 test('close ends within its time although the broker says nothing any more', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const wire = stack.use(await openWire(broker.port));
-  const connection = await Connection.open(address(wire.url), 4, WILL, nobody, systemClock);
+  const { wire } = await wired();
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const connection = await connect(wire.url, { clock });
   wire.mute(true);
-  void connection.publish({ topic: 'a', payload: '1', retain: false }).catch(nobody);
-  const began = performance.now();
-  await connection.close(200);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  void connection.publish(event('1')).catch(() => undefined);
+  const closed = connection.close(200);
+  clock.advance(200);
+  await closed;
   await connection.ended;
 });
 
@@ -152,6 +126,6 @@ test('a connection that the broker gives to another client says so, however its 
       setImmediate(() => socket.resetAndDestroy());
     }),
   );
-  const connection = await Connection.open(address(wire.url), 5, WILL, nobody, systemClock);
+  const connection = await connect(wire.url, { version: 5 });
   expect(await connection.ended).toBe('another client has taken over the client id');
 });

@@ -1,24 +1,17 @@
 // The broker in this process: retained messages, wills, passwords, a taken port, and a quick end.
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type BrokerOptions, type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
-
-const started: { stop(): Promise<unknown> }[] = [];
-
-afterEach(async () => {
-  for (const one of started.splice(0).reverse()) await one.stop();
-});
+import { openStack } from '../support/stack.ts';
 
 async function broker(options?: BrokerOptions): Promise<EmbeddedBroker> {
-  const one = await startBroker(options);
-  started.push(one);
-  return one;
+  return openStack().use(await startBroker(options));
 }
 
 async function connect({ url }: EmbeddedBroker, options: IClientOptions = {}): Promise<MqttClient> {
   const client = await connectAsync(url, { reconnectPeriod: 0, protocolVersion: 4, ...options });
   client.on('error', () => undefined);
-  started.push({ stop: async () => client.end(true) });
+  openStack().defer(() => client.endAsync(true));
   return client;
 }
 
@@ -37,7 +30,7 @@ test('keeps retained messages for those who come later', async () => {
   expect(await message).toEqual(['a/state', '7', true]);
 });
 
-test('speaks the will of a client that dies', async () => {
+test('publishes the will of a client that dies', async () => {
   const one = await broker();
   const watcher = await connect(one);
   await watcher.subscribeAsync('a/state');

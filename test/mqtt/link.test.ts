@@ -1,12 +1,11 @@
-// The lasting link: falls back, comes back, says the live truth first, and never knocks in a busy loop.
+// The lasting link: falls back, comes back, announces the current state first, and never retries in a busy loop.
 import { expect, test } from 'vitest';
-import type { BrokerAddress } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
-import { connected, event, ONLINE, openLink, state } from './linked.ts';
+import { address, connected, event, ONLINE, openLink, state } from './linked.ts';
 
 test('falls back from MQTT 5 to 3.1.1, and remembers', async () => {
   const { wire, lines, pass, link } = await connected();
@@ -42,16 +41,16 @@ test('events are all delivered, states as well, in order', async () => {
   expect(link.status()).toMatchObject({ waiting: 0, drained: true, published: 5 });
 });
 
-test('while the broker is away the newest state of each topic is kept, and follows the live truth', async () => {
-  let truth = 'online';
+test('while the broker is away the newest state of each topic is kept, and follows the announcement', async () => {
+  let current = 'online';
   const { wire, link, probe, pass } = await connected({
-    announcement: () => [{ ...ONLINE, payload: truth }],
+    announcement: () => [{ ...ONLINE, payload: current }],
   });
   wire.cut();
   await waitFor('the loss', () => !link.status().connected);
   await waitFor('the will', () => probe.last('x/state')?.payload === 'offline');
   probe.forget();
-  truth = 'online again';
+  current = 'online again';
   link.publish([state('1'), state('2'), state('other', 'x/other'), state('3')]);
   expect(link.status().waiting).toBe(2);
   await pass(3_000);
@@ -153,11 +152,10 @@ test('a connection that is made while stopping announces nothing, and is closed'
   const broker = stack.use(await startBroker());
   const wire = stack.use(await openWire(broker.port));
   const probe = stack.use(await startProbe(broker.url));
-  const address = async (): Promise<BrokerAddress> => {
-    await turn(20);
-    return { url: wire.url, clientId: 'late', tls: { rejectUnauthorized: true } };
-  };
-  const { link, stop } = openLink(stack, wire.url, { versions: [4], address });
+  const { link, stop } = openLink(stack, wire.url, {
+    versions: [4],
+    address: () => turn(20).then(() => address(wire.url)),
+  });
   await stop();
   await waitFor('the goodbye', () => wire.attempts === 1 && wire.open === 0);
   expect(link.status().connected).toBe(false);

@@ -1,6 +1,7 @@
-// A link under test: a real broker behind a wire that can be cut, and a clock moved by hand.
+// Connections and links under test: a real broker behind a wire that can be cut, and a clock moved by hand.
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import type { BrokerAddress } from '../../src/mqtt/connection.ts';
+import { type BrokerAddress, Connection, type ProtocolVersion } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
@@ -12,6 +13,28 @@ import { openWire } from '../support/wire.ts';
 
 export const ONLINE: Message = { topic: 'x/state', payload: 'online', retain: true };
 export const OFFLINE: Message = { ...ONLINE, payload: 'offline' };
+/** The address of a broker of the test's. */
+export const address = (url: string, more: Partial<BrokerAddress> = {}): BrokerAddress => ({
+  url,
+  clientId: 'test',
+  tls: { rejectUnauthorized: true },
+  ...more,
+});
+
+/** One connection with OFFLINE as its will, by default with MQTT 3.1.1. */
+export const connect = (
+  url: string,
+  more: Partial<BrokerAddress> & {
+    readonly version?: ProtocolVersion;
+    readonly will?: Message;
+    readonly onMessage?: (incoming: Incoming) => void;
+    readonly clock?: Clock;
+  } = {},
+): Promise<Connection> => {
+  const { version = 4, will = OFFLINE, onMessage = () => undefined, clock = systemClock, ...place } = more;
+  return Connection.open(address(url, place), version, will, onMessage, clock);
+};
+
 export const state = (payload: string, topic = 'x/value'): Message => ({ topic, payload, retain: true });
 export const event = (payload: string): Message => ({ topic: 'x/event', payload, retain: false });
 
@@ -26,12 +49,7 @@ export function openLink(
   const delivered: Message[] = [];
   const heard: Incoming[] = [];
   const link = new Link({
-    address: async (): Promise<BrokerAddress> => ({
-      url,
-      clientId: 'link',
-      ...(password ? { username: 'bridge', password: password() } : {}),
-      tls: { rejectUnauthorized: true },
-    }),
+    address: async () => address(url, password ? { username: 'bridge', password: password() } : {}),
     versions: [5, 4],
     will: OFFLINE,
     subscriptions: ['x/request/+'],

@@ -1,18 +1,17 @@
 // Packets of any size from a broker: small ones pass as they are, of large ones the beginning, whatever the pieces.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, createConnection } from 'node:net';
 import { pipeline } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createWebSocketStream, WebSocketServer } from 'ws';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { Connection } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
 import { packetCutter } from '../../src/mqtt/stream.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
+import { connect } from './linked.ts';
 
 const LARGEST = 300;
 const LONGEST_BODY = LARGEST - 5;
@@ -83,7 +82,7 @@ async function brokerAt(scheme: string, stack: Stack): Promise<string> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'mqtt' });
   server.on('connection', (socket) => {
     const stream = createWebSocketStream(socket);
-    const behind = connect(broker.port, '127.0.0.1');
+    const behind = createConnection(broker.port, '127.0.0.1');
     pipeline(stream, behind, stream, () => undefined);
   });
   await once(server, 'listening');
@@ -100,14 +99,7 @@ test.each(['mqtt', 'ws'])(
     const stack = openStack();
     const url = await brokerAt(scheme, stack);
     const heard: Incoming[] = [];
-    const address = { url, clientId: 'test', tls: { rejectUnauthorized: true } };
-    const connection = await Connection.open(
-      address,
-      4,
-      { topic: 'x/state', payload: 'offline', retain: true },
-      (one) => void heard.push(one),
-      systemClock,
-    );
+    const connection = await connect(url, { onMessage: (one) => void heard.push(one) });
     stack.defer(() => connection.close(500));
     await connection.subscribe(['x/+']);
     await connection.publish({ topic: 'x/large', payload: 'x'.repeat(3 * 1024 * 1024), retain: true });
@@ -127,9 +119,7 @@ test('what answers at a ws:// address but is no broker is told with its status',
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const address = { url, clientId: 'test', tls: { rejectUnauthorized: true } };
-  const will = { topic: 'x/state', payload: 'offline', retain: true };
-  await expect(Connection.open(address, 5, will, () => undefined, systemClock)).rejects.toMatchObject({
+  await expect(connect(url, { version: 5 })).rejects.toMatchObject({
     code: 'broker_unreachable',
     message: expect.stringContaining('404'),
   });

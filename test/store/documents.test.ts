@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Codec } from '../../src/store/document.ts';
 import {
+  announcedCodec,
   contextCodec,
   installationCodec,
   journalCodec,
@@ -91,4 +92,24 @@ test('half a millisecond, or a time in words, is no instant', () => {
     const spoiled = { version: 1, owner: 'me', value: { ...TOKENS.value, obtainedAt } };
     expect(() => tokensCodec.decode(spoiled)).toThrow();
   }
+});
+
+test('announced topics of version 1 are read, each with the components that its table named', () => {
+  const tables = [{ total: 'sensor' }, { poll_now: 'button' }];
+  const components = { 'ha/meter/config': 0, 'ha/bridge/config': 1, 'ha/other/config': 0 };
+  const topics = ['ha/meter/config', 'heat2mqtt/meter/1/state'];
+  const upgraded = announcedCodec.decode({ version: 1, topics, tables, components });
+  const expected = {
+    topics,
+    components: {
+      'ha/meter/config': { total: 'sensor' },
+      'ha/bridge/config': { poll_now: 'button' },
+      'ha/other/config': { total: 'sensor' },
+    },
+  };
+  expect(upgraded).toEqual(expected);
+  expect(announcedCodec.encode(upgraded)).toEqual({ version: 2, ...expected });
+  expect(announcedCodec.decode({ version: 2, ...expected })).toEqual(expected);
+  for (const version of [0, 3, '1', undefined])
+    expect(() => announcedCodec.decode({ version, topics, tables, components })).toThrow();
 });

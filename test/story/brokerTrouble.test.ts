@@ -77,7 +77,7 @@ test('a broker that slams the door is knocked at with MQTT 5 and 3.1.1, every ha
   await story.pass(HOUR_MS, 5_000);
   expect(wire.attempts).toBeGreaterThan(120);
   expect(wire.attempts).toBeLessThanOrEqual(260);
-  expect(complaints(story)).toEqual(['The broker cannot be reached (closed without a word).']);
+  expect(complaints(story)).toEqual(['The broker cannot be reached (closed without a reason).']);
 });
 
 test('another kind of trouble is told as well, and the password that was mended then is taken', async () => {

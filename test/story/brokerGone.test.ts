@@ -2,22 +2,26 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
 const healthz = async (port: number | null) => (await fetch(`http://127.0.0.1:${port}/healthz`)).status;
 
-test('gone: polls go on, and the newest state is there when the broker is back', async () => {
+test('gone: polls go on, and the newest state, and only that one, is there when the broker is back', async () => {
   const { story } = await firstPoll();
   await story.stopBroker();
+  await story.pass(60_000);
   for (const _ of [2, 3]) await story.nextPoll(24 * HOUR_MS);
   expect(story.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
   await story.startBroker();
   const probe = await story.listen();
   await story.pass(40_000);
-  expect(await probe.until(STATE, () => true)).toMatchObject({ day: '2025-03-12' });
+  const state = await probe.until(STATE, () => true);
+  expect(state).toMatchObject({ day: '2025-03-12' });
+  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(probe.on(STATE)).toHaveLength(1);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
   const events = probe.on(`heat2mqtt/meter/${METER}/event`).map(({ payload }) => JSON.parse(payload).day);
   expect(events).toEqual(['2025-03-11', '2025-03-12']);
   expect(probe.heard[0]).toMatchObject({ topic: 'heat2mqtt/bridge/state', payload: 'online' });

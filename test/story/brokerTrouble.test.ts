@@ -5,7 +5,7 @@ import { connect } from 'mqtt';
 import { expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { freePort } from '../e2e/mosquitto.ts';
-import { booked, EVENT, HEALTH, STATE } from '../support/homes.ts';
+import { booked, EVENT, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
@@ -36,22 +36,6 @@ const complaints = ({ log }: Story): unknown[] =>
   log
     .filter(({ msg }) => msg === 'no connection to the broker')
     .map(({ err }) => (err as { message: string }).message.replace(/:.*/, ''));
-
-test('gone for a minute: the newest total is there once it is back, and only that one', async () => {
-  const { story, probe } = await wiredStory();
-  await story.stopBroker();
-  await story.pass(MINUTE_MS, 1_000);
-  await story.nextPoll(24 * HOUR_MS);
-  await story.nextPoll(24 * HOUR_MS);
-  await story.startBroker();
-  const late = await story.listen();
-  await story.pass(40_000);
-  const state = await late.until(STATE, () => true);
-  expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
-  expect(late.on(STATE)).toHaveLength(1);
-  await late.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
-  expect(probe.on(STATE)).toHaveLength(1);
-});
 
 test('gone for ever: after a week no more waits than after a day, but for one event a day', async () => {
   const { story, daemon } = await wiredStory();

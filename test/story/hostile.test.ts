@@ -59,29 +59,14 @@ test('an hour of requests of every kind stays within the cool-downs', async () =
   expect(asked() - before - usage.length).toBeLessThanOrEqual(6);
 });
 
-test('a thousand different questions for the public list are thirty, and few of them stand', async () => {
-  const { story, probe, intruder, answers } = await quietStory();
-  await Promise.all(many(1_000).map((at) => intruder.publish(`${REQUEST}/constituencies`, `{"skip":${at}}`)));
-  const ok = () => answers('constituencies').filter(({ status }) => status === 'ok').length;
-  await untilTrue('thirty lists', () => ok() === 30, { diagnose: () => answers('constituencies').length });
-  await story.rest();
-  const asked = Object.entries(story.simulator.counters.requests).filter(([route]) =>
-    route.includes('const'),
-  );
-  expect(asked.reduce((sum, [, times]) => sum + times, 0)).toBeLessThanOrEqual(60);
-  expect(ok()).toBe(30);
-  const lists = new Set(
-    probe.heard.map(({ topic }) => topic).filter((topic) => topic.startsWith('heat2mqtt/constituencies/')),
-  );
-  expect(lists.size).toBeLessThanOrEqual(30);
-});
-
 test.each([
   ['oversized by a byte', JSON.stringify({ transaction: 1, x: 'x'.repeat(8_192) })],
   ['a megabyte', 'x'.repeat(1_000_000)],
   ['larger than any packet we take in', 'x'.repeat(20_000_000)],
   ['deeper than any parser likes', '['.repeat(8_000)],
-  ['no JSON', '{"from":'],
+  ['half an object', '{"chamber":'],
+  ['no UTF-8', Buffer.from([0xff, 0xfe, 0xc3])],
+  ['no UTF-8 within JSON', Buffer.concat([Buffer.from('{"chamber":"'), Buffer.of(0xff), Buffer.from('"}')])],
   ['a list', '[]'],
   ['a prototype', '{"__proto__":{"status":"ok"},"constructor":1}'],
   ['another command', '{"cmd":"rm -rf /","from":"2025-01-01"}'],
@@ -94,7 +79,7 @@ test.each([
   const heard = ['refresh', 'backfill', 'constituencies', 'health'].flatMap(answers);
   for (const answer of heard) {
     expect(answer).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
-    expect(JSON.stringify(answer).length).toBeLessThan(1_000);
+    expect(JSON.stringify(answer).length).toBeLessThan(400);
   }
   expect(asked()).toBe(before);
   await intruder.publish(`${REQUEST}/health`, '');

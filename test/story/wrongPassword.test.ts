@@ -1,10 +1,10 @@
-// A refused password: one try, then long waits that no restart shortens, until the secret changes.
+// A refused sign-in: one try, then long waits that no restart shortens, until the secret changes or the owner acts.
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
 const MINUTE_MS = 60_000;
 const LOCKED = 'bad_credentials_or_locked';
@@ -106,4 +106,39 @@ test('once signed in again, health no longer says refused, however long the hist
   await probe.publish('heat2mqtt/bridge/request/health', '');
   const answer = await probe.until('heat2mqtt/bridge/response/health', () => true);
   expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
+});
+
+test('method_disabled: one try, no next one, and words that do not blame the password', async () => {
+  const { story, probe } = await firstPoll({
+    prepare({ simulator }) {
+      simulator.switches.token.passwordGrantAllowed = false;
+    },
+  });
+  const health = probe.json(HEALTH);
+  expect(health).toMatchObject({
+    state: 'failing',
+    failures_in_a_row: 1,
+    auth: { home: { state: 'method_disabled', next_attempt_at: null } },
+    reasons: [{ code: 'method_disabled', account: 'home' }],
+  });
+  expect(JSON.stringify(health?.reasons)).toContain('the password is not at fault');
+  await story.pass(24 * HOUR_MS, 10 * 60_000);
+  await story.nextPoll();
+  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
+  expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'method_disabled' });
+});
+
+test('once the owner has done what was asked for, a refresh request signs in', async () => {
+  const { story, probe, switches, counters } = await firstPoll({
+    prepare: ({ simulator }) =>
+      void simulator.switches.token.accountStates.set(ME.username, 'not_fully_set_up'),
+  });
+  const auth = { home: { state: 'needs_user_action', next_attempt_at: null } };
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', auth });
+  switches.token.accountStates.clear();
+  await story.pass(HOUR_MS, 10_000);
+  expect(counters.passwordGrants.asked).toBe(1);
+  await probe.publish('heat2mqtt/bridge/request/refresh', '{}');
+  await probe.until(STATE, () => true);
+  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });

@@ -24,7 +24,7 @@ export interface Probe {
     topic: string,
     pleases: (payload: Record<string, unknown>) => boolean,
   ): Promise<Record<string, unknown>>;
-  publish(topic: string, payload: string, options?: IClientPublishOptions): Promise<void>;
+  publish(topic: string, payload: string | Buffer, options?: IClientPublishOptions): Promise<void>;
   /** Calls it with each message as it comes in. */
   onMessage(listener: (message: Heard) => void): void;
   /** Forgets what was heard. */

@@ -1,4 +1,4 @@
-// Who lives at the provider: accounts, payment groups, properties and services, with ids invented where none are given.
+// The provider's customers: accounts, payment groups, properties and services, with ids invented where none are given.
 import { Meter, type MeterOptions } from './meter.ts';
 import { drawFor, uuidFrom } from './random.ts';
 

@@ -1,4 +1,4 @@
-// The monetization API on a table: whose token it is, customers, groups, properties and the usage report.
+// The monetization API: checks the token, and answers about customers, groups, properties and usage.
 import type { Clock } from '../foundation/clock.ts';
 import { type Account, type Group, HEAT_SERVICE, type Property } from './accounts.ts';
 import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';

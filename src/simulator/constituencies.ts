@@ -116,34 +116,10 @@ export interface ConstituencyRow {
 }
 
 const BASE = 'https://data.oireachtas.ie/ie/oireachtas/house';
-const FIRST = [
-  'Baile',
-  'Cill',
-  'Dún',
-  'Loch',
-  'Áth',
-  'Inis',
-  'Ráth',
-  'Cnoc',
-  'Gleann',
-  'Ard',
-  'Droim',
-  'Éadan',
-];
-const SECOND = ['Fiáin', 'Órga', 'Mhuilte', 'Úr', 'Bhreac', 'Eala', 'Sionnaigh', 'Fhada', 'Beithe', 'Íseal'];
+const FIRST = 'Baile Cill Dún Loch Áth Inis Ráth Cnoc Gleann Ard Droim Éadan'.split(' ');
+const SECOND = 'Fiáin Órga Mhuilte Úr Bhreac Eala Sionnaigh Fhada Beithe Íseal'.split(' ');
 const SIDES = ['', '', '', ' North', ' South', ' East', ' West', ' Mid-West', '–An Cuan'];
-const PANELS = [
-  'Orchard',
-  'Harbour',
-  'Letters',
-  'Crafts',
-  'Commerce',
-  'Rivers',
-  'Schools',
-  'Roads',
-  'Guild',
-  'Isles',
-];
+const PANELS = 'Orchard Harbour Letters Crafts Commerce Rivers Schools Roads Guild Isles'.split(' ');
 const PANEL_COUNT = 11;
 /** The newest lower house and the house that an unfiltered call shows have sizes that others rely on. */
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };

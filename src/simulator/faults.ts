@@ -33,7 +33,7 @@ export type Fault =
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
-/** The rows of the fact sheet that are replies of their own. */
+/** Ready-made replies in place of the real one. */
 export const FAULTS = {
   serverError: { kind: 'reply', status: 500, body: { code: 500, message: 'Internal error' } },
   htmlUnavailable: {
@@ -54,10 +54,8 @@ export const FAULTS = {
   unauthorized: { kind: 'reply', status: 401, body: { code: 401, message: 'Unauthorized' } },
   wrongPassword: oauth(401, 'invalid_grant', 'Invalid user credentials'),
   accountDisabled: oauth(400, 'invalid_grant', 'Account disabled'),
-  notFullySetUp: oauth(400, 'invalid_grant', 'Account is not fully set up'),
   methodDisabled: oauth(400, 'unauthorized_client', 'Client not allowed for direct access grants'),
   clientRefused: oauth(401, 'invalid_client', 'Invalid client or Invalid client credentials'),
-  scopeRefused: oauth(400, 'invalid_scope', 'Invalid scopes: openid service-energy'),
   tokenNotActive: oauth(400, 'invalid_grant', 'Token is not active'),
   sessionNotActive: oauth(400, 'invalid_grant', 'Session not active'),
   reuseExceeded: oauth(400, 'invalid_grant', 'Maximum allowed refresh token reuse exceeded'),

@@ -1,4 +1,4 @@
-// The provider on a table: identity, billing and the public list on one port, with switches and counters.
+// The simulated provider: identity, billing and the constituencies list on one port, with switches and counters.
 import type { Clock } from '../foundation/clock.ts';
 import { type AccountOptions, settle, wideAccounts } from './accounts.ts';
 import { billingRoutes, propertiesOf } from './billing.ts';

@@ -3,6 +3,7 @@ import { createPublicKey, createVerify, type JsonWebKey } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { AccountState } from '../../src/simulator/switches.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { ask, claimsOf, login, look, refresh, type Seen, visit } from './visitor.ts';
 
@@ -15,6 +16,9 @@ beforeEach(async () => {
 });
 afterEach(() => provider.stop());
 
+const GRANT_OFF = 'Client not allowed for direct access grants';
+const NOT_SET_UP = 'Account is not fully set up';
+const state = (is: AccountState) => new Map([['me@example.org', is]]);
 const said = ({ status, body }: Seen) => [status, look(body, 'error'), look(body, 'error_description')];
 
 test('discovery leads to the token endpoint and to the keys that sign', async () => {
@@ -62,22 +66,16 @@ test('a locked account refuses the right password in the same words, until the l
   expect((await login(provider)).status).toBe(200);
 });
 
-test('client, scope, grant and account states', async () => {
-  const { token } = provider.switches;
-  expect(said(await login(provider, { client_id: 'other' })).slice(0, 2)).toEqual([401, 'invalid_client']);
-  expect(said(await login(provider, { scope: 'openid heat' })).slice(0, 2)).toEqual([400, 'invalid_scope']);
-  expect(said(await login(provider, { grant_type: 'magic' })).slice(0, 2)).toEqual([
-    400,
-    'unsupported_grant_type',
-  ]);
-  token.passwordGrantAllowed = false;
-  const notAllowed = 'Client not allowed for direct access grants';
-  expect(said(await login(provider))).toEqual([400, 'unauthorized_client', notAllowed]);
-  token.passwordGrantAllowed = true;
-  token.accountStates.set('me@example.org', 'disabled');
-  expect(said(await login(provider))).toEqual([400, 'invalid_grant', 'Account disabled']);
-  token.accountStates.set('me@example.org', 'not_fully_set_up');
-  expect(said(await login(provider))).toEqual([400, 'invalid_grant', 'Account is not fully set up']);
+test.each<[string, Record<string, string>, Record<string, unknown>, ...unknown[]]>([
+  ['another client', { client_id: 'other' }, {}, 401, 'invalid_client'],
+  ['another scope', { scope: 'openid heat' }, {}, 400, 'invalid_scope'],
+  ['another grant', { grant_type: 'magic' }, {}, 400, 'unsupported_grant_type'],
+  ['grant switched off', {}, { passwordGrantAllowed: false }, 400, 'unauthorized_client', GRANT_OFF],
+  ['disabled', {}, { accountStates: state('disabled') }, 400, 'invalid_grant', 'Account disabled'],
+  ['to be set up', {}, { accountStates: state('not_fully_set_up') }, 400, 'invalid_grant', NOT_SET_UP],
+])('no login: %s', async (_, form, switched, ...words) => {
+  Object.assign(provider.switches.token, switched);
+  expect(said(await login(provider, form)).slice(0, words.length)).toEqual(words);
 });
 
 test('a second factor: the right password alone is as wrong as any, with the code it passes', async () => {

@@ -66,11 +66,11 @@ export function parseUsageRequest(body: unknown, engine: SearchEngine): UsageReq
 
 function parseQuery(query: unknown, engine: SearchEngine) {
   const { filter } = queryOptions(onlyQuery(query, ['bool']), ['filter']);
-  if (!Array.isArray(filter)) throw malformed('[bool] query does not support [filter]');
+  const filters: readonly unknown[] = Array.isArray(filter) ? filter : [filter];
   const terms = new Map<unknown, string>();
   let resourceNames: readonly string[] | undefined;
   let range: { from: number; to: number } | undefined;
-  for (const one of filter) {
+  for (const one of filters) {
     const clause = onlyQuery(one, ['query_string', 'terms', 'nested']);
     if (clause[0] === 'terms') resourceNames = parseTerms(clause);
     else if (clause[0] === 'nested') range = parseRange(clause, engine);
@@ -82,7 +82,7 @@ function parseQuery(query: unknown, engine: SearchEngine) {
   }
   const serviceType = terms.get('service_type');
   const customerId = terms.get('customer_id');
-  if (filter.length !== 4 || !serviceType || !customerId || !resourceNames || !range) {
+  if (filters.length !== 4 || !serviceType || !customerId || !resourceNames || !range) {
     throw malformed('[bool] malformed query, expected filters on service, customer, resource and time');
   }
   // The id is mapped as a number.
@@ -152,7 +152,8 @@ function parseHistogram({ name, kind, options }: Aggregation, engine: SearchEngi
   if (given.field !== READ_AT) throw unsuited({ name, kind }, given.field);
   const minDocCount = given.min_doc_count ?? 0;
   if (minDocCount !== 0 && minDocCount !== 1) {
-    throw inShards('illegal_argument_exception', `[minDocCount] must be 0 or 1 here. Found [${minDocCount}]`);
+    const reason = `[minDocCount] must be greater than or equal to 0. Found [${minDocCount}] in [${name}]`;
+    throw unparsable('min_doc_count', { type: 'illegal_argument_exception', reason });
   }
   const bounds: number[] = [];
   if (given.extended_bounds !== undefined) {
@@ -164,10 +165,10 @@ function parseHistogram({ name, kind, options }: Aggregation, engine: SearchEngi
       throw inShards('search_parse_exception', reason);
     }
   }
-  return { interval: unitOf(given), zone: zoneOf(given.time_zone), bounds, minDocCount };
+  return { interval: unitOf(given, engine), zone: zoneOf(given.time_zone), bounds, minDocCount };
 }
 
-function unitOf({ interval, calendar_interval }: Json): CalendarUnit {
+function unitOf({ interval, calendar_interval }: Json, { intervalKeys }: SearchEngine): CalendarUnit {
   if (interval !== undefined && calendar_interval !== undefined) {
     throw unparsable('calendar_interval', {
       type: 'illegal_argument_exception',
@@ -178,7 +179,11 @@ function unitOf({ interval, calendar_interval }: Json): CalendarUnit {
   const unit = UNITS.find((one) => one === asked);
   if (unit) return unit;
   const type = 'illegal_argument_exception';
-  if (asked === undefined) throw inShards(type, 'Invalid interval specified, must be non-null and non-empty');
+  if (asked === undefined) {
+    const isOld = !intervalKeys.includes('calendar_interval');
+    const newer = 'Invalid interval specified, must be non-null and non-empty';
+    throw inShards(type, isOld ? 'Zero or negative time interval not supported' : newer);
+  }
   if (calendar_interval === undefined) {
     const setting = 'DateHistogramAggregationBuilder.interval';
     const reason = `failed to parse setting [${setting}] with value [${asked}] as a time value: unit is missing or unrecognized`;
@@ -201,12 +206,9 @@ function zoneOf(name: unknown): Zone {
 /** Text is read in the format that the question names, or else in the one of the mapping. */
 function instant(asked: unknown, format: unknown, { dateFormat }: SearchEngine): number {
   const formats = String(format ?? dateFormat);
-  const [first, ...others] = formats.split('||');
-  if (format !== undefined && format !== DATE_FORMAT) {
-    throw inShards('illegal_argument_exception', `Invalid format: [${formats}]`);
-  }
-  const isText = typeof asked === 'string' && INSTANT.test(asked);
-  const at = isText && [first, ...others].includes(DATE_FORMAT) ? Date.parse(asked) : Number.NaN;
+  const isRead =
+    formats.split('||').includes(DATE_FORMAT) && typeof asked === 'string' && INSTANT.test(asked);
+  const at = isRead ? Date.parse(asked) : Number.NaN;
   if (!Number.isNaN(at)) return at;
   const reason = `failed to parse date field [${String(asked)}] with format [${formats}]`;
   throw inShards('parse_exception', `${reason}: [${reason}]`);

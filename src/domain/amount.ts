@@ -1,4 +1,4 @@
-// Energy and money as whole millionths, so that sums are exact; rounded once, where they leave the house.
+// Energy and money as whole millionths, so that sums are exact; rounded once, when they are published.
 
 /** Millionths of a kilowatt-hour or of a currency unit: an integer, exact up to nine thousand million units. */
 export type Micro = number;

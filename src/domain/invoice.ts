@@ -16,7 +16,7 @@ export interface Invoice {
   readonly open: Micro | null;
 }
 
-/** An invoice as it leaves the house: in local days and units of the currency. */
+/** An invoice as it is published: in local days and units of the currency. */
 export interface InvoiceRecord {
   readonly id: string;
   readonly status: string | null;

@@ -3,140 +3,61 @@ import { expect, test } from 'vitest';
 import { merge } from '../../src/domain/ledger.ts';
 import { amounts, buckets, type Line, ledgerOf } from './ledgers.ts';
 
-type Told = readonly [kind: 'new_day' | 'corrected', ...Line];
-interface Case {
-  readonly before: readonly Line[];
-  readonly reply: readonly Line[];
-  /** Days afterwards, in order: day, kWh, EUR, revision, received at (1: before; 2: this reply). */
-  readonly after: readonly (readonly [...Line, number, number])[];
-  readonly changes: readonly Told[];
-}
-
-const A: Line = ['2025-06-01', 5, 1.3];
+const DAY = '2025-06-01';
+const A: Line = [DAY, 5, 1.3];
 const B: Line = ['2025-06-02', 6, 1.4];
+const LATER: Line = ['2025-06-03', 11, 2.7];
+const ONLY_ENERGY: Line = [DAY, 5, null];
+const OTHER: Line = [DAY, 4.5, 1.2];
+const ZERO: Line = [DAY, 0, 0.686];
+const EMPTY: Line = [DAY, null, null];
+const ORIGIN: Line = ['2025-01-01', 5, 1];
 
-const CASES: Readonly<Record<string, Case>> = {
-  'a first reading': { before: [], reply: [A], after: [[...A, 0, 2]], changes: [['new_day', ...A]] },
-  'the same again, a duplicate': { before: [A], reply: [A], after: [[...A, 0, 1]], changes: [] },
-  'the same twice in one reply': {
-    before: [],
-    reply: [A, A],
-    after: [[...A, 0, 2]],
-    changes: [['new_day', ...A]],
-  },
-  'two words on a day in one reply: the last one counts': {
-    before: [],
-    reply: [A, ['2025-06-01', 7, 1.5]],
-    after: [['2025-06-01', 7, 1.5, 1, 2]],
-    changes: [
-      ['new_day', ...A],
-      ['corrected', '2025-06-01', 7, 1.5],
-    ],
-  },
-  'a late reading, behind a newer one': {
-    before: [B],
-    reply: [A],
-    after: [
-      [...A, 0, 2],
-      [...B, 0, 1],
-    ],
-    changes: [['new_day', ...A]],
-  },
-  'a missing day between two': {
-    before: [A],
-    reply: [A, ['2025-06-03', 11, 2.7]],
-    after: [
-      [...A, 0, 1],
-      ['2025-06-03', 11, 2.7, 0, 2],
-    ],
-    changes: [['new_day', '2025-06-03', 11, 2.7]],
-  },
-  'reordered buckets are told oldest first': {
-    before: [],
-    reply: [B, A],
-    after: [
-      [...A, 0, 2],
-      [...B, 0, 2],
-    ],
-    changes: [
-      ['new_day', ...A],
-      ['new_day', ...B],
-    ],
-  },
-  'a correction of both amounts': {
-    before: [A],
-    reply: [['2025-06-01', 4.5, 1.2]],
-    after: [['2025-06-01', 4.5, 1.2, 1, 2]],
-    changes: [['corrected', '2025-06-01', 4.5, 1.2]],
-  },
-  'a correction to zero': {
-    before: [A],
-    reply: [['2025-06-01', 0, 0.686]],
-    after: [['2025-06-01', 0, 0.686, 1, 2]],
-    changes: [['corrected', '2025-06-01', 0, 0.686]],
-  },
-  'a day withdrawn keeps its value': {
-    before: [A, B],
-    reply: [B],
-    after: [
-      [...A, 0, 1],
-      [...B, 0, 1],
-    ],
-    changes: [],
-  },
-  'a day emptied keeps its value': {
-    before: [A],
-    reply: [['2025-06-01', null, null]],
-    after: [[...A, 0, 1]],
-    changes: [],
-  },
-  'an empty day is no day': { before: [], reply: [['2025-06-01', null, null]], after: [], changes: [] },
-  'energy only': {
-    before: [],
-    reply: [['2025-06-01', 5, null]],
-    after: [['2025-06-01', 5, null, 0, 2]],
-    changes: [['new_day', '2025-06-01', 5, null]],
-  },
-  'the cost follows later': {
-    before: [['2025-06-01', 5, null]],
-    reply: [['2025-06-01', null, 1.3]],
-    after: [['2025-06-01', 5, 1.3, 1, 2]],
-    changes: [['corrected', '2025-06-01', 5, 1.3]],
-  },
-  'a corrected cost leaves the energy': {
-    before: [A],
-    reply: [['2025-06-01', null, 0.686]],
-    after: [['2025-06-01', 5, 0.686, 1, 2]],
-    changes: [['corrected', '2025-06-01', 5, 0.686]],
-  },
-  'a day before the origin does not count': {
-    before: [],
-    reply: [['2024-12-31', 5, 1]],
-    after: [],
-    changes: [],
-  },
-  'the origin itself does': {
-    before: [],
-    reply: [['2025-01-01', 5, 1]],
-    after: [['2025-01-01', 5, 1, 0, 2]],
-    changes: [['new_day', '2025-01-01', 5, 1]],
-  },
-  'nothing at all': { before: [A], reply: [], after: [[...A, 0, 1]], changes: [] },
-};
+/** A line, its revision, and when it was received: 1 before, 2 with this reply. */
+const old = (line: Line, revision = 0) => [...line, revision, 1] as const;
+const now = (line: Line, revision = 0) => [...line, revision, 2] as const;
+const isNew = (line: Line) => ['new_day', ...line] as const;
+const isCorrected = (line: Line) => ['corrected', ...line] as const;
+type After = ReturnType<typeof old | typeof now>;
+type Told = ReturnType<typeof isNew | typeof isCorrected>;
 
-test.each(Object.entries(CASES))('%s', (_name, { before, reply, after, changes }) => {
-  const merged = merge(ledgerOf(before), buckets(...reply), 2);
-  const days = [...merged.ledger.days].sort(([a], [b]) => a.localeCompare(b));
-  expect(days).toEqual(
+test.each<[string, Line[], Line[], After[], Told[]]>([
+  ['a first reading', [], [A], [now(A)], [isNew(A)]],
+  ['the same again, a duplicate', [A], [A], [old(A)], []],
+  ['the same twice in one reply', [], [A, A], [now(A)], [isNew(A)]],
+  ['twice in one reply: the last counts', [], [A, OTHER], [now(OTHER, 1)], [isNew(A), isCorrected(OTHER)]],
+  ['a late reading, behind a newer one', [B], [A], [now(A), old(B)], [isNew(A)]],
+  ['a missing day between two', [A], [A, LATER], [old(A), now(LATER)], [isNew(LATER)]],
+  ['reordered buckets are told oldest first', [], [B, A], [now(A), now(B)], [isNew(A), isNew(B)]],
+  ['a correction of both amounts', [A], [OTHER], [now(OTHER, 1)], [isCorrected(OTHER)]],
+  ['a correction to zero', [A], [ZERO], [now(ZERO, 1)], [isCorrected(ZERO)]],
+  ['a day withdrawn keeps its value', [A, B], [B], [old(A), old(B)], []],
+  ['a day emptied keeps its value', [A], [EMPTY], [old(A)], []],
+  ['an empty day is no day', [], [EMPTY], [], []],
+  ['energy only', [], [ONLY_ENERGY], [now(ONLY_ENERGY)], [isNew(ONLY_ENERGY)]],
+  ['the cost follows later', [ONLY_ENERGY], [[DAY, null, 1.3]], [now(A, 1)], [isCorrected(A)]],
+  [
+    'a corrected cost leaves the energy',
+    [OTHER],
+    [[DAY, null, 1]],
+    [now([DAY, 4.5, 1], 1)],
+    [isCorrected([DAY, 4.5, 1])],
+  ],
+  ['a day before the origin does not count', [], [['2024-12-31', 5, 1]], [], []],
+  ['the origin itself does', [], [ORIGIN], [now(ORIGIN)], [isNew(ORIGIN)]],
+  ['nothing at all', [A], [], [old(A)], []],
+])('%s', (_name, before, reply, after, told) => {
+  const { ledger, changes, quarantinedNow } = merge(ledgerOf(before), buckets(...reply), 2);
+  expect([...ledger.days].sort(([a], [b]) => a.localeCompare(b))).toEqual(
     after.map(([day, kwh, eur, revision, receivedAt]) => [
       day,
       { ...amounts(kwh, eur), revision, receivedAt },
     ]),
   );
-  expect(merged.changes.map(({ kind, day, after: told }) => ({ kind, day, ...told }))).toEqual(
-    changes.map(([kind, day, kwh, eur]) => ({ kind, day, ...amounts(kwh, eur) })),
+  expect(changes.map(({ kind, day, after: value }) => ({ kind, day, ...value }))).toEqual(
+    told.map(([kind, day, kwh, eur]) => ({ kind, day, ...amounts(kwh, eur) })),
   );
-  expect(merged.quarantinedNow).toEqual([]);
+  expect(quarantinedNow).toEqual([]);
 });
 
 test('a change tells what was known before', () => {

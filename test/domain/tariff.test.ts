@@ -1,10 +1,11 @@
-// The tariff of days that were billed by a known one, case by case.
+// The tariff of days that were billed by a known one, case by case, and what it says of a single day.
 import { describe, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import { fitTariff } from '../../src/domain/tariff/tariff.ts';
-import { billed, days, type Fate, type Price, usual } from './tariffs.ts';
+import { chargesOn, fitTariff, hasMoved, standingPart } from '../../src/domain/tariff/tariff.ts';
+import { type BillingOptions, billed, days, type Fate, type Price, usual } from './tariffs.ts';
 
 const SEEN: Price = { rate: 0.124, standing: 0.686 };
+const TOLD = { unitRate: 0.124, standingCharge: 686_000 };
 const DEARER: Price = { rate: 0.138, standing: 0.71 };
 const prices = (map: Parameters<typeof fitTariff>[0]) => {
   const tariff = fitTariff(map);
@@ -40,63 +41,30 @@ test.each([
 test('a currency without cents, and round bills in one with', () => {
   const forints = billed(days(60), { rate: 14.5, standing: 80 }, { decimals: 0 });
   expect(fitTariff(forints)).toMatchObject({ unitRate: 14.5, standingCharge: 80_000_000, daysExplained: 59 });
-  expect(
-    prices(
-      billed(
-        days(30, (at) => 3 + (at % 6)),
-        { rate: 0.1, standing: 0.5 },
-      ),
-    ),
-  ).toEqual([0.1, 0.5]);
+  const round = days(30, (at) => 3 + (at % 6));
+  expect(prices(billed(round, { rate: 0.1, standing: 0.5 }))).toEqual([0.1, 0.5]);
 });
 
-describe('no tariff, honestly', () => {
-  test.each<[string, ReturnType<typeof billed>]>([
-    ['no days', new Map()],
-    ['a week', billed(days(7), SEEN)],
-    [
-      'the same energy every day',
-      billed(
-        days(100, () => 5),
-        SEEN,
-      ),
-    ],
-    [
-      'nothing used',
-      billed(
-        days(100, () => 0),
-        SEEN,
-      ),
-    ],
-    [
-      'two energies, billed in cents',
-      billed(
-        days(100, (at) => 3 + (at % 2)),
-        SEEN,
-        { decimals: 2 },
-      ),
-    ],
-    [
-      'a charge every month instead of every day',
-      billed(days(120), (at) => ({ rate: 0.124, standing: at % 30 === 0 ? 20 : 0 })),
-    ],
-    ['a charge every other day', billed(days(120), (at) => ({ rate: 0.124, standing: (at % 2) * 1.4 }))],
-    [
-      'dearer above ten kWh',
-      billed(days(120), (at) => ({ rate: 0.124, standing: 0.686 + Math.max(0, usual(at) - 10) * 0.1 })),
-    ],
-    ['money back for use', billed(days(120), { rate: -0.01, standing: 3 })],
-    [
-      'bills by chance',
-      billed(days(200), { rate: 0, standing: 0 }, { noise: (at) => 2 + Math.sin(at * at) }),
-    ],
-    [
-      'every second reading missed',
-      billed(days(120), SEEN, { fate: (at) => (at % 2 ? 'missed' : 'billed') }),
-    ],
-  ])('%s', (_name, map) => {
-    expect(fitTariff(map)).toBeNull();
-  });
+type Prices = Parameters<typeof billed>[1];
+
+test.each<[string, readonly number[], Prices, BillingOptions?]>([
+  ['no days', [], SEEN],
+  ['a week', days(7), SEEN],
+  ['the same energy every day', days(100, () => 5), SEEN],
+  ['nothing used', days(100, () => 0), SEEN],
+  ['two energies, billed in cents', days(100, (at) => 3 + (at % 2)), SEEN, { decimals: 2 }],
+  ['a charge every month', days(120), (at) => ({ rate: 0.124, standing: at % 30 === 0 ? 20 : 0 })],
+  ['a charge every other day', days(120), (at) => ({ rate: 0.124, standing: (at % 2) * 1.4 })],
+  [
+    'dearer above ten',
+    days(120),
+    (at) => ({ rate: 0.124, standing: 0.686 + Math.max(0, usual(at) - 10) * 0.1 }),
+  ],
+  ['money back for use', days(120), { rate: -0.01, standing: 3 }],
+  ['bills by chance', days(200), { rate: 0, standing: 0 }, { noise: (at) => 2 + Math.sin(at * at) }],
+  ['every second reading missed', days(120), SEEN, { fate: (at) => (at % 2 ? 'missed' : 'billed') }],
+])('no tariff, honestly: %s', (_name, energies, price, options) => {
+  expect(fitTariff(billed(energies, price, options))).toBeNull();
 });
 
 test('gaps, carried readings with and without their charges, odd days: all are seen, most explained', () => {
@@ -112,12 +80,7 @@ test('gaps, carried readings with and without their charges, odd days: all are s
       55: 'odd',
     }),
   });
-  expect(fitTariff(map)).toMatchObject({
-    unitRate: 0.124,
-    standingCharge: 686_000,
-    daysSeen: 54,
-    daysExplained: 52,
-  });
+  expect(fitTariff(map)).toMatchObject({ ...TOLD, daysSeen: 54, daysExplained: 52 });
 });
 
 test('a change in the middle: the newest stretch, since the day of the change', () => {
@@ -147,13 +110,11 @@ test('after a change: the old one with its last day, then none, then the new one
 
 test('a change too small for a cent, where bills are exact to a hundredth of it', () => {
   const after = { rate: 0.1246, standing: 0.686 };
-  const map = (since: number) =>
-    billed(
-      days(50 + since, (at) => usual(at) / 4),
-      (at) => (at < 50 ? SEEN : after),
-      { decimals: 4 },
-    );
-  expect([1, 5, 9].map((since) => fitTariff(map(since))?.unitRate)).toEqual([0.124, undefined, 0.1246]);
+  const rates = [1, 5, 9].map((since) => {
+    const energies = days(50 + since, (at) => usual(at) / 4);
+    return fitTariff(billed(energies, (at) => (at < 50 ? SEEN : after), { decimals: 4 }))?.unitRate;
+  });
+  expect(rates).toEqual([0.124, undefined, 0.1246]);
 });
 
 test('twenty years: the newest year is looked at', () => {
@@ -162,10 +123,45 @@ test('twenty years: the newest year is looked at', () => {
 });
 
 test('a summer without heat: the year before tells the rate', () => {
-  const map = billed(
-    days(150, (at) => (at < 60 ? usual(at) : 0)),
-    SEEN,
-    { decimals: 2 },
-  );
-  expect(fitTariff(map)).toMatchObject({ unitRate: 0.124, standingCharge: 686_000, to: '2025-05-30' });
+  const energies = days(150, (at) => (at < 60 ? usual(at) : 0));
+  const map = billed(energies, SEEN, { decimals: 2 });
+  expect(fitTariff(map)).toMatchObject({ ...TOLD, to: '2025-05-30' });
+});
+
+describe('a day by itself', () => {
+  const fates = on({ 10: 'missed', 15: 'without charge', 20: 'odd', 25: 'missed, charged once' });
+  const map = billed(days(30), SEEN, fates);
+  map.set('2025-01-31', { energy: 0, cost: 686_400 });
+  map.set('2025-02-01', { energy: 5_000_000, cost: null });
+  const tariff = fitTariff(map);
+  if (!tariff) throw new Error('no tariff');
+
+  test.each([
+    ['2025-01-05', 1, 686_000],
+    ['2025-01-12', 2, 1_372_000],
+    ['2025-01-16', 0, 0],
+    ['2025-01-21', null, null],
+    ['2025-01-27', 1, 686_000],
+    ['2025-01-31', null, null],
+    ['2025-02-01', null, null],
+    ['2025-03-01', null, null],
+  ])('%s holds %s standing charges', (day, charges, standing) => {
+    expect(chargesOn(tariff, map, day)).toBe(charges);
+    expect(standingPart(tariff, map, day)).toBe(standing);
+  });
+
+  test('without use, all of the cost is the charge, whatever the rounding', () => {
+    const inCents = { ...tariff, tolerance: 10_000 };
+    expect(standingPart(inCents, map, '2025-01-31')).toBe(686_400);
+  });
+});
+
+test('a tariff has moved when the days of the new one are not its own', () => {
+  const map = billed(days(90), (at) => (at < 50 ? SEEN : DEARER), { decimals: 2 });
+  const old = fitTariff(billed(days(50), SEEN, { decimals: 2 }));
+  const fitted = fitTariff(map);
+  if (!old || !fitted) throw new Error('no tariff');
+  expect(hasMoved(old, fitted, map)).toBe(true);
+  expect(hasMoved(fitted, fitted, map)).toBe(false);
+  expect(hasMoved({ ...fitted, unitRate: 0.1381, standingCharge: 709_000 }, fitted, map)).toBe(false);
 });

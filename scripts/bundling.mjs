@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 
 /**
- * Our classes keep their names, since the type of an error in a log is read by people. esbuild's own keepNames does it
- * for every function as well, at a quarter of a kilobyte for each closure: a hundred of them for each account.
+ * Our classes keep their names, since people read the type of an error in a log. esbuild's own keepNames does it for
+ * every function as well: 55 kB more of bundle, and a quarter of a kilobyte of memory for each closure.
  */
 const classNames = {
   name: 'class names',

@@ -89,7 +89,7 @@ async function accountLines(state: StateDirectory, account: string, zone: Zone):
       ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${tokens.refreshExpiresAt === null ? 'unknown' : at(tokens.refreshExpiresAt)}`
       : 'no tokens kept',
     budget
-      ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${budget.nextAttemptAt === null ? 'once the secret changes or somebody asks' : at(budget.nextAttemptAt)}`
+      ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${budget.nextAttemptAt === null ? 'once the password changes or a poll is requested' : at(budget.nextAttemptAt)}`
       : 'no login was refused',
     context ? `${context.properties.length} properties known` : 'properties not known yet',
     `extras last asked for: ${extras ? extrasLine(extras) : 'never'}`,

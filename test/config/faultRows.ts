@@ -1,8 +1,5 @@
-// Mistakes at the top of the file, in provider, accounts and the first keys of usage; a row for each rule.
+// One row for each rule: a configuration with one mistake, the one path that is named for it, and what is said.
 import { BASE, PROVIDER } from './loading.ts';
-
-/** The rule, the file with the mistake, the one path that is named for it, and what is said. */
-export type FaultRow = [rule: string, yaml: string, path: string, says: RegExp];
 
 const ACCOUNT = 'accounts:\n  - { username: me@example.org, password: hunter2-of-the-heat }\n';
 const provider = (more: string) =>
@@ -10,12 +7,60 @@ const provider = (more: string) =>
 export const issuer = (address: string, more = '') =>
   `provider: { issuer: '${address}', api_url: https://api.example.org, client_id: x ${more} }\n${ACCOUNT}`;
 
-export const FIRST_ROWS: FaultRow[] = [
-  ['version', `${BASE}version: 2\n`, 'version', /found 2; allowed: 1/],
-  ['unknown key', `${BASE}colour: red\n`, 'colour', /an unknown key; allowed: version, provider/],
-  ['misspelt key', `${BASE}mqtt: { base_topik: x }\n`, 'mqtt.base_topik', /did you mean base_topic/],
-  ['key in camel case', `${BASE}mqtt: { baseTopic: x }\n`, 'mqtt.baseTopic', /did you mean base_topic/],
-  ['key of another section', `${BASE}schedule: 1 2 * * *\n`, 'schedule', /did you mean usage.schedule/],
+/** A line to add to BASE. */
+export const LINES: [line: string, path: string, says: RegExp][] = [
+  ['version: 2', 'version', /found 2; allowed: 1/],
+  ['colour: red', 'colour', /an unknown key; allowed: version, provider/],
+  ['mqtt: { base_topik: x }', 'mqtt.base_topik', /did you mean base_topic/],
+  ['mqtt: { baseTopic: x }', 'mqtt.baseTopic', /did you mean base_topic/],
+  ['schedule: 1 2 * * *', 'schedule', /did you mean usage.schedule/],
+  ['usage: daily', 'usage', /found a text .*; allowed: a mapping with schedule/],
+  ["usage: { schedule: '* * * *' }", 'usage.schedule', /5 or 6 fields/],
+  ["usage: { schedule: '99 * * * *' }", 'usage.schedule', /in its range/],
+  ['usage: { timezone: Europe/Atlantis }', 'usage.timezone', /IANA/],
+  ['usage: { jitter_seconds: 14401 }', 'usage.jitter_seconds', /from 0 to 14400/],
+  ['usage: { history_since: 2025-02-29 }', 'usage.history_since', /YYYY-MM-DD/],
+  ['usage: { history_since: January }', 'usage.history_since', /YYYY-MM-DD/],
+  ['usage: { history_since: 2025-06-16 }', 'usage.history_since', /until 2025-06-15/],
+  ['usage: { history_since: 1925-01-01 }', 'usage.history_since', /from 2000/],
+  ['usage: { reread_days: 0 }', 'usage.reread_days', /from 1 to 366/],
+  ['usage: { reading_closes: never }', 'usage.reading_closes', /same_day, previous_day/],
+  ['usage: { late_after_hours: -1 }', 'usage.late_after_hours', /above 0/],
+  ['usage: { concurrency: 2.5 }', 'usage.concurrency', /whole number from 1 to 64/],
+  ['extras: { balance: yes please }', 'extras.balance', /true or false/],
+  ["mqtt: { url: 'localhost:1883' }", 'mqtt.url', /mqtt:\/\//],
+  ["mqtt: { url: 'mqtt:localhost' }", 'mqtt.url', /mqtt:\/\//],
+  ["mqtt: { url: 'https://broker' }", 'mqtt.url', /mqtts:\/\//],
+  ["mqtt: { url: 'mqtt://u:50%@broker' }", 'mqtt.url', /%XX/],
+  ["mqtt: { url: 'mqtt://u:12/34@broker' }", 'mqtt.url', /%XX/],
+  [
+    "mqtt: { url: 'mqtt://u:abcdef@broker', password: ghijkl }",
+    'mqtt.password',
+    /both a password in mqtt.url and mqtt.password/,
+  ],
+  ['mqtt: { password: ghijkl }', 'mqtt.username', /a name and a password, or neither/],
+  ['mqtt: { cert_file: /dev/null }', 'mqtt.key_file', /together/],
+  ['mqtt: { ca_file: /nowhere/ca.pem }', 'mqtt.ca_file', /no such file: "\/nowhere\/ca.pem"/],
+  ["mqtt: { reject_unauthorized: 'false' }", 'mqtt.reject_unauthorized', /true or false/],
+  ['mqtt: { protocol: 3.1 }', 'mqtt.protocol', /auto, 5 or 3.1.1/],
+  ['mqtt: { discovery_prefix: true }', 'mqtt.discovery_prefix', /false, or a topic/],
+  ['mqtt: { discovery_prefix: {} }', 'mqtt.discovery_prefix', /found a mapping/],
+  ['mqtt: { embedded: 1883 }', 'mqtt.embedded', /true, false, or port and host/],
+  ['mqtt: { embedded: { port: 99999 } }', 'mqtt.embedded.port', /65535/],
+  ['mqtt: { embedded: { hots: x } }', 'mqtt.embedded.hots', /did you mean host/],
+  ["home_assistant: { url: 'http://ha:8123', token: abcdef }", 'home_assistant.url', /ws:\/\//],
+  ['home_assistant: { token: abcdef }', 'home_assistant.url', /HEAT2MQTT_HOME_ASSISTANT_URL/],
+  ["home_assistant: { url: 'ws://ha:8123' }", 'home_assistant.token', /token or token_file here/],
+  ['http: 8099', 'http', /false, or listen/],
+  ['http: { listen: localhost }', 'http.listen', /an address and a port/],
+  ["http: { listen: 'localhost:70000' }", 'http.listen', /an address and a port/],
+  ["state_dir: ''", 'state_dir', /path of a directory/],
+  ['log: { level: verbose }', 'log.level', /trace, debug, info/],
+  ['log: { format: xml }', 'log.format', /auto, pretty, json/],
+];
+
+/** Whole files. */
+export const FILES: [rule: string, yaml: string, path: string, says: RegExp][] = [
   [
     'misspelt required key',
     BASE.replace('client_id', 'clientid'),
@@ -42,12 +87,6 @@ export const FIRST_ROWS: FaultRow[] = [
     BASE.replace(/ +client_id.*\n/, ''),
     'provider.client_id',
     /or in HEAT2MQTT_PROVIDER_CLIENT_ID/,
-  ],
-  [
-    'section no mapping',
-    `${BASE}usage: daily\n`,
-    'usage',
-    /found a text .*; allowed: a mapping with schedule/,
   ],
   [
     'two accounts, one id',
@@ -125,8 +164,22 @@ export const FIRST_ROWS: FaultRow[] = [
     /true or false/,
   ],
   ['claims', provider('claims: { site_code: "" }'), 'provider.claims.site_code', /an empty text/],
-  ['schedule with four fields', `${BASE}usage: { schedule: '* * * *' }\n`, 'usage.schedule', /5 or 6 fields/],
-  ['schedule out of range', `${BASE}usage: { schedule: '99 * * * *' }\n`, 'usage.schedule', /in its range/],
-  ['time zone', `${BASE}usage: { timezone: Europe/Atlantis }\n`, 'usage.timezone', /IANA/],
-  ['jitter', `${BASE}usage: { jitter_seconds: 14401 }\n`, 'usage.jitter_seconds', /from 0 to 14400/],
+
+  ['base_url', 'constituencies: { base_url: ftp://x.example }\n', 'constituencies.base_url', /https/],
+  ['chamber', 'constituencies: { chamber: commons }\n', 'constituencies.chamber', /dail, seanad, ""/],
+  ['house_no', 'constituencies: { house_no: 0 }\n', 'constituencies.house_no', /from 1/],
+  ...["''", '/a', 'a/', 'a/+/b', 'a#', '$SYS', '"a\\0b"', 'a'.repeat(129)].map(
+    (topic): [string, string, string, RegExp] => [
+      `base_topic ${topic}`,
+      `${BASE}mqtt: { base_topic: ${topic} }\n`,
+      'mqtt.base_topic',
+      /at most 128 characters/,
+    ],
+  ),
+  [
+    'a key there twice',
+    `${BASE}http: false\nhttp: false\n`,
+    'config.yaml, line 9, column 1',
+    /each key once/,
+  ],
 ];

@@ -1,17 +1,18 @@
 // One row per rule: the mistake, and the one path that is named for it.
 import { describe, expect, it } from 'vitest';
-import { FIRST_ROWS, issuer } from './faultRows.ts';
-import { LAST_ROWS } from './faultRowsBelow.ts';
+import { FILES, issuer, LINES } from './faultRows.ts';
 import { BASE, load, refusal } from './loading.ts';
 
 const validateCron = (expression: string) => !expression.startsWith('99');
 
 describe('each mistake is one fault', () => {
-  it.each([...FIRST_ROWS, ...LAST_ROWS])('%s', async (_, yaml, path, says) => {
+  const expectOne = async (yaml: string, path: string, says: RegExp) => {
     const { faults, message } = await refusal(yaml, {}, { validateCron });
     expect(faults.map((fault) => fault.path)).toEqual([path]);
     expect(message).toMatch(says);
-  });
+  };
+  it.each(LINES)('%s', (line, path, says) => expectOne(`${BASE}${line}\n`, path, says));
+  it.each(FILES)('%s', (_, yaml, path, says) => expectOne(yaml, path, says));
 });
 
 describe('what is no mistake', () => {

@@ -1,11 +1,11 @@
-// Within an app of Home Assistant: its options, and the broker that the Supervisor knows, in the words of an environment.
+// Within an app of Home Assistant: its options, and the broker that the Supervisor knows, as environment variables.
 import * as z from 'zod';
 import type { Environment } from './environment.ts';
 import type { Faults } from './faults.ts';
 import { isMapping, type RawConfig } from './rawConfig.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
 
-export interface AppWorld {
+interface AppWorld {
   readonly readFile: ReadFile;
   readonly fetch: typeof fetch;
   readonly faults: Faults;

@@ -7,7 +7,7 @@ import { isMapping, leaves, type Path, put, type RawConfig, remove, valueAt } fr
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** One value of the file or the environment. */
-export interface Setting {
+interface Setting {
   readonly path: Path;
   readonly value: unknown;
   /** In messages: its path, or the name of its variable. */
@@ -23,7 +23,7 @@ const SINGLE_ACCOUNT = ['username', 'password', 'password_file'];
  * Outer keys come before inner ones. `accountsInFile` decides whether HEAT2MQTT_USERNAME can be understood.
  * Text that fits no type of its key stays text: the schema complains about it.
  */
-export function readEnvironment(env: Environment, accountsInFile: number, faults: Faults): Setting[] {
+function readEnvironment(env: Environment, accountsInFile: number, faults: Faults): Setting[] {
   const known = new Map(settableKeys().map((key) => [variableOf(key.path), key]));
   const settings: Setting[] = [];
   for (const [variable, text] of Object.entries(env)) {
@@ -84,29 +84,15 @@ function addUnknown(variable: string, known: ReadonlyMap<string, Key>, faults: F
   faults.add(variable.slice(0, 80), 'an unknown variable', `the variables of docs/configuration.md${hint}`);
 }
 
-/** The settings of the file. Changes `raw`: sections without keys become {}. */
-export function readFileSettings(raw: RawConfig): Setting[] {
-  for (const [path, value] of leaves(raw)) {
-    const schema = schemaAt(path);
-    if (value !== null) continue;
-    if (schema?.items?.properties !== undefined) put(raw, path, []);
-    else if (schema?.properties !== undefined) put(raw, path, {});
-  }
-  return leaves(raw).map(([path, value]) => {
-    return { path, value, name: path.join('.'), origin: 'file' };
-  });
-}
-
 /** Lays the environment over the file. Changes `raw`, and returns where each value comes from. */
-export function applySettings(
-  raw: RawConfig,
-  file: readonly Setting[],
-  environment: readonly Setting[],
-  faults: Faults,
-): Origins {
+export function applyEnvironment(raw: RawConfig, env: Environment, faults: Faults): Origins {
+  fillEmptySections(raw);
+  const file = leaves(raw).map(([path, value]) => ({ path, value, name: path.join('.'), origin: 'file' }));
+  const accountsInFile = Array.isArray(raw.accounts) ? raw.accounts.length : 0;
+  const environment = readEnvironment(env, accountsInFile, faults);
   refuseTwice(file, faults);
   refuseTwice(environment, faults);
-  const origins: Origins = new Map(file.map(({ path, origin }) => [path.join('.'), origin]));
+  const origins: Origins = new Map(file.map(({ name, origin }) => [name, origin]));
   const urlIsReplaced = environment.some(isBrokerUrl);
   const settings = [
     ...(urlIsReplaced ? [] : detachCredentials(file, faults)),
@@ -114,7 +100,31 @@ export function applySettings(
     ...detachCredentials(environment, faults),
   ];
   for (const setting of settings) apply(raw, setting, origins);
+  applyServiceManagers(raw, env, origins);
   return origins;
+}
+
+function fillEmptySections(raw: RawConfig): void {
+  for (const [path, value] of leaves(raw)) {
+    const schema = schemaAt(path);
+    if (value === null && schema?.items?.properties !== undefined) put(raw, path, []);
+    if (value === null && schema?.properties !== undefined) put(raw, path, {});
+  }
+}
+
+// What systemd and the Supervisor of Home Assistant say counts when nobody named something else.
+function applyServiceManagers(raw: RawConfig, env: Environment, origins: Origins): void {
+  const [directory] = env.STATE_DIRECTORY?.split(':') ?? [];
+  if (directory && !Object.hasOwn(raw, 'state_dir')) {
+    raw.state_dir = directory;
+    origins.set('state_dir', 'environment STATE_DIRECTORY');
+  }
+  const token = env.SUPERVISOR_TOKEN;
+  if (token && !Object.hasOwn(raw, 'home_assistant')) {
+    raw.home_assistant = { url: 'ws://supervisor/core/websocket', token };
+    for (const name of ['url', 'token'])
+      origins.set(`home_assistant.${name}`, 'environment SUPERVISOR_TOKEN');
+  }
 }
 
 function apply(raw: RawConfig, { path, value, origin }: Setting, origins: Origins): void {
@@ -135,22 +145,6 @@ function apply(raw: RawConfig, { path, value, origin }: Setting, origins: Origin
   }
   put(raw, path, value);
   origins.set(path.join('.'), origin);
-}
-
-/** The state directory systemd made for us counts when nobody named another one. */
-export function applyStateDirectory(raw: RawConfig, env: Environment, origins: Origins): void {
-  const first = env.STATE_DIRECTORY?.split(':')[0];
-  if (first === undefined || first === '' || Object.hasOwn(raw, 'state_dir')) return;
-  raw.state_dir = first;
-  origins.set('state_dir', 'environment STATE_DIRECTORY');
-}
-
-/** Within a Home Assistant app the Supervisor leads to Home Assistant, when nobody named another way. */
-export function applySupervisor(raw: RawConfig, env: Environment, origins: Origins): void {
-  const token = env.SUPERVISOR_TOKEN;
-  if (token === undefined || token === '' || Object.hasOwn(raw, 'home_assistant')) return;
-  raw.home_assistant = { url: 'ws://supervisor/core/websocket', token };
-  for (const name of ['url', 'token']) origins.set(`home_assistant.${name}`, 'environment SUPERVISOR_TOKEN');
 }
 
 /** The inline key of the secret that `path` or its `_file` gives; undefined for what is no secret. */

@@ -17,10 +17,12 @@ export function exampleConfig(): string {
 // Lines of one key. A commented section is a whole to be uncommented at once, with its defaults inside.
 function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
   const words = commentLines(describedWords(key), WIDTH - 2 * depth);
-  const stands = isNeeded(key) || (defaultsStand && key.schema.default !== undefined && !hasKeys(key));
-  const lines = hasKeys(key)
-    ? sectionLines(key, depth, stands)
-    : [`${name(key)}: ${inYaml(shownValue(key))}`];
+  const stands =
+    isNeeded(key) || (defaultsStand && key.schema.default !== undefined && key.keys.length === 0);
+  const lines =
+    key.keys.length > 0
+      ? sectionLines(key, depth, stands)
+      : [`${key.path.at(-1)}: ${inYaml(shownValue(key))}`];
   return [...words, ...(stands ? lines : lines.map((line) => `# ${line}`))];
 }
 
@@ -28,18 +30,15 @@ function sectionLines(key: Key, depth: number, stands: boolean): string[] {
   const isList = key.schema.items !== undefined;
   const inner = key.keys.map((child) => keyLines(child, depth + (isList ? 2 : 1), !stands));
   const lines = isList ? asListEntry(inner) : inner.flat();
-  return [`${name(key)}:`, ...lines.map((line) => `  ${line}`)];
+  return [`${key.path.at(-1)}:`, ...lines.map((line) => `  ${line}`)];
 }
 
 // The dash must stand before a key that is no comment.
 function asListEntry(keys: readonly string[][]): string[] {
-  const [first = [], ...rest] = [...keys].sort((a, b) => rank(a) - rank(b));
+  const isComment = (lines: readonly string[]) => Number(lines.at(-1)?.startsWith('#'));
+  const [first = [], ...rest] = [...keys].sort((a, b) => isComment(a) - isComment(b));
   const comments = first.slice(0, -1);
   return [...comments, `- ${first.at(-1) ?? ''}`, ...rest.flat().map((line) => `  ${line}`)];
-}
-
-function rank(lines: readonly string[]): number {
-  return lines.at(-1)?.startsWith('#') ? 1 : 0;
 }
 
 function describedWords({ schema, keys }: Key): string {
@@ -56,16 +55,8 @@ function isNeeded({ required, schema, keys, path }: Key): boolean {
   return keys.some(({ schema: inner }) => inner.everyday === true);
 }
 
-function hasKeys({ keys }: Key): boolean {
-  return keys.length > 0;
-}
-
 function shownValue({ schema, required }: Key): unknown {
   return required || schema.default === undefined ? schema.examples?.[0] : schema.default;
-}
-
-function name({ path }: Key): string {
-  return path.at(-1) ?? '';
 }
 
 function inYaml(value: unknown): string {

@@ -3,14 +3,7 @@ import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 import { withAppOptions } from './appOptions.ts';
-import {
-  applySettings,
-  applyStateDirectory,
-  applySupervisor,
-  type Environment,
-  readEnvironment,
-  readFileSettings,
-} from './environment.ts';
+import { applyEnvironment, type Environment } from './environment.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { leaves, type RawConfig, textAt } from './rawConfig.ts';
@@ -88,11 +81,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const raw = path === undefined ? {} : await readConfigFile(path, readFile, faults);
   if (raw === undefined) throw new ConfigInvalid(faults.all(scrubber));
 
-  const file = readFileSettings(raw);
-  const environment = readEnvironment(env, Array.isArray(raw.accounts) ? raw.accounts.length : 0, faults);
-  const origins = applySettings(raw, file, environment, faults);
-  applyStateDirectory(raw, env, origins);
-  applySupervisor(raw, env, origins);
+  const origins = applyEnvironment(raw, env, faults);
   if (options.assumeConstituencies) raw.constituencies ??= {};
 
   const credentialsDirectory = env.CREDENTIALS_DIRECTORY;
@@ -126,11 +115,7 @@ function embeddedUrl({ host, port }: Exclude<Mqtt['embedded'], false>): string |
   return `mqtt://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-async function readConfigFile(
-  path: string,
-  readFile: ReadFile,
-  faults: Faults,
-): Promise<RawConfig | undefined> {
+async function readConfigFile(path: string, readFile: ReadFile, faults: Faults) {
   let text: string;
   try {
     text = decodeText(await readFile(path));
@@ -143,12 +128,7 @@ async function readConfigFile(
   return parseYaml(text, path, faults);
 }
 
-async function checkReadable(
-  raw: RawConfig,
-  readFile: ReadFile,
-  origins: Origins,
-  faults: Faults,
-): Promise<void> {
+async function checkReadable(raw: RawConfig, readFile: ReadFile, origins: Origins, faults: Faults) {
   for (const [path] of leaves(raw)) {
     const file = textAt(raw, path);
     if (schemaAt(path)?.readable !== true || file === undefined || file === '') continue;

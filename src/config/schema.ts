@@ -4,7 +4,7 @@ import { mqttSection } from './mqttSection.ts';
 import { isMapping, textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets.ts';
 import { accountsSection, constituenciesSection, providerSection, usageSection } from './upstreamSections.ts';
-import { choice, flag, hostAndPort, secretKeys, section, socketAddress, text } from './values.ts';
+import { address, choice, flag, hostAndPort, secretKeys, section, text } from './values.ts';
 
 const extra = (what: string) => flag().default(true).describe(`Ask for ${what}.`);
 
@@ -16,7 +16,10 @@ const extrasSection = section({
 }).describe('What else to ask for, at most once a day.');
 
 const homeAssistantSection = section({
-  url: socketAddress('an address starting with ws:// or wss:// without user name or password in it').meta({
+  url: address(
+    ['wss:', 'ws:'],
+    'an address starting with ws:// or wss:// without user name or password in it',
+  ).meta({
     description: "Home Assistant's WebSocket address.",
     examples: ['ws://homeassistant.local:8123/api/websocket'],
   }),

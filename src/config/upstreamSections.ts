@@ -3,6 +3,7 @@
 import * as z from 'zod';
 import { isMapping } from './rawConfig.ts';
 import {
+  address,
   calendarDate,
   choice,
   cronExpression,
@@ -13,10 +14,10 @@ import {
   section,
   text,
   timeZone,
-  webAddress,
   wholeNumber,
 } from './values.ts';
 
+const WEB = ['https:', 'http:'];
 const HTTPS = 'an https:// address without user name or password in it';
 const ENCRYPTED = 'https://, or http:// to this machine, or provider.allow_insecure: true';
 
@@ -30,12 +31,12 @@ const claims = section({
 });
 
 export const providerSection = section({
-  issuer: webAddress(HTTPS).meta({
+  issuer: address(WEB, HTTPS).meta({
     description:
       'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
     examples: ['https://id.example.org/auth/realms/energy'],
   }),
-  api_url: webAddress(HTTPS).meta({
+  api_url: address(WEB, HTTPS).meta({
     description: 'Where usage reports and invoices are asked for.',
     examples: ['https://api.example.org/api/v1'],
   }),
@@ -158,7 +159,7 @@ export const usageSection = section({
 }).describe('Reading the usage.');
 
 export const constituenciesSection = section({
-  base_url: webAddress('an https:// or http:// address without user name or password in it')
+  base_url: address(WEB, 'an https:// or http:// address without user name or password in it')
     .default('https://api.oireachtas.ie/v1')
     .describe('The open data service of the Houses of the Oireachtas.'),
   chamber: choice(['dail', 'seanad', ''])

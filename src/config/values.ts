@@ -43,12 +43,12 @@ export function choice<const T extends readonly string[]>(words: T) {
   return z.enum(words, words.map((word) => (word === '' ? '""' : word)).join(', '));
 }
 
-export function webAddress(allowed: string) {
-  return textWhere((value) => isPlainUrl(value, ['https:', 'http:']), allowed);
-}
-
-export function socketAddress(allowed: string) {
-  return textWhere((value) => isPlainUrl(value, ['wss:', 'ws:']), allowed);
+/** An address without user name, password and fragment. */
+export function address(protocols: readonly string[], allowed: string) {
+  return textWhere((value) => {
+    const url = parseUrl(value, protocols);
+    return url !== undefined && url.username === '' && url.password === '' && url.hash === '';
+  }, allowed);
 }
 
 /** Checked after user name and password were taken out; those that are still there could not be read. */
@@ -109,11 +109,6 @@ export function splitHostAndPort(value: string): { host: string; port: number } 
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   return host !== undefined && port <= 65_535 ? { host, port } : undefined;
-}
-
-function isPlainUrl(value: string, protocols: readonly string[]): boolean {
-  const url = parseUrl(value, protocols);
-  return url !== undefined && url.username === '' && url.password === '' && url.hash === '';
 }
 
 function parseUrl(value: string, protocols: readonly string[]): URL | undefined {

@@ -45,11 +45,9 @@ export const mqttSection = section({
   cert_file: tlsFile('Our own certificate (PEM), when the broker asks for one. With key_file.', 'client.pem'),
   key_file: tlsFile('The private key (PEM) of our own certificate. With cert_file.', 'client.key'),
   ...secretKeys('key_password', 'The password of key_file', '/run/secrets/mqtt_key_password'),
-  reject_unauthorized: flag()
-    .default(true)
-    .describe(
-      'false: accept a certificate of the broker that cannot be verified. Anyone may then pose as it.',
-    ),
+  reject_unauthorized: flag(true).describe(
+    'false: accept a certificate of the broker that cannot be verified. Anyone may then pose as it.',
+  ),
   protocol: protocol
     .prefault('auto')
     .describe('The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.'),

@@ -6,7 +6,7 @@ import type { Secret } from './secrets.ts';
 import { accountsSection, constituenciesSection, providerSection, usageSection } from './upstreamSections.ts';
 import { address, choice, flag, hostAndPort, secretKeys, section, text } from './values.ts';
 
-const extra = (what: string) => flag().default(true).describe(`Ask for ${what}.`);
+const extra = (what: string) => flag(true).describe(`Ask for ${what}.`);
 
 const extrasSection = section({
   meter_reading: extra('the register of the meter'),
@@ -31,12 +31,10 @@ const httpSection = section({
 });
 
 const logSection = section({
-  level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
-    .default('info')
-    .describe('How much the log tells.'),
-  format: choice(['auto', 'pretty', 'json'])
-    .default('auto')
-    .describe('auto: pretty on a terminal, JSON elsewhere.'),
+  level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info').describe(
+    'How much the log tells.',
+  ),
+  format: choice(['auto', 'pretty', 'json'], 'auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
 }).describe('The log.');
 
 /** The file as people write it; the environment is applied to it before it is parsed. */

@@ -49,24 +49,20 @@ export const providerSection = section({
     .min(1, 'a list of at least one scope')
     .default(['openid', 'service-energy'])
     .describe('The scopes asked for when logging in.'),
-  keep_alive: flag()
-    .default(true)
-    .describe(
-      'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
-    ),
+  keep_alive: flag(true).describe(
+    'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
+  ),
   currency: currency.optional().meta({
     description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
     examples: ['EUR'],
   }),
   claims: claims.prefault({}).describe('Names of claims in the access token that lead to the usage reports.'),
-  timeout_seconds: positiveNumber(600)
-    .default(30)
-    .describe('How long one request to the provider may take, in seconds.'),
-  allow_insecure: flag()
-    .default(false)
-    .describe(
-      'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
-    ),
+  timeout_seconds: positiveNumber(600, 30).describe(
+    'How long one request to the provider may take, in seconds.',
+  ),
+  allow_insecure: flag(false).describe(
+    'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
+  ),
 })
   .refine((provider) => !sendsUnencrypted(provider, provider.issuer), {
     path: ['issuer'],
@@ -147,12 +143,12 @@ export const usageSection = section({
   reread_days: wholeNumber(1, 366)
     .default(14)
     .describe('How many days are read again at each poll, for late and corrected readings.'),
-  reading_closes: choice(['same_day', 'previous_day'])
-    .default('same_day')
-    .describe('Which day a reading belongs to: the one it is dated, or the one before.'),
-  late_after_hours: positiveNumber(8784)
-    .default(60)
-    .describe('Data counts as late when the newest reading is older than this.'),
+  reading_closes: choice(['same_day', 'previous_day'], 'same_day').describe(
+    'Which day a reading belongs to: the one it is dated, or the one before.',
+  ),
+  late_after_hours: positiveNumber(8784, 60).describe(
+    'Data counts as late when the newest reading is older than this.',
+  ),
   concurrency: wholeNumber(1, 64)
     .default(4)
     .describe('How many requests to the provider may be under way at once.'),
@@ -162,11 +158,9 @@ export const constituenciesSection = section({
   base_url: address(WEB, 'an https:// or http:// address without user name or password in it')
     .default('https://api.oireachtas.ie/v1')
     .describe('The open data service of the Houses of the Oireachtas.'),
-  chamber: choice(['dail', 'seanad', ''])
-    .default('dail')
-    .describe(
-      'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
-    ),
+  chamber: choice(['dail', 'seanad', ''], 'dail').describe(
+    'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
+  ),
   house_no: wholeNumber(1, 9999)
     .optional()
     .meta({

@@ -1,4 +1,4 @@
-// Kinds of values in the configuration. Each check's message completes "allowed: …" in an error.
+// Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
 import * as z from 'zod';
 import { trimNewline } from './secrets.ts';
 
@@ -27,20 +27,21 @@ export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 export const textWhere = (isValid: (value: string) => boolean, allowed: string) =>
   text(allowed).refine(isValid, allowed);
 
-export const flag = () => z.boolean('true or false');
+export const flag = (usual: boolean) => z.boolean('true or false').default(usual);
 
 export function wholeNumber(from: number, to: number) {
   const allowed = `a whole number from ${from} to ${to}`;
   return z.int(allowed).min(from, allowed).max(to, allowed);
 }
 
-export function positiveNumber(to: number) {
+export function positiveNumber(to: number, usual: number) {
   const allowed = `a number above 0, at most ${to}`;
-  return z.number(allowed).positive(allowed).max(to, allowed);
+  return z.number(allowed).positive(allowed).max(to, allowed).default(usual);
 }
 
-export function choice<const T extends readonly string[]>(words: T) {
-  return z.enum(words, words.map((word) => (word === '' ? '""' : word)).join(', '));
+export function choice<const T extends readonly string[]>(words: T, usual: NoInfer<T[number]>) {
+  const allowed = words.map((word) => (word === '' ? '""' : word)).join(', ');
+  return z.enum(words, allowed).default(usual);
 }
 
 /** An address without user name, password and fragment. */

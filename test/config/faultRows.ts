@@ -1,14 +1,7 @@
-// One row for each rule: a configuration with one mistake, the one path that is named for it, and what is said.
-import { BASE, PROVIDER } from './loading.ts';
+// Configurations with one mistake each: the one path that is named for it, and what is said.
 
-const ACCOUNT = 'accounts:\n  - { username: me@example.org, password: hunter2-of-the-heat }\n';
-const provider = (more: string) =>
-  `provider: { issuer: https://id.example.org/r, api_url: https://api.example.org, client_id: x, ${more} }\n${ACCOUNT}`;
-export const issuer = (address: string, more = '') =>
-  `provider: { issuer: '${address}', api_url: https://api.example.org, client_id: x ${more} }\n${ACCOUNT}`;
-
-/** A line to add to BASE. */
-export const LINES: [line: string, path: string, says: RegExp][] = [
+/** A piece of a file that is otherwise fine (see `completed`). */
+export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['version: 2', 'version', /found 2; allowed: 1/],
   ['colour: red', 'colour', /an unknown key; allowed: version, provider/],
   ['mqtt: { base_topik: x }', 'mqtt.base_topik', /did you mean base_topic/],
@@ -57,129 +50,79 @@ export const LINES: [line: string, path: string, says: RegExp][] = [
   ["state_dir: ''", 'state_dir', /path of a directory/],
   ['log: { level: verbose }', 'log.level', /trace, debug, info/],
   ['log: { format: xml }', 'log.format', /auto, pretty, json/],
-];
-
-/** Whole files. */
-export const FILES: [rule: string, yaml: string, path: string, says: RegExp][] = [
+  ['accounts: []', 'accounts', /at least one of the two/],
+  ['accounts: me', 'accounts', /allowed: a list/],
+  ['accounts: [me]', 'accounts.0', /a mapping with id, username/],
   [
-    'misspelt required key',
-    BASE.replace('client_id', 'clientid'),
-    'provider.clientid',
-    /did you mean client_id/,
-  ],
-  ['swapped letters', BASE.replace('issuer', 'isseur'), 'provider.isseur', /did you mean issuer/],
-  ['misspelt section', BASE.replace('provider', 'provder'), 'provder', /did you mean provider/],
-  ['misspelt accounts', BASE.replace('accounts', 'acounts'), 'acounts', /did you mean accounts/],
-  ['misspelt password', BASE.replace('password', 'pasword'), 'accounts.0.pasword', /did you mean password/],
-  [
-    'misspelt password_file',
-    BASE.replace('password', 'pasword_file'),
-    'accounts.0.pasword_file',
-    /password_file\?/,
-  ],
-  ['no provider', ACCOUNT, 'provider', /found nothing; allowed: with accounts: issuer/],
-  ['nothing to ask', PROVIDER, 'accounts', /neither accounts nor constituencies/],
-  ['empty accounts', `${PROVIDER}accounts: []\n`, 'accounts', /at least one of the two/],
-  ['accounts no list', `${PROVIDER}accounts: me\n`, 'accounts', /allowed: a list/],
-  ['account no mapping', `${PROVIDER}accounts: [me]\n`, 'accounts.0', /a mapping with id, username/],
-  [
-    'missing key',
-    BASE.replace(/ +client_id.*\n/, ''),
-    'provider.client_id',
-    /or in HEAT2MQTT_PROVIDER_CLIENT_ID/,
-  ],
-  [
-    'two accounts, one id',
-    `${PROVIDER}accounts: [{id: a, username: u, password: p}, {id: a, username: v, password: p}]\n`,
+    'accounts: [{id: a, username: u, password: p}, {id: a, username: v, password: p}]',
     'accounts.1.id',
     /the id of accounts.0 again/,
   ],
   [
-    'two accounts, no id',
-    `${PROVIDER}accounts: [{id: a, username: u, password: p}, {username: v, password: p}]\n`,
+    'accounts: [{id: a, username: u, password: p}, {username: v, password: p}]',
     'accounts.1.id',
     /a different id for each/,
   ],
+  ['accounts: [{id: My Home, username: u, password: p}]', 'accounts.0.id', /lower-case/],
+  ["accounts: [{username: '', password: p}]", 'accounts.0.username', /an empty text/],
   [
-    'odd id',
-    `${PROVIDER}accounts: [{id: My Home, username: u, password: p}]\n`,
-    'accounts.0.id',
-    /lower-case/,
-  ],
-  [
-    'empty username',
-    `${PROVIDER}accounts: [{username: '', password: p}]\n`,
-    'accounts.0.username',
-    /an empty text/,
-  ],
-  [
-    'no password',
-    `${PROVIDER}accounts: [{username: u}]\n`,
+    'accounts: [{username: u}]',
     'accounts.0.password',
     /password or password_file here, HEAT2MQTT_PASSWORD or HEAT2MQTT_PASSWORD_FILE in the environment, or a file .*"password" in \$CREDENTIALS_DIRECTORY/,
   ],
+  ["accounts: [{username: u, password: ''}]", 'accounts.0.password', /an empty text/],
+  ['accounts: [{username: u, password: }]', 'accounts.0.password', /nothing \(an empty value/],
   [
-    'empty password',
-    `${PROVIDER}accounts: [{username: u, password: ''}]\n`,
-    'accounts.0.password',
-    /an empty text/,
-  ],
-  [
-    'password left empty',
-    `${PROVIDER}accounts:\n  - username: u\n    password:\n`,
-    'accounts.0.password',
-    /nothing \(an empty value/,
-  ],
-  [
-    'password twice',
-    `${PROVIDER}accounts: [{username: u, password: p, password_file: /dev/null}]\n`,
+    'accounts: [{username: u, password: p, password_file: /dev/null}]',
     'accounts.0.password',
     /both password and password_file/,
   ],
-  [
-    'http issuer',
-    issuer('http://id.example.org/r'),
-    'provider.issuer',
-    /"http:\/\/id.example.org\/r"; allowed: https:\/\/, or http:\/\/ to this machine, or provider.allow_insecure/,
-  ],
-  [
-    'http issuer with a loopback name in front',
-    issuer('http://localhost.example.org/r'),
-    'provider.issuer',
-    /https/,
-  ],
-  ['http API', provider('').replace('https://api', 'http://api'), 'provider.api_url', /allow_insecure/],
-  ['issuer no address', issuer('id.example.org'), 'provider.issuer', /https:\/\/ address/],
-  ['issuer with credentials', issuer('https://u:p@id.example.org/r'), 'provider.issuer', /without user name/],
-  ['issuer with a fragment', issuer('https://id.example.org/#/r'), 'provider.issuer', /https/],
-  ['scopes empty', provider('scopes: []'), 'provider.scopes', /at least one scope/],
-  ['scope no text', provider('scopes: [1]'), 'provider.scopes.0', /found 1; allowed: a text/],
-  ['timeout zero', provider('timeout_seconds: 0'), 'provider.timeout_seconds', /above 0, at most 600/],
-  ['timeout text', provider('timeout_seconds: 30s'), 'provider.timeout_seconds', /found "30s"/],
-  ['keep_alive', provider('keep_alive: 1'), 'provider.keep_alive', /true or false/],
-  [
-    'allow_insecure',
-    issuer('http://id.example.org/r', ', allow_insecure: sure'),
-    'provider.allow_insecure',
-    /true or false/,
-  ],
-  ['claims', provider('claims: { site_code: "" }'), 'provider.claims.site_code', /an empty text/],
-
-  ['base_url', 'constituencies: { base_url: ftp://x.example }\n', 'constituencies.base_url', /https/],
-  ['chamber', 'constituencies: { chamber: commons }\n', 'constituencies.chamber', /dail, seanad, ""/],
-  ['house_no', 'constituencies: { house_no: 0 }\n', 'constituencies.house_no', /from 1/],
+  ['constituencies: { base_url: ftp://x.example }', 'constituencies.base_url', /https/],
+  ['constituencies: { chamber: commons }', 'constituencies.chamber', /dail, seanad, ""/],
+  ['constituencies: { house_no: 0 }', 'constituencies.house_no', /from 1/],
+  ['http: false\nhttp: false', 'config.yaml, line 9, column 1', /each key once/],
   ...["''", '/a', 'a/', 'a/+/b', 'a#', '$SYS', '"a\\0b"', 'a'.repeat(129)].map(
-    (topic): [string, string, string, RegExp] => [
-      `base_topic ${topic}`,
-      `${BASE}mqtt: { base_topic: ${topic} }\n`,
+    (topic): [string, string, RegExp] => [
+      `mqtt: { base_topic: ${topic} }`,
       'mqtt.base_topic',
       /at most 128 characters/,
     ],
   ),
+];
+
+/** A change of BASE. */
+export const CHANGES: [from: string | RegExp, to: string, path: string, says: RegExp][] = [
+  ['client_id', 'clientid', 'provider.clientid', /did you mean client_id/],
+  ['issuer', 'isseur', 'provider.isseur', /did you mean issuer/],
+  ['provider', 'provder', 'provder', /did you mean provider/],
+  ['accounts', 'acounts', 'acounts', /did you mean accounts/],
+  ['password', 'pasword', 'accounts.0.pasword', /did you mean password/],
+  ['password', 'pasword_file', 'accounts.0.pasword_file', /password_file\?/],
+  [/ +client_id.*\n/, '', 'provider.client_id', /or in HEAT2MQTT_PROVIDER_CLIENT_ID/],
+  [/provider:\n( .*\n)+/, '', 'provider', /found nothing; allowed: with accounts: issuer/],
+  [/accounts:\n( .*\n)+/, '', 'accounts', /neither accounts nor constituencies/],
+  ['https://api', 'http://api', 'provider.api_url', /allow_insecure/],
+];
+
+/** Another issuer. */
+export const ISSUERS: [address: string, says: RegExp][] = [
   [
-    'a key there twice',
-    `${BASE}http: false\nhttp: false\n`,
-    'config.yaml, line 9, column 1',
-    /each key once/,
+    'http://id.example.org/r',
+    /"http:\/\/id.example.org\/r"; allowed: https:\/\/, or http:\/\/ to this machine, or provider.allow_insecure/,
   ],
+  ['http://localhost.example.org/r', /https/],
+  ['id.example.org', /https:\/\/ address/],
+  ['https://u:p@id.example.org/r', /without user name/],
+  ['https://id.example.org/#/r', /https/],
+];
+
+/** Keys to add to provider. */
+export const PROVIDER_KEYS: [keys: string, path: string, says: RegExp][] = [
+  ['scopes: []', 'provider.scopes', /at least one scope/],
+  ['scopes: [1]', 'provider.scopes.0', /found 1; allowed: a text/],
+  ['timeout_seconds: 0', 'provider.timeout_seconds', /above 0, at most 600/],
+  ['timeout_seconds: 30s', 'provider.timeout_seconds', /found "30s"/],
+  ['keep_alive: 1', 'provider.keep_alive', /true or false/],
+  ['allow_insecure: sure', 'provider.allow_insecure', /true or false/],
+  ['claims: { site_code: "" }', 'provider.claims.site_code', /an empty text/],
 ];

@@ -1,9 +1,13 @@
-// One row per rule: the mistake, and the one path that is named for it.
+// Each mistake is told once, at the path where it was made.
 import { describe, expect, it } from 'vitest';
-import { FILES, issuer, LINES } from './faultRows.ts';
-import { BASE, load, refusal } from './loading.ts';
+import { CHANGES, ISSUERS, PIECES, PROVIDER_KEYS } from './faultRows.ts';
+import { BASE, load, PROVIDER, refusal } from './loading.ts';
 
 const validateCron = (expression: string) => !expression.startsWith('99');
+
+const completed = (piece: string) => `${piece.startsWith('accounts') ? PROVIDER : BASE}${piece}\n`;
+const provider = (keys: string, issuer = 'https://id.example.org/r') =>
+  BASE.replace(/issuer: .*/, `issuer: '${issuer}'`).replace(/( +client_id: .*\n)/, `$1  ${keys}\n`);
 
 describe('each mistake is one fault', () => {
   const expectOne = async (yaml: string, path: string, says: RegExp) => {
@@ -11,17 +15,26 @@ describe('each mistake is one fault', () => {
     expect(faults.map((fault) => fault.path)).toEqual([path]);
     expect(message).toMatch(says);
   };
-  it.each(LINES)('%s', (line, path, says) => expectOne(`${BASE}${line}\n`, path, says));
-  it.each(FILES)('%s', (_, yaml, path, says) => expectOne(yaml, path, says));
+  it.each(PIECES)('%s', (piece, path, says) => expectOne(completed(piece), path, says));
+  it.each(CHANGES)('%s as "%s"', (from, to, path, says) => expectOne(BASE.replace(from, to), path, says));
+  it.each(ISSUERS)('issuer %s', (address, says) => expectOne(provider('', address), 'provider.issuer', says));
+  it.each(PROVIDER_KEYS)('provider: %s', (keys, path, says) => expectOne(provider(keys), path, says));
+
+  it('an http issuer beside a wrong allow_insecure', () =>
+    expectOne(
+      provider('allow_insecure: sure', 'http://id.example.org/r'),
+      'provider.allow_insecure',
+      /true or false/,
+    ));
 });
 
 describe('what is no mistake', () => {
   it.each([
     ['only constituencies', 'constituencies:\n'],
     ['an empty section', `${BASE}usage:\nmqtt:\n`],
-    ['http to this machine', issuer('http://127.0.0.1:8080/r')],
-    ['http to this machine by IPv6', issuer('http://[::1]:8080/r')],
-    ['http where it was allowed', issuer('http://id.example.org/r', ', allow_insecure: true')],
+    ['http to this machine', provider('', 'http://127.0.0.1:8080/r')],
+    ['http to this machine by IPv6', provider('', 'http://[::1]:8080/r')],
+    ['http where it was allowed', provider('allow_insecure: true', 'http://id.example.org/r')],
     ['both chambers', "constituencies: { chamber: '' }\n"],
     ['MQTT 5 as a number', `${BASE}mqtt: { protocol: 5 }\n`],
     ['a history that begins today', `${BASE}usage: { history_since: 2025-06-15 }\n`],

@@ -5,7 +5,7 @@ import type { Faults } from './faults.ts';
 import { isMapping, type RawConfig } from './rawConfig.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
 
-interface AppWorld {
+interface Access {
   readonly readFile: ReadFile;
   readonly fetch: typeof fetch;
   readonly faults: Faults;
@@ -27,17 +27,17 @@ const brokerReply = z.object({
 });
 
 /** The environment as it is, unless a Supervisor has started us; what the environment says wins over an option. */
-export async function withAppOptions(env: Environment, world: AppWorld): Promise<Environment> {
+export async function withAppOptions(env: Environment, access: Access): Promise<Environment> {
   const token = env.SUPERVISOR_TOKEN;
   if (token === undefined || token === '') return env;
-  const options = await readOptions(world);
+  const options = await readOptions(access);
   if (options === undefined) return env;
   const given = { ...variablesOf(options), ...env };
-  const broker = given.HEAT2MQTT_MQTT_URL ? {} : await askForBroker(token, world);
+  const broker = given.HEAT2MQTT_MQTT_URL ? {} : await askForBroker(token, access);
   return { ...broker, ...given };
 }
 
-async function readOptions({ readFile, faults }: AppWorld): Promise<RawConfig | undefined> {
+async function readOptions({ readFile, faults }: Access): Promise<RawConfig | undefined> {
   let text: string;
   try {
     text = decodeText(await readFile(OPTIONS));
@@ -76,7 +76,7 @@ function variablesOf({ statistics, more_accounts: more, ...options }: RawConfig)
   );
 }
 
-async function askForBroker(token: string, { fetch, faults }: AppWorld): Promise<Record<string, string>> {
+async function askForBroker(token: string, { fetch, faults }: Access): Promise<Record<string, string>> {
   const refuse = (found: string) => {
     faults.add('mqtt.url', found, NO_BROKER);
     return {};

@@ -18,7 +18,7 @@ export class Faults {
   readonly #byPath = new Map<string, Fault & { readonly isMissing: boolean }>();
   readonly #excused = new Set<string>();
 
-  /** The first fault at a path counts; others there come of the same mistake. */
+  /** The first fault at a path counts; others there are about the same mistake. */
   add(path: string, found: string, allowed: string, isMissing = false): void {
     if (!this.#byPath.has(path)) this.#byPath.set(path, { path, found, allowed, isMissing });
   }
@@ -27,7 +27,7 @@ export class Faults {
     this.add(path, found, allowed, true);
   }
 
-  /** A misspelt name was told: if the key it stands for is missing, that is the same mistake. */
+  /** A misspelt name was reported: if the key it stands for is missing, that is the same mistake. */
   excuse(path: string): void {
     this.#excused.add(path.replace(/(password|token)_file$/, '$1'));
   }
@@ -77,7 +77,7 @@ function addUnknownKey(path: Path, name: string, siblings: string, faults: Fault
   faults.add(written([...path, name]), 'an unknown key', `${siblings}${hint}`);
 }
 
-/** What is said about a value: its text only when nobody could mind. */
+/** Describes a value, without its text when that may be private. */
 export function foundWords(raw: RawConfig, path: Path, origins: Origins): string {
   const schema = schemaAt(path);
   // A single word in the place of a section may be anything, a password too.

@@ -1,4 +1,4 @@
-// From text to a trusted configuration: file, environment and secrets together; every mistake is told at once.
+// Loads the configuration from file, environment and secrets; all mistakes are reported at once.
 import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';

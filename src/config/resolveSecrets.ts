@@ -17,13 +17,20 @@ interface Options {
   readonly faults: Faults;
 }
 
+interface Place {
+  readonly path: Path;
+  readonly isRequired: boolean;
+  /** What its file in $CREDENTIALS_DIRECTORY may be called, the most particular name first. */
+  readonly credentials: readonly string[];
+}
+
 /** Secrets by path (`mqtt.password`), each read once, so that the scrubber knows them and files are there. */
 export async function findSecrets(raw: RawConfig, options: Options): Promise<Map<string, Secret>> {
   const credentials = await listCredentials(options.credentialsDirectory);
   const secrets = new Map<string, Secret>();
-  for (const [path, names] of secretPaths(raw)) {
-    const secret = await findSecret(path, names, raw, credentials, options);
-    if (secret !== undefined) secrets.set(path.join('.'), secret);
+  for (const place of placesOf(raw)) {
+    const secret = await findSecret(place, raw, credentials, options);
+    if (secret !== undefined) secrets.set(place.path.join('.'), secret);
   }
   if (secrets.has('mqtt.password') && valueAt(raw, ['mqtt', 'username']) === undefined) {
     options.faults.missing('mqtt.username', 'a name and a password, or neither', 'nothing, but a password');
@@ -31,76 +38,72 @@ export async function findSecrets(raw: RawConfig, options: Options): Promise<Map
   return secrets;
 }
 
-const MQTT_SECRETS = ['mqtt_password', 'mqtt_key_password', 'home_assistant_token'];
-
-/** Where secrets may be, each with the names that its file in $CREDENTIALS_DIRECTORY may have. */
-function secretPaths(raw: RawConfig): [Path, string[]][] {
+function placesOf(raw: RawConfig): Place[] {
+  const others = [
+    { path: ['mqtt', 'password'], isRequired: false, credentials: ['mqtt_password'] },
+    { path: ['mqtt', 'key_password'], isRequired: false, credentials: ['mqtt_key_password'] },
+    { path: ['home_assistant', 'token'], isRequired: true, credentials: ['home_assistant_token'] },
+  ];
+  // An account called mqtt does not get the broker's password.
+  const taken = others.flatMap(({ credentials }) => credentials);
   // Array.from fills the gaps of accounts that were numbered with one.
   const accounts: unknown[] = Array.isArray(raw.accounts) ? Array.from(raw.accounts) : [];
-  const passwords = accounts.map((account, n): [Path, string[]] => {
+  const passwords = accounts.map((account, n) => {
     const names = [`accounts_${n}_password`];
     const id = valueAt(account, ['id']);
     if (typeof id === 'string' && /^[a-z0-9_-]+$/.test(id)) names.push(plainName(`${id}_password`));
     if (accounts.length === 1 && id === undefined) names.push('home_password');
     if (accounts.length === 1) names.push('password');
-    // An account called mqtt does not get the broker's password.
-    return [['accounts', String(n), 'password'], names.filter((name) => !MQTT_SECRETS.includes(name))];
+    const credentials = names.filter((name) => !taken.includes(name));
+    return { path: ['accounts', String(n), 'password'], isRequired: true, credentials };
   });
-  return [
-    ...passwords,
-    [['mqtt', 'password'], ['mqtt_password']],
-    [['mqtt', 'key_password'], ['mqtt_key_password']],
-    ...(isMapping(raw.home_assistant)
-      ? [[['home_assistant', 'token'], ['home_assistant_token']] satisfies [Path, string[]]]
-      : []),
-  ];
+  return [...passwords, ...others].filter(
+    ({ path }) => path[0] !== 'home_assistant' || isMapping(raw.home_assistant),
+  );
 }
 
 async function findSecret(
-  path: Path,
-  names: readonly string[],
+  { path, isRequired, credentials: names }: Place,
   raw: RawConfig,
   credentials: ReadonlyMap<string, readonly string[]>,
-  options: Options,
+  { origins, faults, readFile, scrubber }: Options,
 ): Promise<Secret | undefined> {
-  const { origins, faults, readFile, scrubber } = options;
   const at = path.join('.');
+  const section = path.slice(0, -1);
   const inline = valueAt(raw, path);
-  const file = valueAt(raw, [...path.slice(0, -1), `${path.at(-1)}_file`]);
-  const [credential, second] =
-    names.map((name) => credentials.get(name) ?? []).find(({ length }) => length > 0) ?? [];
-  const fromFile = (name: string) =>
-    new Secret(`file ${name}`, () => readSecretFile(name, readFile), scrubber);
-  if (inline !== undefined) {
-    if (typeof inline !== 'string') return undefined;
+  const file = valueAt(raw, [...section, `${path.at(-1)}_file`]);
+  if (typeof inline === 'string') {
     const value = trimNewline(inline);
     scrubber.register(value);
     const origin = origins.get(at) ?? 'file';
     return new Secret(origin === 'file' ? 'inline' : origin, async () => value, scrubber);
   }
+  // Values of a wrong type are reported by the schema.
+  if (inline !== undefined) return undefined;
+
+  const fromFile = async (name: string, key: string) => {
+    const secret = new Secret(`file ${name}`, () => readSecretFile(name, readFile), scrubber);
+    await secret.read().catch((error: unknown) => {
+      if (!(error instanceof SecretUnreadable)) throw error;
+      const found = `${error.found}${environmentWords(key, origins)}`;
+      faults.add(key, found, 'the path of a readable file that is not empty');
+    });
+    return secret;
+  };
   if (typeof file === 'string' && file !== '') {
     origins.set(at, origins.get(`${at}_file`) ?? 'file');
-    return tried(fromFile(file), `${at}_file`, options);
+    return fromFile(file, `${at}_file`);
   }
+  const name = names.find((one) => credentials.has(one));
+  const [credential, second] = credentials.get(name ?? '') ?? [];
   if (credential !== undefined) {
     if (second !== undefined) faults.add(at, 'two files for it in $CREDENTIALS_DIRECTORY', 'one of them');
     origins.set(at, 'credentials directory');
-    return tried(fromFile(credential), at, options);
+    return fromFile(credential, at);
   }
-  const isRequired = path[0] !== 'mqtt' && isMapping(valueAt(raw, path.slice(0, -1)));
-  if (isRequired && file === undefined) faults.missing(at, waysToGive(path, names));
+  if (isRequired && file === undefined && isMapping(valueAt(raw, section)))
+    faults.missing(at, waysToGive(path, names));
   return undefined;
-}
-
-async function tried(secret: Secret, at: string, { faults, origins }: Options): Promise<Secret> {
-  try {
-    await secret.read();
-  } catch (error) {
-    if (!(error instanceof SecretUnreadable)) throw error;
-    const found = `${error.found}${environmentWords(at, origins)}`;
-    faults.add(at, found, 'the path of a readable file that is not empty');
-  }
-  return secret;
 }
 
 function waysToGive(path: Path, credentials: readonly string[]): string {
@@ -150,6 +153,6 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
 
 function required(secrets: ReadonlyMap<string, Secret>, path: string): Secret {
   const secret = secrets.get(path);
-  if (secret === undefined) throw new Error(`no source was found for ${path}, and no fault was told`);
+  if (secret === undefined) throw new Error(`no source was found for ${path}, and no fault was reported`);
   return secret;
 }

@@ -80,7 +80,7 @@ interface Context {
 
 /** The schema of the file with these checks. */
 export function schemaFor({ now, validateCron, lookedIn }: Context) {
-  // Any value may be of a wrong type, told by the schema itself.
+  // Any value may be of a wrong type; the schema itself reports that.
   return fileSchema.superRefine(
     (config: unknown, { addIssue }) => {
       const report = (path: string[], message: string, found?: string) =>

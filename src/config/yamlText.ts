@@ -1,4 +1,4 @@
-// Reads the YAML text of the configuration; mistakes are told with their place, without quoting the text.
+// Reads the YAML text of the configuration; mistakes are reported with their place, without quoting the text.
 import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
 import type { Faults } from './faults.ts';
 import { allKeys } from './keys.ts';

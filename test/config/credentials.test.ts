@@ -45,6 +45,14 @@ describe('credentials directory', () => {
     );
   });
 
+  it("the broker's password needs no section, but a name", async () => {
+    await file('mqtt_password', 'x');
+    const { faults } = await refusal(ACCOUNT_ONLY, { CREDENTIALS_DIRECTORY: directory() });
+    expect(faults.map(({ path, found }) => [path, found])).toEqual([
+      ['mqtt.username', 'nothing, but a password'],
+    ]);
+  });
+
   it('a directory that is not there, or empty, only matters when something is missing', async () => {
     await mkdir(join(directory(), 'empty'));
     await load(ACCOUNT_ONLY, { CREDENTIALS_DIRECTORY: join(directory(), 'nowhere') });

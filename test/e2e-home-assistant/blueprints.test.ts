@@ -9,7 +9,7 @@ import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
 import type { Api } from './api.ts';
 import { complaints, stateOf, untilShown } from './entities.ts';
-import { openHouse } from './house.ts';
+import { openStory } from './story.ts';
 
 const LATE = `binary_sensor.heat2mqtt_${METER}_data_late`;
 const STATE = `heat2mqtt/meter/${METER}/state`;
@@ -23,7 +23,7 @@ const automation = (file: string, input: Fields) => ({
 });
 
 test('late readings and a new bill are told, and the dashboard has all its entities', async () => {
-  const { start, enter, probe, homeAssistant } = await openHouse({
+  const { start, enter, probe, homeAssistant } = await openStory({
     files: {
       'blueprints/automation/heat2mqtt/data-late.yaml': read('data-late.yaml'),
       'blueprints/automation/heat2mqtt/new-bill.yaml': read('new-bill.yaml'),

@@ -4,12 +4,12 @@ import { expect, inject, test } from 'vitest';
 import { HEALTH, METER } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, devices, registered, stateOf, untilShown } from './entities.ts';
-import { openHouse } from './house.ts';
+import { openStory } from './story.ts';
 
 const GIVEN_OUT = new URL('../fixtures/discovery/ids.json', import.meta.url);
 
 test('every entity that was ever given out is there, as its document and its topic say', async () => {
-  const { start, enter, probe, homeAssistant } = await openHouse();
+  const { start, enter, probe, homeAssistant } = await openStory();
   await start();
   const api = await enter();
   expect(api.version).toBe(inject('release'));
@@ -36,7 +36,7 @@ test('every entity that was ever given out is there, as its document and its top
 });
 
 test('the buttons ask: for a poll, and for the constituencies', async () => {
-  const { start, enter, probe, simulator } = await openHouse();
+  const { start, enter, probe, simulator } = await openStory();
   await start();
   const api = await enter();
   await untilShown(probe, api);

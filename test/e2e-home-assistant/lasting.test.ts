@@ -6,61 +6,61 @@ import { ME } from '../e2e/program.ts';
 import { METER } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { announced, complaints, devices, entities, registered, stateOf, untilShown } from './entities.ts';
-import { openHouse } from './house.ts';
+import { openStory } from './story.ts';
 
 const TOTAL = `sensor.heat2mqtt_${METER}_energy_total`;
 const SLOW = { timeoutMs: 60_000 };
 
 test('Home Assistant restarts: every entity comes back with its value, and no other', async () => {
-  const house = await openHouse();
-  await house.start();
-  const before = await house.enter();
-  const known = await untilShown(house.probe, before);
+  const story = await openStory();
+  await story.start();
+  const before = await story.enter();
+  const known = await untilShown(story.probe, before);
   const ids = await registered(before);
-  await house.homeAssistant.restart();
-  const after = await house.enter();
-  expect(await untilShown(house.probe, after)).toHaveLength(known.length);
+  await story.homeAssistant.restart();
+  const after = await story.enter();
+  expect(await untilShown(story.probe, after)).toHaveLength(known.length);
   expect(await registered(after)).toEqual(ids);
-  expect(complaints(house.homeAssistant.records())).toEqual([]);
+  expect(complaints(story.homeAssistant.records())).toEqual([]);
 });
 
 test('Home Assistant restarts while the daemon is away: the entities are known, and unavailable until it is back', async () => {
-  const house = await openHouse();
-  const program = await house.start();
-  await untilShown(house.probe, await house.enter());
+  const story = await openStory();
+  const program = await story.start();
+  await untilShown(story.probe, await story.enter());
   await program.end('SIGTERM');
-  await house.homeAssistant.restart();
-  const api = await house.enter();
+  await story.homeAssistant.restart();
+  const api = await story.enter();
   await waitFor('the total', async () => (await stateOf(api, TOTAL)) === 'unavailable', SLOW);
-  await house.start();
-  await untilShown(house.probe, api);
-  expect(complaints(house.homeAssistant.records())).toEqual([]);
+  await story.start();
+  await untilShown(story.probe, api);
+  expect(complaints(story.homeAssistant.records())).toEqual([]);
 });
 
 test('the documents are deleted: entities and devices go, and come back when Home Assistant comes back', async () => {
-  const house = await openHouse();
-  await house.start();
-  const before = await house.enter();
-  await untilShown(house.probe, before);
+  const story = await openStory();
+  await story.start();
+  const before = await story.enter();
+  await untilShown(story.probe, before);
   const ids = await registered(before);
-  const topics = new Set(announced(house.probe).map(({ topic }) => topic));
-  house.probe.forget();
-  for (const topic of topics) await house.probe.publish(topic, '', { retain: true });
+  const topics = new Set(announced(story.probe).map(({ topic }) => topic));
+  story.probe.forget();
+  for (const topic of topics) await story.probe.publish(topic, '', { retain: true });
   await waitFor('nothing left', async () => (await registered(before)).length === 0, SLOW);
   await waitFor('no device left', async () => Object.keys(await devices(before)).length === 0, SLOW);
 
-  await house.homeAssistant.restart();
-  const after = await house.enter();
-  await untilShown(house.probe, after);
+  await story.homeAssistant.restart();
+  const after = await story.enter();
+  await untilShown(story.probe, after);
   expect(await registered(after)).toEqual(ids);
-  expect(complaints(house.homeAssistant.records())).toEqual([]);
+  expect(complaints(story.homeAssistant.records())).toEqual([]);
 });
 
 test('an entity that an older version called otherwise leaves no ghost', async () => {
-  const house = await openHouse();
-  const { probe, folder } = house;
-  const first = await house.start();
-  const api = await house.enter();
+  const story = await openStory();
+  const { probe, folder } = story;
+  const first = await story.start();
+  const api = await story.enter();
   const wanted = await untilShown(probe, api);
   await first.end('SIGTERM');
 
@@ -79,27 +79,27 @@ test('an entity that an older version called otherwise leaves no ghost', async (
   remembered.components[topic].sum = 'sensor';
   await writeFile(path, JSON.stringify(remembered));
 
-  await house.start();
+  await story.start();
   await waitFor('no ghost', async () => !(await isThere()), SLOW);
   expect(await untilShown(probe, api)).toHaveLength(wanted.length);
   expect((await registered(api)).filter((line) => line.includes(named))).toEqual([]);
-  expect(complaints(house.homeAssistant.records())).toEqual([]);
+  expect(complaints(story.homeAssistant.records())).toEqual([]);
 });
 
 test('what the configuration has no longer leaves no ghost: neither entity nor device', async () => {
-  const house = await openHouse();
+  const story = await openStory();
   const account = (id: string) => ({ accounts: [{ id, username: ME.username, password: ME.password }] });
-  const first = await house.start(account('attic'));
-  const api = await house.enter();
-  await untilShown(house.probe, api);
+  const first = await story.start(account('attic'));
+  const api = await story.enter();
+  await untilShown(story.probe, api);
   const ofList = (lines: readonly string[]) => lines.filter((line) => line.includes('constituencies'));
   expect(ofList(await registered(api))).toHaveLength(3);
   expect(await devices(api)).toHaveProperty('heat2mqtt_account_attic');
 
   await first.end('SIGTERM');
-  await house.start({ ...account('cellar'), constituencies: undefined });
+  await story.start({ ...account('cellar'), constituencies: undefined });
   await waitFor('the new account', async () => 'heat2mqtt_account_cellar' in (await devices(api)), SLOW);
-  const wanted = await untilShown(house.probe, api);
+  const wanted = await untilShown(story.probe, api);
   const left = async () => (await registered(api)).map((line) => line.split(' ')[2]);
   await waitFor('no ghost', async () => (await left()).length === wanted.length, { ...SLOW, diagnose: left });
   expect((await left()).sort()).toEqual(wanted.map(({ id }) => id).sort());
@@ -110,5 +110,5 @@ test('what the configuration has no longer leaves no ghost: neither entity nor d
   ]);
   const states = (await entities(api)).map(({ id }) => id).filter((id) => id.includes('heat2mqtt'));
   expect(states.sort()).toEqual(wanted.map(({ id }) => id).sort());
-  expect(complaints(house.homeAssistant.records())).toEqual([]);
+  expect(complaints(story.homeAssistant.records())).toEqual([]);
 });

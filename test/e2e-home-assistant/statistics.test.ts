@@ -6,14 +6,14 @@ import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, quiet, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, untilShown } from './entities.ts';
-import { type House, openHouse } from './house.ts';
 import { COST, ENERGY, rowsOf, rowsOfTruth, statisticsOn, untilWritten } from './series.ts';
+import { type House, openStory } from './story.ts';
 
-async function startWithStatistics(house: House, over: Readonly<Record<string, unknown>> = {}) {
-  const tokenFile = join(house.folder, 'ha_token');
-  await writeFile(tokenFile, `${house.token}\n`);
-  const url = `${house.homeAssistant.url.replace('http', 'ws')}/api/websocket`;
-  return house.start({ home_assistant: { url, token_file: tokenFile }, ...over });
+async function startWithStatistics(story: House, over: Readonly<Record<string, unknown>> = {}) {
+  const tokenFile = join(story.folder, 'ha_token');
+  await writeFile(tokenFile, `${story.token}\n`);
+  const url = `${story.homeAssistant.url.replace('http', 'ws')}/api/websocket`;
+  return story.start({ home_assistant: { url, token_file: tokenFile }, ...over });
 }
 
 const CLEAN = { energy_sources: [[]], device_consumption: [] };
@@ -39,18 +39,18 @@ async function onTopic({ probe }: House): Promise<unknown[]> {
 }
 
 test('the series equal what was booked, row by row; the Energy dashboard takes them; twice is the same as once', async () => {
-  const house = await openHouse();
-  const { probe, simulator, homeAssistant } = house;
-  const program = await startWithStatistics(house);
+  const story = await openStory();
+  const { probe, simulator, homeAssistant } = story;
+  const program = await startWithStatistics(story);
   await untilWritten(probe);
-  const api = await house.enter();
+  const api = await story.enter();
   const [energy, cost] = [await rowsOf(api, ENERGY), await rowsOf(api, COST)];
   expect(energy.length).toBeGreaterThan(365);
   expect(energy).toEqual(rowsOfTruth(simulator, 'kwh'));
   expect(cost).toEqual(rowsOfTruth(simulator, 'eur'));
 
   const newest = energy.map(({ day, state }, at) => [day, state, cost[at]?.state]).slice(-62);
-  expect(newest).toEqual(await onTopic(house));
+  expect(newest).toEqual(await onTopic(story));
 
   expect(await api.ask('recorder/list_statistic_ids')).toEqual(
     expect.arrayContaining([
@@ -64,7 +64,7 @@ test('the series equal what was booked, row by row; the Energy dashboard takes t
 
   await program.end('SIGTERM');
   const since = Date.now();
-  await startWithStatistics(house);
+  await startWithStatistics(story);
   await untilWritten(probe, since);
   await probe.publish(
     'heat2mqtt/bridge/request/backfill',
@@ -81,10 +81,10 @@ test('the series equal what was booked, row by row; the Energy dashboard takes t
 });
 
 test('without statistics the entities are good for the Energy dashboard too', async () => {
-  const house = await openHouse();
-  await house.start();
-  const api = await house.enter();
-  await untilShown(house.probe, api);
+  const story = await openStory();
+  await story.start();
+  const api = await story.enter();
+  await untilShown(story.probe, api);
   const id = (key: string) => `sensor.heat2mqtt_${METER}_${key}`;
   await api.ask('energy/save_prefs', { energy_sources: [gas(id('energy_total'), id('cost_total'))] });
   const { energy_sources } = Object(await api.ask('energy/validate'));
@@ -97,11 +97,11 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
   const events: ExplicitEvent[] = [20, 19, 12, 11, 10, 9, 3, 2, 1].map((days) =>
     reading(daysAgo(days), days, days / 4),
   );
-  const house = await openHouse({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
-  const { probe, simulator, homeAssistant } = house;
-  await startWithStatistics(house);
+  const story = await openStory({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
+  const { probe, simulator, homeAssistant } = story;
+  await startWithStatistics(story);
   await untilWritten(probe);
-  const api = await house.enter();
+  const api = await story.enter();
   expect(await rowsOf(api, ENERGY)).toEqual(rowsOfTruth(simulator, 'kwh'));
 
   events[3] = reading(daysAgo(11), 111, 22.5);
@@ -119,34 +119,34 @@ test('a day in the middle is corrected, then a series is deleted: all rows are r
   const deleted = Date.now();
   await homeAssistant.restart();
   await untilWritten(probe, deleted);
-  const again = await house.enter();
+  const again = await story.enter();
   expect(await rowsOf(again, ENERGY)).toEqual(energy);
   expect(complaints(homeAssistant.records())).toEqual([]);
 });
 
 test('readings that close the day before stand on the day before', async () => {
   const events = [5, 4, 2, 1].map((days) => reading(daysAgo(days), days, days / 4));
-  const house = await openHouse({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
-  await startWithStatistics(house, {
+  const story = await openStory({ me: person('me', [home(METER, quiet({ events }), PROPERTY)]) });
+  await startWithStatistics(story, {
     usage: { history_since: daysAgo(30), reading_closes: 'previous_day' },
   });
-  await untilWritten(house.probe);
-  const energy = await rowsOf(await house.enter(), ENERGY);
+  await untilWritten(story.probe);
+  const energy = await rowsOf(await story.enter(), ENERGY);
   expect(energy.map(({ day, state }) => [day, state / 1_000])).toEqual(
     [6, 5, 3, 2].map((days) => [daysAgo(days), days - 1]),
   );
-  expect(await onTopic(house)).toEqual(energy.map(({ day, state }) => expect.arrayContaining([day, state])));
+  expect(await onTopic(story)).toEqual(energy.map(({ day, state }) => expect.arrayContaining([day, state])));
 });
 
 test('Home Assistant goes away in the middle of the import of many years: nothing is missing in the end', async () => {
   const since = '2019-01-01';
-  const house = await openHouse({ me: person('me', [home(METER, quiet({ since }), PROPERTY)]) });
-  const { probe, simulator, homeAssistant } = house;
-  await startWithStatistics(house, { usage: { history_since: since } });
+  const story = await openStory({ me: person('me', [home(METER, quiet({ since }), PROPERTY)]) });
+  const { probe, simulator, homeAssistant } = story;
+  await startWithStatistics(story, { usage: { history_since: since } });
   await waitFor('the import', () => statisticsOn(probe)?.state === 'importing', { timeoutMs: 60_000 });
   await homeAssistant.restart();
   await untilWritten(probe);
-  const api = await house.enter();
+  const api = await story.enter();
   expect(await rowsOf(api, ENERGY)).toEqual(rowsOfTruth(simulator, 'kwh'));
   expect(await rowsOf(api, COST)).toEqual(rowsOfTruth(simulator, 'eur'));
   expect(complaints(homeAssistant.records())).toEqual([]);

@@ -54,7 +54,7 @@ test('gone for ever: after a week no more waits than after a day, but for one ev
   expect(Math.max(...sleepers)).toBeLessThanOrEqual(Math.min(...sleepers) + 2);
 });
 
-test('a broker that slams the door is knocked at with MQTT 5 and 3.1.1, every half minute, and told of once', async () => {
+test('a broker that closes every connection is tried with MQTT 5 and 3.1.1, every half minute, and logged once', async () => {
   const story = await openStory();
   const wire = story.stack.use(await openWire());
   await story.start({ mqtt: { url: wire.url } });

@@ -89,7 +89,7 @@ test('an unknown shape is passed on while there is no list; the older shape is t
   expect(probe.json(LIST)).toEqual(older);
 });
 
-test('an unknown shape stands beside the good list, which stays, through a restart too', async () => {
+test('an unknown shape is published beside the good list, which is kept, through a restart too', async () => {
   const { story, daemon, start, probe, switches } = await openListStory();
   await asking(probe);
   const good = probe.json(LIST);
@@ -150,7 +150,7 @@ test('lists survive a restart and a broker that forgot, without a fetch', async 
   await after.until(LIST, ({ count }) => count === 43);
   await after.until(SUMMARY, ({ count }) => count === 43);
   expect(after.json(LIST)).toEqual(probe.json(LIST));
-  // The clock went on by the stop only: what stands is fresh enough.
+  // The clock went on by the stop only: the cached list is fresh enough.
   expect(await asking(after)).toMatchObject({ status: 'ok', data: { fetched: false } });
   expect(fetches()).toBe(2);
 

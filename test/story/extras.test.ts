@@ -37,7 +37,7 @@ test('one poll is one usage request; extras come once a day, whatever restarts a
   ]);
 });
 
-test('what was found stands on the topics, and again after a restart, without asking', async () => {
+test('what was found is published, and again after a restart, without asking', async () => {
   const { story, probe, daemon } = await firstPoll();
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   const account = await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status !== null);
@@ -68,7 +68,7 @@ test('what was found stands on the topics, and again after a restart, without as
   expect(story.simulator.requests).toHaveLength(before);
 });
 
-test('extras that nobody wants are not asked for, and what stood is taken away', async () => {
+test('extras switched off are not asked for, and their topics are cleared', async () => {
   const { story, probe, daemon } = await firstPoll();
   await probe.until(INVOICES, () => true);
   await story.stop(daemon);

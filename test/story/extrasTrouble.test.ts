@@ -1,4 +1,4 @@
-// A provider without extras, or with trouble in them: energy and cost go on, and nobody is pestered.
+// A provider without extras, or with trouble in them: energy and cost go on, and the provider is not asked too often.
 import { expect, test } from 'vitest';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { ACCOUNT, asked, EXTRAS, INVOICES, spoil, warnings } from '../support/extras.ts';

@@ -7,7 +7,7 @@ import { firstPoll, openStory } from '../support/story.ts';
 
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
-test('one login, one way to the meter, and everything stands on the broker', async () => {
+test('one login, one discovery, and everything is published', async () => {
   const { story, probe, state } = await firstPoll();
   expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({
     state: 'ok',

@@ -1,4 +1,4 @@
-// Home Assistant's birth message: everything again from live truth, in order, after a short random delay.
+// Home Assistant's status message: everything is published again, in order, after a short random delay.
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { firstPoll, openStory } from '../support/story.ts';
@@ -31,7 +31,7 @@ test('online: bridge state, discovery, states, and no question to the provider',
   expect(story.simulator.requests.length).toBe(requests);
 });
 
-test('offline, and anything else, is no birth', async () => {
+test('offline, and anything else, changes nothing', async () => {
   const { story, probe } = await firstPoll();
   probe.forget();
   for (const payload of ['offline', '', 'Online']) await probe.publish(STATUS, payload);
@@ -39,7 +39,7 @@ test('offline, and anything else, is no birth', async () => {
   expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS, STATUS, STATUS]);
 });
 
-test('a retained birth is old news: what stands on connect is told anyway', async () => {
+test('a retained online is old: everything is published on connect anyway', async () => {
   const story = await openStory();
   const probe = await story.listen();
   await probe.publish(STATUS, 'online', { retain: true });

@@ -173,7 +173,7 @@ test('everything is damaged: one login, the same totals, and the next start is c
   expect(logins()).toBe(2);
 });
 
-test('broker and state are lost together: the provider is the truth, from the origin configured', async () => {
+test('broker and state are lost together: totals come from the provider, from the origin configured', async () => {
   const { story, lose, truth } = await livedIn();
   await lose();
   await story.stopBroker();

@@ -91,7 +91,7 @@ test('a request of unknown name is answered with those there are', async () => {
   expect(counters.requests[USAGE]).toBe(1);
 });
 
-test('a retained request that stood there before is not answered, and said so', async () => {
+test('a retained request from before the start is ignored, and the log says so', async () => {
   const story = await openStory();
   const probe = await story.listen();
   await probe.publish(REFRESH, '', { retain: true });

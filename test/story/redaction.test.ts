@@ -1,4 +1,4 @@
-// Canaries in every path that secrets and private data take: nothing that the program says, anywhere, lets one sing.
+// Canaries in every path that secrets and private data take: none of them is in anything that the program writes.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -69,7 +69,7 @@ const leavesOf = (value: unknown): string[] => {
   return Object.entries(value).flatMap(([key, inner]) => [key, ...leavesOf(inner)]);
 };
 
-test('the canaries would be heard', () => {
+test('the check finds each canary in each form', () => {
   for (const secret of Object.values(CANARY).map(String)) {
     for (const form of formsOf(secret)) {
       expect(() => expectSilence([`before ${form} after`])).toThrow();

@@ -6,7 +6,7 @@ import { booked, HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
 
-/** Root may write everywhere, so a regular file stands where the directory should be. */
+/** Root may write everywhere, so a regular file is where the directory should be. */
 async function blockedStory() {
   const story = await openStory();
   const inTheWay = join(story.stateDir, 'in-the-way');
@@ -60,7 +60,7 @@ test('published from memory, health says why, and one beat after the cure everyt
   expect(story.simulator.requests.length).toBe(requests);
 });
 
-test('a refused login is held back all the same', async () => {
+test('a refused login suspends the next one all the same', async () => {
   const { story, state_dir, reasons } = await blockedStory();
   story.simulator.changePassword(ME.username, 'another one');
   await story.start({ state_dir });

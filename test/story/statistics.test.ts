@@ -1,4 +1,4 @@
-// Late data at its true hour: every day of the ledger stands in Home Assistant's statistics, whatever the provider does.
+// Late data at its true hour: every day of the ledger is in Home Assistant's statistics, whatever the provider does.
 import { expect, test } from 'vitest';
 import { METER, reading, STATE } from '../support/homes.ts';
 import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';

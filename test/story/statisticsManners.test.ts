@@ -40,7 +40,7 @@ test('a time zone that is not ours is told in the log, once', async () => {
   expect(story.log.filter(({ msg }) => String(msg).includes('another time zone'))).toHaveLength(1);
 });
 
-test('the token sings nowhere, whatever Home Assistant says', async () => {
+test('the token is written nowhere, whatever Home Assistant says', async () => {
   const { story, ha, probe, start, until } = await openStatisticsStory();
   const token = CANARY.opaqueToken;
   ha.switches.token = token;

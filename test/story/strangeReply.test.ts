@@ -52,7 +52,7 @@ test.each(STRANGE)('%s: the last values stay', async (_, fault, words) => {
   await probe.until(STATE, ({ day }) => day === '2025-03-12');
 });
 
-test('amounts that cannot be are held back, and said so', async () => {
+test('impossible amounts are quarantined, and health says so', async () => {
   const { story, probe, state, switches } = await polledStory();
   const today = inBuckets((buckets) => buckets.slice(-1));
   switches.fault('/api/v1/reports', {

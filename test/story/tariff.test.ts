@@ -1,4 +1,4 @@
-// A household whose tariff changes: told once, when it is sure, and not again by a restart or by days that fit nothing.
+// A tariff that changes: one event, once it is certain, and none after a restart or for days that fit no tariff.
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';

@@ -4,7 +4,7 @@ import type { AccountOptions, PropertyOptions } from '../../src/simulator/accoun
 import type { ExplicitEvent, MeterOptions } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
 
-/** A household whose every day is booked in time, once, and for good. */
+/** A meter whose every day is booked in time, once, and for good. */
 export const quiet = (more: MeterOptions = {}): MeterOptions => ({
   since: '2025-01-01',
   late: 0,

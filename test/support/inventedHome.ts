@@ -1,4 +1,4 @@
-// An invented household as the publication sees it: one meter, one account, a bridge that is well.
+// An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
 import type { HealthRecord } from '../../src/domain/health.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';

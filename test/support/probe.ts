@@ -6,7 +6,7 @@ import { turn, waitFor } from './waitFor.ts';
 export interface Heard {
   readonly topic: string;
   readonly payload: string;
-  /** It stood on the broker before the probe came. */
+  /** It was retained before the probe subscribed. */
   readonly retained: boolean;
   readonly qos: number;
   readonly correlation: string | undefined;

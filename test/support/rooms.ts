@@ -17,7 +17,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['config', 'daemon', 'domain', 'foundation', 'mqtt/connection.ts', 'provider', 'store'],
   'main.ts': ['cli/commands.ts', 'foundation/failure.ts'],
 };
-/** Each package of others has one door. */
+/** The one file that imports each npm package. */
 export const DOORS: Readonly<Record<string, RegExp>> = {
   pino: /^foundation\/log\.ts$/,
   'p-limit': /^foundation\/limits\.ts$/,

@@ -1,4 +1,4 @@
-// A wire between a client and a broker that a test can cut, and a door that is slammed in everyone's face.
+// A TCP proxy between a client and a broker that a test can cut, or that closes every connection.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export interface Wire {

@@ -1,4 +1,4 @@
-// A whole house: provider, Mosquitto, Home Assistant with the MQTT integration, and the built daemon beside them.
+// Provider, Mosquitto, Home Assistant with the MQTT integration, and the built daemon beside them.
 import { onTestFinished } from 'vitest';
 import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
 import { type ME, openHome, run } from '../e2e/program.ts';
@@ -8,12 +8,12 @@ import { type Api, connect } from './api.ts';
 import { type HomeAssistantOptions, startHomeAssistant } from './homeAssistant.ts';
 import { onboard, setUpMqtt } from './onboarding.ts';
 
-export interface HouseOptions extends HomeAssistantOptions {
+export interface StoryOptions extends HomeAssistantOptions {
   readonly me?: typeof ME;
 }
 
 /** To be called from within a test. */
-export async function openHouse({ me, ...options }: HouseOptions = {}) {
+export async function openStory({ me, ...options }: StoryOptions = {}) {
   const home = await openHome(await freePort(), me);
   const { stack, simulator } = home;
   const broker = stack.use(await startMosquitto());
@@ -48,4 +48,4 @@ export async function openHouse({ me, ...options }: HouseOptions = {}) {
   };
 }
 
-export type House = Awaited<ReturnType<typeof openHouse>>;
+export type House = Awaited<ReturnType<typeof openStory>>;

@@ -1,4 +1,4 @@
-// Canaries in invoices, readings, balance and site: the topics carry ids and amounts, and nothing sings in the log.
+// Canaries in invoices, readings, balance and site: the topics carry ids and amounts, and no canary reaches the log.
 import { expect, test } from 'vitest';
 import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
 import { ACCOUNT, EXTRAS, INVOICES, spoil } from '../support/extras.ts';

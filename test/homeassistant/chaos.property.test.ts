@@ -1,4 +1,4 @@
-// Whatever befalls Home Assistant between two runs: after the next thorough one it holds the ledger, row by row.
+// Whatever befalls Home Assistant between two runs: after the next thorough one it has stored the ledger, row by row.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Ledger, merge } from '../../src/domain/ledger.ts';
@@ -25,7 +25,7 @@ interface World {
 }
 type Deed = (world: World) => void;
 
-const held = ({ ha }: World): Map<number, KeptRow> => ha.series.get(SERIES?.id ?? '') ?? new Map();
+const stored = ({ ha }: World): Map<number, KeptRow> => ha.series.get(SERIES?.id ?? '') ?? new Map();
 
 const told = (at: number, kwh: number): Deed => {
   return (world) => {
@@ -44,7 +44,7 @@ const DEEDS: fc.Arbitrary<Deed> = fc.oneof(
     ha.metadata.clear();
   }),
   fc.constant<Deed>((world) => {
-    world.backup = new Map(held(world));
+    world.backup = new Map(stored(world));
   }),
   fc.constant<Deed>((world) => {
     world.ha.series.set(SERIES?.id ?? '', new Map(world.backup));
@@ -53,8 +53,8 @@ const DEEDS: fc.Arbitrary<Deed> = fc.oneof(
     ha.switches.cutAfterImports = 1;
   }),
   fc.nat(DAYS).map<Deed>((at) => (world) => {
-    const start = [...held(world).keys()][at];
-    if (start !== undefined) held(world).set(start, { state: 1, sum: -5 });
+    const start = [...stored(world).keys()][at];
+    if (start !== undefined) stored(world).set(start, { state: 1, sum: -5 });
   }),
 );
 

@@ -1,24 +1,10 @@
-// Talking to Home Assistant: answers find their questions, whatever comes in, and the token goes nowhere else.
+// The connection to Home Assistant: each command gets its own reply, and the token goes nowhere else.
 import { expect, test } from 'vitest';
-import { HomeAssistant } from '../../src/homeassistant/connection.ts';
-import { handClock } from '../support/clock.ts';
-import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
-import { openStack, type Stack } from '../support/stack.ts';
+import type { HomeAssistant } from '../../src/homeassistant/connection.ts';
+import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
+import type { Stack } from '../support/stack.ts';
 import { turn } from '../support/waitFor.ts';
-
-async function open(change: (ha: PretendHomeAssistant) => void = () => undefined) {
-  const stack = openStack();
-  const ha = stack.use(await startPretendHomeAssistant());
-  change(ha);
-  const clock = handClock('2026-03-10T12:00:00Z');
-  const ending = new AbortController();
-  const connect = async (url = ha.url, token = ha.switches.token) => {
-    const home = await HomeAssistant.open({ url, token }, clock, ending.signal);
-    stack.defer(() => home.close());
-    return home;
-  };
-  return { stack, ha, clock, connect, ending };
-}
+import { open } from './opened.ts';
 
 const codeOf = (doing: Promise<unknown>): Promise<string> =>
   doing.then(
@@ -27,9 +13,8 @@ const codeOf = (doing: Promise<unknown>): Promise<string> =>
   );
 const CONFIG = { type: 'get_config' };
 
-test('answers that come in another order find their questions', async () => {
-  const { ha, connect } = await open();
-  ha.switches.outOfOrder = true;
+test('replies that come in another order find their commands', async () => {
+  const { connect } = await open({ outOfOrder: true });
   const home = await connect();
   const [config, user] = await Promise.all([home.send(CONFIG), home.send({ type: 'auth/current_user' })]);
   expect(config).toMatchObject({ state: 'RUNNING' });
@@ -44,11 +29,9 @@ test.each([
   ['2026.4.0.dev20260301', 'no failure'],
   ['next', 'no failure'],
 ])('version %s: %s', async (version, code) => {
-  const { ha, connect } = await open(({ switches }) => {
-    switches.version = version;
-  });
+  const { ha, connect } = await open({ version });
   expect(await codeOf(connect())).toBe(code);
-  // One that is too old does not even hear the token.
+  // One that is too old does not even get the token.
   expect(ha.tokens).toHaveLength(code === 'too_old' ? 0 : 1);
 });
 
@@ -112,8 +95,7 @@ test.each(['<html>', '[]', '{"type":"hello"}', 'null', '{"type":"auth_require'])
 );
 
 test('one that never asks for the token is given up, and so is one that never answers', async () => {
-  const { ha, clock, connect } = await open();
-  ha.switches.mute = true;
+  const { clock, connect } = await open({ mute: true });
   const home = await connect();
   const answer = codeOf(home.send(CONFIG));
   await turn();
@@ -130,11 +112,11 @@ async function inTheMiddle(home: HomeAssistant, happen: () => void): Promise<str
 }
 
 test('a cut, and the end of the daemon, end what is under way and what comes after', async () => {
-  const first = await open(({ switches }) => void Object.assign(switches, { mute: true }));
+  const first = await open({ mute: true });
   const home = await first.connect();
   expect(await inTheMiddle(home, first.ha.cut)).toBe('cut');
   expect(await codeOf(home.send(CONFIG))).toBe('cut');
-  const second = await open(({ switches }) => void Object.assign(switches, { mute: true }));
+  const second = await open({ mute: true });
   expect(await inTheMiddle(await second.connect(), () => second.ending.abort())).toBe('cut');
   await turn(50);
   // It does not come back by itself.

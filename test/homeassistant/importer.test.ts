@@ -1,27 +1,19 @@
-// One series brought up to date: what is asked, what is sent, and when it counts as done.
+// One series brought up to date: what is read, what is sent, and when it counts as done.
 import { expect, test } from 'vitest';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
-import { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { bringUpToDate, type ImportOptions } from '../../src/homeassistant/importer.ts';
 import { seriesOf } from '../../src/homeassistant/series.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
-import { handClock } from '../support/clock.ts';
-import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
-import { openStack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
+import { open } from './opened.ts';
 
 const ENERGY = 'heat2mqtt:x_energy';
 const YEAR = ledgerOf(row('2024-01-01', 366, 10, 2), { origin: '2024-01-01' });
 
-async function open() {
-  const stack = openStack();
-  const ha = stack.use(await startPretendHomeAssistant());
-  const clock = handClock('2026-03-10T12:00:00Z');
-  const ending = new AbortController();
-  const place = { url: ha.url, token: ha.switches.token };
-  const home = await HomeAssistant.open(place, clock, ending.signal);
-  stack.defer(() => home.close());
+async function opened() {
+  const { ha, clock, ending, connect } = await open();
+  const home = await connect();
   return {
     ha,
     clock,
@@ -49,7 +41,7 @@ async function open() {
 }
 
 test('what is well is seen by its newest rows alone, unless a thorough look is wanted', async () => {
-  const { bring, read } = await open();
+  const { bring, read } = await opened();
   expect(await bring(YEAR)).toBe(366);
   read();
   expect(await bring(YEAR)).toBe(0);
@@ -59,7 +51,7 @@ test('what is well is seen by its newest rows alone, unless a thorough look is w
 });
 
 test('a sum that differs in the newest rows leads to the first row that does', async () => {
-  const { ha, bring, read } = await open();
+  const { ha, bring, read } = await opened();
   await bring(YEAR);
   const days = new Map(YEAR.days);
   days.set('2024-03-01', { energy: 12_000_000, cost: 0, revision: 1, receivedAt: 2 });
@@ -69,15 +61,15 @@ test('a sum that differs in the newest rows leads to the first row that does', a
 });
 
 test('another currency or name is told with all rows, and then once', async () => {
-  const { ha, bring } = await open();
+  const { ha, bring } = await opened();
   expect(await bring(YEAR, {}, 'EUR', 1)).toBe(366);
   expect(await bring(YEAR, {}, 'GBP', 1)).toBe(366);
   expect(await bring(YEAR, {}, 'GBP', 1)).toBe(0);
   expect(ha.metadata.get('heat2mqtt:x_cost')).toMatchObject({ unit_of_measurement: 'GBP' });
 });
 
-test('a ledger that was begun anew goes on from what is held', async () => {
-  const { ha, bring } = await open();
+test('a ledger that was begun anew goes on from what is stored', async () => {
+  const { ha, bring } = await opened();
   await bring(YEAR);
   const anew = ledgerOf(row('2025-01-01', 2, 1, 1));
   expect(await bring(anew)).toBe(2);
@@ -89,14 +81,14 @@ test('a ledger that was begun anew goes on from what is held', async () => {
   expect(await bring(anew)).toBe(0);
 });
 
-test('without a day there is nothing to send, whatever is held', async () => {
-  const { ha, bring } = await open();
+test('without a day there is nothing to send, whatever is stored', async () => {
+  const { ha, bring } = await opened();
   expect(await bring(ledgerOf([]))).toBe(0);
   expect(ha.imports()).toEqual([]);
 });
 
 test('it is not done before every row can be read back, and the wait ends with the daemon', async () => {
-  const { ha, clock, ending, bring } = await open();
+  const { ha, clock, ending, bring } = await opened();
   ha.switches.slow = true;
   const steps: [number, number][] = [];
   const done = bring(YEAR, { onProgress: (stored, total) => steps.push([stored, total]) });

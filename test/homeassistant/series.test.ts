@@ -18,13 +18,9 @@ test.each([
   expect(ids(base, meter)[0]).toBe(id);
 });
 
-test('a source fits its column of 32 characters', () => {
-  const [series] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', 'x', 'EUR', ['x']);
-  expect(series?.source).toBe('a_very_long_base_topic_that_goes');
-});
-
-test('money has its currency and no unit class', () => {
-  expect(seriesOf('heat2mqtt', 'x', 'CHF', ['x'])[1]).toMatchObject({ unit: 'CHF', unitClass: null });
+test('a source fits its column of 32 characters; money has its currency and no unit class', () => {
+  const [, cost] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', 'x', 'CHF', ['x']);
+  expect(cost).toMatchObject({ source: 'a_very_long_base_topic_that_goes', unit: 'CHF', unitClass: null });
 });
 
 const anyName = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);

@@ -1,6 +1,7 @@
 // The lasting link: falls back, comes back, announces the current state first, and never retries in a busy loop.
 import { expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/embedded.ts';
+import type { Incoming } from '../../src/mqtt/message.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -160,6 +161,30 @@ test('a connection that is made while stopping announces nothing, and is closed'
   await waitFor('the goodbye', () => wire.attempts === 1 && wire.open === 0);
   expect(link.status().connected).toBe(false);
   expect(probe.heard.filter(({ payload }) => payload !== 'offline')).toEqual([]);
+});
+
+test('what is read back from the broker when stop begins is not taken for the whole', async () => {
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
+  const probe = stack.use(await startProbe(broker.url));
+  await probe.publish('x/old/1', 'kept', { retain: true });
+  const taken: (readonly Incoming[])[] = [];
+  const restore = {
+    filter: 'x/old/+',
+    isWanted: () => true,
+    take: async (all: readonly Incoming[]) => void taken.push(all),
+  };
+  const stopped = openLink(stack, broker.url, { versions: [4], restore });
+  await waitFor('the retained message', () => stopped.heard.length === 1);
+  await turn(20);
+  await stopped.stop();
+  expect(taken).toEqual([]);
+  const whole = openLink(stack, broker.url, { versions: [4], restore });
+  await waitFor('the connection', async () => {
+    await whole.pass(700, 350);
+    return whole.link.status().connected;
+  });
+  expect(taken.map((all) => all.map(({ topic }) => topic))).toEqual([['x/old/1']]);
 });
 
 test('stop ends in time while there is no broker', async () => {

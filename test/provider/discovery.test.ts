@@ -103,14 +103,15 @@ describe('other households', () => {
 });
 
 describe('other shapes of the same', () => {
-  const row = (over: Record<string, unknown>) => ({ id: 12, status: 'active', ...over });
+  async function withProperty(over: Record<string, unknown>) {
+    const provider = await living([{}]);
+    const body = [{ id: 12, status: 'active', ...over }];
+    provider.simulator.switches.fault(properties, { kind: 'reply', status: 200, body }, onlyProperties);
+    return provider;
+  }
   const service_type = { code: 'HEAT_METER_READ_SERVICE' };
-  const subscription = (id: number, over = {}) => ({
-    id,
-    status: 'active',
-    balance_group: { id: id + 1 },
-    ...over,
-  });
+  const balanced = (id: number) => ({ id, status: 'active', balance_group: { id: id + 1 } });
+  const subscription = (id: number, over = {}) => ({ ...balanced(id), ...over });
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
     ['ids as text', { id: 'p-12', services: [{ service_type }] }, { propertyCustomerId: 'p-12' }],
@@ -146,12 +147,7 @@ describe('other shapes of the same', () => {
       { meterIdentifiers: ['A'] },
     ],
   ])('%s', async (_, over, expected) => {
-    const provider = await living([{}]);
-    provider.simulator.switches.fault(
-      properties,
-      { kind: 'reply', status: 200, body: [row(over)] },
-      onlyProperties,
-    );
+    const provider = await withProperty(over);
     expect((await find(provider)).properties).toMatchObject([expected]);
   });
 
@@ -166,12 +162,7 @@ describe('other shapes of the same', () => {
     ['no id', { id: null }, 'objects.0.id, found null'],
     ['an empty id', { id: '' }, 'objects.0.id'],
   ])('%s is not understood, and told', async (_, over, words) => {
-    const provider = await living([{}]);
-    provider.simulator.switches.fault(
-      properties,
-      { kind: 'reply', status: 200, body: [row(over)] },
-      onlyProperties,
-    );
+    const provider = await withProperty(over);
     const err = await refusalOf(find(provider));
     expect(err).toBeInstanceOf(UnexpectedReply);
     expect(String(err)).toContain(words);
@@ -180,11 +171,8 @@ describe('other shapes of the same', () => {
 
   test('a customer without an id, and one who is refused', async () => {
     const provider = await living([{}]);
-    provider.simulator.switches.fault(
-      properties,
-      { kind: 'reply', status: 200, body: { code: 'x' } },
-      { times: 1 },
-    );
+    const strange = { kind: 'reply', status: 200, body: { code: 'x' } } as const;
+    provider.simulator.switches.fault(properties, strange, { times: 1 });
     expect(String(await refusalOf(find(provider)))).toContain('reply to the customer was not understood');
     provider.simulator.switches.fault(properties, FAULTS.forbidden);
     expect(await refusalOf(find(provider))).toBeInstanceOf(ProviderRefused);

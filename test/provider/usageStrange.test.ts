@@ -17,6 +17,8 @@ beforeEach(async () => {
   honest = await home.report();
 });
 
+const spoil = (fault: Fault, rule?: { times: number }) => home.simulator.switches.fault(REPORT, fault, rule);
+
 type Row = Record<string, unknown>;
 /** Changes each row that has a time for its key: the histogram's, not the list of resources. */
 const inDays = (change: (row: Row) => unknown): Fault =>
@@ -43,16 +45,13 @@ describe('understood', () => {
     ['without a word on shards and time', changed(({ aggregations }) => ({ aggregations }))],
     ['with readings just before noon', inDays((row) => ({ ...row, key: Number(row.key) + 11 * 3_600_000 }))],
   ])('%s: the same days', async (_, fault) => {
-    home.simulator.switches.fault(REPORT, fault);
+    spoil(fault);
     expect(honest).toHaveLength(3);
     expect(await home.report()).toEqual(honest);
   });
 
   test('days that nobody asked for are left out', async () => {
-    home.simulator.switches.fault(
-      REPORT,
-      inDays((row) => ({ ...row, key: Number(row.key) + 366 * 86_400_000 })),
-    );
+    spoil(inDays((row) => ({ ...row, key: Number(row.key) + 366 * 86_400_000 })));
     expect(await home.report()).toEqual([]);
   });
 
@@ -61,45 +60,32 @@ describe('understood', () => {
       row.doc_count === 0
         ? { ...row, documents: { doc_count: 0, amount: { value: 17 }, quantity: { value: null } } }
         : row;
-    home.simulator.switches.fault(REPORT, inDays(spoiled));
+    spoil(inDays(spoiled));
     expect(await home.report()).toEqual(honest);
   });
 
   test('a sum of null is no reading, and never zero', async () => {
-    home.simulator.switches.fault(
-      REPORT,
-      inSums(() => null),
-    );
+    spoil(inSums(() => null));
     expect(await home.report()).toEqual([]);
   });
 
   test('a resource that is missing leaves the other', async () => {
-    home.simulator.switches.fault(
-      REPORT,
-      inBuckets((rows) => rows.filter(({ key }) => key !== 'Euro')),
-    );
+    spoil(inBuckets((rows) => rows.filter(({ key }) => key !== 'Euro')));
     expect(await home.report()).toEqual(honest.map((bucket) => ({ ...bucket, cost: null })));
   });
 
   test('negative amounts stay negative: the ledger judges them', async () => {
-    home.simulator.switches.fault(
-      REPORT,
-      inSums((value) => -Number(value)),
-    );
-    const turned = (amount: number | null) => (amount === null ? null : -amount);
+    spoil(inSums((value) => -Number(value)));
     const negative = honest.map(({ day, energy, cost }) => ({
       day,
-      energy: turned(energy),
-      cost: turned(cost),
+      energy: -(energy ?? 0),
+      cost: -(cost ?? 0),
     }));
     expect(await home.report()).toEqual(negative);
   });
 
   test('noise of floating point is gone', async () => {
-    home.simulator.switches.fault(
-      REPORT,
-      inSums((value) => Number(value) + 4e-13),
-    );
+    spoil(inSums((value) => Number(value) + 4e-13));
     expect(await home.report()).toEqual(honest);
   });
 });
@@ -117,7 +103,7 @@ describe('refused', () => {
     ['a day twice', inBuckets((rows) => [...rows, ...rows]), /two for 2026-03-01/],
     [
       'another resource',
-      inBuckets((rows) => rows.map((row) => (row.key === 'Euro' ? { ...row, key: 'Water' } : row))),
+      inBuckets((rows) => rows.map((row) => ({ ...row, key: row.key === 'Euro' ? 'Water' : row.key }))),
       /the resources "Euro" and "Heat - Meter Value" only/,
     ],
     [
@@ -165,7 +151,7 @@ describe('refused', () => {
     ['a captive page', FAULTS.captivePage, /expected JSON/],
     ['half of it', { kind: 'truncated' }, /expected JSON/],
   ])('%s', async (_, fault, words) => {
-    home.simulator.switches.fault(REPORT, fault, { times: 1 });
+    spoil(fault, { times: 1 });
     const err = await refusalOf(home.report());
     expect(err).toBeInstanceOf(UnexpectedReply);
     expect(String(err)).toContain('reply to the usage report was not understood');

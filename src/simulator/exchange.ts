@@ -56,8 +56,6 @@ export class Counters {
   readonly log: SeenRequest[] = [];
   passwordGrants = { asked: 0, ok: 0 };
   refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
-  /** Requests that wait for an answer because a fault wants it so. */
-  held = 0;
   /** Requests to the public list that carried credentials, which none should. */
   credentialsToConstituencies = 0;
   readonly #inFlightByName = new Map<string, number>();
@@ -87,16 +85,6 @@ export class Counters {
     this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;
     return () => {
       for (const name of names) this.#shift(name, -1);
-    };
-  }
-
-  /** Counts a request that is kept waiting; the returned function ends that. */
-  hold(): () => void {
-    let isOver = false;
-    this.held += 1;
-    return () => {
-      if (!isOver) this.held -= 1;
-      isOver = true;
     };
   }
 

@@ -56,11 +56,8 @@ async function answer(
   response.once('close', left);
   const fault = switches.take(exchange);
   if (fault?.kind === 'slow' || fault?.kind === 'hang') {
-    const release = counters.hold();
-    response.once('close', release);
     if (fault.kind === 'hang') return;
     await clock.sleep(fault.ms, gone.signal);
-    release();
   }
   if (gone.signal.aborted) return;
   if (fault?.kind === 'reset') {

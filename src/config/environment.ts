@@ -161,11 +161,12 @@ function withFile(inline: Path): Path {
 function refuseTwice(settings: readonly Setting[], faults: Faults): void {
   const seen = new Map<string, string>();
   for (const { path, name } of settings) {
-    const key = (secretOf(path) ?? path).join('.');
-    const other = seen.get(key);
+    const key = secretOf(path) ?? path;
+    const other = seen.get(JSON.stringify(key));
     const short = (full: string) => full.split('.').at(-1);
-    if (other !== undefined) faults.add(key, `both ${short(other)} and ${short(name)}`, 'one of them');
-    seen.set(key, name);
+    if (other !== undefined)
+      faults.add(key.join('.'), `both ${short(other)} and ${short(name)}`, 'one of them');
+    seen.set(JSON.stringify(key), name);
   }
 }
 

@@ -75,6 +75,7 @@ async function findSecret(
   if (typeof inline === 'string') {
     const value = trimNewline(inline);
     scrubber.register(value);
+    if (faults.has(at)) return undefined;
     const origin = origins.get(at) ?? 'file';
     return new Secret(origin === 'file' ? 'inline' : origin, async () => value, scrubber);
   }

@@ -80,6 +80,11 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['constituencies: { base_url: ftp://x.example }', 'constituencies.base_url', /https/],
   ['constituencies: { chamber: commons }', 'constituencies.chamber', /dail, seanad, ""/],
   ['constituencies: { house_no: 0 }', 'constituencies.house_no', /from 1/],
+  [
+    'mqtt: { password: ghijkl, password_file: /dev/null }',
+    'mqtt.password',
+    /both password and password_file/,
+  ],
   ['http: false\nhttp: false', 'config.yaml, line 9, column 1', /each key once/],
   ...["''", '/a', 'a/', 'a/+/b', 'a#', '$SYS', '"a\\0b"', 'a'.repeat(129)].map(
     (topic): [string, string, RegExp] => [

@@ -35,7 +35,7 @@ export interface Probe {
 
 /** Said by a test, not by us: it may be any nonsense. */
 const foreign = new Set<string>();
-export const markForeign = (topic: string, payload: string | Buffer): void =>
+const markForeign = (topic: string, payload: string | Buffer): void =>
   void foreign.add(`${topic}\n${payload}`);
 
 /** `settle` is awaited before each look at what was heard. */

@@ -1,5 +1,6 @@
 // The schema of the configuration file, and the type of the checked configuration.
 import * as z from 'zod';
+import { isClockSet } from '../foundation/clock.ts';
 import { mqttSection } from './mqttSection.ts';
 import { isMapping, textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets.ts';
@@ -106,7 +107,8 @@ export function schemaFor({ now, validateCron, lookedIn }: Context) {
 
       const since = ['usage', 'history_since'];
       const today = localDay(now, textAt(config, ['usage', 'timezone']));
-      if ((textAt(config, since) ?? '') > today)
+      // Every day lies in the future of a clock that is not set; the daemon waits until it is.
+      if (isClockSet(now) && (textAt(config, since) ?? '') > today)
         report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
     },
     { when: ({ value }) => isMapping(value) },

@@ -11,6 +11,9 @@ export interface Clock {
   after(ms: number, step: () => void): () => void;
 }
 
+/** A Raspberry Pi has no clock battery: until the network has told it the time, it lives in 1970. */
+export const isClockSet = (now: number): boolean => now >= Date.UTC(2020, 0, 1);
+
 /** A signal that aborts with a TimeoutError after `ms` on this clock, or with `other`, unless cleared before. */
 export function deadline(
   clock: Clock,

@@ -81,3 +81,8 @@ mqtt: { base_topic: a/#, embedded: { port: -1 } }
   ]);
   expect(message.split('\n')).toHaveLength(faults.length);
 });
+
+it('a machine that starts in 1970 takes a day that lies in its future', async () => {
+  const { config } = await load(`${BASE}usage: { history_since: 2024-01-01 }\n`, {}, { now: () => 5_000 });
+  expect(config.usage.history_since).toBe('2024-01-01');
+});

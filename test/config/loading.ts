@@ -17,7 +17,7 @@ export const BASE = `${PROVIDER}accounts:
     password: hunter2-of-the-heat
 `;
 
-type More = Partial<Omit<LoadOptions, 'path' | 'now'>>;
+type More = Partial<Omit<LoadOptions, 'path'>>;
 
 export function load(
   yaml: string | undefined,

@@ -1,6 +1,7 @@
 // One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
 import type { DaySpan } from '../../domain/period.ts';
 import { type Property, seriesName, topicSafe, withFound } from '../../domain/reading.ts';
+import { isClockSet } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import { discover, type EntityContext } from '../../provider/discovery.ts';
@@ -23,8 +24,6 @@ interface Parts {
 
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
-// A Raspberry Pi has no clock battery: before the network has told the time, days cannot be told apart.
-const CLOCK_IS_SET_AFTER = Date.UTC(2020, 0, 1);
 
 export class ClockNotSet extends Failure {
   readonly code = 'clock_not_set';
@@ -107,7 +106,7 @@ export class Account {
 
   async #attempt(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const { clock, log } = this.#context;
-    if (clock.now() < CLOCK_IS_SET_AFTER) throw new ClockNotSet();
+    if (!isClockSet(clock.now())) throw new ClockNotSet();
     const known = this.meters;
     let { events, faults } = await this.#pollMeters(known ?? (await this.#discover(signal)), signal, again);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));

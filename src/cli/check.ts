@@ -2,12 +2,12 @@
 import { access, constants } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
 import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
-import { visitHomeAssistant } from '../daemon/publishing/homeAssistant.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { Connection } from '../mqtt/connection.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
@@ -109,8 +109,8 @@ function liveProbes(settings: Settings, io: Io): Probes {
   if (mqtt.embedded === false) probes.broker = () => tryBroker(mqtt);
   if (home_assistant) {
     probes['Home Assistant'] = async () => {
-      const token = await home_assistant.token.read();
-      return visitHomeAssistant(home_assistant, token, systemClock, async ({ version }, { timezone }) => {
+      const address = { url: home_assistant.url, token: await home_assistant.token.read() };
+      return visitHomeAssistant(address, systemClock, async ({ version }, { timezone }) => {
         const isSame = timezone === null || timezone === usage.timezone;
         const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
         return `version ${version}, statistics can be written${isSame ? '' : caution}`;

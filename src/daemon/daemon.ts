@@ -134,7 +134,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     keepAlives.set(id, new KeepAlive(upstream.session, context.limit, clock, random, ownLog));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
-  const monitor = await startMonitor({ accounts, snapshot, link, heartbeat }, context);
+  const monitor = await startMonitor(accounts, { snapshot, link, heartbeat }, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');
   else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');

@@ -1,13 +1,32 @@
 // The commands of Home Assistant's recorder, and the shapes of its replies.
 import * as z from 'zod';
 import type { StatisticsRow } from '../domain/statistics.ts';
-import type { HomeAssistant } from './connection.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { HomeAssistant } from './connection.ts';
 import type { Series } from './series.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
 
 /** Stands for a missing number, so that the row differs from any that is wanted. */
 const NOT_A_NUMBER = Number.NaN;
 const EARLIEST = Date.UTC(1990, 0, 1);
+
+/**
+ * Connects, makes sure that statistics can be written, and ends with the work, whatever comes of it. Rejects with
+ * HomeAssistantTrouble, or with what the work rejects with.
+ */
+export async function visitHomeAssistant<T>(
+  address: { readonly url: string; readonly token: string },
+  clock: Clock,
+  work: (home: HomeAssistant, readiness: { readonly timezone: string | null }) => Promise<T>,
+  signal = new AbortController().signal,
+): Promise<T> {
+  const home = await HomeAssistant.open(address, clock, signal);
+  try {
+    return await work(home, await checkReadiness(home));
+  } finally {
+    home.close();
+  }
+}
 
 export async function importRows(
   home: HomeAssistant,

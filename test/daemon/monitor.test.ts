@@ -1,11 +1,11 @@
 // HTTP for machines that watch: three paths, honest statuses, nothing cached, and a port that may be taken.
 import { get } from 'node:http';
 import { expect, test } from 'vitest';
-import { ListenFailed, type MonitorAnswers, MonitorServer } from '../../src/daemon/monitor/server.ts';
+import { ListenFailed, type MonitorAnswers, serve } from '../../src/daemon/monitor/monitor.ts';
 import { openStack } from '../support/stack.ts';
 
-async function serve(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0') {
-  const monitor = await MonitorServer.start(listen, {
+async function open(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0') {
+  const monitor = await serve(listen, {
     healthy: () => true,
     ready: () => true,
     metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
@@ -18,7 +18,7 @@ async function serve(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:
 
 test('healthy and ready say so, and say when they are not', async () => {
   let good = true;
-  const { ask } = await serve({ healthy: () => good, ready: () => good });
+  const { ask } = await open({ healthy: () => good, ready: () => good });
   for (const [path, word] of [
     ['/healthz', 'healthy'],
     ['/readyz', 'ready'],
@@ -37,14 +37,14 @@ test('healthy and ready say so, and say when they are not', async () => {
 });
 
 test('a query does not matter, another path does', async () => {
-  const { ask } = await serve();
+  const { ask } = await open();
   expect((await ask('/healthz?verbose=1')).status).toBe(200);
   for (const path of ['/', '/healthz/', '/config', '/..%2fconfig.yaml'])
     expect((await ask(path)).status).toBe(404);
 });
 
 test('HEAD has no body, and nothing can be posted', async () => {
-  const { ask } = await serve();
+  const { ask } = await open();
   const head = await ask('/healthz', { method: 'HEAD' });
   expect([head.status, await head.text()]).toEqual([200, '']);
   for (const method of ['POST', 'PUT', 'DELETE'])
@@ -52,13 +52,13 @@ test('HEAD has no body, and nothing can be posted', async () => {
 });
 
 test('metrics come with their own content type; if they fail, nothing leaks', async () => {
-  const { ask } = await serve();
+  const { ask } = await open();
   const good = await ask('/metrics');
   expect([good.headers.get('content-type'), await good.text()]).toEqual([
     'text/plain; version=0.0.4',
     'up 1\n',
   ]);
-  const failing = await serve({
+  const failing = await open({
     metrics: () => {
       throw new Error('row 7');
     },
@@ -68,8 +68,8 @@ test('metrics come with their own content type; if they fail, nothing leaks', as
 });
 
 test('a taken port is told as such', async () => {
-  const { monitor } = await serve();
-  const err = await MonitorServer.start(`127.0.0.1:${monitor.port}`, {
+  const { monitor } = await open();
+  const err = await serve(`127.0.0.1:${monitor.port}`, {
     healthy: () => true,
     ready: () => true,
     metrics: () => ({ contentType: '', text: '' }),
@@ -79,12 +79,12 @@ test('a taken port is told as such', async () => {
 });
 
 test('IPv6 in brackets', async () => {
-  const { monitor } = await serve({}, '[::1]:0');
+  const { monitor } = await open({}, '[::1]:0');
   expect((await fetch(`http://[::1]:${monitor.port}/healthz`)).status).toBe(200);
 });
 
 test('stop does not wait for a visitor who stays', async () => {
-  const { monitor } = await serve();
+  const { monitor } = await open();
   const left = new Promise<string>((resolve) => {
     const visitor = get({ port: monitor.port, host: '127.0.0.1', path: '/healthz', agent: false });
     visitor.on('response', (response) => {

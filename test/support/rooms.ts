@@ -14,7 +14,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store'.split(' '),
-  cli: ['config', 'daemon', 'domain', 'foundation', 'mqtt/connection.ts', 'provider', 'store'],
+  cli: 'config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
+    ' ',
+  ),
   'main.ts': ['cli/commands.ts', 'foundation/failure.ts'],
 };
 /** The one file that imports each npm package. */

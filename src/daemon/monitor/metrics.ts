@@ -1,15 +1,9 @@
 // Prometheus text about the bridge, written when it is asked for.
+import type { Counters } from './counters.ts';
 
-/** Counts since the start of the process; times in epoch milliseconds. */
-export interface MetricsSource {
+/** Times in epoch milliseconds. */
+export interface MetricsSource extends Omit<Counters, 'countRequest' | 'countPoll'> {
   readonly startedAt: number;
-  readonly polls: number;
-  readonly pollFailures: Readonly<Record<string, number>>;
-  readonly requests: number;
-  readonly requestSeconds: number;
-  readonly requestsUnanswered: number;
-  readonly logins: number;
-  readonly refreshes: number;
   readonly accessExpiresAt: Readonly<Record<string, number | null>>;
   readonly published: number;
   readonly waiting: number;

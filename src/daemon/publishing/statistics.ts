@@ -1,21 +1,48 @@
 // Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one run at a time, repeated until it works.
+import type { HomeAssistant as Section } from '../../config/schema.ts';
 import type { Reason, StatisticsStatus } from '../../domain/health.ts';
+import type { Ledger } from '../../domain/ledger.ts';
 import type { Day } from '../../domain/period.ts';
+import { statisticsHour } from '../../domain/statistics.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
-import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
+import type { HomeAssistant } from '../../homeassistant/connection.ts';
+import { bringUpToDate } from '../../homeassistant/importer.ts';
+import { visitHomeAssistant } from '../../homeassistant/recorder.ts';
+import { type Series, seriesOf } from '../../homeassistant/series.ts';
+import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
-import { type RunOptions, type SeriesProgress, type SeriesSent, StatisticsRun } from './statisticsRun.ts';
+
+/** How many rows of a series have been stored and read back, of those that are to be sent. */
+interface SeriesProgress {
+  readonly series: string;
+  readonly stored: number;
+  readonly total: number;
+}
+
+interface SeriesSent {
+  readonly series: string;
+  readonly rows: number;
+}
+
+interface RunOptions {
+  /** Send again what starts on this day or later, different or not. */
+  readonly from?: Day;
+  readonly onProgress?: (progress: SeriesProgress) => void;
+}
 
 // Home Assistant tells its owner of every refused sign-in, and may ban who has too many.
 const REFUSED_TOKEN_RESTS_MS = 6 * 3_600_000;
 const LOOK_FOR_NEW_TOKEN_MS = 30_000;
+const COMPARE_ALL_EVERY_MS = 24 * 3_600_000;
+/** Trouble with one series, which leaves the others to be tried. */
+const OF_ONE_SERIES: readonly TroubleKind[] = ['refused', 'not_stored', 'strange'];
 
 export class Statistics {
-  readonly #run: StatisticsRun;
-  readonly #readToken: () => Promise<string>;
+  readonly #section: Section;
+  readonly #accounts: readonly Account[];
   readonly #context: Context;
   readonly #stopping = new AbortController();
   readonly #oneAtATime = concurrencyLimit(1);
@@ -27,17 +54,20 @@ export class Statistics {
   #progress: SeriesProgress | null = null;
   #lastSuccessAt: number | null = null;
   #nextAttemptAt: number | null = null;
+  /** By series, when all its rows were compared last; on the monotonic clock. */
+  readonly #comparedAt = new Map<string, number>();
+  #warnedOfZone: string | null = null;
 
   /** `null` when Home Assistant is not configured, or there is nothing to tell it. */
   static of(accounts: readonly Account[], context: Context): Statistics | null {
     const { home_assistant: section } = context.config;
     if (section === undefined || accounts.length === 0) return null;
-    return new Statistics(new StatisticsRun(section, accounts, context), () => section.token.read(), context);
+    return new Statistics(section, accounts, context);
   }
 
-  private constructor(run: StatisticsRun, readToken: () => Promise<string>, context: Context) {
-    this.#run = run;
-    this.#readToken = readToken;
+  private constructor(section: Section, accounts: readonly Account[], context: Context) {
+    this.#section = section;
+    this.#accounts = accounts;
     this.#context = context;
   }
 
@@ -77,7 +107,7 @@ export class Statistics {
     await this.#oneAtATime(async () => undefined);
   }
 
-  async #attempt({ from, onProgress }: RunOptions): Promise<readonly SeriesSent[]> {
+  async #attempt(options: RunOptions): Promise<readonly SeriesSent[]> {
     const { clock, log } = this.#context;
     if (await this.#isStillRefused()) {
       this.#wakeIn(LOOK_FOR_NEW_TOKEN_MS);
@@ -86,15 +116,7 @@ export class Statistics {
     this.#cancelRetry();
     this.#nextAttemptAt = null;
     try {
-      const token = await this.#readToken();
-      const sent = await this.#send(token, {
-        ...(from === undefined ? {} : { from }),
-        onProgress: (progress) => {
-          this.#progress = progress;
-          onProgress?.(progress);
-          this.#publish();
-        },
-      });
+      const sent = await this.#send(await this.#section.token.read(), options);
       if (this.#fault !== null) log.info('home assistant takes statistics again');
       this.#fault = null;
       this.#failures = 0;
@@ -111,19 +133,87 @@ export class Statistics {
   }
 
   async #send(token: string, options: RunOptions): Promise<readonly SeriesSent[]> {
+    const { clock } = this.#context;
     this.#refused = null;
-    return this.#run.run(token, options, this.#stopping.signal).catch((err) => {
+    try {
+      return await visitHomeAssistant(
+        { url: this.#section.url, token },
+        clock,
+        (home, { timezone }) => {
+          this.#compareZone(timezone);
+          return this.#sendEvery(home, options);
+        },
+        this.#stopping.signal,
+      );
+    } catch (err) {
       const isRefused = err instanceof HomeAssistantTrouble && err.kind === 'token_refused';
-      if (isRefused) this.#refused = { token, at: this.#context.clock.monotonic() };
+      if (isRefused) this.#refused = { token, at: clock.monotonic() };
       throw err;
+    }
+  }
+
+  async #sendEvery(home: HomeAssistant, options: RunOptions): Promise<SeriesSent[]> {
+    const meters = this.#accounts.flatMap((account) => account.meters ?? []);
+    const names = meters.map(({ name }) => name);
+    const sent: SeriesSent[] = [];
+    let trouble: unknown = null;
+    for (const { meter, currency, ledger } of meters.flatMap((each) => each.view() ?? [])) {
+      for (const series of seriesOf(this.#context.config.mqtt.base_topic, meter, currency, names)) {
+        try {
+          sent.push({ series: series.id, rows: await this.#sendOne(home, series, ledger, options) });
+        } catch (err) {
+          if (!(err instanceof HomeAssistantTrouble) || !OF_ONE_SERIES.includes(err.kind)) throw err;
+          trouble ??= err;
+        }
+      }
+    }
+    if (trouble !== null) throw trouble;
+    return sent;
+  }
+
+  /** Resolves to how many rows were sent. */
+  async #sendOne(
+    home: HomeAssistant,
+    series: Series,
+    ledger: Ledger,
+    { from, onProgress }: RunOptions,
+  ): Promise<number> {
+    const { zone, clock, log } = this.#context;
+    const last = this.#comparedAt.get(series.id);
+    const thorough = last === undefined || clock.monotonic() - last >= COMPARE_ALL_EVERY_MS;
+    // Not known to be equal until this run has come to its end.
+    this.#comparedAt.delete(series.id);
+    const rows = await bringUpToDate(home, series, {
+      ledger,
+      zone,
+      clock,
+      signal: this.#stopping.signal,
+      thorough,
+      from: from === undefined ? undefined : statisticsHour(from, zone),
+      onProgress: (stored, total) => {
+        const progress = { series: series.id, stored, total };
+        if (stored > 0) log.info(progress, 'statistics stored and read back');
+        this.#progress = progress;
+        onProgress?.(progress);
+        this.#publish();
+      },
     });
+    this.#comparedAt.set(series.id, thorough ? clock.monotonic() : last);
+    return rows;
+  }
+
+  #compareZone(timezone: string | null): void {
+    const { zone, log } = this.#context;
+    if (timezone === null || timezone === zone.name || timezone === this.#warnedOfZone) return;
+    this.#warnedOfZone = timezone;
+    log.warn('home assistant cuts its days in another time zone than usage.timezone');
   }
 
   async #isStillRefused(): Promise<boolean> {
     const refused = this.#refused;
     if (refused === null || this.#context.clock.monotonic() - refused.at >= REFUSED_TOKEN_RESTS_MS)
       return false;
-    return (await this.#readToken().catch(() => null)) === refused.token;
+    return (await this.#section.token.read().catch(() => null)) === refused.token;
   }
 
   #fail(err: unknown): void {

@@ -1,6 +1,6 @@
 // Every row of what Keycloak's token endpoint answers, over the wire: at the login and at the refresh, with status 400
 // and 401, and with a WWW-Authenticate header in the way.
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { classifyLoginError, LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
 import { oauth } from '../../src/simulator/faults.ts';
@@ -82,43 +82,4 @@ test('what the issuer says is not repeated', () => {
 test('each refusal has a code of its own', () => {
   const codes = Object.values(REFUSALS).map(({ code }) => code);
   expect(new Set(codes).size).toBe(codes.length);
-});
-
-describe('the simulated issuer itself', () => {
-  test.each([400, 401] as const)('a wrong password with status %i', async (status) => {
-    account.simulator.switches.token.wrongPasswordStatus = status;
-    expect(await refusalOf(account.issuer().login('me@example.org', 'wrong'))).toMatchObject({
-      code: 'bad_credentials_or_locked',
-      final: false,
-    });
-  });
-
-  test('a lock looks like a wrong password, also to the right one', async () => {
-    account.simulator.switches.token.lockAfterWrongPasswords = 1;
-    const issuer = account.issuer();
-    const wrong = await refusalOf(issuer.login('me@example.org', 'wrong'));
-    const locked = await refusalOf(issuer.login('me@example.org', 'demo'));
-    expect(locked).toEqual(wrong);
-  });
-
-  test.each([
-    ['disabled', 'account_disabled'],
-    ['not_fully_set_up', 'account_not_set_up'],
-  ] as const)('an account that is %s', async (state, code) => {
-    account.simulator.switches.token.accountStates.set('me@example.org', state);
-    expect(await refusalOf(account.issuer().login('me@example.org', 'demo'))).toMatchObject({ code });
-  });
-
-  test('a client without the password grant, another client, another scope', async () => {
-    const { switches } = account.simulator;
-    switches.token.passwordGrantAllowed = false;
-    expect(await refusalOf(account.issuer().login('me@example.org', 'demo'))).toMatchObject({
-      code: 'method_disabled',
-    });
-    switches.token.passwordGrantAllowed = true;
-    const other = account.issuer({ clientId: 'somebody-else' });
-    expect(await refusalOf(other.login('me@example.org', 'demo'))).toMatchObject({ code: 'client_refused' });
-    const greedy = account.issuer({ scopes: ['openid', 'everything'] });
-    expect(await refusalOf(greedy.login('me@example.org', 'demo'))).toMatchObject({ code: 'scope_refused' });
-  });
 });

@@ -1,9 +1,10 @@
 // Invented meters: repeatable, late, carried over and corrected.
 import { expect, test } from 'vitest';
-import { type AccountOptions, demoAccounts, HEAT_SERVICE, settle } from '../../src/simulator/accounts.ts';
+import { demoAccounts, HEAT_SERVICE, settle } from '../../src/simulator/accounts.ts';
 import { propertiesOf } from '../../src/simulator/billing.ts';
-import { Meter } from '../../src/simulator/meter.ts';
+import { type ExplicitEvent, Meter } from '../../src/simulator/meter.ts';
 import { truthAt, usageDocuments } from '../../src/simulator/usage/report.ts';
+import { propertyWith } from './usageQuestion.ts';
 
 const at = (iso: string) => Date.parse(iso);
 const CALM = { late: 0, missing: 0, corrected: 0, withoutStandingCharge: 0, idle: 0 };
@@ -63,41 +64,22 @@ test('late readings come one to four days after their day', () => {
 });
 
 test('a correction replaces what was told before', () => {
-  const meter = new Meter({
-    seed: 9,
-    since: '2025-01-01',
-    until: '2025-01-01',
-    ...CALM,
-    corrected: 1,
-  });
+  const oneDay = { seed: 9, since: '2025-01-01', until: '2025-01-01', ...CALM };
+  const meter = new Meter({ ...oneDay, corrected: 1 });
   const [before] = meter.readingsAt(at('2025-01-02T12:00:00Z'));
   const [after] = meter.readingsAt(at('2025-01-20T12:00:00Z'));
-  const [truth] = new Meter({ seed: 9, since: '2025-01-01', until: '2025-01-01', ...CALM }).readingsAt(
-    at('2025-01-20'),
-  );
+  const [truth] = new Meter(oneDay).readingsAt(at('2025-01-20'));
   expect(before?.kwh).not.toBe(after?.kwh);
   expect(after).toMatchObject({ kwh: truth?.kwh, register: truth?.register, charges: truth?.charges });
 });
 
 test('explicit readings appear, change and count to the truth of their local day', () => {
-  const events = [
-    {
-      at: at('2025-07-01T23:00:30Z'),
-      kwh: 1.5,
-      eur: 0.9,
-      corrections: [{ from: at('2025-07-05'), kwh: 2, eur: 1 }],
-    },
+  const corrections = [{ from: at('2025-07-05'), kwh: 2, eur: 1 }];
+  const events: ExplicitEvent[] = [
+    { at: at('2025-07-01T23:00:30Z'), kwh: 1.5, eur: 0.9, corrections },
     { at: at('2025-07-02T22:59:59Z'), kwh: 0.1, eur: 0.2, bookedAt: at('2025-07-04') },
   ];
-  const accounts: AccountOptions[] = [
-    {
-      username: 'a',
-      password: 'b',
-      groups: [{ properties: [{ id: 5, services: [{ meter: { events } }] }] }],
-    },
-  ];
-  const [property] = settle(accounts).flatMap(propertiesOf);
-  if (!property) throw new Error('no property');
+  const property = propertyWith(events);
   const truth = (iso: string) => Object.fromEntries(truthAt(property, at(iso)));
   expect(truth('2025-07-01')).toEqual({});
   expect(truth('2025-07-03')).toEqual({ '2025-07-02': { kwh: 1.5, eur: 0.9, readings: 1 } });

@@ -54,15 +54,20 @@ export function changed(body: Json, changes: Json): Json {
 }
 
 /** Property 7 has one meter with these readings. */
+export function propertyWith(events: ExplicitEvent[]) {
+  const groups = [{ properties: [{ id: 7, services: [{ meter: { events } }] }] }];
+  const [property] = settle([{ username: 'a', password: 'b', groups }]).flatMap(propertiesOf);
+  if (!property) throw new Error('no property');
+  return property;
+}
+
 export function answer(
   body: unknown,
   events: ExplicitEvent[] = [],
   engine: Partial<SearchEngine> = {},
 ): unknown {
-  const groups = [{ properties: [{ id: 7, services: [{ meter: { events } }] }] }];
-  const [property] = settle([{ username: 'a', password: 'b', groups }]).flatMap(propertiesOf);
   const request = parseUsageRequest(body, { ...new Switches().api.engine, ...engine });
-  return usageReport(property, request, Date.parse('2026-01-01'));
+  return usageReport(propertyWith(events), request, Date.parse('2026-01-01'));
 }
 
 /** The `error` of the refusal and its status. */

@@ -16,66 +16,56 @@ const LATER = '2025-01-01T00:00:00.000Z';
 const question = (changes: Json = {}) =>
   usageQuestion(7, '2024-03-29T00:00:00.000Z', '2024-04-04T22:59:59.999Z', changes);
 
-/** What changes about the question, and the type and the reason that the engine gives. */
-test.each<[Json, string]>([
-  [{ size: undefined }, 'parsing_exception: Missing [size], expected [0]'],
-  [{ size: 10 }, 'parsing_exception: Unknown key for a VALUE_NUMBER in [size].'],
-  [{ magic: {} }, 'parsing_exception: Unknown key for a START_OBJECT in [magic].'],
-  [{ query: {} }, 'illegal_argument_exception: query malformed, empty clause found at [1:1]'],
-  [{ query: { match_all: {} } }, 'parsing_exception: no [query] registered for [match_all]'],
+const STRING = `${FILTERS}.0.query_string`;
+const RESOURCE = `${FILTERS}.2.terms.resource_name`;
+const NO_DEFINITION = 'parsing_exception: Missing definition for aggregation [resources]';
+/** What changes about the question and to what, and the type and the reason that the engine gives. */
+test.each<[string, unknown, string]>([
+  ['size', undefined, 'parsing_exception: Missing [size], expected [0]'],
+  ['size', 10, 'parsing_exception: Unknown key for a VALUE_NUMBER in [size].'],
+  ['magic', {}, 'parsing_exception: Unknown key for a START_OBJECT in [magic].'],
+  ['query', {}, 'illegal_argument_exception: query malformed, empty clause found at [1:1]'],
+  ['query', { match_all: {} }, 'parsing_exception: no [query] registered for [match_all]'],
+  ['query.x', {}, 'parsing_exception: [bool] malformed query, expected [END_OBJECT] but found [FIELD_NAME]'],
+  ['query.bool', 1, 'parsing_exception: [bool] query malformed, no start_object after query name'],
+  ['query.bool.must', [], 'parsing_exception: [bool] query does not support [must]'],
+  [`${FILTERS}.0`, { term: {} }, 'parsing_exception: no [query] registered for [term]'],
+  [`${STRING}.fields`, ['x'], 'parsing_exception: [bool] malformed query, expected filters'],
+  [`${STRING}.query`, 1, 'parsing_exception: [query_string] must be provided with a [query]'],
+  [`${STRING}.x`, 1, 'parsing_exception: [query_string] query does not support [x]'],
+  [`${FILTERS}.1.query_string.query`, 'seven', 'failed to create query: For input string: "seven"'],
+  [RESOURCE, 'x', 'parsing_exception: [terms] query does not support [resource_name]'],
+  [`${FILTERS}.3.nested.x`, 1, 'parsing_exception: [nested] query does not support [x]'],
+  [`${FILTERS}.3.nested.path`, 'x', '[nested] failed to find nested object under path [x]'],
+  [RANGE, { amount: {} }, 'parsing_exception: [range] query does not support [amount]'],
+  [RANGE, { [READ_AT]: { gt: 0 } }, 'parsing_exception: [range] query does not support [gt]'],
+  [RANGE, { [READ_AT]: { gte: 'x', format: 'yyyy' } }, 'parse_exception: failed to parse date field [x]'],
+  ['aggs.x', { y: {} }, 'unable to parse BaseAggregationBuilder with name [y]: parser not found'],
+  ['aggs.resources', {}, NO_DEFINITION],
+  ['aggs.resources.aggs', {}, NO_DEFINITION],
+  ['aggs.resources.sum', {}, 'Found two aggregation type definitions in [resources]: [terms] and [sum]'],
   [
-    { 'query.x': {} },
-    'parsing_exception: [bool] malformed query, expected [END_OBJECT] but found [FIELD_NAME]',
-  ],
-  [{ 'query.bool': 1 }, 'parsing_exception: [bool] query malformed, no start_object after query name'],
-  [{ 'query.bool.must': [] }, 'parsing_exception: [bool] query does not support [must]'],
-  [{ [`${FILTERS}.0`]: { term: {} } }, 'parsing_exception: no [query] registered for [term]'],
-  [
-    { [`${FILTERS}.0.query_string.fields`]: ['x'] },
-    'parsing_exception: [bool] malformed query, expected filters',
-  ],
-  [
-    { [`${FILTERS}.0.query_string.query`]: 1 },
-    'parsing_exception: [query_string] must be provided with a [query]',
-  ],
-  [{ [`${FILTERS}.0.query_string.x`]: 1 }, 'parsing_exception: [query_string] query does not support [x]'],
-  [{ [`${FILTERS}.1.query_string.query`]: 'seven' }, 'failed to create query: For input string: "seven"'],
-  [
-    { [`${FILTERS}.2.terms.resource_name`]: 'x' },
-    'parsing_exception: [terms] query does not support [resource_name]',
-  ],
-  [{ [`${FILTERS}.3.nested.x`]: 1 }, 'parsing_exception: [nested] query does not support [x]'],
-  [{ [`${FILTERS}.3.nested.path`]: 'x' }, '[nested] failed to find nested object under path [x]'],
-  [{ [RANGE]: { amount: {} } }, 'parsing_exception: [range] query does not support [amount]'],
-  [{ [RANGE]: { [READ_AT]: { gt: 0 } } }, 'parsing_exception: [range] query does not support [gt]'],
-  [
-    { [RANGE]: { [READ_AT]: { gte: 'x', format: 'yyyy' } } },
-    'parse_exception: failed to parse date field [x]',
-  ],
-  [{ 'aggs.x': { y: {} } }, 'unable to parse BaseAggregationBuilder with name [y]: parser not found'],
-  [{ 'aggs.resources': {} }, 'parsing_exception: Missing definition for aggregation [resources]'],
-  [{ 'aggs.resources.aggs': {} }, 'parsing_exception: Missing definition for aggregation [resources]'],
-  [{ 'aggs.resources.sum': {} }, 'Found two aggregation type definitions in [resources]: [terms] and [sum]'],
-  [
-    { 'aggs.resources.terms.x': 2 },
+    'aggs.resources.terms.x',
+    2,
     'x_content_parse_exception: [1:1] [terms] unknown field [x], parser not found',
   ],
   [
-    { 'aggs.resources.terms.field': 'x' },
+    'aggs.resources.terms.field',
+    'x',
     'Field [x] is not supported for aggregation [resources] of type [terms]',
   ],
-  [{ [`${HISTOGRAM}.field`]: 'x' }, 'Field [x] is not supported for aggregation [intervals]'],
-  [{ [`${HISTOGRAM}.keyed`]: true }, '[date_histogram] unknown field [keyed], parser not found'],
-  [{ [`${HISTOGRAM}.interval`]: undefined }, 'Zero or negative time interval not supported'],
-  [{ [`${HISTOGRAM}.interval`]: '2d' }, 'with value [2d] as a time value: unit is missing or unrecognized'],
-  [{ [`${HISTOGRAM}.min_doc_count`]: -1 }, '[date_histogram] failed to parse field [min_doc_count]'],
-  [{ [`${HISTOGRAM}.time_zone`]: 'Mars/Olympus' }, '[date_histogram] failed to parse field [time_zone]'],
-  [{ [`${HISTOGRAM}.extended_bounds.x`]: 0 }, '[extended_bounds] unknown field [x], parser not found'],
-  [{ [`${HISTOGRAM}.extended_bounds.min`]: LATER }, '] cannot be greater than [extended_bounds.max]['],
-  [{ [`${DOCUMENTS}.aggs.amount.sum.field`]: 'x' }, 'Field [x] is not supported for aggregation [amount]'],
-  [{ [`${DOCUMENTS}.aggs.amount`]: { avg: {} } }, 'named_object_not_found_exception: [1:1] unable to parse'],
-])('refused: %j', (changes, expected) => {
-  const { status, error } = refusal(question(changes));
+  [`${HISTOGRAM}.field`, 'x', 'Field [x] is not supported for aggregation [intervals]'],
+  [`${HISTOGRAM}.keyed`, true, '[date_histogram] unknown field [keyed], parser not found'],
+  [`${HISTOGRAM}.interval`, undefined, 'Zero or negative time interval not supported'],
+  [`${HISTOGRAM}.interval`, '2d', 'with value [2d] as a time value: unit is missing or unrecognized'],
+  [`${HISTOGRAM}.min_doc_count`, -1, '[date_histogram] failed to parse field [min_doc_count]'],
+  [`${HISTOGRAM}.time_zone`, 'Mars/Olympus', '[date_histogram] failed to parse field [time_zone]'],
+  [`${HISTOGRAM}.extended_bounds.x`, 0, '[extended_bounds] unknown field [x], parser not found'],
+  [`${HISTOGRAM}.extended_bounds.min`, LATER, '] cannot be greater than [extended_bounds.max]['],
+  [`${DOCUMENTS}.aggs.amount.sum.field`, 'x', 'Field [x] is not supported for aggregation [amount]'],
+  [`${DOCUMENTS}.aggs.amount`, { avg: {} }, 'named_object_not_found_exception: [1:1] unable to parse'],
+])('refused: %s as %j', (path, value, expected) => {
+  const { status, error } = refusal(question({ [path]: value }));
   expect(status).toBe(400);
   expect(`${look(error, 'root_cause.0.type')}: ${look(error, 'root_cause.0.reason')}`).toContain(expected);
 });
@@ -104,51 +94,28 @@ test.each(['AND', '7 OR 8', '7*', 'a:(b', ''])('a query string that is no single
   expect([status, error]).toMatchObject([400, { root_cause: [cause], reason: 'all shards failed' }]);
 });
 
-const CALENDAR = { [`${HISTOGRAM}.interval`]: undefined, [`${HISTOGRAM}.calendar_interval`]: 'day' };
-test.each<[string, Json, readonly ('interval' | 'calendar_interval')[], string, string]>([
-  [
-    'calendar_interval before 7.2',
-    CALENDAR,
-    ['interval'],
-    '[1:1] [date_histogram] unknown field [calendar_interval], parser not found',
-    '',
-  ],
-  [
-    'interval from 8 on',
-    {},
-    ['calendar_interval'],
-    '[1:1] [date_histogram] unknown field [interval] did you mean [fixed_interval]?',
-    '',
-  ],
-  [
-    'both',
-    { [`${HISTOGRAM}.calendar_interval`]: 'day' },
-    ['interval', 'calendar_interval'],
-    '[1:1] [date_histogram] failed to parse field [calendar_interval]',
-    'Cannot use [calendar_interval] with [interval] configuration option.',
-  ],
-  [
-    'an unknown calendar interval',
-    { ...CALENDAR, [`${HISTOGRAM}.calendar_interval`]: 'fortnight' },
-    ['calendar_interval'],
-    '[1:1] [date_histogram] failed to parse field [calendar_interval]',
-    'The supplied interval [fortnight] could not be parsed as a calendar interval.',
-  ],
-])('%s', (_, changes, intervalKeys, reason, cause) => {
+const CALENDAR = `${HISTOGRAM}.calendar_interval`;
+const INSTEAD = { [`${HISTOGRAM}.interval`]: undefined, [CALENDAR]: 'day' };
+const NOT_PARSED = 'failed to parse field [calendar_interval]';
+const NOT_BOTH = 'Cannot use [calendar_interval] with [interval] configuration option.';
+const NO_FORTNIGHT = 'The supplied interval [fortnight] could not be parsed as a calendar interval.';
+type Keys = readonly ('interval' | 'calendar_interval')[];
+test.each<[string, Json, Keys, string, string?]>([
+  ['new before 7.2', INSTEAD, ['interval'], 'unknown field [calendar_interval], parser not found'],
+  ['old from 8 on', {}, ['calendar_interval'], 'unknown field [interval] did you mean [fixed_interval]?'],
+  ['both', { [CALENDAR]: 'day' }, ['interval', 'calendar_interval'], NOT_PARSED, NOT_BOTH],
+  ['none', { ...INSTEAD, [CALENDAR]: 'fortnight' }, ['calendar_interval'], NOT_PARSED, NO_FORTNIGHT],
+])('an interval of another age of the engine: %s', (_, changes, intervalKeys, words, cause) => {
   const { status, error } = refusal(question(changes), { intervalKeys });
+  const reason = `[1:1] [date_histogram] ${words}`;
   expect([status, look(error, 'root_cause.0')]).toEqual([400, { type: 'x_content_parse_exception', reason }]);
-  expect(look(error, 'caused_by.reason') ?? '').toBe(cause);
+  expect(look(error, 'caused_by.reason')).toBe(cause);
 });
 
 test('a date mapped in another format than the question names', () => {
   const { status, error } = refusal(question(), { dateFormat: 'epoch_millis' });
   const reason = 'failed to parse date field [2024-03-29T00:00:00.000Z] with format [epoch_millis]';
-  expect([status, error]).toMatchObject([
-    400,
-    {
-      root_cause: [{ type: 'parse_exception', reason: `${reason}: [${reason}]` }],
-      type: 'search_phase_execution_exception',
-      reason: 'all shards failed',
-    },
-  ]);
+  const root_cause = [{ type: 'parse_exception', reason: `${reason}: [${reason}]` }];
+  const type = 'search_phase_execution_exception';
+  expect([status, error]).toMatchObject([400, { root_cause, type, reason: 'all shards failed' }]);
 });

@@ -12,6 +12,7 @@ import {
   toTokenSet,
 } from '../../src/auth/tokens.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
+import { holds } from '../support/property.ts';
 
 const START = '2026-03-10T12:00:00Z';
 const HOUR = 3_600_000;
@@ -61,13 +62,11 @@ describe('a new set', () => {
 
   test('times are whole and within reason, whatever the issuer says', () => {
     const seconds = fc.double({ min: 0, max: 1e300, noNaN: true });
-    fc.assert(
-      fc.property(seconds, seconds, (expiresInSeconds, refreshExpiresInSeconds) => {
-        const set = toTokenSet(grant({ expiresInSeconds, refreshExpiresInSeconds }), Date.parse(START), null);
-        expect(Number.isSafeInteger(set.accessExpiresAt)).toBe(true);
-        expect(Number.isSafeInteger(set.refreshExpiresAt)).toBe(true);
-      }),
-    );
+    holds(seconds, seconds, (expiresInSeconds, refreshExpiresInSeconds) => {
+      const set = toTokenSet(grant({ expiresInSeconds, refreshExpiresInSeconds }), Date.parse(START), null);
+      expect(Number.isSafeInteger(set.accessExpiresAt)).toBe(true);
+      expect(Number.isSafeInteger(set.refreshExpiresAt)).toBe(true);
+    });
   });
 });
 
@@ -169,22 +168,20 @@ describe('whatever the clocks do', () => {
 
   test('no token is used past its life, none is due before its time, and none is given up early', () => {
     const lives = fc.integer({ min: 1, max: 5000 });
-    fc.assert(
-      fc.property(lives, fc.array(move, { maxLength: 20 }), fc.boolean(), (life, moves, restarted) => {
-        const clock = handClock(START);
-        const set = setAt(clock, { expiresInSeconds: life, refreshExpiresInSeconds: life + 300 });
-        const current = restarted ? readFromDisk(set, clock) : grantedNow(set, clock);
-        for (const { advance, jump } of moves) {
-          clock.advance(advance);
-          clock.jump(jump);
-          const age = clock.monotonic();
-          if (age >= accessLifeMs(set)) expect(accessIsUsable(current, clock)).toBe(false);
-          if (age < (life + 300) * 1000) expect(refreshIsWorthTrying(current, clock)).toBe(true);
-          const wait = msUntilFraction(current, 0.8, clock);
-          expect(wait).toBeGreaterThanOrEqual(0);
-          expect(wait).toBeLessThanOrEqual(Math.max(0, Math.ceil(accessLifeMs(set) * 0.8 - age)));
-        }
-      }),
-    );
+    holds(lives, fc.array(move, { maxLength: 20 }), fc.boolean(), (life, moves, restarted) => {
+      const clock = handClock(START);
+      const set = setAt(clock, { expiresInSeconds: life, refreshExpiresInSeconds: life + 300 });
+      const current = restarted ? readFromDisk(set, clock) : grantedNow(set, clock);
+      for (const { advance, jump } of moves) {
+        clock.advance(advance);
+        clock.jump(jump);
+        const age = clock.monotonic();
+        if (age >= accessLifeMs(set)) expect(accessIsUsable(current, clock)).toBe(false);
+        if (age < (life + 300) * 1000) expect(refreshIsWorthTrying(current, clock)).toBe(true);
+        const wait = msUntilFraction(current, 0.8, clock);
+        expect(wait).toBeGreaterThanOrEqual(0);
+        expect(wait).toBeLessThanOrEqual(Math.max(0, Math.ceil(accessLifeMs(set) * 0.8 - age)));
+      }
+    });
   });
 });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sumKnown, toMicro, toUnits } from '../../src/domain/amount.ts';
-import { RUNS } from './runs.ts';
+import { holds } from '../support/property.ts';
 
 test.each([
   [0, 0],
@@ -57,21 +57,15 @@ describe('sumKnown', () => {
 });
 
 test('what the provider gives with up to three decimals comes out as it came in', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: -1e12, max: 1e12 }), (milli) => {
-      const units = milli / 1000;
-      expect(toUnits(toMicro(units))).toBe(units === 0 ? 0 : units);
-    }),
-    { numRuns: RUNS },
-  );
+  holds(fc.integer({ min: -1e12, max: 1e12 }), (milli) => {
+    const units = milli / 1000;
+    expect(toUnits(toMicro(units))).toBe(units === 0 ? 0 : units);
+  });
 });
 
 test('rounding is never off by more than half a thousandth, and mirrors about zero', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 1e14 }), (micro) => {
-      expect(Math.abs(Math.round(toUnits(micro) * 1000) * 1000 - micro)).toBeLessThanOrEqual(500);
-      expect(toUnits(-micro) + toUnits(micro)).toBe(0);
-    }),
-    { numRuns: RUNS },
-  );
+  holds(fc.integer({ min: 0, max: 1e14 }), (micro) => {
+    expect(Math.abs(Math.round(toUnits(micro) * 1000) * 1000 - micro)).toBeLessThanOrEqual(500);
+    expect(toUnits(-micro) + toUnits(micro)).toBe(0);
+  });
 });

@@ -5,6 +5,7 @@ import { LONGEST_QUESTION_DAYS, merge, openLedger, questions } from '../../src/d
 import { addDays, daysBetween } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { periodSums, totals } from '../../src/domain/totals.ts';
+import { holds } from '../support/property.ts';
 import {
   anyTurns,
   believableTurns,
@@ -17,7 +18,6 @@ import {
   shuffled,
   type Turn,
 } from './providerModel.ts';
-import { RUNS } from './runs.ts';
 
 type Kind = 'energy' | 'cost';
 const KINDS: readonly Kind[] = ['energy', 'cost'];
@@ -41,94 +41,79 @@ function lives(turns: readonly Turn[], look: (life: Life, turn: Turn, before: Li
 }
 
 test('the totals are the sum of the newest word given for each day, through restarts and failures', () => {
-  fc.assert(
-    fc.property(believableTurns, (turns) => {
-      lives(turns, ({ ledger, newestWord, today }) => {
-        for (const kind of KINDS) {
-          expect(totals(ledger, today).total[kind]).toBe(
-            sum([...newestWord.values()].map((word) => word[kind])),
-          );
-        }
-        expect(ledger.quarantined.size).toBe(0);
-      });
-    }),
-    { numRuns: RUNS },
-  );
+  holds(believableTurns, (turns) => {
+    lives(turns, ({ ledger, newestWord, today }) => {
+      for (const kind of KINDS) {
+        expect(totals(ledger, today).total[kind]).toBe(
+          sum([...newestWord.values()].map((word) => word[kind])),
+        );
+      }
+      expect(ledger.quarantined.size).toBe(0);
+    });
+  });
 });
 
 test('what the provider says within the trailing window is known after the poll', () => {
-  fc.assert(
-    fc.property(believableTurns, (turns) => {
-      lives(turns, ({ ledger, truth, today }, { answers }, before) => {
-        if (answers !== null) return;
-        const from = addDays(before.ledger.readTo < today ? before.ledger.readTo : today, -REREAD_DAYS + 1);
-        for (const [day, { energy, cost }] of truth) {
-          if (day < from || day < ledger.origin || day > today) continue;
-          if (energy !== null) expect(ledger.days.get(day)?.energy).toBe(energy);
-          if (cost !== null) expect(ledger.days.get(day)?.cost).toBe(cost);
-        }
-      });
-    }),
-    { numRuns: RUNS },
-  );
+  holds(believableTurns, (turns) => {
+    lives(turns, ({ ledger, truth, today }, { answers }, before) => {
+      if (answers !== null) return;
+      const from = addDays(before.ledger.readTo < today ? before.ledger.readTo : today, -REREAD_DAYS + 1);
+      for (const [day, { energy, cost }] of truth) {
+        if (day < from || day < ledger.origin || day > today) continue;
+        if (energy !== null) expect(ledger.days.get(day)?.energy).toBe(energy);
+        if (cost !== null) expect(ledger.days.get(day)?.cost).toBe(cost);
+      }
+    });
+  });
 });
 
 test('whatever the amounts, a day is counted after two quiet polls at the latest', () => {
-  fc.assert(
-    fc.property(anyTurns, (turns) => {
-      const busy = lives(turns, () => undefined);
-      const quiet = live(live(busy, QUIET, 100), QUIET, 101);
-      for (const [day, { timesChanged }] of quiet.ledger.quarantined) {
-        // A clock that ran back has not come to that day yet; one that always changed is not asked for any more.
-        expect(day > quiet.today || timesChanged >= 5).toBe(true);
-      }
-    }),
-    { numRuns: RUNS },
-  );
+  holds(anyTurns, (turns) => {
+    const busy = lives(turns, () => undefined);
+    const quiet = live(live(busy, QUIET, 100), QUIET, 101);
+    for (const [day, { timesChanged }] of quiet.ledger.quarantined) {
+      // A clock that ran back has not come to that day yet; one that always changed is not asked for any more.
+      expect(day > quiet.today || timesChanged >= 5).toBe(true);
+    }
+  });
 });
 
 const level = fc.integer({ min: 1_000, max: 1_000_000_000_000 });
 const factors = fc.array(fc.integer({ min: 40, max: 160 }), { minLength: 7, maxLength: 120 });
 
 test('a first history consistent in itself counts, of any size and in any order; a spike does not', () => {
-  fc.assert(
-    fc.property(level, level, factors, fc.nat(), fc.nat(), (energy, cost, all, seed, which) => {
-      const bucket = (factor: number, at: number): Bucket => ({
-        day: addDays('2024-01-01', at),
-        energy: Math.round((energy * factor) / 100),
-        cost: Math.round((cost * factor) / 100),
-      });
-      const days = shuffled(all.map(bucket), seed);
-      expect(merge(openLedger('2024-01-01'), days, 1).quarantinedNow).toEqual([]);
-      const spike = bucket(1_000_000, which % all.length);
-      const spiked = [...days.filter(({ day }) => day !== spike.day), spike];
-      fc.pre(spiked.length > 7 && Math.max(energy, cost) >= 1_000_000);
-      expect(merge(openLedger('2024-01-01'), shuffled(spiked, seed), 1).quarantinedNow).toEqual([spike.day]);
-    }),
-    { numRuns: RUNS },
-  );
+  holds(level, level, factors, fc.nat(), fc.nat(), (energy, cost, all, seed, which) => {
+    const bucket = (factor: number, at: number): Bucket => ({
+      day: addDays('2024-01-01', at),
+      energy: Math.round((energy * factor) / 100),
+      cost: Math.round((cost * factor) / 100),
+    });
+    const days = shuffled(all.map(bucket), seed);
+    expect(merge(openLedger('2024-01-01'), days, 1).quarantinedNow).toEqual([]);
+    const spike = bucket(1_000_000, which % all.length);
+    const spiked = [...days.filter(({ day }) => day !== spike.day), spike];
+    fc.pre(spiked.length > 7 && Math.max(energy, cost) >= 1_000_000);
+    expect(merge(openLedger('2024-01-01'), shuffled(spiked, seed), 1).quarantinedNow).toEqual([spike.day]);
+  });
 });
 
 test('a poll of a complete ledger is one question, tiling from the window to tomorrow without a hole', () => {
-  fc.assert(
-    fc.property(anyTurns, (turns) => {
-      lives(turns, ({ today }, _turn, before) => {
-        const asked = questions(before.ledger, today, REREAD_DAYS);
-        let reached = asked[0]?.from;
-        for (const span of asked) {
-          expect(span.from).toBe(reached);
-          expect(daysBetween(span.from, span.to)).toBeLessThanOrEqual(LONGEST_QUESTION_DAYS);
-          reached = span.to;
-        }
-        expect(reached).toBe(addDays(today, 1));
-        const isOrdinary = before.ledger.complete && before.ledger.quarantined.size === 0;
-        if (isOrdinary && daysBetween(before.today, today) < 7) {
-          if (before.asked.length > 0 && before.ledger.readTo > before.today) expect(asked).toHaveLength(1);
-        }
-      });
-    }),
-    { numRuns: RUNS },
-  );
+  holds(anyTurns, (turns) => {
+    lives(turns, ({ today }, _turn, before) => {
+      const asked = questions(before.ledger, today, REREAD_DAYS);
+      let reached = asked[0]?.from;
+      for (const span of asked) {
+        expect(span.from).toBe(reached);
+        expect(daysBetween(span.from, span.to)).toBeLessThanOrEqual(LONGEST_QUESTION_DAYS);
+        reached = span.to;
+      }
+      expect(reached).toBe(addDays(today, 1));
+      const isOrdinary = before.ledger.complete && before.ledger.quarantined.size === 0;
+      if (isOrdinary && daysBetween(before.today, today) < 7) {
+        if (before.asked.length > 0 && before.ledger.readTo > before.today) expect(asked).toHaveLength(1);
+      }
+    });
+  });
 });
 
 const someDays = fc
@@ -142,64 +127,52 @@ const someDays = fc
 const opened = (reply: readonly Bucket[]) => merge(openLedger('2024-01-01'), reply, 1).ledger;
 
 test('a correction moves the total by exactly the correction', () => {
-  fc.assert(
-    fc.property(someDays, someDays, (first, second) => {
-      const before = opened(first);
-      const { ledger, changes } = merge(before, second, 2);
-      for (const kind of KINDS) {
-        const moved = changes.map(({ before: old, after }) => (after[kind] ?? 0) - (old?.[kind] ?? 0));
-        const [was, is] = [before, ledger].map((one) => totals(one, '2026-01-01').total[kind] ?? 0);
-        expect((is ?? 0) - (was ?? 0)).toBe(sum(moved) ?? 0);
-      }
-      for (const { kind, day } of changes) expect(kind).toBe(before.days.has(day) ? 'corrected' : 'new_day');
-    }),
-    { numRuns: RUNS },
-  );
+  holds(someDays, someDays, (first, second) => {
+    const before = opened(first);
+    const { ledger, changes } = merge(before, second, 2);
+    for (const kind of KINDS) {
+      const moved = changes.map(({ before: old, after }) => (after[kind] ?? 0) - (old?.[kind] ?? 0));
+      const [was, is] = [before, ledger].map((one) => totals(one, '2026-01-01').total[kind] ?? 0);
+      expect((is ?? 0) - (was ?? 0)).toBe(sum(moved) ?? 0);
+    }
+    for (const { kind, day } of changes) expect(kind).toBe(before.days.has(day) ? 'corrected' : 'new_day');
+  });
 });
 
 test('the order of arrival does not matter, nor how the days are cut into replies, nor repeating them', () => {
-  fc.assert(
-    fc.property(someDays, fc.nat(), fc.integer({ min: 1, max: 20 }), (days, seed, size) => {
-      const mixed = shuffled([...days, ...days.slice(0, 5)], seed);
-      let ledger = openLedger('2024-01-01');
-      for (let at = 0; at < mixed.length; at += size) {
-        ledger = merge(ledger, mixed.slice(at, at + size), 1).ledger;
-      }
-      const inOrder = (one: typeof ledger) => [...one.days].sort(([a], [b]) => a.localeCompare(b));
-      expect(inOrder(ledger)).toEqual(inOrder(opened(days)));
-      expect(totals(ledger, '2026-01-01')).toEqual(totals(opened(days), '2026-01-01'));
-    }),
-    { numRuns: RUNS },
-  );
+  holds(someDays, fc.nat(), fc.integer({ min: 1, max: 20 }), (days, seed, size) => {
+    const mixed = shuffled([...days, ...days.slice(0, 5)], seed);
+    let ledger = openLedger('2024-01-01');
+    for (let at = 0; at < mixed.length; at += size) {
+      ledger = merge(ledger, mixed.slice(at, at + size), 1).ledger;
+    }
+    const inOrder = (one: typeof ledger) => [...one.days].sort(([a], [b]) => a.localeCompare(b));
+    expect(inOrder(ledger)).toEqual(inOrder(opened(days)));
+    expect(totals(ledger, '2026-01-01')).toEqual(totals(opened(days), '2026-01-01'));
+  });
 });
 
 test('days, weeks and months each add up to the total, and the running sums to their days', () => {
-  fc.assert(
-    fc.property(someDays, fc.nat({ max: 900 }), (days, at) => {
-      const ledger = opened(days);
-      const today = addDays('2024-01-01', at);
-      const sums = totals(ledger, today);
-      for (const kind of KINDS) {
-        for (const interval of ['day', 'week', 'month'] as const) {
-          const parts = periodSums(ledger, interval, 1000).map((period) => period[kind]);
-          expect(sum(parts)).toBe(sums.total[kind]);
-        }
-        const of = (prefix: string) =>
-          sum(days.filter(({ day }) => day.startsWith(prefix)).map((bucket) => bucket[kind]));
-        expect(sums.month[kind]).toBe(of(today.slice(0, 7)));
-        expect(sums.year[kind]).toBe(of(today.slice(0, 4)));
+  holds(someDays, fc.nat({ max: 900 }), (days, at) => {
+    const ledger = opened(days);
+    const today = addDays('2024-01-01', at);
+    const sums = totals(ledger, today);
+    for (const kind of KINDS) {
+      for (const interval of ['day', 'week', 'month'] as const) {
+        const parts = periodSums(ledger, interval, 1000).map((period) => period[kind]);
+        expect(sum(parts)).toBe(sums.total[kind]);
       }
-    }),
-    { numRuns: RUNS },
-  );
+      const of = (prefix: string) =>
+        sum(days.filter(({ day }) => day.startsWith(prefix)).map((bucket) => bucket[kind]));
+      expect(sums.month[kind]).toBe(of(today.slice(0, 7)));
+      expect(sums.year[kind]).toBe(of(today.slice(0, 4)));
+    }
+  });
 });
 
 test('a ledger survives the disk, quarantined days and all', () => {
-  fc.assert(
-    fc.property(anyTurns, (turns) => {
-      const { ledger } = lives(turns, () => undefined);
-      expect(restarted(ledger)).toEqual(ledger);
-    }),
-    { numRuns: RUNS },
-  );
+  holds(anyTurns, (turns) => {
+    const { ledger } = lives(turns, () => undefined);
+    expect(restarted(ledger)).toEqual(ledger);
+  });
 });

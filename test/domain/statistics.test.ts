@@ -12,8 +12,8 @@ import {
   statisticsRows,
 } from '../../src/domain/statistics.ts';
 import { totals } from '../../src/domain/totals.ts';
+import { holds } from '../support/property.ts';
 import { bucket, type Line, ledgerOf, row } from './ledgers.ts';
-import { RUNS } from './runs.ts';
 
 const DUBLIN = zone('Europe/Dublin');
 const BERLIN = zone('Europe/Berlin');
@@ -109,56 +109,47 @@ const anyZone = fc
 
 describe('whatever the ledger and whatever is stored', () => {
   test('the last sum is the total, starts rise by whole hours, and no sum falls', () => {
-    fc.assert(
-      fc.property(anyLines, anyZone, (lines, where) => {
-        const ledger = ledgerOf(lines, { today: '2026-12-31' });
-        const rows = energyOf(ledger, [], where);
-        const total = totals(ledger, '2026-12-31').total.energy ?? 0;
-        if (rows.length > 0) expect(rows.at(-1)?.sum).toBe(toUnits(total));
-        expect(rows.map(({ start }) => where.dayAt(start))).toEqual([...ledger.days.keys()].sort());
-        for (const [at, { start, sum }] of rows.entries()) {
-          expect(start % 3_600_000).toBe(0);
-          expect(sum).toBeGreaterThanOrEqual(rows[at - 1]?.sum ?? 0);
-        }
-      }),
-      { numRuns: RUNS },
-    );
+    holds(anyLines, anyZone, (lines, where) => {
+      const ledger = ledgerOf(lines, { today: '2026-12-31' });
+      const rows = energyOf(ledger, [], where);
+      const total = totals(ledger, '2026-12-31').total.energy ?? 0;
+      if (rows.length > 0) expect(rows.at(-1)?.sum).toBe(toUnits(total));
+      expect(rows.map(({ start }) => where.dayAt(start))).toEqual([...ledger.days.keys()].sort());
+      for (const [at, { start, sum }] of rows.entries()) {
+        expect(start % 3_600_000).toBe(0);
+        expect(sum).toBeGreaterThanOrEqual(rows[at - 1]?.sum ?? 0);
+      }
+    });
   });
 
   test('what is sent makes it so, at once and for good, in any number of pieces', () => {
-    fc.assert(
-      fc.property(anyLines, anyLines, anyZone, anyZone, fc.nat(), (before, after, first, then, cut) => {
-        const stored = energyOf(ledgerOf(before), [], first);
-        const ledger = merge(ledgerOf(before), after.map(bucket), 2).ledger;
-        const whole = rowsToSend(energyOf(ledger, stored, then), stored);
-        // The connection breaks after some rows: what is left is found again.
-        const partly = afterSending(stored, whole.slice(0, cut % (whole.length + 1)));
-        const rest = rowsToSend(energyOf(ledger, partly, then), partly);
-        const settled = afterSending(partly, rest);
-        expect(rowsToSend(energyOf(ledger, settled, then), settled)).toEqual([]);
-        expect(settled).toEqual(afterSending(stored, whole));
-        expect(agree(energyOf(ledger, settled, then), settled)).toBe(
-          ledger.days.size > 0 || stored.length === 0,
-        );
-      }),
-      { numRuns: RUNS },
-    );
+    holds(anyLines, anyLines, anyZone, anyZone, fc.nat(), (before, after, first, then, cut) => {
+      const stored = energyOf(ledgerOf(before), [], first);
+      const ledger = merge(ledgerOf(before), after.map(bucket), 2).ledger;
+      const whole = rowsToSend(energyOf(ledger, stored, then), stored);
+      // The connection breaks after some rows: what is left is found again.
+      const partly = afterSending(stored, whole.slice(0, cut % (whole.length + 1)));
+      const rest = rowsToSend(energyOf(ledger, partly, then), partly);
+      const settled = afterSending(partly, rest);
+      expect(rowsToSend(energyOf(ledger, settled, then), settled)).toEqual([]);
+      expect(settled).toEqual(afterSending(stored, whole));
+      expect(agree(energyOf(ledger, settled, then), settled)).toBe(
+        ledger.days.size > 0 || stored.length === 0,
+      );
+    });
   });
 
   test('a correction sends its own day and every later one, and nothing before', () => {
-    fc.assert(
-      fc.property(anyLines, fc.nat(), (lines, which) => {
-        fc.pre(lines.length > 0);
-        const ledger = ledgerOf(lines, { today: '2026-12-31' });
-        const stored = energyOf(ledger);
-        const [day = '', kwh, eur] = lines[which % lines.length] ?? [];
-        const corrected = merge(ledger, [bucket([day, (kwh ?? 0) + 1, eur ?? null])], 2).ledger;
-        const sent = rowsToSend(energyOf(corrected, stored), stored);
-        expect(sent.map(({ start }) => DUBLIN.dayAt(start))).toEqual(
-          [...ledger.days.keys()].filter((one) => one >= day).sort(),
-        );
-      }),
-      { numRuns: RUNS },
-    );
+    holds(anyLines, fc.nat(), (lines, which) => {
+      fc.pre(lines.length > 0);
+      const ledger = ledgerOf(lines, { today: '2026-12-31' });
+      const stored = energyOf(ledger);
+      const [day = '', kwh, eur] = lines[which % lines.length] ?? [];
+      const corrected = merge(ledger, [bucket([day, (kwh ?? 0) + 1, eur ?? null])], 2).ledger;
+      const sent = rowsToSend(energyOf(corrected, stored), stored);
+      expect(sent.map(({ start }) => DUBLIN.dayAt(start))).toEqual(
+        [...ledger.days.keys()].filter((one) => one >= day).sort(),
+      );
+    });
   });
 });

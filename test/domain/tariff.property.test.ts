@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
-import { RUNS } from './runs.ts';
+import { holds, RUNS } from '../support/property.ts';
 import { billed, days, type Fate, type Price } from './tariffs.ts';
 
 const price: fc.Arbitrary<Price> = fc.record({
@@ -37,16 +37,13 @@ function expectRight(tariff: Tariff, { rate, standing }: Price): void {
 test.each([6, 4, 3, 2])(
   'bills of %i decimals, gaps, carried and odd days: the tariff, within a month',
   (decimals) => {
-    fc.assert(
-      fc.property(price, energies, fates, fc.integer({ min: 45, max: 400 }), (truth, milli, fate, count) => {
-        const map = billed(kwh(milli, count), truth, { decimals, fate: (at) => fate[at] ?? 'billed' });
-        const tariff = fitTariff(map);
-        if (tariff) expectRight(tariff, truth);
-        const newest = fate.slice(count - 10, count);
-        if (newest.every((one) => one === 'billed')) expect(tariff).not.toBeNull();
-      }),
-      { numRuns: RUNS },
-    );
+    holds(price, energies, fates, fc.integer({ min: 45, max: 400 }), (truth, milli, fate, count) => {
+      const map = billed(kwh(milli, count), truth, { decimals, fate: (at) => fate[at] ?? 'billed' });
+      const tariff = fitTariff(map);
+      if (tariff) expectRight(tariff, truth);
+      const newest = fate.slice(count - 10, count);
+      if (newest.every((one) => one === 'billed')) expect(tariff).not.toBeNull();
+    });
   },
 );
 
@@ -56,13 +53,10 @@ test('noise of up to a cent: right, or nothing', () => {
     maxLength: 400,
     size: 'max',
   });
-  fc.assert(
-    fc.property(price, energies, noise, fc.integer({ min: 1, max: 400 }), (truth, milli, off, count) => {
-      const tariff = fitTariff(billed(kwh(milli, count), truth, { noise: (at) => off[at] ?? 0 }));
-      if (tariff) expectRight(tariff, truth);
-    }),
-    { numRuns: RUNS },
-  );
+  holds(price, energies, noise, fc.integer({ min: 1, max: 400 }), (truth, milli, off, count) => {
+    const tariff = fitTariff(billed(kwh(milli, count), truth, { noise: (at) => off[at] ?? 0 }));
+    if (tariff) expectRight(tariff, truth);
+  });
 });
 
 test('a change of tariff: each day tells the tariff it has, or the old one with its last day, or none', () => {
@@ -94,14 +88,11 @@ test('a change of tariff: each day tells the tariff it has, or the old one with 
 });
 
 test('the order in which days arrive is nothing', () => {
-  fc.assert(
-    fc.property(price, energies, fates, fc.integer(), (truth, milli, fate, seed) => {
-      const map = billed(kwh(milli, 60), truth, { decimals: 2, fate: (at) => fate[at] ?? 'billed' });
-      const shuffled = [...map].sort(
-        ([a], [b]) => Math.sin(Date.parse(a) + seed) - Math.sin(Date.parse(b) + seed),
-      );
-      expect(fitTariff(new Map(shuffled))).toEqual(fitTariff(map));
-    }),
-    { numRuns: RUNS },
-  );
+  holds(price, energies, fates, fc.integer(), (truth, milli, fate, seed) => {
+    const map = billed(kwh(milli, 60), truth, { decimals: 2, fate: (at) => fate[at] ?? 'billed' });
+    const shuffled = [...map].sort(
+      ([a], [b]) => Math.sin(Date.parse(a) + seed) - Math.sin(Date.parse(b) + seed),
+    );
+    expect(fitTariff(new Map(shuffled))).toEqual(fitTariff(map));
+  });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EXIT, Failure, type FailureOptions } from '../../src/foundation/failure.ts';
 import { backOffMs, retryAfterMs } from '../../src/foundation/retry.ts';
+import { holds } from '../support/property.ts';
 
 class Trouble extends Failure {
   readonly code = 'trouble';
@@ -46,14 +47,12 @@ describe('back-off', () => {
 
   test('whatever the number of failures: whole, between 75 % of the first step and the cap', () => {
     const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
-    fc.assert(
-      fc.property(fc.constantFrom('soon', 'later', 'never'), fc.nat(), chance, (retry, failures, random) => {
-        const wait = backOffMs(trouble({ retry }), failures, () => random);
-        expect(Number.isInteger(wait)).toBe(true);
-        expect(wait).toBeGreaterThanOrEqual(15 * SECOND * 0.75);
-        expect(wait).toBeLessThanOrEqual(CAP);
-      }),
-    );
+    holds(fc.constantFrom('soon', 'later', 'never'), fc.nat(), chance, (retry, failures, random) => {
+      const wait = backOffMs(trouble({ retry }), failures, () => random);
+      expect(Number.isInteger(wait)).toBe(true);
+      expect(wait).toBeGreaterThanOrEqual(15 * SECOND * 0.75);
+      expect(wait).toBeLessThanOrEqual(CAP);
+    });
   });
 });
 
@@ -86,12 +85,10 @@ describe('Retry-After', () => {
 
   test('whatever stands there: nothing, or between 0 and a day', () => {
     const printable = fc.string({ unit: fc.constantFrom(...'0123456789 :,-GMTaeiou./') });
-    fc.assert(
-      fc.property(printable, (value) => {
-        const wait = retryAfterMs(value, NOW) ?? 0;
-        expect(wait).toBeGreaterThanOrEqual(0);
-        expect(wait).toBeLessThanOrEqual(24 * 60 * MINUTE);
-      }),
-    );
+    holds(printable, (value) => {
+      const wait = retryAfterMs(value, NOW) ?? 0;
+      expect(wait).toBeGreaterThanOrEqual(0);
+      expect(wait).toBeLessThanOrEqual(24 * 60 * MINUTE);
+    });
   });
 });

@@ -9,9 +9,9 @@ import { HomeAssistant } from '../../src/homeassistant/connection.ts';
 import { bringUpToDate } from '../../src/homeassistant/importer.ts';
 import { seriesOf } from '../../src/homeassistant/series.ts';
 import { bucket, ledgerOf, row } from '../domain/ledgers.ts';
-import { RUNS } from '../domain/runs.ts';
 import { type PretendHomeAssistant, startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import type { KeptRow } from '../support/pretendRecorder.ts';
+import { RUNS } from '../support/property.ts';
 import { openStack } from '../support/stack.ts';
 
 const DUBLIN = zone('Europe/Dublin');

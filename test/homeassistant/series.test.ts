@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { seriesOf } from '../../src/homeassistant/series.ts';
-import { RUNS } from '../domain/runs.ts';
+import { holds } from '../support/property.ts';
 
 const RULE = /^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/;
 const ids = (base: string, meter: string, all: readonly string[] = [meter]) =>
@@ -26,14 +26,11 @@ test('a source fits its column of 32 characters; money has its currency and no u
 const anyName = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 
 test('whatever the meters are called, each has two ids of its own that are allowed', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(anyName, { minLength: 1, maxLength: 12 }), fc.string(), (all, base) => {
-      const given = all.flatMap((meter) => ids(base, meter, all));
-      expect(new Set(given).size).toBe(all.length * 2);
-      expect(given.filter((id) => !RULE.test(id))).toEqual([]);
-    }),
-    { numRuns: RUNS },
-  );
+  holds(fc.uniqueArray(anyName, { minLength: 1, maxLength: 12 }), fc.string(), (all, base) => {
+    const given = all.flatMap((meter) => ids(base, meter, all));
+    expect(new Set(given).size).toBe(all.length * 2);
+    expect(given.filter((id) => !RULE.test(id))).toEqual([]);
+  });
 });
 
 test('of two that differ only in what an id cannot hold, one gets a suffix that stays', () => {

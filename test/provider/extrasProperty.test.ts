@@ -10,7 +10,7 @@ import { readBalance, readCredit, readInvoices } from '../../src/provider/billin
 import { readSite } from '../../src/provider/discovery.ts';
 import { readRegister } from '../../src/provider/register.ts';
 import { extrasCodec } from '../../src/store/documents.ts';
-import { RUNS } from '../domain/runs.ts';
+import { RUNS } from '../support/property.ts';
 
 const NOW = Date.parse('2026-03-10T12:00:00Z');
 const ZONES = ['Europe/Dublin', 'Pacific/Kiritimati', 'Pacific/Pago_Pago'].map(zone);

@@ -7,10 +7,10 @@ import type { Day } from '../../src/domain/period.ts';
 import { meterStateMessage, tariffMessage } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
-import { RUNS } from '../domain/runs.ts';
 import { billed, days, usual } from '../domain/tariffs.ts';
 import { bodyOf, meterView } from '../support/inventedHome.ts';
 import { complaintAbout } from '../support/payloads.ts';
+import { holds, RUNS } from '../support/property.ts';
 
 const topics = new Topics('heat2mqtt');
 const PRICE = { rate: 0.124, standing: 0.686 };
@@ -79,24 +79,21 @@ test('the two parts add up to the published cost of the day, whatever the tariff
     standing: fc.integer({ min: 100_000, max: 2_000_000 }).map((micro) => micro / 1e6),
   });
   let explained = 0;
-  fc.assert(
-    fc.property(
-      price,
-      fc.integer({ min: 2, max: 6 }),
-      fc.nat(5000),
-      fc.boolean(),
-      (truth, decimals, seed, isIdle) => {
-        const energies = days(60, (at) => (at === 59 && isIdle ? 0 : usual(at + seed)));
-        const state = stateOf(billed(energies, truth, { decimals }));
-        const { cost_day: whole, cost_day_consumption: heat, cost_day_standing: standing } = state;
-        if (heat === null) return;
-        explained += 1;
-        expect(toMicro(Number(heat)) + toMicro(Number(standing))).toBe(toMicro(Number(whole)));
-        expect(Number(heat)).toBeGreaterThanOrEqual(0);
-        if (isIdle) expect(heat).toBe(0);
-      },
-    ),
-    { numRuns: RUNS },
+  holds(
+    price,
+    fc.integer({ min: 2, max: 6 }),
+    fc.nat(5000),
+    fc.boolean(),
+    (truth, decimals, seed, isIdle) => {
+      const energies = days(60, (at) => (at === 59 && isIdle ? 0 : usual(at + seed)));
+      const state = stateOf(billed(energies, truth, { decimals }));
+      const { cost_day: whole, cost_day_consumption: heat, cost_day_standing: standing } = state;
+      if (heat === null) return;
+      explained += 1;
+      expect(toMicro(Number(heat)) + toMicro(Number(standing))).toBe(toMicro(Number(whole)));
+      expect(Number(heat)).toBeGreaterThanOrEqual(0);
+      if (isIdle) expect(heat).toBe(0);
+    },
   );
   expect(explained).toBeGreaterThan(RUNS / 2);
 });

@@ -80,32 +80,17 @@ describe('strange ones', () => {
     ]);
   });
 
-  test.each([
-    [
-      { total_amount: null, due_amount: null },
-      { total: null, open: null },
-    ],
-    [
-      { total_amount: '48.12', due_amount: '-1' },
-      { total: 48_120_000, open: -1_000_000 },
-    ],
-    [
-      { total_amount: 'much', due_amount: 1e12 },
-      { total: null, open: null },
-    ],
-    [
-      { payment_due: null, end_time: undefined },
-      { dueAt: null, endAt: null },
-    ],
-    [
-      { payment_due: 9e15, start_time: -1 },
-      { dueAt: null, startAt: null },
-    ],
-    [{ payment_due: Date.UTC(9999, 11, 31) }, { dueAt: Date.UTC(9999, 11, 31) }],
-    [{ start_time: Date.UTC(2999, 0, 1) }, { startAt: Date.UTC(2999, 0, 1) }],
-    [{ start_time: String(START) }, { startAt: START }],
-    [{ start_time: 'soon' }, { startAt: null }],
-  ])('%j', async (strange, expected) => {
+  test.each<[string, Record<string, unknown>, object]>([
+    ['no amounts', { total_amount: null, due_amount: null }, { total: null, open: null }],
+    ['as text', { total_amount: '48.12', due_amount: '-1' }, { total: 48_120_000, open: -1_000_000 }],
+    ['no numbers', { total_amount: 'much', due_amount: 1e12 }, { total: null, open: null }],
+    ['no times', { payment_due: null, end_time: undefined }, { dueAt: null, endAt: null }],
+    ['no calendar', { payment_due: 9e15, start_time: -1 }, { dueAt: null, startAt: null }],
+    ['9999', { payment_due: Date.UTC(9999, 11, 31) }, { dueAt: Date.UTC(9999, 11, 31) }],
+    ['2999', { start_time: Date.UTC(2999, 0, 1) }, { startAt: Date.UTC(2999, 0, 1) }],
+    ['a time as text', { start_time: String(START) }, { startAt: START }],
+    ['a time in words', { start_time: 'soon' }, { startAt: null }],
+  ])('%s', async (_, strange, expected) => {
     const found = await read(await withInvoices([whole({ id: 'a', ...strange }), whole({ id: 'b' })], false));
     expect(found.map(({ id }) => id).sort()).toEqual(['a', 'b']);
     expect(found.find(({ id }) => id === 'a')).toMatchObject(expected);

@@ -33,21 +33,33 @@ const ids = (rows: number) => Array.from({ length: rows }, (_, index) => ({ id: 
 const requests = ({ simulator }: Provider) => simulator.counters.requests[ROUTE] ?? 0;
 const page = (body: unknown): Fault => ({ kind: 'reply', status: 200, body });
 
-describe('an honest server', () => {
-  test.each([
-    [0, 10, 1],
-    [1, 10, 1],
-    [10, 10, 1],
-    [11, 10, 2],
-    [25, 10, 3],
-    [7, 1, 7],
-    [120, 50, 3],
-    [120, 1000, 3],
-  ])('%i rows, %i a page: %i requests', async (rows, maxPageSize, expected) => {
+describe('whatever a page holds', () => {
+  test.each<[number, number, number, object]>([
+    [0, 10, 1, {}],
+    [1, 10, 1, {}],
+    [10, 10, 1, {}],
+    [11, 10, 2, {}],
+    [25, 10, 3, {}],
+    [7, 1, 7, {}],
+    [120, 50, 3, {}],
+    [120, 1000, 3, {}],
+    [0, 10, 1, { bareArrays: true }],
+    [3, 10, 2, { bareArrays: true }],
+    [10, 10, 2, { bareArrays: true }],
+    [25, 10, 4, { bareArrays: true }],
+    [3, 1, 4, { bareArrays: true }],
+    [8, 10, 1, { ignoresPage: true }],
+    [8, 10, 2, { ignoresPage: true, bareArrays: true }],
+    // More rows than a page: asked for in one.
+    [120, 10_000, 3, { ignoresPage: true }],
+    [120, 10_000, 3, { ignoresPage: true, bareArrays: true }],
+  ])('%i rows, %i a page: %i requests %j', async (rows, maxPageSize, expected, habits) => {
     const provider = await listOf(rows);
-    provider.simulator.switches.api.maxPageSize = maxPageSize;
-    expect(await read(provider)).toEqual(ids(rows));
+    Object.assign(provider.simulator.switches.api, { maxPageSize, ...habits });
+    const told = logLines();
+    expect(await read(provider, undefined, told)).toEqual(ids(rows));
     expect(requests(provider)).toBe(expected);
+    expect(told.lines).toEqual([]);
   });
 
   test('is asked for pages from 1 on, with what else was asked', async () => {
@@ -64,42 +76,7 @@ describe('an honest server', () => {
 });
 
 describe('a server with its own ideas', () => {
-  test.each([
-    [0, 10, 1],
-    [3, 10, 2],
-    [10, 10, 2],
-    [25, 10, 4],
-    [3, 1, 4],
-  ])('bare arrays, %i rows, %i a page: %i requests', async (rows, maxPageSize, expected) => {
-    const provider = await listOf(rows);
-    Object.assign(provider.simulator.switches.api, { bareArrays: true, maxPageSize });
-    expect(await read(provider)).toEqual(ids(rows));
-    expect(requests(provider)).toBe(expected);
-  });
-
-  test.each([true, false])(
-    'one that gives the first page whatever is asked (bare: %s)',
-    async (bareArrays) => {
-      const provider = await listOf(8);
-      Object.assign(provider.simulator.switches.api, { ignoresPage: true, bareArrays });
-      expect(await read(provider)).toEqual(ids(8));
-      expect(requests(provider)).toBe(bareArrays ? 2 : 1);
-    },
-  );
-
-  test.each([true, false])(
-    'the same with more rows than a page: asked for in one (bare: %s)',
-    async (bareArrays) => {
-      const provider = await listOf(120);
-      Object.assign(provider.simulator.switches.api, { ignoresPage: true, bareArrays, maxPageSize: 10_000 });
-      const told = logLines();
-      expect(await read(provider, undefined, told)).toEqual(ids(120));
-      expect(requests(provider)).toBe(3);
-      expect(told.lines).toEqual([]);
-    },
-  );
-
-  test('the same, and counting rows that it never gives: said, and at an end', async () => {
+  test('the first page whatever is asked, and a count of rows that it never gives: said, and at an end', async () => {
     const provider = await listOf(8);
     Object.assign(provider.simulator.switches.api, { ignoresPage: true, maxPageSize: 5 });
     const told = logLines();

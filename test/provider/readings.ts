@@ -1,6 +1,7 @@
 // One property whose readings a test spells out, and what an honest report of them says, summed on its own.
 import { zone } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
+import type { Ask } from '../../src/provider/request.ts';
 import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { logLines } from '../support/logLines.ts';
@@ -9,10 +10,22 @@ import { openProvider, type Provider } from './home.ts';
 export const PROPERTY = 512_001;
 export const REPORT = '/api/v1/reports/usage';
 
+/** Forty days around the readings that most tests spell out. */
+export const QUESTION: UsageQuestion = {
+  propertyCustomerId: String(PROPERTY),
+  span: { from: '2026-02-01', to: '2026-03-11' },
+  interval: 'day',
+  zone: zone('Europe/Dublin'),
+  readingCloses: 'same_day',
+};
+
+export const readUsageOf = (ask: Ask, changes: Partial<UsageQuestion> = {}): Promise<Bucket[]> =>
+  readUsage(ask, { ...QUESTION, ...changes }, new UsageDialect(), logLines().log);
+
 export interface Home extends Provider {
   /** Read live: push to it and the provider knows more. */
   readonly events: ExplicitEvent[];
-  report(question?: Partial<UsageQuestion> & { readonly timezone?: string }): Promise<Bucket[]>;
+  report(question?: Partial<UsageQuestion>): Promise<Bucket[]>;
 }
 
 export async function openHome(events: ExplicitEvent[] = [], at = '2026-03-10T12:00:00Z'): Promise<Home> {
@@ -25,20 +38,7 @@ export async function openHome(events: ExplicitEvent[] = [], at = '2026-03-10T12
   return {
     ...provider,
     events,
-    report: ({ timezone = 'Europe/Dublin', ...question } = {}) =>
-      readUsage(
-        provider.ask,
-        {
-          propertyCustomerId: String(PROPERTY),
-          span: { from: '2026-02-01', to: '2026-03-11' },
-          interval: 'day',
-          zone: zone(timezone),
-          readingCloses: 'same_day',
-          ...question,
-        },
-        new UsageDialect(),
-        logLines().log,
-      ),
+    report: (question) => readUsageOf(provider.ask, question),
   };
 }
 

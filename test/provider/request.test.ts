@@ -1,4 +1,4 @@
-// One exchange: what is sent, what each status means, waiting times, and keys that are refused.
+// One exchange: what is sent, what each status means, access tokens that are refused, and no JSON or no answer at all.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { HttpClient } from '../../src/http/client.ts';
@@ -7,6 +7,7 @@ import {
   type Exchange,
   ProviderRefused,
   ProviderUnreachable,
+  UnexpectedReply,
 } from '../../src/provider/request.ts';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { openAccount, refusalOf } from '../auth/account.ts';
@@ -19,6 +20,7 @@ beforeEach(async () => {
   provider = await openProvider();
 });
 
+const spoil = (fault: Fault) => provider.simulator.switches.fault(SITE, fault);
 const refused = (changes: Partial<Exchange> = {}) => refusalOf(provider.ask({ ...site, ...changes }));
 const html = (status: number): Fault => ({
   kind: 'reply',
@@ -49,7 +51,7 @@ describe('a good answer', () => {
   });
 
   test('any 2xx will do', async () => {
-    provider.simulator.switches.fault(SITE, { kind: 'reply', status: 201, body: { here: true } });
+    spoil({ kind: 'reply', status: 201, body: { here: true } });
     expect(await provider.ask(site)).toEqual({ here: true });
   });
 
@@ -62,7 +64,7 @@ describe('a good answer', () => {
 
 describe('a status that says no', () => {
   test.each([400, 403, 404, 405, 409, 410, 418, 422])('%i: refused', async (status) => {
-    provider.simulator.switches.fault(SITE, html(status));
+    spoil(html(status));
     const err = await refused();
     expect(err).toBeInstanceOf(ProviderRefused);
     expect(err).toMatchObject({ status, retry: 'later', exitCode: 5 });
@@ -79,7 +81,7 @@ describe('a status that says no', () => {
     [504, 'soon'],
     [599, 'soon'],
   ])('%i: not now, again %s', async (status, retry) => {
-    provider.simulator.switches.fault(SITE, html(status));
+    spoil(html(status));
     const err = await refused();
     expect(err).toBeInstanceOf(ProviderUnreachable);
     expect(err).toMatchObject({ retry, retryAfterMs: undefined, exitCode: 5 });
@@ -92,12 +94,12 @@ describe('a status that says no', () => {
     [999_999_999, 503, 86_400_000],
     ['when it pleases us', 503, undefined],
   ])('Retry-After: %s', async (value, status, retryAfterMs) => {
-    provider.simulator.switches.fault(SITE, tooMany(value, status));
+    spoil(tooMany(value, status));
     expect(await refused()).toMatchObject({ retryAfterMs });
   });
 
   test('it is asked once: trying again is the poll’s business', async () => {
-    provider.simulator.switches.fault(SITE, FAULTS.serverError);
+    spoil(FAULTS.serverError);
     await refused();
     expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
   });
@@ -150,5 +152,70 @@ describe('an access token that is refused', () => {
     const ask = provider.open({ accessToken: () => Promise.reject(new AccessTokenRejected()) });
     expect(await refusalOf(ask(site))).toBeInstanceOf(AccessTokenRejected);
     expect(provider.seen).toEqual([]);
+  });
+});
+
+describe('no JSON', () => {
+  test.each<[string, Fault, RegExp]>([
+    ['a captive page', FAULTS.captivePage, /expected JSON, found \d+ characters of text\/html that are not/],
+    ['nothing', FAULTS.empty, /found 0 characters of application\/json/],
+    ['half of it', { kind: 'truncated' }, /expected JSON/],
+    ['NaN', { kind: 'reply', status: 200, body: '{"value": NaN}' }, /expected JSON/],
+    ['no content', { kind: 'reply', status: 204, body: '' }, /found 0 characters/],
+  ])('%s is told, not quoted', async (_, fault, words) => {
+    spoil(fault);
+    const err = await refused();
+    expect(err).toBeInstanceOf(UnexpectedReply);
+    expect(String(err)).toMatch(words);
+    expect(String(err)).not.toMatch(/accept the terms|Dublin|<title>/);
+  });
+});
+
+describe('no answer', () => {
+  test.each<[string, Fault]>([
+    ['a reset', { kind: 'reset' }],
+    ['a lost reply', { kind: 'reply_lost' }],
+    ['a reset in the middle of the body', { kind: 'reset_mid_body' }],
+  ])('%s', async (_, fault) => {
+    spoil(fault);
+    const err = await refused();
+    expect(err).toBeInstanceOf(ProviderUnreachable);
+    expect(err).toMatchObject({
+      retry: 'soon',
+      message: expect.stringMatching(/No answer to the site: \w+\./),
+    });
+    expect(provider.seen).toEqual([{ ms: 0, ok: false }]);
+    expect(provider.clock.sleepers).toBe(0);
+  });
+
+  test('nobody at home', async () => {
+    await provider.simulator.stop();
+    expect(String(await refused())).toContain('ECONNREFUSED');
+  });
+
+  test.each(['hang', 'slow'] as const)('too late: %s', async (kind) => {
+    spoil(kind === 'hang' ? { kind } : { kind, ms: 30_001 });
+    const asking = refused();
+    await provider.arrived(SITE);
+    provider.clock.advance(29_999);
+    await provider.ask({ ...site, path: '/groups' }).catch(() => undefined);
+    expect(provider.seen.filter(({ ok }) => !ok)).toEqual([]);
+    provider.clock.advance(1);
+    const err = await asking;
+    expect(err).toBeInstanceOf(ProviderUnreachable);
+    expect(String(err)).toContain('No answer to the site: time ran out.');
+    expect(provider.seen.at(-1)).toEqual({ ms: 30_000, ok: false });
+  });
+
+  test('interrupted by who asked', async () => {
+    const stop = new AbortController();
+    spoil({ kind: 'hang' });
+    const asking = refused({ signal: stop.signal });
+    await provider.arrived(SITE);
+    stop.abort();
+    expect(String(await asking)).toContain('interrupted');
+    expect(provider.clock.sleepers).toBe(0);
+    expect(String(await refused({ signal: AbortSignal.abort() }))).toContain('interrupted');
+    expect(provider.simulator.counters.requests[`GET ${SITE}`]).toBe(1);
   });
 });

@@ -2,13 +2,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { zone } from '../../src/domain/period.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import { createAsk } from '../../src/provider/request.ts';
 import { readUsage, UsageDialect } from '../../src/provider/usageReport.ts';
 import { look } from '../simulator/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
+import { QUESTION } from './readings.ts';
 
 const HISTOGRAM = 'aggs.resources.aggs.readings.aggs.intervals.date_histogram';
 const NOTHING_READ = { aggregations: { resources: { buckets: [] } } };
@@ -39,19 +39,7 @@ async function openEngine(answer: (intervalKey: string) => Answer) {
   const ask = createAsk({ baseUrl, timeoutSeconds: 30, send, clock });
   const told = logLines();
   const dialect = new UsageDialect();
-  const read = () =>
-    readUsage(
-      ask,
-      {
-        propertyCustomerId: '512001',
-        span: { from: '2026-03-01', to: '2026-03-11' },
-        interval: 'day',
-        zone: zone('Europe/Dublin'),
-        readingCloses: 'same_day',
-      },
-      dialect,
-      told.log,
-    );
+  const read = () => readUsage(ask, QUESTION, dialect, told.log);
   const reasons = () => told.lines.map((line) => JSON.parse(line).reason);
   return { read, asked, reasons };
 }

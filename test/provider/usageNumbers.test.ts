@@ -2,14 +2,12 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { addDays, type Interval, zone } from '../../src/domain/period.ts';
-import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
+import type { UsageQuestion } from '../../src/provider/usageReport.ts';
 import { wideAccounts } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
-import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
-import { expectedDays, openHome } from './readings.ts';
+import { expectedDays, openHome, readUsageOf } from './readings.ts';
 
-const DUBLIN = zone('Europe/Dublin');
 const micro = (units: number) => Math.round(units * 1e6);
 
 describe('a household of two years', () => {
@@ -21,19 +19,11 @@ describe('a household of two years', () => {
   });
 
   const ask = (question: Partial<UsageQuestion>) =>
-    readUsage(
-      provider.ask,
-      {
-        propertyCustomerId: String(property),
-        span: { from: '2025-01-01', to: '2026-01-01' },
-        interval: 'day',
-        zone: DUBLIN,
-        readingCloses: 'same_day',
-        ...question,
-      },
-      new UsageDialect(),
-      logLines().log,
-    );
+    readUsageOf(provider.ask, {
+      propertyCustomerId: String(property),
+      span: { from: '2025-01-01', to: '2026-01-01' },
+      ...question,
+    });
   const truth = (from: string, to: string, shiftDays = 0) =>
     [...provider.simulator.truth(property)]
       .map(([date, { kwh, eur }]) => ({
@@ -138,7 +128,7 @@ describe('whatever is read whenever, in any time zone', () => {
         async (events, timezone, before) => {
           home.events.splice(0, home.events.length, ...events.filter(told));
           const buckets = await home.report({
-            timezone,
+            zone: zone(timezone),
             span: { from: '2024-12-30', to: '2025-12-31' },
             readingCloses: before ? 'previous_day' : 'same_day',
           });
@@ -152,7 +142,10 @@ describe('whatever is read whenever, in any time zone', () => {
   test.each(ZONES)('%s: a reading on each hour of a year falls into its day', async (timezone) => {
     const hours = Array.from({ length: 365 * 8 }, (_, index) => FIRST + index * 3 * 3_600_000);
     const home = await openHome(hours.map((at) => ({ at, kwh: 1, eur: 0.25 })));
-    const buckets = await home.report({ timezone, span: { from: '2025-01-02', to: '2025-12-30' } });
+    const buckets = await home.report({
+      zone: zone(timezone),
+      span: { from: '2025-01-02', to: '2025-12-30' },
+    });
     const all = expectedDays(home.events, timezone);
     expect(buckets).toEqual(all.filter(({ day }) => day >= '2025-01-02' && day < '2025-12-30'));
   });

@@ -3,16 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
 import { type UsageQuestion, usageQuery } from '../../src/provider/usageReport.ts';
 import { look } from '../simulator/visitor.ts';
-import { openHome, PROPERTY, REPORT, reading } from './readings.ts';
+import { openHome, PROPERTY, QUESTION, REPORT, reading } from './readings.ts';
 
-const question = (over: Partial<UsageQuestion> = {}): UsageQuestion => ({
-  propertyCustomerId: '512001',
-  span: { from: '2025-03-29', to: '2025-04-01' },
-  interval: 'day',
-  zone: zone('Europe/Dublin'),
-  readingCloses: 'same_day',
-  ...over,
-});
+const question = (over: Partial<UsageQuestion> = {}) =>
+  usageQuery({ ...QUESTION, span: { from: '2025-03-29', to: '2025-04-01' }, ...over }, 'interval');
 const FILTERS = 'query.bool.filter';
 const HISTOGRAM = 'aggs.resources.aggs.readings.aggs.intervals.date_histogram';
 
@@ -28,7 +22,7 @@ describe('the question', () => {
   });
 
   test('narrows down to the property, the heat service, both resources and the days', () => {
-    const filters = look(usageQuery(question(), 'interval'), FILTERS);
+    const filters = look(question(), FILTERS);
     expect(filters).toEqual([
       { query_string: { query: 'HEAT_METER_READ_SERVICE', fields: ['service_type'] } },
       { query_string: { query: '512001', fields: ['customer_id'] } },
@@ -54,10 +48,7 @@ describe('the question', () => {
   test.each(['day', 'week', 'month', 'quarter', 'year'] as const)(
     'cuts by %s in the given zone, the old way, empty buckets included',
     (interval) => {
-      const histogram = look(
-        usageQuery(question({ interval, zone: zone('Asia/Kathmandu') }), 'interval'),
-        HISTOGRAM,
-      );
+      const histogram = look(question({ interval, zone: zone('Asia/Kathmandu') }), HISTOGRAM);
       expect(histogram).toMatchObject({
         interval,
         time_zone: 'Asia/Kathmandu',
@@ -69,12 +60,7 @@ describe('the question', () => {
   );
 
   test('asks one day further when a reading closes the day before', () => {
-    expect(
-      look(
-        usageQuery(question({ readingCloses: 'previous_day' }), 'interval'),
-        `${HISTOGRAM}.extended_bounds`,
-      ),
-    ).toEqual({
+    expect(look(question({ readingCloses: 'previous_day' }), `${HISTOGRAM}.extended_bounds`)).toEqual({
       min: '2025-03-30T00:00:00.000Z',
       max: '2025-04-01T22:59:59.999Z',
     });
@@ -90,9 +76,7 @@ describe('the question', () => {
     ['NOT', '"NOT"'],
     ['ANDREW', 'ANDREW'],
   ])('an id is no query of its own: %s', (propertyCustomerId, written) => {
-    expect(
-      look(usageQuery(question({ propertyCustomerId }), 'interval'), `${FILTERS}.1.query_string.query`),
-    ).toBe(written);
+    expect(look(question({ propertyCustomerId }), `${FILTERS}.1.query_string.query`)).toBe(written);
   });
 });
 

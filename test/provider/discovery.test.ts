@@ -17,54 +17,43 @@ const water = { identifier: 'W-1', serviceType: 'WATER_METER_READ_SERVICE' };
 const properties = '/api/v1/customers';
 const onlyProperties = { when: ({ query }: { query: URLSearchParams }) => query.has('parent-group') };
 
-describe('the wide household', () => {
-  test('every payment group, every property with a heat meter, nothing of the neighbour’s', async () => {
-    const provider = await openProvider({ accounts: wideAccounts() });
-    const context = await find(provider);
-    const mine = provider.simulator.properties('me@example.org').filter((one) => one.groupType === 'payment');
-    const heated = mine.filter(({ identifiers }) => identifiers.length > 0);
-    expect(mine.length).toBe(3);
-    expect(context.properties.map((one) => one.propertyCustomerId)).toEqual(
-      heated.map(({ id }) => String(id)),
-    );
-    expect(context.properties.map((one) => one.meterIdentifiers)).toEqual([['70418235'], ['70418301']]);
-    expect(context.siteCodes).toEqual(['/harbour-yard']);
-    expect(context.personCustomerId).toMatch(/^\d+$/);
-    expect(context.billingProfileIds).toHaveLength(1);
-  });
-
-  test('the subscription is the one that carries the heat meter, not the first', async () => {
-    const provider = await openProvider({ accounts: wideAccounts() });
-    const [first] = (await find(provider)).properties;
-    // The simulator's other subscription has an id 50,000 above.
-    expect(Number(first?.subscriptionId)).toBeLessThan(450_000);
-    expect(Number(first?.balanceGroupId)).toBe(Number(first?.subscriptionId) + 1);
-  });
-
-  test('one question for the customer, one for the groups, one for each group; ids and names as they are', async () => {
-    const provider = await openProvider({ accounts: wideAccounts() });
-    const before = provider.simulator.requests.length;
-    const { personCustomerId } = await find(provider);
-    const asked = provider.simulator.requests.slice(before).map(({ path, query }) => [path, query.type]);
-    expect(asked).toEqual([
-      [`/api/v1/customers/${provider.customerCode}`, undefined],
-      [`/api/v1/customers/${personCustomerId}/groups`, 'payment'],
-      ['/api/v1/customers', undefined],
-      ['/api/v1/customers', undefined],
-    ]);
-  });
+test('the wide household: every payment group, every property with a heat meter, nothing of the neighbour’s', async () => {
+  const provider = await openProvider({ accounts: wideAccounts() });
+  const before = provider.simulator.requests.length;
+  const context = await find(provider);
+  const mine = provider.simulator.properties('me@example.org').filter((one) => one.groupType === 'payment');
+  const heated = mine.filter(({ identifiers }) => identifiers.length > 0);
+  expect(mine.length).toBe(3);
+  expect(context.properties.map((one) => one.propertyCustomerId)).toEqual(heated.map(({ id }) => String(id)));
+  expect(context.properties.map((one) => one.meterIdentifiers)).toEqual([['70418235'], ['70418301']]);
+  expect(context.siteCodes).toEqual(['/harbour-yard']);
+  expect(context.personCustomerId).toMatch(/^\d+$/);
+  expect(context.billingProfileIds).toHaveLength(1);
+  // The subscription that carries the heat meter; the simulator's other one has an id 50,000 above.
+  const [first] = context.properties;
+  expect(Number(first?.subscriptionId)).toBeLessThan(450_000);
+  expect(Number(first?.balanceGroupId)).toBe(Number(first?.subscriptionId) + 1);
+  // One question for the customer, one for the groups, one for each group.
+  const asked = provider.simulator.requests.slice(before).map(({ path, query }) => [path, query.type]);
+  expect(asked).toEqual([
+    [`/api/v1/customers/${provider.customerCode}`, undefined],
+    [`/api/v1/customers/${context.personCustomerId}/groups`, 'payment'],
+    ['/api/v1/customers', undefined],
+    ['/api/v1/customers', undefined],
+  ]);
 });
 
 describe('other households', () => {
-  test('several heat meters in one property, one without a name, other services between', async () => {
-    const services = [heat('B-2'), water, heat(null), heat('A-10'), heat('B-2')];
+  test.each<[string, object[], string[]]>([
+    [
+      'one without a name, others between',
+      [heat('B-2'), water, heat(null), heat('A-10'), heat('B-2')],
+      ['A-10', 'B-2'],
+    ],
+    ['not one with a name', [heat(null)], []],
+  ])('several heat meters in one property, %s', async (_, services, meterIdentifiers) => {
     const { properties } = await find(await living([{ properties: [{ id: 12, services }] }]));
-    expect(properties).toMatchObject([{ propertyCustomerId: '12', meterIdentifiers: ['A-10', 'B-2'] }]);
-  });
-
-  test('a heat meter without any name is one all the same', async () => {
-    const { properties } = await find(await living([{ properties: [{ id: 12, services: [heat(null)] }] }]));
-    expect(properties).toMatchObject([{ propertyCustomerId: '12', meterIdentifiers: [] }]);
+    expect(properties).toMatchObject([{ propertyCustomerId: '12', meterIdentifiers }]);
   });
 
   test('more groups and properties than fit on a page', async () => {
@@ -84,13 +73,10 @@ describe('other households', () => {
     expect(properties).toHaveLength(1);
   });
 
+  const hierarchy = { type: 'hierarchy', properties: [{ services: [heat('A')] }] } as const;
   test.each<[string, readonly GroupOptions[], string]>([
     ['no group', [], '0 payment group(s)'],
-    [
-      'a group of another type only',
-      [{ type: 'hierarchy', properties: [{ services: [heat('A')] }] }],
-      '0 payment',
-    ],
+    ['a group of another type only', [hierarchy], '0 payment'],
     ['no property', [{}, {}], '2 payment group(s)'],
     ['no service', [{ properties: [{}] }], '1 payment group(s)'],
     ['other services only', [{ properties: [{ services: [water] }] }], '1 payment group(s)'],
@@ -110,42 +96,35 @@ describe('other shapes of the same', () => {
     return provider;
   }
   const service_type = { code: 'HEAT_METER_READ_SERVICE' };
-  const balanced = (id: number) => ({ id, status: 'active', balance_group: { id: id + 1 } });
-  const subscription = (id: number, over = {}) => ({ ...balanced(id), ...over });
+  const subscription = (id: number, over = {}) => ({
+    id,
+    status: 'active',
+    balance_group: { id: id + 1 },
+    ...over,
+  });
+  const services = [{ service_type }];
+  const named = [{ service_type, identifier: 'A' }];
+  const carrying = subscription(3, { services: named });
+  const closed = subscription(1, { status: 'CLOSED' });
+  const THIRD = { subscriptionId: '3', balanceGroupId: '4' };
+  const NONE = { subscriptionId: null, balanceGroupId: null };
 
   test.each<[string, Record<string, unknown>, Record<string, unknown>]>([
-    ['ids as text', { id: 'p-12', services: [{ service_type }] }, { propertyCustomerId: 'p-12' }],
+    ['ids as text', { id: 'p-12', services }, { propertyCustomerId: 'p-12' }],
     [
-      'the type as plain text',
+      'a plain type',
       { services: [{ service_type: service_type.code, identifier: 7 }] },
       { meterIdentifiers: ['7'] },
     ],
     ['a serial number', { services: [{ service_type, serial_number: 'S1' }] }, { meterIdentifiers: ['S1'] }],
     [
-      'services within the subscriptions',
-      {
-        subscriptions: [subscription(1), subscription(3, { services: [{ service_type, identifier: 'A' }] })],
-      },
-      { subscriptionId: '3', balanceGroupId: '4', meterIdentifiers: ['A'] },
+      'within the subscriptions',
+      { subscriptions: [subscription(1), carrying] },
+      { ...THIRD, meterIdentifiers: ['A'] },
     ],
-    [
-      'no word on which subscription: the active one',
-      {
-        services: [{ service_type }],
-        subscriptions: [subscription(1, { status: 'CLOSED' }), subscription(3)],
-      },
-      { subscriptionId: '3', balanceGroupId: '4' },
-    ],
-    [
-      'no subscription',
-      { services: [{ service_type }], subscriptions: null },
-      { subscriptionId: null, balanceGroupId: null },
-    ],
-    [
-      'services of no type among them',
-      { services: [{}, { service_type: null }, { service_type, identifier: 'A' }] },
-      { meterIdentifiers: ['A'] },
-    ],
+    ['no word on which: the active one', { services, subscriptions: [closed, subscription(3)] }, THIRD],
+    ['no subscription', { services, subscriptions: null }, NONE],
+    ['no type', { services: [{}, { service_type: null }, ...named] }, { meterIdentifiers: ['A'] }],
   ])('%s', async (_, over, expected) => {
     const provider = await withProperty(over);
     expect((await find(provider)).properties).toMatchObject([expected]);
@@ -154,11 +133,7 @@ describe('other shapes of the same', () => {
   test.each<[string, Record<string, unknown>, string]>([
     ['the type missing everywhere', { services: [{ identifier: 'A' }] }, 'HEAT_METER_READ_SERVICE'],
     ['services as text', { services: 'private' }, 'expected array at objects.0.services, found a string'],
-    [
-      'a type as a number',
-      { services: [{ service_type: 7 }] },
-      'objects.0.services.0.service_type, found a number',
-    ],
+    ['a type of 7', { services: [{ service_type: 7 }] }, 'objects.0.services.0.service_type, found a number'],
     ['no id', { id: null }, 'objects.0.id, found null'],
     ['an empty id', { id: '' }, 'objects.0.id'],
   ])('%s is not understood, and told', async (_, over, words) => {

@@ -20,38 +20,40 @@ beforeEach(async () => {
 const spoil = (fault: Fault, rule?: { times: number }) => home.simulator.switches.fault(REPORT, fault, rule);
 
 type Row = Record<string, unknown>;
-/** Changes each row that has a time for its key: the histogram's, not the list of resources. */
-const inDays = (change: (row: Row) => unknown): Fault =>
-  inBuckets((rows) => (typeof rows[0]?.key === 'number' ? rows.map(change) : rows));
-const changed = (over: (body: Row) => Row): Fault => ({
+/** Changes the histogram's list of days, not the list of resources. */
+const inHistogram = (change: (rows: Row[]) => unknown): Fault =>
+  inBuckets((rows) => (typeof rows[0]?.key === 'number' ? change(rows) : rows));
+const inDays = (change: (row: Row) => unknown): Fault => inHistogram((rows) => rows.map(change));
+const moved = (ms: number) => inDays((row) => ({ ...row, key: Number(row.key) + ms }));
+const keyed = (key: unknown) => inDays((row) => ({ ...row, key }));
+const changed = (change: (body: Row) => Row): Fault => ({
   kind: 'change',
-  change: (body) => over(Object(body)),
+  change: (body) => change(Object(body)),
 });
+const reply = (body: unknown): Fault => ({ kind: 'reply', status: 200, body });
 const shuffled = (rows: Row[]) => rows.toSorted((a, b) => (Number(a.key) % 7) - (Number(b.key) % 7) || 1);
 
 describe('understood', () => {
   test.each<[string, Fault]>([
     ['backwards', inBuckets((rows) => rows.toReversed())],
     ['shuffled', inBuckets(shuffled)],
-    [
-      'with fields that nobody knows',
-      inBuckets((rows) => rows.map((row) => ({ ...row, news: { value: 'x' } }))),
-    ],
-    [
-      'with dates in words that lie',
-      inDays((row) => ({ ...row, key_as_string: '1999-12-31T23:00:00.000Z' })),
-    ],
+    ['with unknown fields', inBuckets((rows) => rows.map((row) => ({ ...row, news: { value: 'x' } })))],
+    ['with dates that lie', inDays((row) => ({ ...row, key_as_string: '1999-12-31T23:00:00.000Z' }))],
     ['without the empty days', inBuckets((rows) => rows.filter(({ doc_count }) => doc_count !== 0))],
     ['without a word on shards and time', changed(({ aggregations }) => ({ aggregations }))],
-    ['with readings just before noon', inDays((row) => ({ ...row, key: Number(row.key) + 11 * 3_600_000 }))],
+    ['with readings just before noon', moved(11 * 3_600_000)],
+    ['with noise of floating point', inSums((value) => Number(value) + 4e-13)],
   ])('%s: the same days', async (_, fault) => {
     spoil(fault);
     expect(honest).toHaveLength(3);
     expect(await home.report()).toEqual(honest);
   });
 
-  test('days that nobody asked for are left out', async () => {
-    spoil(inDays((row) => ({ ...row, key: Number(row.key) + 366 * 86_400_000 })));
+  test.each<[string, Fault]>([
+    ['days that nobody asked for', moved(366 * 86_400_000)],
+    ['a sum of null, which is never zero', inSums(() => null)],
+  ])('no reading: %s', async (_, fault) => {
+    spoil(fault);
     expect(await home.report()).toEqual([]);
   });
 
@@ -64,11 +66,6 @@ describe('understood', () => {
     expect(await home.report()).toEqual(honest);
   });
 
-  test('a sum of null is no reading, and never zero', async () => {
-    spoil(inSums(() => null));
-    expect(await home.report()).toEqual([]);
-  });
-
   test('a resource that is missing leaves the other', async () => {
     spoil(inBuckets((rows) => rows.filter(({ key }) => key !== 'Euro')));
     expect(await home.report()).toEqual(honest.map((bucket) => ({ ...bucket, cost: null })));
@@ -76,22 +73,14 @@ describe('understood', () => {
 
   test('negative amounts stay negative: the ledger judges them', async () => {
     spoil(inSums((value) => -Number(value)));
-    const negative = honest.map(({ day, energy, cost }) => ({
-      day,
-      energy: -(energy ?? 0),
-      cost: -(cost ?? 0),
-    }));
-    expect(await home.report()).toEqual(negative);
-  });
-
-  test('noise of floating point is gone', async () => {
-    spoil(inSums((value) => Number(value) + 4e-13));
-    expect(await home.report()).toEqual(honest);
+    const negative = honest.map(({ day, energy, cost }) => [day, -(energy ?? 0), -(cost ?? 0)]);
+    expect((await home.report()).map(({ day, energy, cost }) => [day, energy, cost])).toEqual(negative);
   });
 });
 
 describe('refused', () => {
-  const RESOURCES = 'aggregations.resources.buckets';
+  const resources = (buckets: unknown) => reply({ aggregations: { resources: { buckets } } });
+  const renamed = (row: Row) => ({ ...row, key: row.key === 'Euro' ? 'Water' : row.key });
   test.each<[string, Fault, RegExp]>([
     ['text', inSums(() => 'private'), /expected number at aggregations\..*\.value, found a string/],
     ['text that is a number', inSums(String), /found a string/],
@@ -99,27 +88,19 @@ describe('refused', () => {
     ['nothing for a number', inSums(() => undefined), /found nothing/],
     ['an astronomical number', inSums(() => 1e300), /value, found a number/],
     ['an astronomical debt', inSums(() => -1e300), /value, found a number/],
-    ['NaN', { kind: 'reply', status: 200, body: '{"aggregations":{"resources":NaN}}' }, /expected JSON/],
+    ['NaN', reply('{"aggregations":{"resources":NaN}}'), /expected JSON/],
     ['a day twice', inBuckets((rows) => [...rows, ...rows]), /two for 2026-03-01/],
     [
       'another resource',
-      inBuckets((rows) => rows.map((row) => ({ ...row, key: row.key === 'Euro' ? 'Water' : row.key }))),
+      inBuckets((rows) => rows.map(renamed)),
       /the resources "Euro" and "Heat - Meter Value" only/,
     ],
-    [
-      'a resource without a name',
-      changed(() => ({ aggregations: { resources: { buckets: [{ key: 7 }] } } })),
-      /found a number/,
-    ],
-    ['a key in words', inDays((row) => ({ ...row, key: 'private' })), /key, found a string/],
-    ['a key beyond the calendar', inDays((row) => ({ ...row, key: 1e20 })), /key, found a number/],
-    ['a key before the beginning', inDays((row) => ({ ...row, key: -1e20 })), /key, found a number/],
+    ['a resource without a name', resources([{ key: 7 }]), /found a number/],
+    ['a key in words', keyed('private'), /key, found a string/],
+    ['a key beyond the calendar', keyed(1e20), /key, found a number/],
+    ['a key before the beginning', keyed(-1e20), /key, found a number/],
     ['counts in words', inDays((row) => ({ ...row, doc_count: 'private' })), /doc_count, found a string/],
-    [
-      'days as an object',
-      inBuckets((rows) => (typeof rows[0]?.key === 'number' ? { ...rows } : rows)),
-      /expected array/,
-    ],
+    ['days as an object', inHistogram((rows) => ({ ...rows })), /expected array/],
     [
       'other names',
       changed(({ aggregations, ...rest }) => ({ ...rest, aggs: aggregations })),
@@ -127,27 +108,15 @@ describe('refused', () => {
     ],
     [
       'no resources',
-      changed(() => ({ aggregations: {} })),
+      reply({ aggregations: {} }),
       /expected object at aggregations\.resources, found nothing/,
     ],
-    [
-      'resources as null',
-      changed(() => ({ aggregations: { resources: { buckets: null } } })),
-      new RegExp(`${RESOURCES}, found null`),
-    ],
-    [
-      'an error of the search',
-      { kind: 'reply', status: 200, body: { error: { reason: 'private' } } },
-      /found nothing/,
-    ],
+    ['resources as null', resources(null), /aggregations\.resources\.buckets, found null/],
+    ['an error of the search', reply({ error: { reason: 'private' } }), /found nothing/],
     ['a search that ran out of time', changed((body) => ({ ...body, timed_out: true })), /timed_out/],
-    [
-      'a search of which a part failed',
-      changed((body) => ({ ...body, _shards: { total: 5, failed: 1 } })),
-      /_shards\.failed/,
-    ],
-    ['a list', { kind: 'reply', status: 200, body: [] }, /expected object at the top, found a list of 0/],
-    ['a number', { kind: 'reply', status: 200, body: '17' }, /found a number/],
+    ['a failed part', changed((body) => ({ ...body, _shards: { total: 5, failed: 1 } })), /_shards\.failed/],
+    ['a list', reply([]), /expected object at the top, found a list of 0/],
+    ['a number', reply('17'), /found a number/],
     ['a captive page', FAULTS.captivePage, /expected JSON/],
     ['half of it', { kind: 'truncated' }, /expected JSON/],
   ])('%s', async (_, fault, words) => {

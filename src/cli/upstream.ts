@@ -17,26 +17,12 @@ export function pickAccount({ config }: Settings, option: unknown): Account {
   throw new WrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
-const nothing = () => undefined;
-
 /** Uses a valid access token of the daemon, but never its refresh token: the daemon would lose its session. */
 export async function openReadOnlyUpstream(settings: Settings, account: Account, io: Io): Promise<Upstream> {
   const { config, scrubber } = settings;
   const log = await openSilentLog(scrubber, io);
-  return openUpstream({
-    issuerMemory: { metadata: null },
-    config,
-    account,
-    state: new StateDirectory(config.state_dir, log),
-    readOnly: true,
-    clock: systemClock,
-    log,
-    scrubber,
-    onRequest: nothing,
-    onLogin: nothing,
-    onRefresh: nothing,
-    onChange: nothing,
-  });
+  const state = new StateDirectory(config.state_dir, log);
+  return openUpstream(account, { config, state, clock: systemClock, log, scrubber }, { readOnly: true });
 }
 
 /** As configured, else as the daemon has stored it, else as the provider says now, if it does. */

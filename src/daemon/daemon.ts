@@ -93,10 +93,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     log,
     random,
   });
-  const constituencies = await Constituencies.open({
-    ...context,
-    publishNow: () => publisher.publishBridgeNow(),
-  });
+  const constituencies = await Constituencies.open(() => publisher.publishBridgeNow(), context);
   const retained = await RetainedTopics.open(context);
   const publisher = new Publisher({ snapshot, constituencies, retained, events, link }, context);
   signals.on('polled', (outcome, before) => {

@@ -28,7 +28,7 @@ afterEach(() => rm(path, { recursive: true, force: true }));
 
 async function open(owner = 'https://list.example.org/v1') {
   const state = await StateDirectory.open(path, log);
-  return CachedLists.open({ owner, usual: 'dail/34', topics, zone: zone('Europe/Dublin'), state, log });
+  return CachedLists.open(owner, 'dail/34', { topics, zone: zone('Europe/Dublin'), state, log });
 }
 
 const house = { chamber: 'dail', houseNo: 34, name: null, uri: null };

@@ -10,12 +10,12 @@ import type { AccountOutcome, Context, MeterEvent } from '../context.ts';
 import type { Restore } from '../publishing/restore.ts';
 import type { AccountExtras } from './extras.ts';
 import { Meter } from './meter.ts';
-import type { AccountHistory } from './pollHistory.ts';
+import type { PollHistory } from './pollHistory.ts';
 import type { Upstream } from './upstream.ts';
 
 interface Parts {
   readonly upstream: Upstream;
-  readonly history: AccountHistory;
+  readonly history: PollHistory;
   readonly extras: AccountExtras;
   /** Shared by all accounts. */
   readonly names: SeriesNames;
@@ -58,7 +58,7 @@ export class SeriesNames {
 export class Account {
   readonly id: string;
   readonly upstream: Upstream;
-  readonly history: AccountHistory;
+  readonly history: PollHistory;
   readonly extras: AccountExtras;
   /** `null` until the properties are known. */
   meters: readonly Meter[] | null = null;
@@ -163,7 +163,7 @@ export class Account {
   }
 
   #discoveryIsOld(): boolean {
-    const { discoveredAt } = this.history;
+    const { discoveredAt } = this.history.record;
     // A clock that was far ahead must not put it off for long.
     return discoveredAt === null || Math.abs(this.#context.clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
   }
@@ -201,7 +201,7 @@ export class Account {
       () => ({
         currency: this.extras.currency,
         register: this.extras.register(property),
-        lastSuccessAt: this.history.lastSuccessAt,
+        lastSuccessAt: this.history.record.lastSuccessAt,
       }),
       this.#context,
     );

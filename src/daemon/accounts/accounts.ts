@@ -5,32 +5,26 @@ import type { Context } from '../context.ts';
 import type { Restore } from '../publishing/restore.ts';
 import { Account, SeriesNames } from './account.ts';
 import { AccountExtras } from './extras.ts';
-import { PollHistory } from './pollHistory.ts';
+import { openPollHistories } from './pollHistory.ts';
 import { openReplyShapes } from './replyShapes.ts';
 import { openUpstream } from './upstream.ts';
 
 export async function openAccounts(context: Context, restore: Restore): Promise<Account[]> {
-  const { config, state, clock, scrubber, counters, signals } = context;
+  const { config, counters, signals } = context;
   const names = new SeriesNames();
   // The rounds of extras of all accounts, one after the other.
   const extrasQueue = concurrencyLimit(1);
   const onReply = await openReplyShapes(context);
-  const histories = await PollHistory.open(context);
+  const historyOf = await openPollHistories(context);
   const issuerMemory: IssuerMemory = { metadata: null };
   const opened: Account[] = [];
   // In order: of two properties with the same meter the first keeps its name.
   for (const account of config.accounts) {
     const { id } = account;
     const own = { ...context, log: context.log.child({ account: id }) };
-    const history = histories.of(id);
-    const upstream = openUpstream({
-      config,
-      account,
-      state,
+    const history = historyOf(id);
+    const upstream = openUpstream(account, own, {
       issuerMemory,
-      clock,
-      log: own.log,
-      scrubber,
       onRequest(seen) {
         history.countRequest();
         counters.countRequest(seen);

@@ -23,13 +23,13 @@ import { type EntityContext, readSite } from '../../provider/discovery.ts';
 import { readRegister } from '../../provider/register.ts';
 import { ProviderRefused, UnexpectedReply } from '../../provider/request.ts';
 import type { Context } from '../context.ts';
-import type { AccountHistory } from './pollHistory.ts';
+import type { PollHistory } from './pollHistory.ts';
 import { currencyOf, siteReasons } from './site.ts';
 import type { Upstream } from './upstream.ts';
 
 interface Parts {
   readonly upstream: Upstream;
-  readonly history: AccountHistory;
+  readonly history: PollHistory;
   /** One round at a time, for all accounts. */
   readonly queue: ConcurrencyLimit;
 }
@@ -86,7 +86,8 @@ export class AccountExtras {
   }
 
   reasons(): Reason[] {
-    return this.#siteReasons().map((reason) => ({ ...reason, account: this.#account }));
+    const reasons = siteReasons(this.#context.config, this.known.site.found);
+    return reasons.map((reason) => ({ ...reason, account: this.#account }));
   }
 
   /** Before anything is published, the currency had better be known. Never rejects. */
@@ -251,12 +252,8 @@ export class AccountExtras {
     return zone.dayAt(clock.now() - DAY_BEGINS_MS);
   }
 
-  #siteReasons(): Reason[] {
-    return siteReasons(this.#context.config, this.known.site.found);
-  }
-
   #warnOfSite(): void {
-    const reasons = this.#siteReasons();
+    const reasons = this.reasons();
     const words = JSON.stringify(reasons);
     if (words === this.#warnedOf) return;
     this.#warnedOf = words;

@@ -1,5 +1,6 @@
 // What was done when for each account: requests and logins of the local day, and the newest polls; kept over restarts.
 import type { Day } from '../../domain/period.ts';
+import type { Clock } from '../../foundation/clock.ts';
 import { type AccountRecord, journalCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
 import { Autosave } from '../publishing/autosave.ts';
@@ -14,53 +15,36 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   polls: [],
 };
 
-type Needs = Pick<Context, 'state' | 'zone' | 'clock' | 'log'>;
-
-/** The histories of all accounts are one document: a poll of a thousand accounts writes one file. */
-export class PollHistory {
-  readonly #clock: Needs['clock'];
-  readonly #today: () => Day;
-  readonly #autosave: Autosave;
-  readonly #stored: ReadonlyMap<string, AccountRecord>;
-  readonly #accounts = new Map<string, AccountHistory>();
-
-  static async open(needs: Needs): Promise<PollHistory> {
-    const document = needs.state.document('journal', journalCodec);
-    const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
-    return new PollHistory(needs, stored, async (accounts) => {
-      await document
-        .write({ accounts })
-        .catch((err) => needs.log.error({ err }, 'poll history could not be saved'));
-    });
-  }
-
-  private constructor(
-    { zone, clock }: Needs,
-    stored: ReadonlyMap<string, AccountRecord>,
-    write: (accounts: Record<string, AccountRecord>) => Promise<void>,
-  ) {
-    this.#clock = clock;
-    this.#stored = stored;
-    this.#today = () => zone.dayAt(clock.now());
-    const records = () => [...this.#accounts].map(([account, { record }]) => [account, record] as const);
-    this.#autosave = new Autosave(() => write(Object.fromEntries(records())), clock);
-  }
-
-  of(account: string): AccountHistory {
-    const record = this.#stored.get(account) ?? { ...NOTHING_YET, day: this.#today() };
-    const history = new AccountHistory(record, this.#today, this.#clock, this.#autosave);
-    this.#accounts.set(account, history);
+/** Opens the history of one account after the other. All are one document: a poll of a thousand accounts writes one file. */
+export async function openPollHistories(
+  context: Pick<Context, 'state' | 'zone' | 'clock' | 'log'>,
+): Promise<(account: string) => PollHistory> {
+  const { state, zone, clock, log } = context;
+  const document = state.document('journal', journalCodec);
+  const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
+  const histories = new Map<string, PollHistory>();
+  const write = async () => {
+    const accounts = Object.fromEntries([...histories].map(([account, { record }]) => [account, record]));
+    await document.write({ accounts }).catch((err) => log.error({ err }, 'poll history could not be saved'));
+  };
+  const autosave = new Autosave(write, clock);
+  const today = () => zone.dayAt(clock.now());
+  return (account) => {
+    const record = stored.get(account) ?? { ...NOTHING_YET, day: today() };
+    const history = new PollHistory(record, today, clock, autosave);
+    histories.set(account, history);
     return history;
-  }
+  };
 }
 
-export class AccountHistory {
+export class PollHistory {
+  /** Its counts are those of its day: `today()` gives the current ones. */
   record: AccountRecord;
   readonly #today: () => Day;
-  readonly #clock: Needs['clock'];
+  readonly #clock: Clock;
   readonly #autosave: Autosave;
 
-  constructor(record: AccountRecord, today: () => Day, clock: Needs['clock'], autosave: Autosave) {
+  constructor(record: AccountRecord, today: () => Day, clock: Clock, autosave: Autosave) {
     this.record = record;
     this.#today = today;
     this.#clock = clock;
@@ -93,19 +77,6 @@ export class AccountHistory {
   today(): { readonly requests: number; readonly logins: number } {
     this.#beginDay();
     return { requests: this.record.requestsToday, logins: this.record.loginsToday };
-  }
-
-  /** Epoch milliseconds. */
-  get lastPollAt(): number | null {
-    return this.record.lastPollAt;
-  }
-
-  get lastSuccessAt(): number | null {
-    return this.record.lastSuccessAt;
-  }
-
-  get discoveredAt(): number | null {
-    return this.record.discoveredAt;
   }
 
   /** Writes down soon what has been noted: counts alone are not worth a write. */

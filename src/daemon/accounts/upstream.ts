@@ -6,41 +6,38 @@ import { LoginBudget } from '../../auth/loginBudget.ts';
 import { Issuer, type IssuerMemory } from '../../auth/oidc.ts';
 import { Session } from '../../auth/session.ts';
 import type { TokenSet } from '../../auth/tokens.ts';
-import type { Account, Config } from '../../config/schema.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import type { Log, Scrubber } from '../../foundation/log.ts';
+import type { Account } from '../../config/schema.ts';
 import { HttpClient } from '../../http/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';
 import { UsageDialect } from '../../provider/usageReport.ts';
 import { type Document, owned } from '../../store/document.ts';
 import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec } from '../../store/documents.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
+import type { Context } from '../context.ts';
 
-/** The way to the provider: session, clients and cached documents of one account. */
 export type Upstream = ReturnType<typeof openUpstream>;
 
-export function openUpstream(parts: {
-  readonly config: Config;
-  readonly account: Account;
-  readonly state: StateDirectory;
-  /** For a command beside the daemon: uses a valid access token, but neither refreshes nor stores anything. */
-  readonly readOnly?: boolean;
-  /** Shared by all accounts. */
-  readonly issuerMemory: IssuerMemory;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly scrubber: Scrubber;
-  readonly onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void;
-  readonly onLogin: () => void;
-  readonly onRefresh: () => void;
-  readonly onChange: () => void;
-  readonly onReply?: (reply: Reply) => void;
-}) {
-  const { config, account, state, clock, log } = parts;
-  const { provider } = config;
+const nothing = () => undefined;
+
+export function openUpstream(
+  account: Account,
+  context: Pick<Context, 'config' | 'state' | 'clock' | 'log' | 'scrubber'>,
+  options: {
+    /** For a command beside the daemon: uses a valid access token, but neither refreshes nor stores anything. */
+    readonly readOnly?: boolean;
+    /** Shared by all accounts. */
+    readonly issuerMemory?: IssuerMemory;
+    readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
+    readonly onLogin?: () => void;
+    readonly onRefresh?: () => void;
+    readonly onChange?: () => void;
+    readonly onReply?: (reply: Reply) => void;
+  },
+) {
+  const { state, clock, log, scrubber } = context;
+  const { provider } = context.config;
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const http = new HttpClient(clock, parts.onRequest);
+  const http = new HttpClient(clock, options.onRequest);
   // The tokens of another user, client or address under the same account id must not be used.
   const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')
@@ -48,7 +45,7 @@ export function openUpstream(parts: {
     .digest('base64url');
   const folder = `accounts/${account.id}`;
   // An e-mail address is personal; a plain user name may be a common word in the log.
-  if (account.username.includes('@')) parts.scrubber.register(account.username);
+  if (account.username.includes('@')) scrubber.register(account.username);
 
   const issuer = new Issuer({
     issuer: provider.issuer,
@@ -59,7 +56,7 @@ export function openUpstream(parts: {
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
     fetch: http.fetch,
     clock,
-    memory: parts.issuerMemory,
+    memory: options.issuerMemory ?? { metadata: null },
   });
   const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
   const login = new Login(
@@ -76,13 +73,13 @@ export function openUpstream(parts: {
   const session = new Session({
     issuer,
     login,
-    tokens: parts.readOnly ? readOnly(tokens) : tokens,
+    tokens: options.readOnly ? readOnly(tokens) : tokens,
     clock,
     log,
-    onLogin: parts.onLogin,
-    onRefresh: parts.onRefresh,
-    onChange: parts.onChange,
-    scrub: parts.scrubber.registerToken,
+    onLogin: options.onLogin ?? nothing,
+    onRefresh: options.onRefresh ?? nothing,
+    onChange: options.onChange ?? nothing,
+    scrub: scrubber.registerToken,
   });
   const api = {
     baseUrl: provider.api_url,
@@ -90,9 +87,9 @@ export function openUpstream(parts: {
     send: http.send,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
-    onReply: parts.onReply,
+    onReply: options.onReply,
   };
-  const context: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
+  const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
     session,
     login,
@@ -103,12 +100,12 @@ export function openUpstream(parts: {
     extrasAsk: createAsk({ ...api, acceptsErrors: true }),
     dialect: new UsageDialect(),
     log,
-    context,
+    context: entities,
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
     /** Whose session it is. */
     async identity(): Promise<Identity> {
       const identity = readIdentity(await session.accessToken(), provider.claims);
-      parts.scrubber.register(identity.customerCode);
+      scrubber.register(identity.customerCode);
       return identity;
     },
   };

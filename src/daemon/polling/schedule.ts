@@ -73,7 +73,8 @@ export class Schedule {
   /** Was everything read so lately that the next tick is soon enough? */
   isRecent(accounts: readonly Account[]): boolean {
     const stepMs = this.#ticker?.step() ?? 0;
-    return accounts.every(({ meters, history: { lastSuccessAt } }) => {
+    return accounts.every(({ meters, history }) => {
+      const { lastSuccessAt } = history.record;
       if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
       const ageMs = this.#clock.now() - lastSuccessAt;
       return ageMs >= 0 && ageMs < stepMs;

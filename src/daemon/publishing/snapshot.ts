@@ -85,8 +85,8 @@ export class Snapshot {
   }
 
   health(): HealthRecord {
-    const histories = this.#accounts.map(({ history }) => history);
-    const today = histories.map((history) => history.today());
+    const histories = this.#accounts.map(({ history }) => history.record);
+    const today = this.#accounts.map(({ history }) => history.today());
     return {
       auth: Object.fromEntries(this.#authWorthNaming()),
       reasons: atMost(this.#reasons()),

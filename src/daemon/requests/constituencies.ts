@@ -1,28 +1,15 @@
 // Constituencies on demand: a request is answered from the cached list, or the list is fetched, cached and published.
-import type { Config } from '../../config/schema.ts';
 import { type ConstituencyList, type ConstituencyQuestion, caveat } from '../../domain/constituency.ts';
-import type { Zone } from '../../domain/period.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit } from '../../foundation/limits.ts';
-import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { Answer, Parameters } from '../../mqtt/requests.ts';
 import { UnexpectedReply } from '../../provider/request.ts';
 import { type ConstituenciesView, countOf, listName, listTopic } from '../../publication/constituencies.ts';
-import type { Topics } from '../../publication/topics.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
+import type { Context } from '../context.ts';
 import { CachedLists } from './cachedLists.ts';
 import { PublicList } from './publicList.ts';
-
-interface Parts {
-  readonly topics: Topics;
-  readonly zone: Zone;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Publishes what has changed, before the answer goes out. */
-  readonly publishNow: () => void;
-}
 
 /** A list with gaps came where a whole one is cached. */
 class ListIncomplete extends Failure {
@@ -37,42 +24,36 @@ class ListIncomplete extends Failure {
   }
 }
 
-const unknownShape = () =>
-  new UnexpectedReply(
-    'list of constituencies',
-    'a list',
-    'another shape',
-    'The list from before stays; the new reply is beside it as "raw". If this lasts, please report it.',
-  );
-
 const FRESH_MS = 60_000;
 
 export class Constituencies {
-  readonly #parts: Parts;
+  readonly #context: Context;
+  readonly #publishNow: () => void;
   readonly #publicList: PublicList;
   readonly #lists: CachedLists;
   readonly #limit: FetchLimit;
   readonly #stopping = new AbortController();
   readonly #underWay = new Map<string, Promise<Answer>>();
 
-  private constructor(parts: Parts, publicList: PublicList, lists: CachedLists) {
-    this.#parts = parts;
-    this.#publicList = publicList;
-    this.#lists = lists;
-    this.#limit = new FetchLimit(parts.clock);
+  /**
+   * Resolves to `null` when the configuration has no constituencies. `publishNow` publishes what has changed, before the
+   * answer goes out.
+   */
+  static async open(publishNow: () => void, context: Context): Promise<Constituencies | null> {
+    const { constituencies: section } = context.config;
+    if (!section) return null;
+    const publicList = new PublicList(section, context.clock);
+    const usual = listName(publicList.understand({}).question);
+    const lists = await CachedLists.open(section.base_url, usual, context);
+    return new Constituencies(publicList, lists, publishNow, context);
   }
 
-  /** Resolves to `null` when the configuration has no constituencies. */
-  static async open({
-    config: { constituencies: section },
-    state,
-    ...parts
-  }: Parts & { readonly config: Config; readonly state: StateDirectory }): Promise<Constituencies | null> {
-    if (!section) return null;
-    const publicList = new PublicList(section, parts.clock);
-    const usual = listName(publicList.understand({}).question);
-    const lists = await CachedLists.open({ ...parts, state, owner: section.base_url, usual });
-    return new Constituencies(parts, publicList, lists);
+  private constructor(publicList: PublicList, lists: CachedLists, publishNow: () => void, context: Context) {
+    this.#publicList = publicList;
+    this.#lists = lists;
+    this.#publishNow = publishNow;
+    this.#context = context;
+    this.#limit = new FetchLimit(context.clock);
   }
 
   /** Equal questions share a fetch. Throws RequestMalformed. */
@@ -93,7 +74,7 @@ export class Constituencies {
   }
 
   #begin(question: ConstituencyQuestion, name: string, force: boolean): Answer | Promise<Answer> {
-    const { clock, log, zone } = this.#parts;
+    const { clock, log, zone } = this.#context;
     const view = this.#lists.get(name);
     if (view !== null && !force && isFresh(view, clock)) {
       log.debug({ list: name }, 'a repeated question within a minute is answered from the cached list');
@@ -110,7 +91,7 @@ export class Constituencies {
   }
 
   async #fetch(question: ConstituencyQuestion, name: string): Promise<Answer> {
-    const { clock, log, publishNow } = this.#parts;
+    const { clock, log } = this.#context;
     const { signal } = this.#stopping;
     try {
       const list = await this.#limit.run(() => this.#publicList.fetch(question, signal));
@@ -128,7 +109,7 @@ export class Constituencies {
       const data = this.#about(name, { fetched: false, changed: false });
       return { status: 'error', error: safeWords(err), data };
     } finally {
-      publishNow();
+      this.#publishNow();
     }
   }
 
@@ -137,7 +118,12 @@ export class Constituencies {
     const cached = this.#lists.get(name);
     if (cached?.list.constituencies && list.constituencies === null) {
       await this.#lists.put({ ...cached, list: { ...cached.list, raw: list.raw }, stale: true });
-      throw unknownShape();
+      throw new UnexpectedReply(
+        'list of constituencies',
+        'a list',
+        'another shape',
+        'The list from before stays; the new reply is beside it as "raw". If this lasts, please report it.',
+      );
     }
     if (cached?.list.complete && !list.complete) throw new ListIncomplete(caveat(list) ?? '');
   }
@@ -145,18 +131,17 @@ export class Constituencies {
   #done(name: string, fetched: boolean, changed: boolean): Answer {
     const view = this.#lists.get(name);
     const warning = view === null ? null : caveat(view.list);
-    return {
-      status: 'ok',
-      data: { ...this.#about(name, { fetched, changed }), ...(warning === null ? {} : { warning }) },
-    };
+    const more = { fetched, changed, ...(warning === null ? {} : { warning }) };
+    return { status: 'ok', data: this.#about(name, more) };
   }
 
   #about(name: string, more: Parameters): Parameters {
+    const { topics, zone } = this.#context;
     const view = this.#lists.get(name);
     return {
-      topic: listTopic(this.#parts.topics, name),
+      topic: listTopic(topics, name),
       count: view === null ? null : countOf(view.list),
-      fetched_at: view === null ? null : this.#parts.zone.iso(view.fetchedAt),
+      fetched_at: view === null ? null : zone.iso(view.fetchedAt),
       stale: view?.stale ?? null,
       ...more,
     };

@@ -1,12 +1,11 @@
 // Wires the daemon together, starts it and stops it.
 import { randomBytes } from 'node:crypto';
 import { KeepAlive } from '../auth/keepAlive.ts';
-import type { Config } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import type { Clock } from '../foundation/clock.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
-import type { Log, Scrubber } from '../foundation/log.ts';
+import type { Log } from '../foundation/log.ts';
 import { Link } from '../mqtt/link.ts';
+import type { Incoming } from '../mqtt/message.ts';
 import { requestListener } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { transaction } from '../publication/payloads/requests.ts';
@@ -22,7 +21,6 @@ import { Poller } from './polling/poller.ts';
 import { Schedule, type StartTicker } from './polling/schedule.ts';
 import { brokerAddress, protocolVersions, startEmbedded } from './publishing/broker.ts';
 import { Events } from './publishing/events.ts';
-import { HomeAssistantStatus } from './publishing/homeAssistantStatus.ts';
 import { Publisher } from './publishing/publisher.ts';
 import { Restore } from './publishing/restore.ts';
 import { RetainedTopics } from './publishing/retainedTopics.ts';
@@ -32,13 +30,9 @@ import { Constituencies } from './requests/constituencies.ts';
 import { requestHandlers } from './requests/handlers.ts';
 import { shutDown } from './shutdown.ts';
 
-export interface DaemonOptions {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly scrubber: Scrubber;
-  /** Draws from [0, 1). */
-  readonly random: () => number;
+const LONGEST_STATUS_WAIT_MS = 2_000;
+
+export interface DaemonOptions extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
   readonly startTicker: StartTicker;
 }
 
@@ -75,27 +69,24 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
   const schedule = new Schedule(poller, jitterMs, startTicker, context);
   const statistics = Statistics.of(accounts, context);
-  const snapshot = new Snapshot(accounts, { poller, schedule, statistics }, context);
+  const snapshot = new Snapshot(accounts, poller, schedule, statistics, context);
   const events = new Events(accounts, snapshot, context);
 
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const homeAssistant = new HomeAssistantStatus(() => {
-    link.publish(publisher.everything());
-    statistics?.wake();
-  }, context);
+  const statusTopic = mqtt.discovery_prefix === false ? null : `${mqtt.discovery_prefix}/status`;
   const link = new Link({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     versions: protocolVersions(mqtt),
     will: stateMessage(topics, 'offline'),
-    subscriptions: [topics.requests, ...(homeAssistant.topic === null ? [] : [homeAssistant.topic])],
+    subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],
     clock,
     log,
     random,
   });
   const constituencies = await Constituencies.open(() => publisher.publishBridgeNow(), context);
-  const retained = await RetainedTopics.open(context);
-  const publisher = new Publisher({ snapshot, constituencies, retained, events, link }, context);
+  const retainedTopics = await RetainedTopics.open(context);
+  const publisher = new Publisher({ snapshot, constituencies, retainedTopics, events, link }, context);
   signals.on('polled', (outcome, before) => {
     counters.countPoll(outcome.fault);
     link.publish(events.ofPoll(outcome, before));
@@ -119,7 +110,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   link.start({
     announcement: () => publisher.everything(),
     onMessage: (incoming) =>
-      void (incoming.topic === homeAssistant.topic ? homeAssistant.receive(incoming) : answer(incoming)),
+      void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : answer(incoming)),
     onDelivered: (message) => publisher.delivered(message),
     // A broker of our own has nothing retained yet.
     ...(embedded ? {} : { restore: restore.reader(accounts, () => void pollUntilComplete()) }),
@@ -137,6 +128,14 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');
   else void poller.poll();
 
+  /** When Home Assistant has started, it wants to be told everything again. */
+  async function onHomeAssistantStatus({ retained, payload }: Incoming): Promise<void> {
+    if (retained || payload.toString('utf8') !== 'online') return;
+    // All its bridges tell it everything at this moment: not all at once.
+    await clock.sleep(random() * LONGEST_STATUS_WAIT_MS);
+    link.publish(publisher.everything());
+    statistics?.wake();
+  }
   /** A poll under way may have passed the meter whose history has to be read again. */
   async function pollUntilComplete(): Promise<void> {
     await poller.poll();
@@ -159,7 +158,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
-          { name: 'state', deadlineMs: 500, run: () => retained.saved() },
+          { name: 'state', deadlineMs: 500, run: () => retainedTopics.saved() },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],
         clock,

@@ -2,8 +2,8 @@
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
-import type { Codec } from './document.ts';
 import { DAY_SHAPE, day, versioned } from './documents.ts';
+import type { Codec } from './stateDirectory.ts';
 
 const micro = z.number().int();
 

@@ -5,7 +5,6 @@ import writeFileAtomic from 'write-file-atomic';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import type { Codec, Document } from './document.ts';
 
 export class StateUnwritable extends Failure {
   readonly code = 'state_unwritable';
@@ -19,6 +18,21 @@ export class StateUnwritable extends Failure {
       cause,
     });
   }
+}
+
+/** One document. `read` gives `null` when there is none, or none that can be understood. */
+export interface Document<T> {
+  read(): Promise<T | null>;
+  /** Resolves once the document is on the disk. Rejects with StateUnwritable. */
+  write(value: T): Promise<void>;
+  /** Rejects with StateUnwritable. */
+  remove(): Promise<void>;
+}
+
+/** How a document looks on disk: its parsed JSON to a value (throws when it is not one), and back. */
+export interface Codec<T> {
+  decode(json: unknown): T;
+  encode(value: T): unknown;
 }
 
 /** A write or removal that failed and has not been repeated. */
@@ -142,4 +156,21 @@ async function replace(file: string, text: string): Promise<void> {
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
   const directory = await open(dirname(file), 'r');
   await directory.sync().finally(() => directory.close());
+}
+
+export interface Owned<T> {
+  readonly owner: string;
+  readonly value: T;
+}
+
+/** A document that counts as absent when another owner wrote it. */
+export function owned<T>(document: Document<Owned<T>>, owner: string): Document<T> {
+  return {
+    async read() {
+      const stored = await document.read();
+      return stored?.owner === owner ? stored.value : null;
+    },
+    write: (value) => document.write({ owner, value }),
+    remove: () => document.remove(),
+  };
 }

@@ -3,8 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Codec } from '../../src/store/document.ts';
-import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import { type Codec, StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type LogLines, logLines } from '../support/logLines.ts';
 
 export interface Place extends LogLines {

@@ -1,6 +1,5 @@
 // What is kept of an account comes back as it was, and what is not quite it is set aside.
 import { expect, test } from 'vitest';
-import type { Codec } from '../../src/store/document.ts';
 import {
   announcedCodec,
   contextCodec,
@@ -10,6 +9,7 @@ import {
   repliesCodec,
   tokensCodec,
 } from '../../src/store/documents.ts';
+import type { Codec } from '../../src/store/stateDirectory.ts';
 import { place } from './directory.ts';
 
 const TOKENS = {

@@ -3,8 +3,8 @@ import { type Ledger, openLedger } from '../../domain/ledger.ts';
 import type { Day } from '../../domain/period.ts';
 import { type RetainedHistory, restoreLedger } from '../../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../../domain/tariff/tariff.ts';
-import type { Document } from '../../store/document.ts';
 import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
+import type { Document } from '../../store/stateDirectory.ts';
 import type { Context } from '../context.ts';
 
 const EARLIEST_ORIGIN = '2000-01-01';

@@ -8,11 +8,7 @@ import type { Context } from '../context.ts';
 const NEWEST = 3;
 
 /** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
-export async function openReplyShapes({
-  state,
-  clock,
-  log,
-}: Pick<Context, 'state' | 'clock' | 'log'>): Promise<(reply: Reply) => void> {
+export async function openReplyShapes({ state, clock, log }: Context): Promise<(reply: Reply) => void> {
   const document = state.document('replies', repliesCodec);
   const known = new Map(Object.entries((await document.read())?.replies ?? {}));
   const throttles = new Map<string, Throttle>();

@@ -11,8 +11,8 @@ import { HttpClient } from '../../http/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';
 import { UsageDialect } from '../../provider/usageReport.ts';
-import { type Document, owned } from '../../store/document.ts';
 import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec } from '../../store/documents.ts';
+import { type Document, owned } from '../../store/stateDirectory.ts';
 import type { Context } from '../context.ts';
 
 export type Upstream = ReturnType<typeof openUpstream>;

@@ -1,5 +1,6 @@
 // When to poll: the cron expression with this installation's jitter. The only door to node-cron.
 import { createTask, type Logger, validate } from 'node-cron';
+import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
@@ -39,26 +40,20 @@ export const startCron: StartTicker = (expression, timezone, onTick, log) => {
 
 export class Schedule {
   readonly #poller: Poller;
-  readonly #clock: Context['clock'];
+  readonly #clock: Clock;
   readonly #jitterMs: number;
   readonly #ticker: Ticker | null;
   readonly #stopping = new AbortController();
   #delayedUntil: number | null = null;
 
   /** `jitterMs`: this installation's fixed delay after each tick. Without accounts there is nothing to schedule. */
-  constructor(
-    poller: Poller,
-    jitterMs: number,
-    startTicker: StartTicker,
-    { config: { accounts, usage }, clock, log }: Pick<Context, 'config' | 'clock' | 'log'>,
-  ) {
+  constructor(poller: Poller, jitterMs: number, startTicker: StartTicker, { config, clock, log }: Context) {
+    const { schedule, timezone } = config.usage;
     this.#poller = poller;
     this.#clock = clock;
     this.#jitterMs = jitterMs;
-    this.#ticker =
-      accounts.length === 0
-        ? null
-        : startTicker(usage.schedule, usage.timezone, () => void this.#onTick(), log);
+    const hasAccounts = config.accounts.length > 0;
+    this.#ticker = hasAccounts ? startTicker(schedule, timezone, () => void this.#onTick(), log) : null;
   }
 
   /** Epoch milliseconds of the next poll that is planned: a tick or a retry. */

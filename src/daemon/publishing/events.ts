@@ -14,14 +14,10 @@ import type { Snapshot } from './snapshot.ts';
 export class Events {
   readonly #accounts: ReadonlyMap<string, Account>;
   readonly #snapshot: Snapshot;
-  readonly #context: Pick<Context, 'topics' | 'zone' | 'clock'>;
+  readonly #context: Context;
   readonly #wasLate = new Map<string, boolean>();
 
-  constructor(
-    accounts: readonly Account[],
-    snapshot: Snapshot,
-    context: Pick<Context, 'topics' | 'zone' | 'clock'>,
-  ) {
+  constructor(accounts: readonly Account[], snapshot: Snapshot, context: Context) {
     this.#accounts = new Map(accounts.map((account) => [account.id, account]));
     this.#snapshot = snapshot;
     this.#context = context;
@@ -43,12 +39,9 @@ export class Events {
       return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
     }
     if (!before) return changes;
-    const recovered = {
-      type: 'recovered',
-      code: 'recovered',
-      message: 'The account is read again.',
-    } as const;
-    return [...changes, bridgeEventMessage(topics, { ...recovered, account }, at)];
+    const message = 'The account is read again.';
+    const recovered = { type: 'recovered', code: 'recovered', message, account } as const;
+    return [...changes, bridgeEventMessage(topics, recovered, at)];
   }
 
   /** Meters whose data has become late since the last call; the first call only takes note. */

@@ -29,7 +29,7 @@ import type { Snapshot } from './snapshot.ts';
 interface Parts {
   readonly snapshot: Snapshot;
   readonly constituencies: Constituencies | null;
-  readonly retained: RetainedTopics;
+  readonly retainedTopics: RetainedTopics;
   readonly events: Events;
   readonly link: Link;
 }
@@ -71,16 +71,9 @@ export class Publisher {
     this.#context = context;
     this.#accountIds = config.accounts.map(({ id }) => id);
     this.#bridgeThrottle = new Throttle(clock);
-    const hasConstituencies = parts.constituencies !== null;
-    this.#discovery =
-      prefix === false
-        ? null
-        : {
-            prefix,
-            topics,
-            accounts: this.#accountIds.length > 0,
-            constituencies: hasConstituencies,
-          };
+    const accounts = this.#accountIds.length > 0;
+    const constituencies = parts.constituencies !== null;
+    this.#discovery = prefix === false ? null : { prefix, topics, accounts, constituencies };
     signals.on('accountChanged', (account) => {
       this.#changed.add(account);
       this.publishBridge();
@@ -114,7 +107,7 @@ export class Publisher {
 
   /** To be called with each message that the broker has acknowledged. */
   delivered(message: Message): void {
-    this.#parts.retained.delivered(message);
+    this.#parts.retainedTopics.delivered(message);
     if (this.#changed.size > 0 || (this.#bridgeChanged && !this.#isResting)) this.#plan();
   }
 
@@ -162,7 +155,7 @@ export class Publisher {
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
   #compose(accounts: readonly string[], withBridge: boolean): Message[] {
-    const { snapshot, retained } = this.#parts;
+    const { snapshot, retainedTopics } = this.#parts;
     const parts = [
       ...(withBridge ? [this.#composeBridge()] : []),
       ...snapshot
@@ -173,12 +166,12 @@ export class Publisher {
     return [
       ...parts.flatMap(({ discovery }) => discovery),
       ...parts.flatMap(({ states }) => states),
-      ...(isComplete ? retained.gone().map(clear) : []),
+      ...(isComplete ? retainedTopics.gone().map(clear) : []),
     ].filter((message) => this.#isNew(message));
   }
 
   #composeBridge(): Composed {
-    const { snapshot, constituencies, retained } = this.#parts;
+    const { snapshot, constituencies, retainedTopics } = this.#parts;
     const { topics } = this.#context;
     const bridge = snapshot.bridge();
     const documents = this.#discovery ? [bridgeDocument(this.#discovery)] : [];
@@ -188,7 +181,7 @@ export class Publisher {
       healthMessage(topics, bridge.health, bridge.zone),
       ...(constituencies?.messages() ?? []),
     ];
-    retained.set('', [...discovery, ...states], documents);
+    retainedTopics.set('', [...discovery, ...states], documents);
     return { discovery, states };
   }
 
@@ -214,13 +207,13 @@ export class Publisher {
       ? [accountDocument(options, view), ...meters.map((meter) => meterDocument(options, meter))]
       : [];
     const discovery = this.#announce(documents);
-    this.#parts.retained.set(account, [...discovery, ...states], documents);
+    this.#parts.retainedTopics.set(account, [...discovery, ...states], documents);
     return { discovery, states };
   }
 
   #announce(documents: readonly DiscoveryDocument[]): Message[] {
     return documents.flatMap((document) =>
-      announce(document, this.#parts.retained.componentsOf(document.topic)),
+      announce(document, this.#parts.retainedTopics.componentsOf(document.topic)),
     );
   }
 

@@ -1,15 +1,23 @@
 // The topics that this bridge has left retained on the broker, remembered on disk, so that they can be cleared later.
+import type { Clock } from '../../foundation/clock.ts';
+import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type DiscoveryDocument, platformsOf } from '../../publication/discovery.ts';
 import { announcedCodec } from '../../store/documents.ts';
+import type { Document } from '../../store/stateDirectory.ts';
 import type { Context } from '../context.ts';
 import { Autosave } from './autosave.ts';
 
 /** Of a discovery document: component key to platform. */
 type Components = Readonly<Record<string, string>>;
 
+interface Stored {
+  topics: string[];
+  components: Record<string, Components>;
+}
+
 export class RetainedTopics {
-  readonly #log: Context['log'];
+  readonly #log: Log;
   readonly #autosave: Autosave;
   readonly #topics: Set<string>;
   /** By discovery topic, as the broker has them. */
@@ -21,29 +29,24 @@ export class RetainedTopics {
   /** Looking for them means looking at every topic there is. */
   #gone: readonly string[] | null = null;
 
-  static async open(context: Pick<Context, 'state' | 'clock' | 'log'>): Promise<RetainedTopics> {
-    const document = context.state.document('announced', announcedCodec);
-    const { topics = [], components = {} } = (await document.read()) ?? {};
-    return new RetainedTopics(topics, components, context, (value) =>
-      document
-        .write(value)
-        .catch((err) => context.log.error({ err }, 'the list of retained topics could not be saved')),
-    );
+  static async open({
+    state,
+    clock,
+    log,
+  }: Pick<Context, 'state' | 'clock' | 'log'>): Promise<RetainedTopics> {
+    const document = state.document('announced', announcedCodec);
+    return new RetainedTopics(document, await document.read(), clock, log);
   }
 
-  private constructor(
-    topics: readonly string[],
-    components: Readonly<Record<string, Components>>,
-    { clock, log }: Pick<Context, 'clock' | 'log'>,
-    write: (value: { topics: string[]; components: Record<string, Components> }) => Promise<void>,
-  ) {
-    this.#topics = new Set(topics);
-    this.#delivered = new Map(Object.entries(components));
+  private constructor(document: Document<Stored>, stored: Stored | null, clock: Clock, log: Log) {
+    this.#topics = new Set(stored?.topics);
+    this.#delivered = new Map(Object.entries(stored?.components ?? {}));
     this.#log = log;
-    this.#autosave = new Autosave(
-      () => write({ topics: [...this.#topics], components: Object.fromEntries(this.#delivered) }),
-      clock,
-    );
+    const write = () =>
+      document
+        .write({ topics: [...this.#topics], components: Object.fromEntries(this.#delivered) })
+        .catch((err) => log.error({ err }, 'the list of retained topics could not be saved'));
+    this.#autosave = new Autosave(write, clock);
   }
 
   /** Component key to platform, as the broker has them. */

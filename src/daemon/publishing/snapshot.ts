@@ -26,7 +26,9 @@ export class Snapshot {
 
   constructor(
     accounts: readonly Account[],
-    { poller, schedule, statistics }: { poller: Poller; schedule: Schedule; statistics: Statistics | null },
+    poller: Poller,
+    schedule: Schedule,
+    statistics: Statistics | null,
     context: Context,
   ) {
     this.#accounts = accounts;
@@ -74,13 +76,9 @@ export class Snapshot {
       schedule: this.#accounts.length > 0 ? config.usage.schedule : null,
       zone,
       health: this.health(),
-      meters: this.#metersOf()
-        .filter(({ isComplete }) => isComplete)
-        .map(({ account, name, property }) => ({
-          meter: name,
-          account,
-          identifiers: property.meterIdentifiers,
-        })),
+      meters: this.#metersOf().flatMap(({ account, name, property, isComplete }) =>
+        isComplete ? [{ meter: name, account, identifiers: property.meterIdentifiers }] : [],
+      ),
     };
   }
 
@@ -165,16 +163,13 @@ export class Snapshot {
   }
 
   /** Of many accounts only those that are not well, the worst first: each has its own topic too. */
-  #authWorthNaming(): [string, AuthStatus][] {
-    const all = this.#accounts.map(({ id, upstream }): [string, AuthStatus] => [
-      id,
-      upstream.session.status(),
-    ]);
+  #authWorthNaming(): (readonly [string, AuthStatus])[] {
+    const all = this.#accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
     if (all.length <= MOST_NAMED) return all;
-    const isStuck = ([, { state }]: [string, AuthStatus]) => Number(needsAPerson(state));
+    const rank = ({ state }: AuthStatus) => (needsAPerson(state) ? 0 : 1);
     return all
       .filter(([, { state }]) => state !== 'ok')
-      .sort((one, other) => isStuck(other) - isStuck(one))
+      .sort(([, one], [, other]) => rank(one) - rank(other))
       .slice(0, MOST_NAMED);
   }
 }

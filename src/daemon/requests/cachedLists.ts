@@ -7,8 +7,8 @@ import {
   listName,
   summaryMessage,
 } from '../../publication/constituencies.ts';
-import { type Document, owned } from '../../store/document.ts';
 import { constituenciesCodec } from '../../store/documents.ts';
+import { type Document, owned } from '../../store/stateDirectory.ts';
 import type { Context } from '../context.ts';
 
 const FOLDER = 'constituencies';

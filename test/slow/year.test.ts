@@ -92,7 +92,7 @@ test(`a year from seed ${SEED}`, async () => {
       data_late: false,
     });
     const late = await story.listen();
-    const { buckets } = await late.until(`heat2mqtt/meter/${meter}/usage/month`, () => true);
+    const { buckets } = await late.until(`heat2mqtt/meter/${meter}/usage/month`);
     const months = (buckets as { start: string; energy_kwh: number; cost_eur: number }[]).map((month) => [
       month.start.slice(0, 7),
       month.energy_kwh,

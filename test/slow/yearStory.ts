@@ -119,7 +119,7 @@ export async function openYear(
       await story.rest();
     },
     async brokerComes() {
-      await story.startBroker();
+      await story.restartBroker();
       await probe.stop();
       probe = await story.listen();
       states.clear();

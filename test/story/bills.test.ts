@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
-import { firstPoll, HOUR_MS } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 
 const EVENT = 'heat2mqtt/account/home/event';
 const DAY_MS = 24 * HOUR_MS;
@@ -23,12 +23,12 @@ const invoice = (id: string, month: string, more: Record<string, unknown> = {}) 
 
 test('the bill of March comes in April: one event, the list grows, and a restart says nothing again', async () => {
   const { story, probe, daemon } = await firstPoll({ at: '2025-04-04T12:00:00Z' });
-  const before = await probe.until(INVOICES, () => true);
+  const before = await probe.until(INVOICES);
   expect((before.invoices as Records).map(({ due }) => due)).toEqual(['2025-03-19', '2025-02-19']);
   expect(probe.on(EVENT)).toEqual([]);
 
   await story.nextPoll(DAY_MS);
-  const bill = await probe.until(EVENT, () => true);
+  const bill = await probe.until(EVENT);
   const list = await probe.until(INVOICES, ({ invoices }) => (invoices as Records).length === 3);
   expect(bill).toMatchObject({
     schema: 1,
@@ -48,7 +48,7 @@ test('the bill of March comes in April: one event, the list grows, and a restart
   expect(asked(story, 'invoices')).toBe(3);
   expect(probe.on(EVENT)).toEqual([]);
   const later = await story.listen();
-  await later.until(INVOICES, () => true);
+  await later.until(INVOICES);
   expect(later.on(EVENT)).toEqual([]);
 });
 
@@ -59,7 +59,7 @@ test('a lost state directory makes no old bill new', async () => {
   probe.forget();
   await story.start();
   await story.polled(2);
-  await probe.until(INVOICES, () => true);
+  await probe.until(INVOICES);
   expect(probe.on(EVENT)).toEqual([]);
 });
 
@@ -80,7 +80,7 @@ test('strange invoices stand beside the others: unknown status, no amount, a dat
       simulator.switches.api.ignoresInvoiceFilters = true;
     },
   });
-  const list = await probe.until(INVOICES, () => true);
+  const list = await probe.until(INVOICES);
   expect((list.invoices as Records).map(({ id, status, amount, due }) => [id, status, amount, due])).toEqual([
     ['c', 'invoice', 40, '2025-02-15'],
     ['b', 'in_dispute', null, '9999-12-31'],
@@ -104,11 +104,11 @@ test('two payment groups: the invoices of both billing profiles are one list', a
     invoice('two', '2025-02', { billing_profile: 902 }),
   ];
   const { story, probe } = await firstPoll({ accounts: [{ ...person('me', []), groups, invoices }] });
-  const list = await probe.until(INVOICES, () => true);
+  const list = await probe.until(INVOICES);
   expect((list.invoices as Records).map(({ id }) => id)).toEqual(['two', 'one']);
   invoices.push(invoice('three', '2025-03', { billing_profile: 902 }));
   await story.nextPoll(DAY_MS);
-  expect((await probe.until(EVENT, () => true)).invoice).toMatchObject({ id: 'three' });
+  expect((await probe.until(EVENT)).invoice).toMatchObject({ id: 'three' });
   expect(probe.on(EVENT)).toHaveLength(1);
 });
 
@@ -116,13 +116,16 @@ test("another user's invoices are not shown under the same account", async () =>
   const other = person('other', [home('70418301', quiet({ seed: 2 }), 512_002)]);
   const accounts = [ME, { ...other, invoices: [] }];
   const only = ({ username, password }: typeof ME) => ({ accounts: [{ id: 'home', username, password }] });
-  const { story, probe, daemon } = await firstPoll({ accounts, config: only(ME), polls: 1 });
+  const story = await openStory({ accounts });
+  const probe = await story.listen();
+  const daemon = await story.start(only(ME));
+  await story.polled(1);
   expect(((probe.json(INVOICES)?.invoices ?? []) as Records).length).toBeGreaterThan(0);
   await story.stop(daemon);
   probe.forget();
   await story.start(only(other));
   await story.polled(2);
-  expect(await probe.until(INVOICES, () => true)).toMatchObject({ invoices: [] });
+  expect(await probe.until(INVOICES)).toMatchObject({ invoices: [] });
   expect(probe.on(EVENT)).toEqual([]);
 });
 
@@ -160,7 +163,7 @@ test('a site that differs from the configuration is one warning and a reason, no
       { code: 'currency_differs', account: 'home', message: expect.stringContaining('EUR') },
     ],
   });
-  expect(await probe.until(STATE, () => true)).toMatchObject({ data_late: false });
+  expect(await probe.until(STATE)).toMatchObject({ data_late: false });
   expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)).toMatchObject({ currency: 'GBP' });
   await story.nextPoll(8 * DAY_MS);
   expect(asked(story, 'site')).toBe(2);

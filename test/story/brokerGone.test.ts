@@ -13,11 +13,11 @@ test('gone: polls go on, and the newest state, and only that one, is there when 
   await story.stopBroker();
   await story.pass(60_000);
   for (const _ of [2, 3]) await story.nextPoll(24 * HOUR_MS);
-  expect(story.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
-  await story.startBroker();
+  expect(story.logged('poll failed')).toEqual([]);
+  await story.restartBroker();
   const probe = await story.listen();
   await story.pass(40_000);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   expect(state).toMatchObject({ day: '2025-03-12' });
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(probe.on(STATE)).toHaveLength(1);
@@ -34,7 +34,7 @@ test('gone for five minutes is unhealthy, a moment is not, and back is healthy a
   expect(await healthz(daemon.httpPort)).toBe(200);
   await story.pass(2 * 60_000, 5_000);
   expect(await healthz(daemon.httpPort)).toBe(503);
-  await story.startBroker();
+  await story.restartBroker();
   await story.pass(40_000);
   await untilTrue('health', async () => (await healthz(daemon.httpPort)) === 200);
 });
@@ -46,21 +46,20 @@ test('not there at the start: ready is said only when everything has been delive
   await story.polled(1);
   const readyz = async () => (await fetch(`http://127.0.0.1:${daemon.httpPort}/readyz`)).status;
   expect(await readyz()).toBe(503);
-  await story.startBroker();
+  await story.restartBroker();
   const probe = await story.listen();
   await story.pass(40_000);
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   await untilTrue('readiness', async () => (await readyz()) === 200);
 });
 
 test('forgot: everything is told again, in order, without a question to the provider', async () => {
   const { story, state } = await firstPoll();
   const requests = story.simulator.requests.length;
-  await story.stopBroker();
-  await story.startBroker();
+  await story.restartBroker();
   const probe = await story.listen();
   await story.pass(5_000);
-  expect(await probe.until(STATE, () => true)).toEqual(state);
+  expect(await probe.until(STATE)).toEqual(state);
   await probe.until(HEALTH, ({ state: verdict }) => verdict === 'ok');
   const topics = probe.heard.map(({ topic }) => topic);
   expect(topics[0]).toBe('heat2mqtt/bridge/state');
@@ -73,7 +72,7 @@ test('what a device had announced is withdrawn although the broker was away when
   const { story, daemon } = await firstPoll();
   await story.stop(daemon);
   const probe = await story.listen();
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   await story.start({ accounts: [], constituencies: {} });
   const gone = [
     `homeassistant/device/heat2mqtt_meter_${METER}/config`,

@@ -23,7 +23,7 @@ async function wiredStory() {
   const wire = story.stack.use(await openWire(Number(new URL(brokerUrl).port)));
   const daemon = await story.start({ mqtt: { url: wire.url } });
   await story.pass(2_000, 100);
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   return { story, probe, wire, daemon, brokerUrl };
 }
 
@@ -80,7 +80,7 @@ test('another kind of trouble is told as well, and the password that was mended 
   await writeFile(passwordFile, password);
   const probe = story.stack.use(await startProbe(url, { username: 'bridge', password }, untilAtRest));
   await story.pass(MINUTE_MS);
-  expect((await probe.until(STATE, () => true)).energy_total).toBe(booked(story.simulator).kwh);
+  expect((await probe.until(STATE)).energy_total).toBe(booked(story.simulator).kwh);
   expect(JSON.stringify(story.log)).not.toMatch(/wr0ng-pass|r1ght-pass/);
 });
 

@@ -4,7 +4,7 @@ import type { Fault } from '../../src/simulator/faults.ts';
 import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { asking, LIST, openListStory, REQUEST, SUMMARY } from '../support/lists.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, openStory } from '../support/story.ts';
+import { firstPoll } from '../support/story.ts';
 
 const BRIDGE = 'homeassistant/device/heat2mqtt_bridge/config';
 
@@ -105,7 +105,7 @@ test('an unknown shape is published beside the good list, which is kept, through
   await story.stop(daemon);
   probe.forget();
   await start();
-  expect(await probe.until(LIST, () => true)).toEqual(kept);
+  expect(await probe.until(LIST)).toEqual(kept);
   switches.constituencies.shape = 'newer';
   expect(await asking(probe)).toMatchObject({ status: 'ok', data: { stale: false } });
   expect(probe.json(LIST)).not.toHaveProperty('raw');
@@ -142,11 +142,10 @@ test('lists survive a restart and a broker that forgot, without a fetch', async 
   const query = await asking(probe, { chamber: 'seanad', limit: 5 });
   const { topic } = query.data as { topic: string };
   await story.stop(daemon);
-  await story.stopBroker();
-  await story.startBroker();
+  await story.restartBroker();
   await start();
   const after = await story.listen();
-  await after.until(topic, () => true);
+  await after.until(topic);
   await after.until(LIST, ({ count }) => count === 43);
   await after.until(SUMMARY, ({ count }) => count === 43);
   expect(after.json(LIST)).toEqual(probe.json(LIST));
@@ -154,12 +153,11 @@ test('lists survive a restart and a broker that forgot, without a fetch', async 
   expect(await asking(after)).toMatchObject({ status: 'ok', data: { fetched: false } });
   expect(fetches()).toBe(2);
 
-  await story.stopBroker();
-  await story.startBroker();
+  await story.restartBroker();
   await story.pass(40_000);
   const again = await story.listen();
   await again.until(LIST, ({ count }) => count === 43);
-  await again.until(topic, () => true);
+  await again.until(topic);
   expect(fetches()).toBe(2);
 });
 
@@ -172,30 +170,16 @@ test('a fetch cut short by the end of the daemon leaves the list unmarked', asyn
   expect(await story.stop(daemon)).toBeLessThan(8_000);
   probe.forget();
   await start();
-  expect(await probe.until(LIST, () => true)).toMatchObject({ stale: false, count: 43 });
+  expect(await probe.until(LIST)).toMatchObject({ stale: false, count: 43 });
 });
 
 test('taken out of the configuration: lists, sensors and button are withdrawn, a request is refused', async () => {
-  const story = await openStory();
-  const probe = await story.listen();
-  const base_url = story.simulator.urls.constituencies;
-  const daemon = await story.start({ constituencies: { base_url, house_no: 34 } });
-  await story.polled(1);
+  const { probe, restart } = await firstPoll({ config: { constituencies: { house_no: 34 } } });
   await asking(probe);
-  await story.stop(daemon);
-  probe.forget();
-  await story.start();
-  await untilTrue('the withdrawal of the lists', () =>
-    [LIST, SUMMARY].every((topic) => probe.last(topic)?.payload === ''),
-  );
+  await restart();
+  await probe.untilCleared([LIST, SUMMARY]);
   const documents = probe.on(BRIDGE).map(({ payload }) => payload);
   expect(documents[0]).toContain('"refresh_constituencies":{"platform":"button"}');
   expect(documents.at(-1)).not.toContain('constituencies');
   expect(await asking(probe)).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
-});
-
-test('an account without constituencies shows none of it', async () => {
-  const { probe } = await firstPoll();
-  expect(probe.json(BRIDGE)).toBeDefined();
-  expect(probe.heard.filter(({ topic, payload }) => /constituenc/.test(topic + payload))).toEqual([]);
 });

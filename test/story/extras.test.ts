@@ -25,7 +25,7 @@ test('one poll is one usage request; extras come once a day, whatever restarts a
     await story.polled(polls);
   }
   const usage = story.simulator.counters.requests[USAGE] ?? 0;
-  expect(usage).toBe(story.log.filter(({ msg }) => msg === 'polled').length);
+  expect(usage).toBe(story.logged('polled').length);
   expect(usage).toBeGreaterThanOrEqual(13);
   // From noon on the 10th to noon on the 12th.
   expect(EXTRAS.map((name) => [name, asked(story, name)])).toEqual([
@@ -59,18 +59,17 @@ test('what was found is published, and again after a restart, without asking', a
   });
   await story.stop(daemon);
   const before = story.simulator.requests.length;
-  await story.stopBroker();
-  await story.startBroker();
+  await story.restartBroker();
   const later = await story.listen();
   await story.start();
-  expect(await later.until(STATE, () => true)).toEqual(state);
-  expect(await later.until(ACCOUNT, () => true)).toMatchObject({ balance_due: account.balance_due });
+  expect(await later.until(STATE)).toEqual(state);
+  expect(await later.until(ACCOUNT)).toMatchObject({ balance_due: account.balance_due });
   expect(story.simulator.requests).toHaveLength(before);
 });
 
 test('extras switched off are not asked for, and their topics are cleared', async () => {
   const { story, probe, daemon } = await firstPoll();
-  await probe.until(INVOICES, () => true);
+  await probe.until(INVOICES);
   await story.stop(daemon);
   probe.forget();
   const none = { meter_reading: false, balance: false, invoices: false, site: false };
@@ -108,6 +107,6 @@ test('a property with two heat meters has no one register', async () => {
     services: [METER, '70418236'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) })),
   };
   const { story, probe } = await firstPoll({ accounts: [person('me', [two])] });
-  expect(await probe.until(STATE, () => true)).toMatchObject({ meter_reading: null });
+  expect(await probe.until(STATE)).toMatchObject({ meter_reading: null });
   expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
 });

@@ -24,7 +24,7 @@ test.each(NOT_GIVEN)(
       },
     });
     const { kwh } = booked(story.simulator);
-    expect(await probe.until(STATE, () => true)).toMatchObject({ energy_total: kwh, meter_reading: null });
+    expect(await probe.until(STATE)).toMatchObject({ energy_total: kwh, meter_reading: null });
     expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: null, invoice_status: null });
     expect(probe.json(INVOICES)).toBeUndefined();
     const { components } = probe.json('homeassistant/device/heat2mqtt_account_home/config') ?? {};
@@ -73,7 +73,7 @@ test.each(TROUBLE)(
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', failures_in_a_row: 0 });
     expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: first.balance_due, auth_state: 'ok' });
     expect(warnings(story)).toEqual([]);
-    expect(story.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
+    expect(story.logged('poll failed')).toEqual([]);
     // Trouble ends the round: one a poll at most.
     expect(EXTRAS.reduce((sum, name) => sum + asked(story, name) - 1, 0)).toBeLessThanOrEqual(3);
 
@@ -92,7 +92,7 @@ async function hangingExtras(config: Readonly<Record<string, unknown>> = {}) {
   await probe.until(STATE, ({ day }) => day === '2025-03-11');
   story.tick();
   await story.rest();
-  return { story, daemon, polls: () => story.log.filter(({ msg }) => msg === 'polled').length };
+  return { story, daemon, polls: () => story.logged('polled').length };
 }
 
 test('extras that hang hold up neither the next poll nor the way out', async () => {

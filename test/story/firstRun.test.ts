@@ -38,8 +38,9 @@ test('one login, one discovery, and everything is published', async () => {
   expect(counters.requests['GET /api/v1/customers/:id']).toBe(1);
 });
 
-test('online, then discovery, then states; all retained; no events from history', async () => {
+test('online, then discovery, then states; all retained; no events from history, no word of constituencies', async () => {
   const { story, probe } = await firstPoll();
+  expect(probe.heard.filter(({ topic, payload }) => /constituenc/.test(topic + payload))).toEqual([]);
   const meterConfig = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
   expect(place(probe, 'heat2mqtt/bridge/state')).toBeLessThan(
     place(probe, 'homeassistant/device/heat2mqtt_bridge/config'),
@@ -73,13 +74,11 @@ test('every group and property is found, others are left alone', async () => {
   const hierarchy = { type: 'hierarchy', properties: [home('70499999', quiet(), 4)] };
   const accounts = [{ ...me, groups: [...(me.groups ?? []), other, hierarchy] }];
   const { story, probe } = await firstPoll({ accounts });
-  for (const [meter, property] of [
-    ['70418235', 1],
-    ['70418301', 3],
-  ] as const) {
-    const state = await probe.until(`heat2mqtt/meter/${meter}/state`, () => true);
-    expect(state.energy_total).toBeCloseTo(booked(story.simulator, property).kwh, 3);
-  }
+  const totals = ['70418235', '70418301'].map(
+    (meter) => probe.json(`heat2mqtt/meter/${meter}/state`)?.energy_total,
+  );
+  expect(totals).toEqual([1, 3].map((property) => expect.closeTo(booked(story.simulator, property).kwh, 3)));
+  expect(story.simulator.counters.requests[USAGE]).toBe(2);
   const meters = new Set(
     probe.heard.flatMap(({ topic }) => /^heat2mqtt\/meter\/([^/]+)/.exec(topic)?.[1] ?? []),
   );
@@ -103,7 +102,7 @@ test('a long history comes in chunks, with progress, and no word on the meter be
   expect(probe.heard.some(({ topic }) => topic.includes('_meter_'))).toBe(false);
 
   await story.pass(5_000);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(simulator.counters.requests[USAGE]).toBe(3);
   await story.rest();

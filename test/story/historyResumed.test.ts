@@ -33,7 +33,7 @@ test('killed between chunks: the next start goes on from what is on the disk', a
 
   const probe = await story.listen();
   await story.start({ ...USAGE_CONFIG, state_dir: left });
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(state.cost_total).toBeCloseTo(booked(story.simulator).eur, 3);
   expect(state).toMatchObject({ origin: '2021-01-01', missing_days: 0 });
@@ -55,7 +55,7 @@ test('a chunk that fails is asked for again by the retry, and nothing is said of
   expect(probe.last(STATE)).toBeUndefined();
   story.simulator.switches.clearFaults();
   await story.pass(60_000);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   await story.rest();
   expect(probe.on(EVENT)).toEqual([]);
@@ -65,12 +65,12 @@ test('the origin stays where it was, whatever the configuration says later', asy
   const { story } = await storyOfYears();
   const probe = await story.listen();
   const daemon = await story.start({ usage: { history_since: '2024-01-01' } });
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   await story.polled(1);
   await story.stop(daemon);
   probe.forget();
   await story.start({ usage: { history_since: '2022-01-01' } });
-  expect(await probe.until(STATE, () => true)).toMatchObject({
+  expect(await probe.until(STATE)).toMatchObject({
     origin: '2024-01-01',
     energy_total: state.energy_total,
   });

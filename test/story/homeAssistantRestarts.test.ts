@@ -5,16 +5,18 @@ import { firstPoll, openStory } from '../support/story.ts';
 
 const STATUS = 'homeassistant/status';
 
-test('online: bridge state, discovery, states, and no question to the provider', async () => {
-  const { story, probe } = await firstPoll();
+test('online: bridge state, discovery, states, over a forged one too, and no question to the provider', async () => {
+  const { story, probe, state } = await firstPoll();
+  await probe.publish(STATE, '{"schema":1,"energy_total":0}', { retain: true });
+  await story.rest();
   probe.forget();
   const requests = story.simulator.requests.length;
   await probe.publish(STATUS, 'online');
   await story.rest();
   expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS]);
   await story.pass(2_000, 100);
-  await probe.until(STATE, () => true);
-  await probe.until(`heat2mqtt/meter/${METER}/usage/month`, () => true);
+  expect(await probe.until(STATE)).toEqual(state);
+  await probe.until(`heat2mqtt/meter/${METER}/usage/month`);
   expect(probe.heard.slice(1).map(({ topic }) => topic)).toEqual([
     'heat2mqtt/bridge/state',
     'homeassistant/device/heat2mqtt_bridge/config',

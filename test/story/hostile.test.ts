@@ -1,32 +1,36 @@
 // Whoever may publish: floods, forgeries and oversized requests move neither the provider nor the memory.
 import { expect, test } from 'vitest';
-import { STATE, USAGE } from '../support/homes.ts';
+import { USAGE } from '../support/homes.ts';
+import { FETCH } from '../support/lists.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
-import { openStory } from '../support/story.ts';
+import { firstPoll, served } from '../support/story.ts';
 
 const REQUEST = 'heat2mqtt/bridge/request';
 const RESPONSE = 'heat2mqtt/bridge/response';
 
 async function quietStory() {
-  const story = await openStory();
-  const probe = await story.listen();
-  const daemon = await story.start({ constituencies: { base_url: story.simulator.urls.constituencies } });
-  await story.polled(1);
-  const state = probe.json(STATE);
+  const { story, probe, daemon } = await firstPoll({ config: { constituencies: {} } });
   const asked = () => story.simulator.requests.length;
-  const answers = (what: string) => probe.on(`${RESPONSE}/${what}`).map(({ payload }) => JSON.parse(payload));
+  const answers = (what: string) => probe.all(`${RESPONSE}/${what}`);
   const intruder = story.stack.use(await startProbe(daemon.brokerUrl, {}, untilAtRest));
   probe.forget();
-  return { story, probe, intruder, daemon, state, asked, answers, before: asked() };
+  return { story, probe, intruder, daemon, asked, answers, before: asked() };
 }
 
 const FLOOD = 3_000;
 const many = (times: number) => Array.from({ length: times }, (_, at) => at);
 
-test('thousands of requests for a refresh are one poll, and hold up nobody', async () => {
-  const { story, intruder, asked, answers, before } = await quietStory();
-  await Promise.all(many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`)));
+test('thousands of requests for a refresh are one poll, and hold up nobody; answers wait in a bounded queue', async () => {
+  const { story, intruder, daemon, asked, answers, before } = await quietStory();
+  const waiting = async () =>
+    Number(/^heat2mqtt_mqtt_outbox (\d+)$/m.exec(await (await served(daemon, 'metrics')).text())?.[1]);
+  const all = many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`));
+  let most = 0;
+  for (const _ of many(20)) most = Math.max(most, await waiting());
+  await Promise.all(all);
+  expect(most).toBeLessThanOrEqual(600);
+  await untilTrue('the queue to empty', async () => (await waiting()) === 0);
   await story.polled(2);
   await untilTrue('the flood to drain', () =>
     answers('refresh').some(({ transaction }) => transaction === FLOOD - 1),
@@ -42,6 +46,35 @@ test('thousands of requests for a refresh are one poll, and hold up nobody', asy
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await intruder.publish(`${REQUEST}/health`, '');
   await untilTrue('an honest answer', () => answers('health').length === 1);
+});
+
+test('a thousand different questions for the public list are thirty, beside a poll that goes on', async () => {
+  const { story, probe, intruder, answers } = await quietStory();
+  const { counters } = story.simulator;
+  const flood = many(1_000).map((at) =>
+    intruder.publish(`${REQUEST}/constituencies`, `{"house_no":${at + 1}}`),
+  );
+  story.tick();
+  await Promise.all(flood);
+  await story.polled(2);
+  const lists = () => probe.heard.filter(({ topic }) => topic.startsWith('heat2mqtt/constituencies/'));
+  await untilTrue('thirty lists', () => new Set(lists().map(({ topic }) => topic)).size === 30);
+  await story.rest();
+  expect([counters.requests[FETCH], counters.requests[USAGE], lists().length]).toEqual([30, 2, 30]);
+  // In one burst the newest answers are kept.
+  const skipped = answers('constituencies').filter(({ status }) => status !== 'ok');
+  expect(skipped.length).toBeGreaterThanOrEqual(400);
+  for (const answer of skipped) {
+    expect(answer).toMatchObject({
+      status: 'skipped',
+      data: {
+        reason: 'rate_limit',
+        next_at: '2025-03-10T12:05:00+00:00',
+        topic: expect.any(String),
+        count: null,
+      },
+    });
+  }
 });
 
 test('an hour of requests of every kind stays within the cool-downs', async () => {
@@ -68,7 +101,7 @@ test.each([
   ['no UTF-8', Buffer.from([0xff, 0xfe, 0xc3])],
   ['no UTF-8 within JSON', Buffer.concat([Buffer.from('{"chamber":"'), Buffer.of(0xff), Buffer.from('"}')])],
   ['a list', '[]'],
-  ['a prototype', '{"__proto__":{"status":"ok"},"constructor":1}'],
+  ['a prototype', '{"__proto__":{"chamber":"seanad","status":"ok"},"constructor":1}'],
   ['another command', '{"cmd":"rm -rf /","from":"2025-01-01"}'],
 ])('%s is refused in words, and reaches nobody', async (_, payload) => {
   const { intruder, asked, answers, before } = await quietStory();
@@ -86,30 +119,4 @@ test.each([
   await untilTrue('an answer to an honest request', () =>
     answers('health').some(({ status }) => status === 'ok'),
   );
-});
-
-test('a forged state is said anew when Home Assistant comes back', async () => {
-  const { story, probe, intruder, state } = await quietStory();
-  await intruder.publish(STATE, '{"schema":1,"energy_total":0}', { retain: true });
-  await story.rest();
-  probe.forget();
-  await intruder.publish('homeassistant/status', 'online');
-  await story.pass(60_000);
-  expect(await probe.until(STATE, () => true)).toEqual(state);
-});
-
-test('answers wait in a bounded queue', async () => {
-  const { story, intruder, daemon, asked, before } = await quietStory();
-  const waiting = async () => {
-    const text = await (await fetch(`http://127.0.0.1:${daemon.httpPort}/metrics`)).text();
-    return Number(/^heat2mqtt_mqtt_outbox (\d+)$/m.exec(text)?.[1]);
-  };
-  const all = many(FLOOD).map(() => intruder.publish(`${REQUEST}/refresh`, ''));
-  let most = 0;
-  for (let left = 20; left > 0; left -= 1) most = Math.max(most, await waiting());
-  await Promise.all(all);
-  expect(most).toBeLessThanOrEqual(600);
-  await untilTrue('the queue to empty', async () => (await waiting()) === 0);
-  await story.rest();
-  expect(asked() - before).toBe(1);
 });

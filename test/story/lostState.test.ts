@@ -53,7 +53,7 @@ test('the state is lost, the provider has everything: the same totals, from the 
   const { story, probe, before, lose, truth, totals, logins } = await livedIn();
   await lose();
   await story.start(LATER_SINCE);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
   expect(new Set(totals())).toEqual(new Set([before.energy_total]));
@@ -66,7 +66,7 @@ test('the provider has forgotten its oldest month as well: not a thousandth less
   await lose();
   events.splice(0, 31);
   await story.start(LATER_SINCE);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
   expect(state.cost_total).toBe(before.cost_total);
   await story.polled(2);
@@ -94,7 +94,7 @@ test('lost twice, and more forgotten each time: still not less', async () => {
     events.splice(0, months);
     probe.forget();
     const daemon = await story.start();
-    const state = await probe.until(STATE, () => true);
+    const state = await probe.until(STATE);
     expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
     await story.polled(times + 2);
     await story.stop(daemon);
@@ -109,7 +109,7 @@ test('a day is forgotten while a gap is filled, and comes back later: each day c
   const [oldest] = events.splice(0, 1);
   events.push(reading('2025-03-10', 2.5, 1));
   const daemon = await story.start();
-  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(total() + 2.5, 3);
+  expect((await probe.until(STATE)).energy_total).toBeCloseTo(total() + 2.5, 3);
   await story.polled(2);
   await story.stop(daemon);
 
@@ -117,7 +117,7 @@ test('a day is forgotten while a gap is filled, and comes back later: each day c
   if (oldest) events.push(...kept, { ...oldest, kwh: (oldest.kwh ?? 0) + 1 });
   probe.forget();
   await story.start();
-  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(total() + 2.5 + 1, 3);
+  expect((await probe.until(STATE)).energy_total).toBeCloseTo(total() + 2.5 + 1, 3);
 });
 
 test('the broker was away when the state was lost: what it remembers counts once it is back', async () => {
@@ -128,7 +128,7 @@ test('the broker was away when the state was lost: what it remembers counts once
   await story.polled(2);
   await story.stop(deaf);
   await story.start(LATER_SINCE);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   expect(state).toMatchObject({ origin: '2025-01-01', energy_total: before.energy_total });
   expect(Math.min(...totals())).toBe(before.energy_total);
 });
@@ -144,7 +144,7 @@ test.each([
   await writeFile(ledger, text);
   const questions = asked();
   await story.start();
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
   expect(state.energy_total).toBe(before.energy_total);
@@ -159,7 +159,7 @@ test('everything is damaged: one login, the same totals, and the next start is c
   expect(names.length).toBeGreaterThan(5);
   for (const name of names) await writeFile(name, '\0\0{"version":');
   const daemon = await story.start(LATER_SINCE);
-  const state = await probe.until(STATE, () => true);
+  const state = await probe.until(STATE);
   await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
   expect(state.energy_total).toBe(before.energy_total);
@@ -176,9 +176,8 @@ test('everything is damaged: one login, the same totals, and the next start is c
 test('broker and state are lost together: totals come from the provider, from the origin configured', async () => {
   const { story, lose, truth } = await livedIn();
   await lose();
-  await story.stopBroker();
-  await story.startBroker();
+  await story.restartBroker();
   const probe = await story.listen();
   await story.start();
-  expect(await probe.until(STATE, () => true)).toMatchObject({ origin: '2025-01-01', ...truth() });
+  expect(await probe.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
 });

@@ -31,7 +31,7 @@ test('an account whose provider hangs: the others are polled and told in the mea
   expect((counters.requests[USAGE] ?? 0) - before).toBe(5);
   await story.pass(31_000);
   await story.polled(10);
-  expect(story.log.filter(({ msg }) => msg === 'poll failed')).toMatchObject([{ account: 'home' }]);
+  expect(story.logged('poll failed')).toMatchObject([{ account: 'home' }]);
 });
 
 test('five sessions due at the same moment are refreshed two at a time', async () => {

@@ -38,7 +38,7 @@ test('a property that appears is found within a week, read in the same poll, and
   await quietDays(story, 3);
   expect(requests[DISCOVERY]).toBe(1);
   await quietDays(story, 1);
-  const state = await probe.until(`heat2mqtt/meter/${OTHER}/state`, () => true);
+  const state = await probe.until(`heat2mqtt/meter/${OTHER}/state`);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, PROPERTY + 1).kwh, 3);
   await quietDays(story, 6);
   expect(requests[DISCOVERY]).toBe(2);
@@ -51,8 +51,8 @@ test('the provider cannot be asked for its list: tried again a day later, and no
   await quietDays(story, 9);
   const { requests } = story.simulator.counters;
   expect(requests[DISCOVERY]).toBe(1 + 3);
-  expect(story.log.filter(({ msg }) => msg === 'new properties could not be looked for')).toHaveLength(3);
-  expect(story.log.filter(({ msg }) => msg === 'poll failed')).toEqual([]);
+  expect(story.logged('new properties could not be looked for')).toHaveLength(3);
+  expect(story.logged('poll failed')).toEqual([]);
   expect(probe.json(STATE)).toBeDefined();
 });
 

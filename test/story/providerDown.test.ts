@@ -11,7 +11,7 @@ test('down from the start: retried after some 15 s, then 30 s, until it answers'
   const { story, probe, switches, counters } = await firstPoll({
     prepare: ({ simulator }) => void simulator.switches.fault('/api/', FAULTS.serverError),
   });
-  expect(await probe.until(EVENT, () => true)).toMatchObject({
+  expect(await probe.until(EVENT)).toMatchObject({
     event_type: 'poll_failed',
     code: 'provider_unreachable',
   });
@@ -25,7 +25,7 @@ test('down from the start: retried after some 15 s, then 30 s, until it answers'
   expect(tries()).toBe(2);
   switches.clearFaults();
   await story.pass(15_000);
-  expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
+  expect((await probe.until(STATE)).energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   await probe.until(EVENT, ({ event_type }) => event_type === 'recovered');
   expect(counters.passwordGrants.asked).toBe(1);
 });
@@ -42,7 +42,7 @@ test('down later: entities stay available with their values, and health tells wh
   await probe.until(HEALTH, ({ state: verdict }) => verdict === 'failing');
   expect(probe.on('heat2mqtt/bridge/state')).toEqual([]);
   expect(probe.on(STATE)).toEqual([]);
-  expect((await (await story.listen()).until(STATE, () => true)).energy_total).toBe(state.energy_total);
+  expect((await (await story.listen()).until(STATE)).energy_total).toBe(state.energy_total);
   simulator.switches.clearFaults();
   story.tick();
   await probe.until(HEALTH, ({ state: now, last_error }) => now === 'ok' && last_error === null);
@@ -60,7 +60,7 @@ test('an issuer that is gone says nothing about the password', async () => {
   });
   story.simulator.switches.clearFaults();
   await story.pass(25_000);
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
 });
 
 test('Retry-After is kept to: by retries, by ticks and by requests', async () => {
@@ -71,7 +71,7 @@ test('Retry-After is kept to: by retries, by ticks and by requests', async () =>
   await story.pass(9 * 60_000, 5_000);
   story.tick();
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
-  const answer = await probe.until('heat2mqtt/bridge/response/refresh', () => true);
+  const answer = await probe.until('heat2mqtt/bridge/response/refresh');
   expect(answer).toMatchObject({
     status: 'skipped',
     data: { reason: 'retry_after', next_at: `${until}+00:00` },

@@ -85,7 +85,7 @@ test('the check finds each canary in each form', () => {
 test('a good day: discovery, polls, requests, refreshes, restarts', async () => {
   const { story, probe, start, listenAll, noteTokens } = await openStoryOfCanaries();
   const first = await start();
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   await story.polled(1);
   await story.stop(first);
   const daemon = await start();

@@ -29,7 +29,7 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
   story.simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
   const probe = await story.listen();
   await story.start();
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   await story.polled(1);
   story.simulator.switches.fault('/api/v1/reports', {
     kind: 'reply',

@@ -15,11 +15,10 @@ async function ranBefore() {
 
 test('fresh: no login, no discovery, no poll, and yet everything is published again', async () => {
   const { story, state, requests } = await ranBefore();
-  await story.stopBroker();
-  await story.startBroker();
+  await story.restartBroker();
   const probe = await story.listen();
   await story.start();
-  expect(await probe.until(STATE, () => true)).toEqual(state);
+  expect(await probe.until(STATE)).toEqual(state);
   await story.pass(60_000);
   expect(story.simulator.requests.length).toBe(requests);
   expect(story.log.some(({ msg }) => msg === 'skipping the poll at start: the last one is recent')).toBe(
@@ -34,14 +33,14 @@ test('a poll that brought nothing new is not forgotten: updated_at stays when th
   await story.stop(daemon);
   probe.forget();
   await story.start();
-  expect(await probe.until(STATE, () => true)).toEqual(state);
+  expect(await probe.until(STATE)).toEqual(state);
 });
 
 test('the next tick asks once for each property, with the session from the disk', async () => {
   const { story, requests } = await ranBefore();
   const probe = await story.listen();
   await story.start();
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   await story.nextPoll();
   expect(story.simulator.requests.slice(requests).map(({ route }) => route)).toEqual([USAGE]);
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);

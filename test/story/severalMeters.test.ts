@@ -36,7 +36,7 @@ test('one refused account does not stop the other', async () => {
 
 test('an account taken out of the configuration takes its topics with it', async () => {
   const { story, probe, daemon } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
-  await probe.until(NEIGHBOUR_STATE, () => true);
+  await probe.until(NEIGHBOUR_STATE);
   await story.stop(daemon);
   const { username, password } = ME;
   await story.start({ accounts: [{ id: 'home', username, password }] });
@@ -53,21 +53,19 @@ test('two meters of one identifier: the second carries its property in its name'
   const { story, probe, daemon, state } = await firstPoll({
     accounts: [person('me', [home('70418235', quiet(), 1), home('70418235', quiet({ seed: 3 }), 2)])],
   });
-  const second = await probe.until('heat2mqtt/meter/70418235-2/state', () => true);
+  const second = await probe.until('heat2mqtt/meter/70418235-2/state');
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
   expect(second.energy_total).toBeCloseTo(booked(story.simulator, 2).kwh, 3);
   await story.stop(daemon);
   probe.forget();
   await story.start();
-  expect((await probe.until('heat2mqtt/meter/70418235-2/state', () => true)).energy_total).toBe(
-    second.energy_total,
-  );
+  expect((await probe.until('heat2mqtt/meter/70418235-2/state')).energy_total).toBe(second.energy_total);
 });
 
 test('several meters of one property are one series, named after the lowest', async () => {
   const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
   const { story, probe } = await firstPoll({ accounts: [person('me', [{ id: 1, services }])] });
-  const state = await probe.until('heat2mqtt/meter/a_1/state', () => true);
+  const state = await probe.until('heat2mqtt/meter/a_1/state');
   expect(state.meter_identifiers).toEqual(['a 1', 'b/2']);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
 });
@@ -79,7 +77,7 @@ test('trouble with one property does not keep the others from being read', async
     prepare: ({ simulator }) =>
       void simulator.switches.fault('/api/v1/reports', FAULTS.forbidden, { when: isFirst }),
   });
-  await probe.until('heat2mqtt/meter/70418236/state', () => true);
+  await probe.until('heat2mqtt/meter/70418236/state');
   expect(probe.last(STATE)).toBeUndefined();
   await probe.until(HEALTH, ({ state }) => state === 'degraded');
 });

@@ -27,7 +27,7 @@ test.each([
 
   story.simulator.switches.clearFaults();
   await story.start();
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
 });
 
 test('a poll that is broken off is no failed poll', async () => {

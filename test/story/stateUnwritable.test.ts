@@ -20,7 +20,7 @@ async function blockedStory() {
 test('published from memory, health says why, and one beat after the cure everything is on the disk', async () => {
   const { story, probe, inTheWay, state_dir, reasons } = await blockedStory();
   const daemon = await story.start({ state_dir });
-  const first = await probe.until(STATE, () => true);
+  const first = await probe.until(STATE);
   expect(first.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   await untilTrue('the reason', () => reasons().length > 0);
   expect(reasons()).toEqual([

@@ -129,7 +129,7 @@ test('a backfill sends its days again and tells how far it is, and what was sent
     },
   });
   expect(ha.imports()).toEqual([3, 3, 2, 2]);
-  const told = probe.on(RESPONSE).map(({ payload }) => JSON.parse(payload));
+  const told = probe.all(RESPONSE);
   expect(told[0]).toMatchObject({ status: 'progress', transaction: 7, data: { step: 'read' } });
   expect(told).toContainEqual({
     schema: 1,

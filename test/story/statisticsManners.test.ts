@@ -56,7 +56,7 @@ test('the token is written nowhere, whatever Home Assistant says', async () => {
   });
   await start({ home_assistant: { url: ha.url, token } });
   await story.pass(10 * 60_000, 10_000);
-  const told = story.log.filter(({ msg }) => msg === 'statistics could not be written');
+  const told = story.logged('statistics could not be written');
   expect(told.map(({ code }) => code)).toEqual([
     'home_assistant_refused',
     'home_assistant_cut',

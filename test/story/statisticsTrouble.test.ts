@@ -130,7 +130,7 @@ test('nobody there: told once in the log, tried ever more seldom, and polls go o
   await until('failing');
   expect(codes()).toEqual(['home_assistant_unreachable']);
   await story.pass(4 * HOUR_MS, 60_000);
-  const told = story.log.filter(({ msg }) => msg === 'statistics could not be written');
+  const told = story.logged('statistics could not be written');
   expect(told).toHaveLength(1);
   expect(door.attempts).toBeGreaterThan(8);
   expect(door.attempts).toBeLessThan(20);

@@ -41,7 +41,7 @@ test.each(STRANGE)('%s: the last values stay', async (_, fault, words) => {
   const healthz = await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`);
   expect(healthz.status).toBe(200);
 
-  const standing = await (await story.listen()).until(STATE, () => true);
+  const standing = await (await story.listen()).until(STATE);
   expect(standing).toMatchObject({
     energy_total: state.energy_total,
     cost_total: state.cost_total,
@@ -80,7 +80,7 @@ test('what is not there does not erase what was', async () => {
     inBuckets(() => []),
   );
   await story.nextPoll();
-  const standing = await (await story.listen()).until(STATE, () => true);
+  const standing = await (await story.listen()).until(STATE);
   expect(standing.energy_total).toBe(state.energy_total);
   expect(probe.json(HEALTH)?.state ?? 'ok').toBe('ok');
 });

@@ -26,11 +26,7 @@ test('a tariff found first is no news, another one is, once', async () => {
     tariff: { from: '2025-02-02', to: '2025-03-10', days_explained: 37, days_seen: 37 },
     cost_day_standing: 0.686,
   });
-  const changes = () =>
-    probe
-      .on(EVENT)
-      .map(({ payload }) => JSON.parse(payload))
-      .filter(({ event_type }) => event_type === 'tariff_changed');
+  const changes = () => probe.all(EVENT).filter(({ event_type }) => event_type === 'tariff_changed');
   async function nextDay(price: typeof OLD) {
     events.push(bill(events.length, price));
     await story.nextPoll(24 * HOUR_MS);

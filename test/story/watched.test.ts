@@ -31,7 +31,7 @@ test('a taken port is a reason of its own; the bridge does its work without', as
   story.stack.defer(() => squatter.close());
   const probe = await story.listen();
   const daemon = await story.start({ http: { listen: `127.0.0.1:${port}` } });
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   expect(daemon.httpPort).toBeNull();
   const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
   expect(health.reasons).toMatchObject([{ code: 'listen_failed' }]);
@@ -51,10 +51,10 @@ test('a poll that takes minutes is not unhealthy, although it began as a retry',
   switches.clearFaults();
   switches.fault('/api/', { kind: 'slow', ms: 29_000 });
   await story.pass(20_000, 5_000);
-  const polled = story.log.filter(({ msg }) => msg === 'polled').length;
+  const polled = story.logged('polled').length;
   // The loop is taken for dead after two minutes without a heartbeat.
   await story.pass(140_000, 5_000);
-  expect(story.log.filter(({ msg }) => msg === 'polled')).toHaveLength(polled);
+  expect(story.logged('polled')).toHaveLength(polled);
   expect((await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`)).status).toBe(200);
 });
 

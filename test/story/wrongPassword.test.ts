@@ -34,7 +34,7 @@ test('one try, and health says when the next one is due', async () => {
   expect(state).toBe(LOCKED);
   const wait = Date.parse(next_attempt_at ?? '') - story.clock.now();
   expect(Math.abs(wait - 15 * MINUTE_MS)).toBeLessThan(2_000);
-  expect(await probe.until('heat2mqtt/bridge/event', () => true)).toMatchObject({
+  expect(await probe.until('heat2mqtt/bridge/event')).toMatchObject({
     event_type: 'auth_needed',
     code: LOCKED,
     account: 'home',
@@ -53,17 +53,14 @@ test('after 15 minutes, 1 hour and 6 hours it stops, until somebody asks', async
     expect(grants.asked).toBe(tries + 1);
     await story.pass(8 * MINUTE_MS, 5_000);
     await untilTrue(`try ${tries + 2}`, () => grants.asked === tries + 2);
-    await untilTrue(
-      'its verdict',
-      () => story.log.filter(({ msg }) => msg === 'login refused').length === tries + 2,
-    );
+    await untilTrue('its verdict', () => story.logged('login refused').length === tries + 2);
   }
   await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes('"next_attempt_at":null'));
   await story.pass(24 * HOUR_MS, 10 * MINUTE_MS);
   expect(grants.asked).toBe(4);
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
   await untilTrue('the try that was asked for', () => grants.asked === 5);
-  expect(await probe.until('heat2mqtt/bridge/response/refresh', () => true)).toMatchObject({
+  expect(await probe.until('heat2mqtt/bridge/response/refresh')).toMatchObject({
     status: 'error',
     error: { code: LOCKED },
   });
@@ -74,10 +71,7 @@ test('a restart buys no try', async () => {
   await story.stop(daemon);
   const probe = await story.listen();
   await story.start(config);
-  await untilTrue(
-    'the verdict of the second run',
-    () => story.log.filter(({ msg }) => msg === 'poll failed').length === 2,
-  );
+  await untilTrue('the verdict of the second run', () => story.logged('poll failed').length === 2);
   const health = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
   expect(health.auth).toMatchObject({
     home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') },
@@ -89,7 +83,7 @@ test('a changed password file is picked up while running', async () => {
   const { story, probe, passwordFile, grants } = await refusedStory();
   await writeFile(passwordFile, `${ME.password}\n`);
   await story.pass(10_000);
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
   await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
   expect(grants).toEqual({ asked: 2, ok: 1 });
@@ -104,7 +98,7 @@ test('once signed in again, health no longer says refused, however long the hist
   const health = await probe.until(HEALTH, ({ reasons }) => !(reasons as { code: string }[]).some(isRefused));
   expect(health.auth).toMatchObject({ home: { state: 'ok' } });
   await probe.publish('heat2mqtt/bridge/request/health', '');
-  const answer = await probe.until('heat2mqtt/bridge/response/health', () => true);
+  const answer = await probe.until('heat2mqtt/bridge/response/health');
   expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
 });
 
@@ -139,6 +133,6 @@ test('once the owner has done what was asked for, a refresh request signs in', a
   await story.pass(HOUR_MS, 10_000);
   expect(counters.passwordGrants.asked).toBe(1);
   await probe.publish('heat2mqtt/bridge/request/refresh', '{}');
-  await probe.until(STATE, () => true);
+  await probe.until(STATE);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });

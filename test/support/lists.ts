@@ -14,11 +14,11 @@ export async function openListStory() {
   const probe = await story.listen();
   const config = {
     provider: undefined,
-    constituencies: { base_url: story.simulator.urls.constituencies, chamber: 'dail', house_no: 34 },
+    constituencies: { chamber: 'dail', house_no: 34 },
   };
   const start = () => story.start(config);
   const daemon = await start();
-  await probe.until(SUMMARY, () => true);
+  await probe.until(SUMMARY);
   const { counters, switches } = story.simulator;
   return { story, daemon, start, probe, switches, fetches: () => counters.requests[FETCH] ?? 0, counters };
 }

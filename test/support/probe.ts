@@ -1,5 +1,5 @@
 // An MQTT client that hears everything, remembers every message with its retain flag, and checks it against its schema.
-import { connectAsync, type IClientOptions, type IClientPublishOptions, type MqttClient } from 'mqtt';
+import { connectAsync, type IClientOptions, type IClientPublishOptions } from 'mqtt';
 import { baseOf, complaintAbout, schemaMissing } from './payloads.ts';
 import { turn, waitFor } from './waitFor.ts';
 
@@ -12,26 +12,7 @@ export interface Heard {
   readonly correlation: string | undefined;
 }
 
-export interface Probe {
-  /** In the order of arrival. */
-  readonly heard: readonly Heard[];
-  on(topic: string): Heard[];
-  last(topic: string): Heard | undefined;
-  /** The last payload on the topic as JSON, or `undefined`. */
-  json(topic: string): Record<string, unknown> | undefined;
-  /** Waits for a JSON payload on the topic that pleases; those already heard count. */
-  until(
-    topic: string,
-    pleases: (payload: Record<string, unknown>) => boolean,
-  ): Promise<Record<string, unknown>>;
-  publish(topic: string, payload: string | Buffer, options?: IClientPublishOptions): Promise<void>;
-  /** Calls it with each message as it comes in. */
-  onMessage(listener: (message: Heard) => void): void;
-  /** Forgets what was heard. */
-  forget(): void;
-  /** Rejects when one of our topics said what its schema does not allow. */
-  stop(): Promise<void>;
-}
+export type Probe = Awaited<ReturnType<typeof startProbe>>;
 
 /** Said by a test, not by us: it may be any nonsense. */
 const foreign = new Set<string>();
@@ -43,13 +24,13 @@ export async function startProbe(
   url: string,
   options: IClientOptions = {},
   settle: () => Promise<void> = turn,
-): Promise<Probe> {
+) {
   const heard: Heard[] = [];
   const listeners: ((message: Heard) => void)[] = [];
   const bases = new Set<string>();
   const topics = new Set<string>();
   const complaints = new Set<string>();
-  const client: MqttClient = await connectAsync(url, { reconnectPeriod: 0, protocolVersion: 4, ...options });
+  const client = await connectAsync(url, { reconnectPeriod: 0, protocolVersion: 4, ...options });
   // A broker that is stopped under a test ends this connection too.
   client.on('error', () => undefined);
   client.on('message', (topic, payload, { retain, qos, properties }) => {
@@ -67,12 +48,18 @@ export async function startProbe(
   await client.subscribeAsync('#', { qos: 1 });
 
   const on = (topic: string) => heard.filter((message) => message.topic === topic);
+  const isCleared = (topic: string) => on(topic).at(-1)?.payload === '';
   return {
-    heard,
+    /** In the order of arrival. */
+    heard: heard as readonly Heard[],
     on,
-    last: (topic) => on(topic).at(-1),
-    json: (topic) => asObject(on(topic).at(-1)?.payload),
-    until(topic, pleases) {
+    last: (topic: string): Heard | undefined => on(topic).at(-1),
+    /** The last payload on the topic as JSON, or `undefined`. */
+    json: (topic: string) => asObject(on(topic).at(-1)?.payload),
+    /** All payloads on the topic, which are JSON. */
+    all: (topic: string) => on(topic).map(({ payload }) => JSON.parse(payload)),
+    /** Waits for a JSON payload on the topic that pleases; those already heard count. */
+    until(topic: string, pleases: (payload: Record<string, unknown>) => boolean = () => true) {
       const find = () =>
         on(topic)
           .map(({ payload }) => asObject(payload))
@@ -81,12 +68,20 @@ export async function startProbe(
         diagnose: () => ({ last: on(topic).at(-1), topics: [...new Set(heard.map((one) => one.topic))] }),
       });
     },
-    async publish(topic, payload, publishOptions = {}) {
+    /** Waits until an empty payload is the last word on each of the topics. */
+    untilCleared: (topics: readonly string[]) =>
+      waitFor('withdrawals', () => settle().then(() => topics.every(isCleared)), {
+        diagnose: () => topics.map((topic) => on(topic).at(-1)),
+      }),
+    async publish(topic: string, payload: string | Buffer, publishOptions: IClientPublishOptions = {}) {
       markForeign(topic, payload);
       await client.publishAsync(topic, payload, { qos: 1, ...publishOptions });
     },
-    onMessage: (listener) => void listeners.push(listener),
+    /** Calls it with each message as it comes in. */
+    onMessage: (listener: (message: Heard) => void) => void listeners.push(listener),
+    /** Forgets what was heard. */
     forget: () => void heard.splice(0),
+    /** Rejects when one of our topics said what its schema does not allow. */
     async stop() {
       await client.endAsync(true);
       for (const topic of topics) complaints.add(schemaMissing(bases, topic) ?? '');

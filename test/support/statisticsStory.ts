@@ -22,7 +22,7 @@ export async function openStatisticsStory(
   const section = { url: ha.url, token: ha.switches.token };
   let since = 0;
   const toSeconds = (ms: number) => Math.floor(ms / 1000) * 1000;
-  const polls = () => story.log.filter(({ msg }) => msg === 'polled').length;
+  const polls = () => story.logged('polled').length;
 
   /** What bridge/health says of the statistics now. */
   const status = () => probe.json(HEALTH)?.statistics as Record<string, unknown> | null | undefined;

@@ -1,7 +1,5 @@
 // The whole daemon in this process, between a simulated provider and a real broker, under a clock moved by hand.
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
@@ -9,12 +7,12 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from './clock.ts';
 import { ME, STATE } from './homes.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
-import { openStack, type Stack } from './stack.ts';
+import { openStack } from './stack.ts';
 import { expectNoSecret, laidOver, type Section, usualConfig } from './storyRules.ts';
 
 export interface StoryOptions {
@@ -26,35 +24,7 @@ export interface StoryOptions {
   readonly daemonClock?: (clock: HandClock) => Clock;
 }
 
-export interface Story {
-  readonly accounts: readonly AccountOptions[];
-  readonly clock: HandClock;
-  readonly simulator: Simulator;
-  readonly stateDir: string;
-  /** The lines of the log, parsed. */
-  readonly log: readonly Section[];
-  forgetLog(): void;
-  readonly stack: Stack;
-  /** Starts the daemon; `config` is laid over the usual one, section by section. */
-  start(config?: Readonly<Record<string, unknown>>): Promise<Daemon>;
-  /** Stops it, and tells how many milliseconds of the clock that took at most. */
-  stop(daemon: Daemon): Promise<number>;
-  /** A subscriber to everything. */
-  listen(): Promise<Probe>;
-  stopBroker(): Promise<void>;
-  /** On the same port, remembering nothing. */
-  startBroker(): Promise<void>;
-  /** Lets time pass, step by step; whatever a step sets going comes to rest before the next. */
-  pass(ms: number, stepMs?: number): Promise<void>;
-  /** Everything under way in this process has come to rest. */
-  rest(): Promise<void>;
-  /** The schedule fires. */
-  tick(): void;
-  /** Waits until so many polls of an account have ended, well or badly, since the story was opened; extras too. */
-  polled(times: number): Promise<void>;
-  /** Time passes at once, the schedule fires, and the poll of each account has ended. */
-  nextPoll(afterMs?: number): Promise<void>;
-}
+export type Story = Awaited<ReturnType<typeof openStory>>;
 
 export const HOUR_MS = 3_600_000;
 const STEP_MS = 4 * HOUR_MS;
@@ -65,11 +35,10 @@ export async function openStory({
   at = '2025-03-10T12:00:00Z',
   accounts = [ME],
   daemonClock = (clock) => clock,
-}: StoryOptions = {}): Promise<Story> {
+}: StoryOptions = {}) {
   const stack = openStack();
   const clock = handClock(at);
-  const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-story-'));
-  stack.defer(() => rm(stateDir, { recursive: true, force: true, maxRetries: 5 }));
+  const stateDir = await stack.folder();
   const simulator = stack.use(await startSimulator({ clock, accounts }));
   let broker: EmbeddedBroker = await startBroker();
   let brokerIsUp = true;
@@ -80,6 +49,7 @@ export async function openStory({
   stack.defer(() =>
     expectNoSecret(accounts, [...lines, ...probes.flatMap(({ heard }) => heard.map((h) => h.payload))]),
   );
+  /** A subscriber to everything. */
   async function listen(): Promise<Probe> {
     const probe = stack.use(await startProbe(broker.url, {}, untilAtRest));
     probes.push(probe);
@@ -97,12 +67,16 @@ export async function openStory({
     };
   };
 
+  /** Starts the daemon; `over` is laid over the usual configuration, section by section. */
   async function start(over: Readonly<Record<string, unknown>> = {}): Promise<Daemon> {
     const scrubber = createScrubber();
-    const text = JSON.stringify(laidOver(usualConfig(simulator.urls, accounts, broker.url, stateDir), over));
+    const usual = usualConfig(simulator.urls, accounts, broker.url, stateDir);
+    // Whoever wants constituencies gets those of the simulator, never those of the Internet.
+    const constituencies = over.constituencies && { base_url: simulator.urls.constituencies };
+    const text = JSON.stringify(laidOver({ ...usual, constituencies }, over));
     const { config } = await loadConfig({
       path: 'story',
-      readFile: async (path) => (path === 'story' ? text : (await import('node:fs/promises')).readFile(path)),
+      readFile: async (path) => (path === 'story' ? text : readFile(path)),
       env: {},
       now: clock.now,
       scrubber,
@@ -110,10 +84,9 @@ export async function openStory({
     });
     const log = createLog({ level: 'trace', scrubber, write: (line) => void lines.push(line) });
     const before = connections();
-    const own = daemonClock(clock);
     const daemon = await startDaemon({
       config,
-      clock: own,
+      clock: daemonClock(clock),
       log,
       scrubber,
       random: () => 0.5,
@@ -124,6 +97,7 @@ export async function openStory({
     return daemon;
   }
 
+  /** Everything under way in this process has come to rest. */
   const rest = async () => {
     await untilAtRest();
     ear.forget();
@@ -140,6 +114,7 @@ export async function openStory({
   }
 
   const stopped = new WeakSet<Daemon>();
+  /** Stops the daemon, and tells how many milliseconds of the clock that took at most. */
   async function stop(daemon: Daemon): Promise<number> {
     if (stopped.has(daemon)) return 0;
     stopped.add(daemon);
@@ -156,6 +131,7 @@ export async function openStory({
     return clock.now() - began;
   }
 
+  /** The schedule fires. */
   function tick(): void {
     for (const onTick of tickers) onTick();
     clock.advance(0);
@@ -163,6 +139,7 @@ export async function openStory({
 
   const count = (words: RegExp) => lines.filter((line) => words.test(line)).length;
   const ended = () => count(/"msg":"poll(ed"| failed)/);
+  /** Waits until so many polls of an account have ended, well or badly, since the story was opened; extras too. */
   async function polled(times: number): Promise<void> {
     // A poll that went well asks for extras afterwards.
     const isOver = () => ended() >= times && count(/"msg":"extras /) >= count(/"msg":"polled"/);
@@ -170,29 +147,41 @@ export async function openStory({
     await rest();
   }
 
+  async function stopBroker(): Promise<void> {
+    brokerIsUp = false;
+    await broker.stop();
+  }
+
+  /** On the same port, remembering nothing. */
+  async function restartBroker(): Promise<void> {
+    if (brokerIsUp) await stopBroker();
+    broker = await startBroker({ port: broker.port });
+    ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
+    brokerIsUp = true;
+  }
+
+  const log = () => lines.map((line): Section => JSON.parse(line));
+
   return {
     accounts,
     clock,
     simulator,
     stateDir,
     stack,
+    /** The lines of the log, parsed. */
     get log() {
-      return lines.map((line): Section => JSON.parse(line));
+      return log();
     },
+    /** The lines with this message. */
+    logged: (message: string) => log().filter(({ msg }) => msg === message),
     forgetLog: () => void lines.splice(0),
     start,
     stop,
     listen,
-    async stopBroker() {
-      brokerIsUp = false;
-      await broker.stop();
-    },
-    async startBroker() {
-      broker = await startBroker({ port: broker.port });
-      ear = stack.use(await startProbe(broker.url, {}, untilAtRest));
-      brokerIsUp = true;
-    },
-    async pass(ms, stepMs = 1_000) {
+    stopBroker,
+    restartBroker,
+    /** Lets time pass, step by step; whatever a step sets going comes to rest before the next. */
+    async pass(ms: number, stepMs = 1_000) {
       for (let left = ms; left > 0; left -= stepMs) {
         clock.advance(Math.min(left, stepMs));
         await rest();
@@ -201,6 +190,7 @@ export async function openStory({
     rest,
     tick,
     polled,
+    /** Time passes at once, the schedule fires, and the poll of each account has ended. */
     async nextPoll(afterMs = 0) {
       const before = ended();
       clock.advance(afterMs);
@@ -210,24 +200,39 @@ export async function openStory({
   };
 }
 
+/** What the daemon answers over HTTP. */
+export const served = ({ httpPort }: Daemon, path: 'healthz' | 'readyz' | 'metrics'): Promise<Response> =>
+  fetch(`http://127.0.0.1:${httpPort}/${path}`);
+
 /** A story whose first poll is over, and all that comes after it. */
 export async function firstPoll({
   config = {},
   prepare = () => {},
-  polls,
   ...options
 }: StoryOptions & {
   readonly config?: Readonly<Record<string, unknown>>;
   readonly prepare?: (story: Story) => void;
-  /** How many to wait for; default: one of each account. */
-  readonly polls?: number;
 } = {}) {
   const story = await openStory(options);
   prepare(story);
   const probe = await story.listen();
   const daemon = await story.start(config);
-  await story.polled(polls ?? story.accounts.length);
+  await story.polled(story.accounts.length);
   const { simulator } = story;
   const { counters, switches } = simulator;
-  return { story, probe, daemon, simulator, counters, switches, state: probe.json(STATE) ?? {} };
+  return {
+    story,
+    probe,
+    daemon,
+    simulator,
+    counters,
+    switches,
+    state: probe.json(STATE) ?? {},
+    /** Stops this daemon, forgets what was heard, and starts another one. */
+    async restart(over: Readonly<Record<string, unknown>> = {}) {
+      await story.stop(daemon);
+      probe.forget();
+      return story.start(over);
+    },
+  };
 }

@@ -75,11 +75,11 @@ test('another client with our id: suspected, no duel, and everything is there on
       .split('\n')
       .filter((line) => line.includes('connected to the broker'))
       .map((line) => Date.parse(JSON.parse(line).time));
-  await waitFor('the fifth connection', () => connectedAt().length >= 5);
-  // After the first that was lost at once, then after 1, 2, 4 seconds, a quarter more or less.
-  const waits = connectedAt().map((at, n, all) => at - (all[n - 1] ?? at));
-  for (const [n, seconds] of [1, 2, 4].entries())
-    expect(waits[n + 2], `wait before connection ${n + 3}`).toBeGreaterThan(seconds * 750);
+  await waitFor('the third connection', () => connectedAt().length >= 3);
+  // After 1 and 2 seconds, a quarter more or less. That it goes on so, test/mqtt/link.test.ts proves without waiting.
+  const [first = 0, second = 0, third = 0] = connectedAt();
+  expect(second - first, 'wait before the second connection').toBeGreaterThan(750);
+  expect(third - second, 'wait before the third connection').toBeGreaterThan(1_500);
   expect(taken).toBeLessThanOrEqual(connectedAt().length + 1);
   await rival.endAsync(true);
   const probe = await listen();

@@ -1,4 +1,5 @@
 // The lasting link: falls back, comes back, announces the current state first, and never retries in a busy loop.
+import { connect as mqtt } from 'mqtt';
 import { expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import type { Incoming } from '../../src/mqtt/message.ts';
@@ -107,6 +108,27 @@ test.each([
   expect(wire.attempts - before).toBeGreaterThanOrEqual(8);
   expect(wire.attempts - before).toBeLessThanOrEqual(12);
   expect(link.status().connected).toBe(false);
+});
+
+test('a rival for the client id is suspected, fought with growing pauses, and outlived', async () => {
+  const { stack, broker, wire, link, probe, clock, lines } = await connected();
+  const times = (words: string) => lines.filter((line) => line.includes(words)).length;
+  const rival = mqtt(broker.url, { clientId: 'test', reconnectPeriod: 5, protocolVersion: 4 });
+  stack.defer(() => rival.endAsync(true));
+  for (const [n, seconds] of [1, 2, 4, 8, 16].entries()) {
+    await waitFor('the loss', () => times('connection to the broker lost') === n + 1);
+    if (seconds === 16) await rival.endAsync(true);
+    clock.advance(seconds * 1_000 - 1);
+    await turn(20);
+    expect([seconds, wire.attempts]).toEqual([seconds, n + 2]);
+    probe.forget();
+    clock.advance(1);
+    await waitFor('the next connection', () => times('connected to the broker') === n + 2);
+  }
+  expect(times('another client may use the same client id')).toBe(5);
+  await waitFor('the announcement', () => probe.last('x/state')?.payload === 'online');
+  await turn(20);
+  expect(link.status().connected).toBe(true);
 });
 
 test('a refused password is tried anew with the one that is there then', async () => {

@@ -3,9 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadConfig } from '../../src/config/load.ts';
 import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
-import { createScrubber } from '../../src/foundation/log.ts';
+import { load } from '../config/loading.ts';
 import { commandsOf, docCommands, pages, RUN, reasonElsewhere } from '../support/docCommands.ts';
 import { ROOT } from '../support/sources.ts';
 
@@ -42,7 +41,9 @@ describe.each(texts)('%s', (page, text) => {
 
   const pieces = [...text.matchAll(/^([ ]*)```yaml\n([\s\S]*?)^\1```$/gm)].map(({ 2: body = '' }) => body);
   test.each(pieces.filter(isOurs))('its configuration loads: %s', async (piece) => {
-    await expect(load(piece)).resolves.toBeDefined();
+    const whole = JSON.stringify({ ...USUAL, ...parse(piece) });
+    const loaded = load(whole, {}, { validateCron: isCronExpression, readFile: async () => 'a secret' });
+    await expect(loaded).resolves.toBeDefined();
   });
 });
 
@@ -55,30 +56,12 @@ const USUAL = {
 /** Compose files and blueprints are YAML too. */
 function isOurs(piece: string): boolean {
   const found: unknown = parse(piece);
-  const sections = [
-    'version',
-    ...Object.keys(USUAL),
-    'usage',
-    'extras',
-    'constituencies',
-    'home_assistant',
-    'http',
-    'log',
-  ];
+  const more = ['version', 'usage', 'extras', 'constituencies', 'home_assistant', 'http', 'log'];
+  const sections = [...Object.keys(USUAL), ...more];
   return (
     typeof found === 'object' && found !== null && Object.keys(found).every((key) => sections.includes(key))
   );
 }
-
-const load = (piece: string) =>
-  loadConfig({
-    path: 'page',
-    readFile: async (path) => (path === 'page' ? JSON.stringify({ ...USUAL, ...parse(piece) }) : 'a secret'),
-    env: {},
-    now: () => Date.UTC(2025, 5, 15),
-    scrubber: createScrubber(),
-    validateCron: isCronExpression,
-  });
 
 /** As GitHub makes them. */
 function anchorsOf(text: string): string[] {

@@ -3,15 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../src/config/example.ts';
 import { allKeys } from '../../src/config/keys.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { createScrubber } from '../../src/foundation/log.ts';
+import { load } from '../config/loading.ts';
 
 const COMMITTED = new URL('../../config.example.yaml', import.meta.url);
-const base = {
-  env: { HEAT2MQTT_PASSWORD: 'secret' },
-  now: () => Date.UTC(2025, 5, 15),
-  scrubber: createScrubber(),
-};
 
 describe('config.example.yaml', () => {
   it('is what the schema says', async () => {
@@ -19,7 +13,9 @@ describe('config.example.yaml', () => {
   });
 
   it('loads with a password, and changes no default', async () => {
-    const { config, origins } = await loadConfig({ ...base, path: COMMITTED.pathname });
+    const { config, origins } = await load(await readFile(COMMITTED, 'utf8'), {
+      HEAT2MQTT_PASSWORD: 'secret',
+    });
     expect([...origins].filter(([, origin]) => origin === 'file').map(([path]) => path)).toEqual([
       'version',
       'provider.issuer',
@@ -38,12 +34,7 @@ describe('config.example.yaml', () => {
       .map((line) => bare(line, names))
       .filter((line) => !/^\s*#/.test(line) && !/^\s*(password|key_password|token):/.test(line))
       .join('\n');
-    const { origins } = await loadConfig({
-      ...base,
-      env: {},
-      path: 'config.yaml',
-      readFile: async (path) => (path === 'config.yaml' ? uncommented : 'from a file'),
-    });
+    const { origins } = await load(uncommented, {}, { readFile: async () => 'from a file' });
     const secret = /(^|_)(password|token)$/;
     const leaves = allKeys().filter(({ keys, path }) => keys.length === 0 && !secret.test(path.at(-1) ?? ''));
     const expected = leaves.map(({ path }) => path.join('.').replace('<n>', '0'));

@@ -4,20 +4,18 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
-import { createScrubber } from '../../src/foundation/log.ts';
+import { load, refusal } from '../config/loading.ts';
 import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { kindOf } from '../support/payloads.ts';
 import { ROOT } from '../support/sources.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, 'examples', path), 'utf8');
 
-const entities = new Set(
-  discoveryOf(discoveryBelow('heat2mqtt'))
-    .map(bodyOf)
-    .flatMap(({ components }) => Object.values(components as Record<string, Record<string, unknown>>))
-    .map((body) => body.default_entity_id),
+/** Every component of every document, by its key. */
+const components: Record<string, Record<string, unknown>> = Object.assign(
+  {},
+  ...discoveryOf(discoveryBelow('heat2mqtt')).map((message) => bodyOf(message).components),
 );
 
 interface Blueprint {
@@ -65,12 +63,8 @@ describe.each(['data-late.yaml', 'new-bill.yaml'])('the blueprint %s', (file) =>
 });
 
 test('the selector of the late meter finds data_late', () => {
-  const components = discoveryOf(discoveryBelow('heat2mqtt'))
-    .map(bodyOf)
-    .flatMap(({ components }) => components);
-  const late = Object.assign({}, ...components).data_late;
   const { data_late } = readBlueprint('data-late.yaml').document.blueprint.input;
-  const { platform: domain, device_class } = late;
+  const { platform: domain, device_class } = components.data_late ?? {};
   expect(data_late?.selector).toEqual({
     entity: { filter: [{ integration: 'mqtt', domain, device_class }] },
   });
@@ -90,27 +84,17 @@ test('the dashboard shows entities as Home Assistant calls them', () => {
   const named =
     read('home-assistant/dashboard.yaml').match(/\b(sensor|binary_sensor|button|event)\.\w+/g) ?? [];
   expect(named.length).toBeGreaterThan(10);
-  expect(named.filter((id) => !entities.has(id))).toEqual([]);
+  const entities = Object.values(components).map((body) => body.default_entity_id);
+  expect(named.filter((id) => !entities.includes(id))).toEqual([]);
 });
 
 describe('yuno-energy.yaml', () => {
-  const load = (text: string) =>
-    loadConfig({
-      path: 'example',
-      readFile: async (path) => (path === 'example' ? text : 'a password'),
-      env: {},
-      now: () => Date.UTC(2025, 5, 15),
-      scrubber: createScrubber(),
-      validateCron: isCronExpression,
-    });
+  const more = { validateCron: isCronExpression, readFile: async () => 'a password' };
   const text = read('yuno-energy.yaml');
 
   test('lacks the three things that its user fills in, and nothing else', async () => {
-    const fault: Error = await load(text).then(
-      () => expect.unreachable(),
-      (err) => err,
-    );
-    const lines = fault.message.split('\n').map((line) => line.split(': ')[0]);
+    const { message } = await refusal(text, {}, more);
+    const lines = message.split('\n').map((line) => line.split(': ')[0]);
     expect(lines).toEqual(['provider.issuer', 'provider.api_url', 'provider.client_id']);
   });
 
@@ -119,7 +103,7 @@ describe('yuno-energy.yaml', () => {
       .replace('issuer:\n', 'issuer: https://id.example.org/auth/realms/energy\n')
       .replace('api_url:\n', 'api_url: https://api.example.org/api/v1\n')
       .replace('client_id:\n', 'client_id: self-care\n');
-    const { config } = await load(filled);
+    const { config } = await load(filled, {}, more);
     expect(config.provider).toMatchObject({ client_id: 'self-care', scopes: ['openid', 'service-energy'] });
   });
 

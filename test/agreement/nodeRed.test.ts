@@ -4,21 +4,10 @@ import { exampleFlows, type FlowNode } from '../support/nodeRedFlows.ts';
 import { kindOf } from '../support/payloads.ts';
 
 /** Of Node-RED's own palette. */
-const OWN = [
-  'tab',
-  'comment',
-  'mqtt-broker',
-  'mqtt in',
-  'mqtt out',
-  'inject',
-  'debug',
-  'switch',
-  'change',
-  'template',
-  'function',
-  'http in',
-  'http response',
-];
+const OWN =
+  'tab,comment,mqtt-broker,mqtt in,mqtt out,inject,debug,switch,change,template,function,http in,http response'.split(
+    ',',
+  );
 
 const flows = exampleFlows();
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { load, PROVIDER, refusal } from './loading.ts';
+import { faultPaths, load, PROVIDER, refusal } from './loading.ts';
 import { ACCOUNT_ONLY, secretFiles } from './secretFiles.ts';
 
 const { path: directory, file } = secretFiles();
@@ -23,8 +23,10 @@ describe('credentials directory', () => {
 
   it('with several accounts, "password" belongs to none', async () => {
     await file('password', 'x');
-    const { faults } = await refusal(TWO, { CREDENTIALS_DIRECTORY: directory() });
-    expect(faults.map(({ path }) => path)).toEqual(['accounts.0.password', 'accounts.1.password']);
+    expect(await faultPaths(TWO, { CREDENTIALS_DIRECTORY: directory() })).toEqual([
+      'accounts.0.password',
+      'accounts.1.password',
+    ]);
   });
 
   it('two files for one secret are a fault', async () => {
@@ -32,9 +34,9 @@ describe('credentials directory', () => {
     await file('house.password', 'y');
     await file('my_flat_password', 'z');
     const { faults } = await refusal(TWO, { CREDENTIALS_DIRECTORY: directory() });
-    expect(faults).toMatchObject(
-      [{ path: 'accounts.1.password', found: /two files/ }].map(({ path }) => ({ path })),
-    );
+    expect(faults).toMatchObject([
+      { path: 'accounts.1.password', found: expect.stringMatching(/two files/) },
+    ]);
   });
 
   it("an account called mqtt does not take the broker's password", async () => {
@@ -87,7 +89,6 @@ describe('credentials in mqtt.url', () => {
 
   it('and a second password in the environment are a fault', async () => {
     const env = { HEAT2MQTT_MQTT_URL: URL_WITH, HEAT2MQTT_MQTT_PASSWORD_FILE: '/nowhere' };
-    const { faults } = await refusal(ACCOUNT_ONLY, env);
-    expect(faults.map(({ path }) => path)).toEqual(['mqtt.password']);
+    expect(await faultPaths(ACCOUNT_ONLY, env)).toEqual(['mqtt.password']);
   });
 });

@@ -1,5 +1,5 @@
 // Loads a configuration from text, with a clock that stands still and files from a table or the disk.
-import { readFile } from 'node:fs/promises';
+import { readFile as readDisk } from 'node:fs/promises';
 import { ConfigInvalid, type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 
@@ -19,10 +19,11 @@ export const BASE = `${PROVIDER}accounts:
 
 type More = Partial<Omit<LoadOptions, 'path'>>;
 
+/** `readFile`: of all other files than the configuration itself. */
 export function load(
   yaml: string | undefined,
   env: Record<string, string> = {},
-  more: More = {},
+  { readFile = (path) => readDisk(path), ...more }: More = {},
 ): Promise<Loaded> {
   return loadConfig({
     path: yaml === undefined ? undefined : 'config.yaml',
@@ -47,4 +48,9 @@ export async function refusal(
     throw error;
   }
   throw new Error('the configuration was accepted');
+}
+
+/** The paths of its faults, in their order. */
+export async function faultPaths(...given: Parameters<typeof refusal>): Promise<string[]> {
+  return (await refusal(...given)).faults.map(({ path }) => path);
 }

@@ -2,17 +2,10 @@
 import { WebSocket } from 'ws';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 
-export interface Api {
-  readonly version: string;
-  get(path: string): Promise<unknown>;
-  post(path: string, body: Fields): Promise<Fields>;
-  /** A WebSocket command; rejects with what Home Assistant calls the error. */
-  ask(type: string, fields?: Fields): Promise<unknown>;
-  stop(): void;
-}
+export type Api = Awaited<ReturnType<typeof connect>>;
 
 /** `url`: of the HTTP server. `token`: an access token, or one with a long life. */
-export async function connect(url: string, token: string): Promise<Api> {
+export async function connect(url: string, token: string) {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/api/websocket`);
   const waiting = new Map<number, (reply: Fields) => void>();
   let next = 1;
@@ -45,12 +38,13 @@ export async function connect(url: string, token: string): Promise<Api> {
 
   return {
     version,
-    get: (path) => rest('GET', path),
-    async post(path, body) {
+    get: (path: string) => rest('GET', path),
+    async post(path: string, body: Fields): Promise<Fields> {
       const reply = await rest('POST', path, body);
       return isFields(reply) ? reply : {};
     },
-    ask(type, fields = {}) {
+    /** A WebSocket command; rejects with what Home Assistant calls the error. */
+    ask(type: string, fields: Fields = {}): Promise<unknown> {
       const id = next++;
       return new Promise((resolve, reject) => {
         waiting.set(id, ({ success, result, error }) => {

@@ -7,16 +7,6 @@ import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
 import { waitFor } from '../support/waitFor.ts';
 
-export interface HomeAssistant {
-  readonly url: string;
-  /** What it has logged since the newest start, record by record; a record may have many lines. */
-  records(): string[];
-  /** Ends politely and starts anew. */
-  restart(): Promise<void>;
-  /** Ends it and forgets everything. */
-  stop(): Promise<void>;
-}
-
 const STARTED = /Home Assistant initialized in/;
 const START_MS = 120_000;
 const STOP_MS = 60_000;
@@ -28,7 +18,7 @@ export interface HomeAssistantOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-export async function startHomeAssistant(options: HomeAssistantOptions = {}): Promise<HomeAssistant> {
+export async function startHomeAssistant(options: HomeAssistantOptions = {}) {
   const { sections = {}, files = {} } = options;
   const port = await portOfItsOwn();
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-home-assistant-'));
@@ -74,8 +64,10 @@ export async function startHomeAssistant(options: HomeAssistantOptions = {}): Pr
   });
   return {
     url: `http://127.0.0.1:${port}`,
+    /** What it has logged since the newest start, record by record; a record may have many lines. */
     records: () => output.split(/\n(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)/),
-    async restart() {
+    /** Ends politely and starts anew. */
+    async restart(): Promise<void> {
       await end();
       await start();
     },

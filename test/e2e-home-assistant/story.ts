@@ -1,9 +1,7 @@
 // Provider, Mosquitto, Home Assistant with the MQTT integration, and the built daemon beside them.
 import { onTestFinished } from 'vitest';
-import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
-import { type ME, openHome, run } from '../e2e/program.ts';
+import { type ME, openHomeWithBroker } from '../e2e/program.ts';
 import { STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { type Api, connect } from './api.ts';
 import { type HomeAssistantOptions, startHomeAssistant } from './homeAssistant.ts';
 import { onboard, setUpMqtt } from './onboarding.ts';
@@ -14,9 +12,8 @@ export interface StoryOptions extends HomeAssistantOptions {
 
 /** To be called from within a test. */
 export async function openStory({ me, ...options }: StoryOptions = {}) {
-  const home = await openHome(await freePort(), me);
+  const home = await openHomeWithBroker(me);
   const { stack, simulator } = home;
-  const broker = stack.use(await startMosquitto());
   const homeAssistant = stack.use(await startHomeAssistant(options));
   onTestFinished(({ task }) => {
     // What a reader of a failure wants to know first.
@@ -25,12 +22,11 @@ export async function openStory({ me, ...options }: StoryOptions = {}) {
   const token = await onboard(homeAssistant.url);
   const enter = async (): Promise<Api> => stack.use(await connect(homeAssistant.url, token));
   const first = await enter();
-  await setUpMqtt(first, broker.port);
+  await setUpMqtt(first, home.broker.port);
   first.stop();
-  const probe = stack.use(await startProbe(broker.url));
+  const probe = await home.listen();
   return {
     ...home,
-    broker,
     homeAssistant,
     token,
     /** A connection of the owner's. A restart of Home Assistant ends it. */
@@ -39,8 +35,7 @@ export async function openStory({ me, ...options }: StoryOptions = {}) {
     /** Starts the daemon, and waits until it has said what it knows. `over`: configuration over the usual one. */
     async start(over: Readonly<Record<string, unknown>> = {}) {
       const constituencies = { base_url: simulator.urls.constituencies, chamber: 'dail', house_no: 34 };
-      const config = await home.configure({ mqtt: { url: broker.url }, constituencies, ...over });
-      const program = stack.use(run(['run', '--config', config]));
+      const program = home.start(await home.configure({ constituencies, ...over }));
       await program.says('connected to the broker');
       await probe.until(STATE, () => true);
       return program;

@@ -3,16 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-export interface Certificates {
-  readonly ca: string;
-  /** The broker's, for `localhost` and 127.0.0.1. */
-  readonly cert: string;
-  readonly key: string;
-  readonly clientCert: string;
-  /** Encrypted with KEY_PASSWORD. */
-  readonly clientKey: string;
-}
-
 export const KEY_PASSWORD = 'key p ä"$';
 
 export interface CertificateOptions {
@@ -25,7 +15,7 @@ export interface CertificateOptions {
 export async function makeCertificates(
   folder: string,
   { days = 2, names = 'DNS:localhost,IP:127.0.0.1' }: CertificateOptions = {},
-): Promise<Certificates> {
+) {
   const at = (name: string) => join(folder, name);
   // None of the words has a space in it.
   const openssl = (words: string) => execFileSync('openssl', words.split(' '), { stdio: 'pipe' });
@@ -47,9 +37,11 @@ export async function makeCertificates(
   await chmod(at('broker.key'), 0o644);
   return {
     ca: at('ca.pem'),
+    /** The broker's. */
     cert: at('broker.pem'),
     key: at('broker.key'),
     clientCert: at('bridge.pem'),
+    /** Encrypted with KEY_PASSWORD. */
     clientKey: at('bridge.key'),
   };
 }

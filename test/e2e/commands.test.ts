@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { freePort } from './mosquitto.ts';
 import { ME, openHome, openHomeWithBroker, outcome } from './program.ts';
 
 const TEN_MISTAKES = `version: 1
@@ -28,7 +27,7 @@ mqtt:
 `;
 
 test('ten mistakes: ten lines, exit code 3, and nothing is started', async () => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const path = join(home.folder, 'wrong.yaml');
   await writeFile(path, `${TEN_MISTAKES}state_dir: ${join(home.folder, 'state')}\n`);
   const { code, output, errors } = await outcome(['run', '--config', path]);
@@ -122,7 +121,7 @@ test('healthcheck: 0 beside a healthy daemon, 1 without one', async () => {
 });
 
 test('config show masks what is secret, config example loads', async () => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const shown = await outcome(['config', 'show', '--config', await home.configure({})], {
     env: { HEAT2MQTT_MQTT_URL: 'mqtt://elsewhere:1883' },
   });

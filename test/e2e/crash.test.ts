@@ -3,10 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { expect, test } from 'vitest';
+import type { Child } from '../support/child.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openCrashingHome, TEMPORARY } from './crashingHome.ts';
-import type { Program } from './program.ts';
 
 const CRASHES = Number(process.env.HEAT2MQTT_CRASHES ?? 50);
 const SEED = Number(process.env.HEAT2MQTT_SEED ?? 1);
@@ -28,7 +28,7 @@ async function expectWhole(state: string): Promise<void> {
 }
 
 /** Warnings and worse. The kill may have cut the last line. */
-const complaints = ({ output }: Program): string[] =>
+const complaints = ({ output }: Child): string[] =>
   output
     .split('\n')
     .filter((line) => line.startsWith('{') && line.endsWith('}'))

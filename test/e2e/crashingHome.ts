@@ -21,7 +21,7 @@ const LONGEST_WRITE_MS = 4;
 export async function openCrashingHome(seed: number) {
   const truth = openMovingTruth(drawFor(seed, 0, 'truth'));
   const me = person('me', [home(METER, { events: truth.events }, PROPERTY)]);
-  const { stack, folder, simulator, configure, listen, start } = await openHomeWithBroker({ me });
+  const { stack, folder, simulator, configure, listen, start } = await openHomeWithBroker(me);
   Object.assign(simulator.switches.token, { accessSeconds: 6, refreshSeconds: 8, rotation: true });
   const probe = await listen();
   const config = await configure({

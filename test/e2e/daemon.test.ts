@@ -1,10 +1,11 @@
 // The built daemon against a real Mosquitto: first run, sudden death, polite end, restart, and a broker without memory.
 import { expect, test } from 'vitest';
+import type { Child } from '../support/child.ts';
 import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
 import { freePort } from './mosquitto.ts';
-import { ME, openHome, openHomeWithBroker, type Program, run } from './program.ts';
+import { ME, openHome, openHomeWithBroker } from './program.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 const LONGEST_STOP_MS = 8_000;
@@ -74,7 +75,7 @@ test('SIGTERM: offline, exit code 0, within eight seconds', async () => {
   await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
 });
 
-async function expectPoliteEnd(program: Program): Promise<void> {
+async function expectPoliteEnd(program: Child): Promise<void> {
   const { code, ms } = await program.end('SIGTERM');
   expect([code, ms < LONGEST_STOP_MS]).toEqual([0, true]);
 }
@@ -95,10 +96,10 @@ test.each([
   ['not there', 'no connection to the broker'],
   ['silent', '"polled"'],
 ])('SIGTERM while the broker is %s: exit code 0 within eight seconds', async (how, words) => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const silent = home.stack.use(await openWire(undefined, () => undefined));
   const url = how === 'silent' ? silent.url : `mqtt://127.0.0.1:${await freePort()}`;
-  const program = home.stack.use(run(['--config', await home.configure({ mqtt: { url } })]));
+  const program = home.start(await home.configure({ mqtt: { url } }));
   if (how === 'silent') await waitFor('a connection', () => silent.attempts > 0);
   await program.says(words);
   await expectPoliteEnd(program);

@@ -7,8 +7,8 @@ import { STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { type CertificateOptions, makeCertificates } from './certificates.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { openHome, openHomeWithBroker, outcome, run } from './program.ts';
+import { startMosquitto } from './mosquitto.ts';
+import { openHome, openHomeWithBroker, outcome } from './program.ts';
 
 const BAD: readonly (readonly [string, CertificateOptions, string, string, string])[] = [
   ['expired', { days: -1 }, 'has expired', 'CERT_HAS_EXPIRED', 'Renew it'],
@@ -25,13 +25,13 @@ test.each(BAD)(
   'a certificate %s: said with advice, no crash, and a new one is taken',
   async (_, options, ...words) => {
     const [what, code, advice] = words;
-    const home = await openHome(await freePort());
+    const home = await openHome();
     const files = await makeCertificates(home.folder, options);
     const tls = [`cafile ${files.ca}`, `certfile ${files.cert}`, `keyfile ${files.key}`];
     const broker = home.stack.use(await startMosquitto(['allow_anonymous true', ...tls]));
     const url = `mqtts://localhost:${broker.port}`;
     const config = await home.configure({ mqtt: { url, ca_file: files.ca } });
-    const program = home.stack.use(run(['--config', config]));
+    const program = home.start(config);
     await program.says('no connection to the broker');
     const line = program.output.split('\n').find((one) => one.includes('no connection')) ?? '';
     const { level, err } = JSON.parse(line);

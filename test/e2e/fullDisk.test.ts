@@ -23,7 +23,7 @@ const onSmallDisks = test.skipIf(!canMount());
 async function homeOnSmallDisk() {
   const { events, since } = openMovingTruth(drawFor(1, 0, 'disk'));
   const me = person('me', [home(METER, { events }, PROPERTY)]);
-  const { stack, simulator, configure, listen, start } = await openHomeWithBroker({ me });
+  const { stack, simulator, configure, listen, start } = await openHomeWithBroker(me);
   Object.assign(simulator.switches.token, { accessSeconds: 6, refreshSeconds: 60, rotation: true });
   const disk = stack.use(await openSmallDisk());
   const state = join(disk.path, 'state');

@@ -6,17 +6,14 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { docCommands } from '../support/docCommands.ts';
 import { STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { ME, openHome, outcome, run } from './program.ts';
+import { ME, openHomeWithBroker, outcome, run } from './program.ts';
 
 const shell = promisify(execFile);
 const PACK = docCommands().find(({ command }) => command.startsWith('tar '))?.command ?? '';
 
 test('the new Pi neither logs in nor reads history again, and says the same', async () => {
-  const { stack, folder, simulator, configure } = await openHome(await freePort());
-  const broker = stack.use(await startMosquitto());
-  const probe = stack.use(await startProbe(broker.url));
+  const { stack, folder, simulator, broker, configure, listen } = await openHomeWithBroker();
+  const probe = await listen();
   const accounts = [{ username: ME.username, password_file: './password' }];
   await configure({ accounts, mqtt: { url: broker.url }, state_dir: './state' });
   const old = stack.use(run(['run'], { cwd: folder }));

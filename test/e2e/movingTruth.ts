@@ -5,18 +5,9 @@ import type { Simulator } from '../../src/simulator/provider.ts';
 import type { Draw } from '../../src/simulator/random.ts';
 import { booked } from '../support/homes.ts';
 
-export interface MovingTruth {
-  /** The household's readings, read live by the simulator. */
-  readonly events: ExplicitEvent[];
-  /** The first day that has a reading. */
-  readonly since: string;
-  /** How often the truth has changed. */
-  readonly versions: number;
-  /** Begins to change it, every now and then. */
-  start(simulator: Simulator): void;
-  stop(): void;
-  /** Which version these totals are, from `from` on; -1: none. */
-  versionOf(total: { kwh: unknown; eur: unknown }, from: number): number;
+interface Total {
+  readonly kwh: unknown;
+  readonly eur: unknown;
 }
 
 const DAY_MS = 86_400_000;
@@ -26,7 +17,7 @@ const MOST_READINGS = 300;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 700;
 
-export function openMovingTruth(draw: Draw): MovingTruth {
+export function openMovingTruth(draw: Draw) {
   const today = Math.floor(systemClock.now() / DAY_MS);
   const first = today - DAYS_KNOWN - DAYS_TO_COME;
   const round = (value: number) => Math.round(value * 1000) / 1000;
@@ -49,15 +40,18 @@ export function openMovingTruth(draw: Draw): MovingTruth {
     if (event) events[at] = { ...event, kwh: round(1 + draw() * 30), eur: round(draw() * 9) };
   }
 
-  const written = ({ kwh, eur }: { kwh: unknown; eur: unknown }) =>
-    `${Number(kwh).toFixed(3)} ${Number(eur).toFixed(3)}`;
+  const written = ({ kwh, eur }: Total) => `${Number(kwh).toFixed(3)} ${Number(eur).toFixed(3)}`;
   return {
+    /** The household's readings, read live by the simulator. */
     events,
+    /** The first day that has a reading. */
     since: new Date(first * DAY_MS).toISOString().slice(0, 10),
+    /** How often the truth has changed. */
     get versions() {
       return versions.length;
     },
-    start(simulator) {
+    /** Begins to change it, every now and then. */
+    start(simulator: Simulator): void {
       const note = () => void versions.push(written(booked(simulator)));
       const plan = () => {
         timer = setTimeout(
@@ -73,6 +67,7 @@ export function openMovingTruth(draw: Draw): MovingTruth {
       plan();
     },
     stop: () => clearTimeout(timer),
-    versionOf: (total, from) => versions.indexOf(written(total), Math.max(0, from)),
+    /** Which version these totals are, from `from` on; -1: none. */
+    versionOf: (total: Total, from: number) => versions.indexOf(written(total), Math.max(0, from)),
   };
 }

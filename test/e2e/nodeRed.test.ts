@@ -25,9 +25,9 @@ test.skipIf(!isThere)(
   async () => {
     const events = Array.from({ length: DAYS_KNOWN }, (_, at) => on(today - 1 - DAYS_KNOWN + at, 8, 1.678));
     const me = person('me', [home(METER, { events }, PROPERTY)]);
-    const { stack, broker, simulator, configure, listen, start } = await openHomeWithBroker({ me });
+    const { stack, broker, simulator, configure, listen, start } = await openHomeWithBroker(me);
     const probe = await listen();
-    const red = stack.use(await startNodeRed(broker.port));
+    const red = await startNodeRed(stack, broker.port);
     const config = await configure({
       usage: { history_since: new Date((today - 1 - DAYS_KNOWN) * DAY_MS).toISOString().slice(0, 10) },
       constituencies: { base_url: simulator.urls.constituencies },
@@ -37,7 +37,7 @@ test.skipIf(!isThere)(
       const find = () => probe.last(`tap/${name}`)?.payload;
       return waitFor(`the flow to show "${name}"`, find, {
         diagnose: () => ({
-          red: red.output.slice(-3_000),
+          red: red.said().slice(-3_000),
           topics: [...new Set(probe.heard.map((one) => one.topic))],
         }),
       });
@@ -74,7 +74,7 @@ test.skipIf(!isThere)(
     const newDay = await probe.until(`heat2mqtt/meter/${METER}/event`, () => true);
     expect(await tapped('cost alert')).toBe(`Heat on ${newDay.day} cost 4.561 EUR (31.25 kWh).`);
     expect(probe.on('tap/cost alert')).toHaveLength(1);
-    expect(red.output).not.toMatch(/\[(warn|error)\]/);
+    expect(red.said()).not.toMatch(/\[(warn|error)\]/);
   },
   120_000,
 );

@@ -1,10 +1,10 @@
 // A real Node-RED from npm with the example flows in it: not a dependency of ours, so it may be missing.
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { startChild } from '../support/child.ts';
 import { exampleFlows, type FlowNode } from '../support/nodeRedFlows.ts';
+import type { Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { freePort } from './mosquitto.ts';
 
@@ -15,17 +15,9 @@ const OWN_NODE = join(NODE_RED_FOLDER, 'node_modules/node/bin/node');
 
 export const isThere = existsSync(PROGRAM);
 
-export interface NodeRed {
-  readonly url: string;
-  readonly output: string;
-  /** As a press on the button of an inject node. */
-  press(id: string): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Resolves once it runs all example flows against the broker; whatever a debug node shows also goes to `tap/<its name>`. */
-export async function startNodeRed(brokerPort: number): Promise<NodeRed> {
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-node-red-'));
+export async function startNodeRed(stack: Stack, brokerPort: number) {
+  const folder = await stack.folder();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const settings = join(folder, 'settings.js');
@@ -42,55 +34,32 @@ export async function startNodeRed(brokerPort: number): Promise<NodeRed> {
     })};\n`,
   );
   const node = existsSync(OWN_NODE) ? OWN_NODE : process.execPath;
-  const { PATH = '' } = process.env;
-  const child = spawn(node, [PROGRAM, '--userDir', folder, '--settings', settings], {
-    cwd: folder,
-    env: { PATH, HOME: folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (output += String(bytes)));
-  const gone = new Promise((resolve) => child.once('exit', resolve));
+  const args = [PROGRAM, '--userDir', folder, '--settings', settings];
+  const child = stack.use(startChild(node, args, { cwd: folder, env: { HOME: folder } }));
 
   const ask = async (path: string, body: unknown) => {
     const headers = { 'content-type': 'application/json', 'node-red-api-version': 'v2' };
     const reply = await fetch(`${url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
     if (!reply.ok) throw new Error(`Node-RED answers ${reply.status} to ${path}: ${await reply.text()}`);
   };
-  const says = (text: RegExp) =>
-    waitFor(`Node-RED to say ${text}`, () => text.test(output), {
-      diagnose: () => output.slice(-3_000),
+  const has = (description: string, text: string, times: number) =>
+    waitFor(description, () => child.output.split(text).length > times, {
+      diagnose: () => child.output.slice(-3_000) + child.errors,
     });
-  const running: NodeRed = {
+  await has('Node-RED', 'Started flows', 1);
+  const before = child.output.length;
+  await ask('/flows', {
+    flows: [...exampleFlows().values()].flatMap((nodes) => adapted(nodes, brokerPort)),
+  });
+  await has('its flows', 'Started flows', 2);
+  await has('its connections', 'Connected to broker', exampleFlows().size);
+  return {
     url,
-    get output() {
-      return output;
-    },
-    press: (id) => ask(`/inject/${id}`, {}),
-    async stop() {
-      child.kill('SIGTERM');
-      const late = setTimeout(() => child.kill('SIGKILL'), 5_000);
-      await gone;
-      clearTimeout(late);
-      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-    },
+    /** What it has said since it was given the flows. */
+    said: () => child.output.slice(before) + child.errors,
+    /** As a press on the button of an inject node. */
+    press: (id: string) => ask(`/inject/${id}`, {}),
   };
-  try {
-    await says(/Started flows/);
-    output = '';
-    await ask('/flows', {
-      flows: [...exampleFlows().values()].flatMap((nodes) => adapted(nodes, brokerPort)),
-    });
-    await says(/Started flows/);
-    const brokers = exampleFlows().size;
-    await waitFor('its connections', () => output.split('Connected to broker').length > brokers, {
-      diagnose: () => output,
-    });
-  } catch (err) {
-    await running.stop();
-    throw err;
-  }
-  return running;
 }
 
 /** With the broker of the test, and a tap beside each debug node. */

@@ -1,83 +1,24 @@
 // The built program as a child process, and the home it runs in: a folder, a configuration, a simulated provider.
-import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { type Child, type ChildOptions, startChild } from '../support/child.ts';
 import { home, METER, PROPERTY, person, quiet } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { ROOT } from '../support/sources.ts';
-import { openStack, type Stack } from '../support/stack.ts';
-import { waitFor } from '../support/waitFor.ts';
+import { openStack } from '../support/stack.ts';
 import { freePort, startMosquitto } from './mosquitto.ts';
 
 export const { HEAT2MQTT_PROGRAM: ENTRY = join(ROOT, 'dist/heat2mqtt.js') } = process.env;
 
-export interface Program {
-  readonly output: string;
-  readonly errors: string;
-  /** Resolves to the exit code, `null` after a signal that was not handled. */
-  readonly exited: Promise<number | null>;
-  says(text: string | RegExp): Promise<void>;
-  /** Sends the signal, and resolves to exit code and milliseconds. */
-  end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<{ code: number | null; ms: number }>;
-  stop(): Promise<void>;
-}
-
-export interface RunOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
+export interface RunOptions extends ChildOptions {
   /** Another one than the built one. */
   readonly entry?: string;
 }
 
-export function run(
-  args: readonly string[],
-  { env = {}, cwd = tmpdir(), entry = ENTRY }: RunOptions = {},
-): Program {
-  const { PATH = '', HOME = '/' } = process.env;
-  const child = spawn(process.execPath, [entry, ...args], {
-    cwd,
-    env: { PATH, HOME, ...env },
-    stdio: 'pipe',
-  });
-  let output = '';
-  let errors = '';
-  child.stdin.end();
-  child.stdout.on('data', (bytes) => (output += String(bytes)));
-  child.stderr.on('data', (bytes) => (errors += String(bytes)));
-  let isGone = false;
-  const exited = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => {
-      isGone = true;
-      resolve(code);
-    });
-  });
-  async function end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') {
-    const began = performance.now();
-    child.kill(signal);
-    return { code: await exited, ms: performance.now() - began };
-  }
-  return {
-    get output() {
-      return output;
-    },
-    get errors() {
-      return errors;
-    },
-    exited,
-    async says(text) {
-      await waitFor(`the program to say ${text}`, () => output.match(text) !== null, {
-        diagnose: () => ({ output: output.slice(-2_000), errors: errors.slice(-2_000) }),
-      });
-    },
-    end,
-    async stop() {
-      if (!isGone) await end('SIGKILL');
-    },
-  };
-}
+export const run = (args: readonly string[], { entry = ENTRY, ...options }: RunOptions = {}): Child =>
+  startChild(process.execPath, [entry, ...args], options);
 
 /** Runs to the end. */
 export async function outcome(args: readonly string[], options?: RunOptions) {
@@ -89,20 +30,11 @@ export async function outcome(args: readonly string[], options?: RunOptions) {
 const SINCE = `${new Date().getFullYear() - 1}-11-01`;
 export const ME = person('me', [home(METER, quiet({ since: SINCE }), PROPERTY)]);
 
-export interface Home {
-  readonly stack: Stack;
-  readonly folder: string;
-  readonly simulator: Simulator;
-  readonly httpPort: number;
-  /** Writes the configuration, `over` laid over the usual one, and gives its path. */
-  configure(over: Readonly<Record<string, unknown>>): Promise<string>;
-}
-
 /** To be called from within a test. `me`: who lives there, under ME's name and password. */
-export async function openHome(httpPort: number, me = ME): Promise<Home> {
+export async function openHome(me = ME) {
   const stack = openStack();
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-e2e-'));
-  stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const folder = await stack.folder();
+  const httpPort = await freePort();
   const simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [me] }));
   const passwordFile = join(folder, 'password');
   await writeFile(passwordFile, `${ME.password}\n`);
@@ -111,7 +43,8 @@ export async function openHome(httpPort: number, me = ME): Promise<Home> {
     folder,
     simulator,
     httpPort,
-    async configure(over) {
+    /** Writes the configuration, `over` laid over the usual one, and gives its path. */
+    async configure(over: Readonly<Record<string, unknown>>): Promise<string> {
       const path = join(folder, 'config.yaml');
       const { issuer, api } = simulator.urls;
       const usual = {
@@ -126,25 +59,19 @@ export async function openHome(httpPort: number, me = ME): Promise<Home> {
       await writeFile(path, JSON.stringify({ ...usual, ...over }));
       return path;
     },
+    start: (config: string, env = {}) => stack.use(run(['run', '--config', config], { env })),
   };
 }
 
-/** `openHome` beside a Mosquitto, whose configuration has these lines. */
-export async function openHomeWithBroker({
-  me,
-  lines,
-}: {
-  readonly me?: typeof ME;
-  readonly lines?: readonly string[];
-} = {}) {
-  const home = await openHome(await freePort(), me);
-  const broker = home.stack.use(await startMosquitto(lines));
+/** `openHome` beside a Mosquitto. */
+export async function openHomeWithBroker(me = ME) {
+  const home = await openHome(me);
+  const broker = home.stack.use(await startMosquitto());
   return {
     ...home,
     broker,
     configure: (over: Readonly<Record<string, unknown>> = {}) =>
       home.configure({ mqtt: { url: broker.url }, ...over }),
     listen: async () => home.stack.use(await startProbe(broker.url, { protocolVersion: 5 })),
-    start: (config: string, env = {}) => home.stack.use(run(['run', '--config', config], { env })),
   };
 }

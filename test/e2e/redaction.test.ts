@@ -8,7 +8,7 @@ const JWT = 'eyJhbGciOiJub25lIn0xx.eyJzdWIiOiJjYW5hcnkifQxx.c2lnbmF0dXJl';
 test.each(['throw', 'reject'])(
   'an unexpected fault (%s) ends the program with its stack, and no secret',
   async (how) => {
-    const home = await openHome(0);
+    const home = await openHome();
     const path = await home.configure({ mqtt: { embedded: { port: 0 } }, http: false });
     const words = JSON.stringify(
       `quoting ${ME.username} ${ME.password} ${encodeURIComponent(ME.password)} ${JWT}`,

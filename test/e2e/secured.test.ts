@@ -7,14 +7,14 @@ import { STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { KEY_PASSWORD, makeCertificates } from './certificates.ts';
-import { freePort, startMosquitto } from './mosquitto.ts';
-import { openHome, run } from './program.ts';
+import { startMosquitto } from './mosquitto.ts';
+import { openHome } from './program.ts';
 
 const LISTENER = 'allow_anonymous true';
 const BRIDGE = 'heat2mqtt/bridge/state';
 
 test('TLS: trusted with ca_file, refused without, accepted unverified when told so', async () => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const { ca, cert, key } = await makeCertificates(home.folder);
   const broker = home.stack.use(
     await startMosquitto([LISTENER, `cafile ${ca}`, `certfile ${cert}`, `keyfile ${key}`]),
@@ -22,7 +22,7 @@ test('TLS: trusted with ca_file, refused without, accepted unverified when told 
   const url = `mqtts://localhost:${broker.port}`;
   const probe = home.stack.use(await startProbe(url, { ca: await readFile(ca), protocolVersion: 5 }));
 
-  const stranger = home.stack.use(run(['--config', await home.configure({ mqtt: { url } })]));
+  const stranger = home.start(await home.configure({ mqtt: { url } }));
   await stranger.says('no connection to the broker');
   expect(stranger.output).toMatch(
     /SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER/,
@@ -30,18 +30,18 @@ test('TLS: trusted with ca_file, refused without, accepted unverified when told 
   await stranger.end('SIGTERM');
   expect(probe.last(BRIDGE)).toBeUndefined();
 
-  const friend = home.stack.use(run(['--config', await home.configure({ mqtt: { url, ca_file: ca } })]));
+  const friend = home.start(await home.configure({ mqtt: { url, ca_file: ca } }));
   await probe.until(STATE, () => true);
   await friend.end('SIGTERM');
   await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
 
   const careless = { mqtt: { url, reject_unauthorized: false } };
-  home.stack.use(run(['--config', await home.configure(careless)]));
+  home.start(await home.configure(careless));
   await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
 });
 
 test('a client certificate, its key under a password', async () => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const { ca, cert, key, clientCert, clientKey } = await makeCertificates(home.folder);
   const lines = [LISTENER, `cafile ${ca}`, `certfile ${cert}`, `keyfile ${key}`, 'require_certificate true'];
   const broker = home.stack.use(await startMosquitto(lines));
@@ -52,13 +52,13 @@ test('a client certificate, its key under a password', async () => {
     key_file: clientKey,
     key_password: KEY_PASSWORD,
   };
-  const program = home.stack.use(run(['--config', await home.configure({ mqtt })]));
+  const program = home.start(await home.configure({ mqtt }));
   await program.says('connected to the broker');
   expect(program.output).not.toContain(KEY_PASSWORD);
 });
 
 test('a password, from a file that is corrected while running', async () => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const users = join(home.folder, 'users');
   const password = 'pä"$\\\'#:%ss';
   await writeFile(users, '');
@@ -67,7 +67,7 @@ test('a password, from a file that is corrected while running', async () => {
   const passwordFile = join(home.folder, 'mqtt-password');
   await writeFile(passwordFile, 'wr0ng-pass\n');
   const mqtt = { url: broker.url, username: 'bridge', password_file: passwordFile };
-  const program = home.stack.use(run(['--config', await home.configure({ mqtt })]));
+  const program = home.start(await home.configure({ mqtt }));
   await program.says('The broker refused the user name or password.');
   await writeFile(passwordFile, `${password}\n`);
   await program.says('connected to the broker');

@@ -5,14 +5,7 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export interface SmallDisk {
-  readonly path: string;
-  /** Not one more byte fits. */
-  fill(): Promise<void>;
-  free(): Promise<void>;
-  readOnly(isReadOnly: boolean): void;
-  stop(): Promise<void>;
-}
+export type SmallDisk = Awaited<ReturnType<typeof openSmallDisk>>;
 
 const SIZE = 'size=512k';
 const BLOCK_BYTES = 4096;
@@ -35,12 +28,13 @@ export function canMount(): boolean {
   }
 }
 
-export async function openSmallDisk(): Promise<SmallDisk> {
+export async function openSmallDisk() {
   const path = await mkdtemp(join(tmpdir(), 'heat2mqtt-disk-'));
   mount('-t', 'tmpfs', '-o', SIZE, 'heat2mqtt', path);
   const filler = join(path, 'filler');
   return {
     path,
+    /** Until not one more byte fits. */
     async fill() {
       const file = await open(filler, 'a');
       try {
@@ -52,7 +46,7 @@ export async function openSmallDisk(): Promise<SmallDisk> {
       }
     },
     free: () => rm(filler, { force: true }),
-    readOnly: (isReadOnly) => void mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, path),
+    readOnly: (isReadOnly: boolean) => void mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, path),
     async stop() {
       unmount(path);
       await rm(path, { recursive: true, force: true });

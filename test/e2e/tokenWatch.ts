@@ -2,25 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Simulator } from '../../src/simulator/provider.ts';
 
-/** What a restart finds: a good pair, none, one that has served already, or one that has lapsed. */
-export type Kept = 'good' | 'none' | 'spent' | 'lapsed';
-
-export interface TokenWatch {
-  /** Logins asked for, refreshes granted, and pairs granted by either, so far. */
-  readonly logins: number;
-  readonly refreshes: number;
-  readonly grants: number;
-  /** `performance.now()` of the newest request for tokens. */
-  readonly askedAt: number;
-  kept(): Promise<Kept>;
-  /** Calls back once, as soon as such a request has come. */
-  onRequest(path: RegExp, told: () => void): void;
-}
-
 // The session judges a pair by a margin, and is not read at the instant of the start.
 const LAPSING_MS = 2_500;
 
-export function watchTokens(simulator: Simulator, file: string): TokenWatch {
+export function watchTokens(simulator: Simulator, file: string) {
   const used = new Set<string>();
   let askedAt = 0;
   let waiting: { readonly path: RegExp; readonly told: () => void } | null = null;
@@ -44,26 +29,31 @@ export function watchTokens(simulator: Simulator, file: string): TokenWatch {
     },
   );
   return {
+    /** Logins asked for so far. */
     get logins() {
       return counters.passwordGrants.asked;
     },
     get refreshes() {
       return counters.refreshGrants.ok;
     },
+    /** Pairs granted by login or refresh. */
     get grants() {
       return counters.passwordGrants.ok + counters.refreshGrants.ok;
     },
+    /** `performance.now()` of the newest request for tokens. */
     get askedAt() {
       return askedAt;
     },
-    async kept() {
+    /** What a restart finds: a good pair, none, one that has served already, or one that has lapsed. */
+    async kept(): Promise<'good' | 'none' | 'spent' | 'lapsed'> {
       const text = await readFile(file, 'utf8').catch(() => null);
       if (text === null) return 'none';
       const { refreshToken, refreshExpiresAt } = JSON.parse(text).value;
       if (used.has(refreshToken)) return 'spent';
       return refreshExpiresAt - Date.now() < LAPSING_MS ? 'lapsed' : 'good';
     },
-    onRequest(path, told) {
+    /** Calls back once, as soon as such a request has come. */
+    onRequest(path: RegExp, told: () => void): void {
       waiting = { path, told };
     },
   };

@@ -5,7 +5,7 @@ import { freePort } from './mosquitto.ts';
 import { openHome, outcome, run } from './program.ts';
 
 test('beside a running daemon it borrows token and meters, and disturbs nothing', async () => {
-  const home = await openHome(await freePort());
+  const home = await openHome();
   const config = await home.configure({ mqtt: { embedded: { port: await freePort(), host: '127.0.0.1' } } });
   const program = home.stack.use(run(['--config', config]));
   await program.says('"polled"');

@@ -4,10 +4,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
-import { ME, openHome } from '../e2e/program.ts';
+import { ME, openHomeWithBroker } from '../e2e/program.ts';
 import { STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { ROOT } from '../support/sources.ts';
 import type { Stack } from '../support/stack.ts';
 import { imageConfig, startContainer } from './container.ts';
@@ -35,10 +33,9 @@ async function startSupervisor(stack: Stack, status: number, answer: object): Pr
 }
 
 async function startApp(status: number, serviceOf: (brokerPort: number) => object) {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
-  const probe = home.stack.use(await startProbe(broker.url));
-  const address = await startSupervisor(home.stack, status, serviceOf(broker.port));
+  const home = await openHomeWithBroker();
+  const probe = await home.listen();
+  const address = await startSupervisor(home.stack, status, serviceOf(home.broker.port));
   const { issuer, api } = home.simulator.urls;
   const options = {
     provider_issuer: issuer,

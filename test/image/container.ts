@@ -11,17 +11,14 @@ import { waitFor } from '../support/waitFor.ts';
 const execute = promisify(execFile);
 const { HEAT2MQTT_IMAGE: IMAGE = '' } = process.env;
 
-/** What the Dockerfile says of the image. */
-export interface ImageConfig {
+/** What the Dockerfile says of the image, as far as it is needed to run it. */
+interface ImageConfig {
   readonly User: string;
   readonly Env: readonly string[];
   readonly Entrypoint: readonly string[];
   readonly Cmd: readonly string[];
   readonly WorkingDir: string;
-  readonly Volumes: Readonly<Record<string, unknown>>;
   readonly Labels: Readonly<Record<string, string>>;
-  readonly StopSignal: string;
-  readonly Healthcheck: { readonly Test: readonly string[] };
 }
 
 export type Kind = 'image' | 'app';
@@ -44,20 +41,7 @@ export interface ContainerOptions {
   readonly capabilities?: readonly string[];
 }
 
-export interface Container {
-  readonly output: string;
-  /** /data, seen from here. */
-  readonly data: string;
-  readonly exited: Promise<number | null>;
-  says(text: string | RegExp): Promise<void>;
-  /** Runs another command beside it, and gives its exit code and what it says. */
-  also(command: readonly string[]): Promise<{ code: number; output: string }>;
-  /** The process's own lines of /proc/PID/status. */
-  status(): Promise<string>;
-  kill(signal: string): Promise<void>;
-}
-
-export async function startContainer(stack: Stack, options: ContainerOptions = {}): Promise<Container> {
+export async function startContainer(stack: Stack, options: ContainerOptions = {}) {
   const { kind, env = {}, files = {}, capabilities = [] } = options;
   const { Entrypoint, Cmd, Env, User, WorkingDir } = await imageConfig(kind);
   const { command = Cmd } = options;
@@ -118,34 +102,26 @@ export async function startContainer(stack: Stack, options: ContainerOptions = {
     get output() {
       return output;
     },
+    /** /data, seen from here. */
     data,
     exited,
     kill,
-    async says(text) {
+    async says(text: string | RegExp): Promise<void> {
       await waitFor(`the container to say ${text}`, () => output.match(text) !== null, {
         timeoutMs: 20_000,
         diagnose: () => output.slice(-3_000),
       });
     },
-    async also(words) {
+    /** Runs another command beside it, and gives its exit code and what it says. */
+    async also(words: readonly string[]): Promise<{ code: number; output: string }> {
       const environment = [...Env, ...given].flatMap((pair) => ['--env', pair]);
-      const args = [
-        ...runc,
-        'exec',
-        '--cwd',
-        WorkingDir,
-        '--user',
-        `${user}:${user}`,
-        ...environment,
-        id,
-        ...words,
-      ];
-      const ran = execute('runc', args).then(
+      const place = ['--cwd', WorkingDir, '--user', `${user}:${user}`, ...environment];
+      return execute('runc', [...runc, 'exec', ...place, id, ...words]).then(
         ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
         ({ code, stdout, stderr }) => ({ code: Number(code), output: stdout + stderr }),
       );
-      return ran;
     },
+    /** The process's own lines of /proc/PID/status. */
     async status() {
       const { stdout } = await execute('runc', [...runc, 'state', id]);
       return readFile(`/proc/${JSON.parse(stdout).pid}/status`, 'utf8');

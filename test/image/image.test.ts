@@ -2,10 +2,9 @@
 import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
-import { ME, openHome } from '../e2e/program.ts';
+import { freePort } from '../e2e/mosquitto.ts';
+import { ME, openHomeWithBroker } from '../e2e/program.ts';
 import { STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -58,9 +57,8 @@ test('says who it runs as, how its health is asked for, and which version it is'
 });
 
 async function livingContainer() {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
-  const probe = home.stack.use(await startProbe(broker.url));
+  const home = await openHomeWithBroker();
+  const probe = await home.listen();
   const { issuer, api } = home.simulator.urls;
   const container = await startContainer(home.stack, {
     env: {
@@ -69,7 +67,7 @@ async function livingContainer() {
       HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
       HEAT2MQTT_USERNAME: ME.username,
       HEAT2MQTT_PASSWORD_FILE: '/run/secrets/heat_password',
-      HEAT2MQTT_MQTT_URL: broker.url,
+      HEAT2MQTT_MQTT_URL: home.broker.url,
       HEAT2MQTT_HTTP_LISTEN: `127.0.0.1:${home.httpPort}`,
     },
     files: { '/run/secrets/heat_password': `${ME.password}\n` },

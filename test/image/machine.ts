@@ -13,17 +13,10 @@ const LONGEST_BOOT_MS = 60_000;
 const LONGEST_END_MS = 20_000;
 const SHELL = { HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
 
-export interface Machine {
-  /** Its file system, seen from here. */
-  readonly root: string;
-  /** Runs it in root's shell there, and gives what it prints. Rejects when it fails. */
-  shell(script: string): Promise<string>;
-  /** A property of the unit as systemd shows it. */
-  property(name: string): Promise<string>;
-}
+export type Machine = NonNullable<Awaited<ReturnType<typeof bootMachine>>>;
 
 /** Undefined where a systemd cannot be booted in namespaces. */
-export async function bootMachine(stack: Stack): Promise<Machine | undefined> {
+export async function bootMachine(stack: Stack) {
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-machine-'));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
   const root = join(folder, 'root');
@@ -42,6 +35,7 @@ export async function bootMachine(stack: Stack): Promise<Machine | undefined> {
     ]);
   });
 
+  /** Runs it in root's shell there, and gives what it prints. Rejects when it fails. */
   async function shell(script: string): Promise<string> {
     const children = await readFile(`/proc/${nspawn.pid}/task/${nspawn.pid}/children`, 'utf8');
     const into = ['--target', children.trim(), '--all', 'sh', '-ec', `cd /root; ${script}`];
@@ -57,6 +51,7 @@ export async function bootMachine(stack: Stack): Promise<Machine | undefined> {
   }
   for (let waited = 0; waited < LONGEST_BOOT_MS; waited += 500) {
     if (await isUp()) {
+      /** As systemd shows it of the unit. */
       const property = (of: string) => shell(`systemctl show heat2mqtt --value --property=${of}`);
       return { root, shell, property };
     }

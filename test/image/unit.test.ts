@@ -4,10 +4,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
-import { ME, openHome } from '../e2e/program.ts';
+import { ME, openHomeWithBroker } from '../e2e/program.ts';
 import { STATE } from '../support/homes.ts';
-import { startProbe } from '../support/probe.ts';
 import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { bootMachine, type Machine } from './machine.ts';
@@ -45,16 +43,15 @@ async function follow(machine: Machine, written: Readonly<Record<string, string>
 }
 
 test('installed word by word it starts, has no rights, is watched, and starts again when that can help', async (context) => {
-  const home = await openHome(await freePort());
-  const broker = home.stack.use(await startMosquitto());
-  const probe = home.stack.use(await startProbe(broker.url));
+  const home = await openHomeWithBroker();
+  const probe = await home.listen();
   const machine = await bootMachine(home.stack);
   if (!machine) return context.skip('!! LEFT OUT: a systemd cannot be booted in namespaces here');
   const { issuer, api } = home.simulator.urls;
   const configuration = JSON.stringify({
     provider: { issuer, api_url: api, client_id: 'self-care' },
     accounts: [{ username: ME.username }],
-    mqtt: { url: broker.url },
+    mqtt: { url: home.broker.url },
     http: { listen: `127.0.0.1:${home.httpPort}` },
   });
   const printed = await follow(machine, {

@@ -1,8 +1,8 @@
 // Many accounts in one process: polls per second, memory for each further account, and how long the event loop is blocked.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Child, cpuMs, PIECES, type Provider, residentMb, startProvider, wait } from './children.ts';
-import { type Bench, openHome } from './home.ts';
+import { cpuMs, PIECES, type Provider, residentMb, startProvider, wait } from './children.ts';
+import { type Bench, type Home, openHome } from './home.ts';
 import { median, ratios, table } from './numbers.ts';
 import { openFloor } from './startUp.ts';
 
@@ -52,8 +52,8 @@ async function measure(shared: Bench, accounts: number) {
   const provider = await startProvider();
   const bench = { ...shared, provider };
   const name = `many${accounts}`;
-  const options = { name, accounts, concurrency: CONCURRENCY, historyMonths: 1 };
-  const cold = await openHome(bench, options);
+  const options = { accounts, concurrency: CONCURRENCY, historyMonths: 1 };
+  const cold = await openHome(bench, name, options);
   const lastState = bench.broker.heard(cold.isState, accounts);
   const beginning = cold.run();
   const first = ((await lastState) - beginning.startedAt) / 1000;
@@ -64,7 +64,7 @@ async function measure(shared: Bench, accounts: number) {
   );
 
   // The same home, polled again and again.
-  const home = await openHome(bench, { ...options, schedule: '*/15 * * * * *' });
+  const home = await openHome(bench, name, { ...options, schedule: '*/15 * * * * *' });
   await provider.counts();
   const delayFile = join(bench.folder, `delay-${accounts}`);
   const child = home.run(['--import', join(PIECES, 'delay.mjs')], { BENCH_DELAY_FILE: delayFile });
@@ -88,11 +88,11 @@ async function measure(shared: Bench, accounts: number) {
 
 async function runFloor(
   bench: Bench,
-  home: Awaited<ReturnType<typeof openHome>>,
+  home: Home,
   published: readonly [string, string][],
   accounts: number,
 ): Promise<number[]> {
-  const child: Child = (await openFloor(bench, home, published, accounts, CONCURRENCY)).run();
+  const child = (await openFloor(bench, home, published, accounts, CONCURRENCY)).run();
   while (!child.output.includes('done') && child.process.exitCode === null) await wait(20);
   if (!child.output.includes('done')) throw new Error(`the floor failed: ${child.output.slice(0, 400)}`);
   await bench.provider.counts();

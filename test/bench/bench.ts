@@ -34,11 +34,11 @@ try {
   if (wants('requests')) rows.push(...(await benchRequests(bench, isQuick ? 3 : 10)));
   if (wants('slow')) rows.push(...(await benchSlow(bench, isQuick ? 3 : 5)));
   if (wants('size')) rows.push(...(await benchSize()));
-  const cells = rows.map(({ what, ours, floor = '–', ratio = '–', limit }) => [
+  const cells = rows.map(({ what, ours, floor, ratio, limit }) => [
     what,
     ours,
-    floor,
-    ratio,
+    floor ?? '–',
+    ratio ?? '–',
     limit,
   ]);
   if (rows.length > 0) say(`${table(['what', 'heat2mqtt', 'floor', 'ratio', 'at most'], cells)}\n`);

@@ -1,16 +1,9 @@
 // Child processes of the bench: started, measured through /proc (Linux), and ended.
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface Child {
-  readonly pid: number;
-  /** When it was started, as `performance.now()`. */
-  readonly startedAt: number;
-  readonly output: string;
-  readonly process: ChildProcess;
-  kill(signal?: NodeJS.Signals): Promise<void>;
-}
+export type Child = ReturnType<typeof start>;
 
 export const { HEAT2MQTT_PROGRAM: PROGRAM = join(process.cwd(), 'dist/heat2mqtt.js') } = process.env;
 /** Where scripts/bench.mjs has put the bundled pieces of the bench. */
@@ -18,7 +11,7 @@ export const PIECES = import.meta.dirname;
 
 export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()): Child {
+export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()) {
   const startedAt = performance.now();
   const child = spawn(process.execPath, argv, {
     cwd,
@@ -34,12 +27,13 @@ export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd 
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   return {
     pid: child.pid ?? 0,
+    /** As `performance.now()`. */
     startedAt,
     process: child,
     get output() {
       return output;
     },
-    async kill(signal = 'SIGKILL') {
+    async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
       child.kill(signal);
       await gone;
     },

@@ -2,20 +2,13 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Broker } from './broker.ts';
-import { PROGRAM, type Provider, start, wait } from './children.ts';
+import { type Child, PROGRAM, type Provider, start, wait } from './children.ts';
+import { ratios, spread } from './numbers.ts';
 
 export interface Bench {
   readonly folder: string;
   readonly broker: Broker;
   readonly provider: Provider;
-}
-
-interface HomeOptions {
-  readonly name: string;
-  readonly accounts?: number;
-  readonly concurrency?: number;
-  readonly historyMonths?: number;
-  readonly schedule?: string;
 }
 
 /** `what` as a row of the table of results. */
@@ -27,10 +20,25 @@ export interface Row {
   readonly limit: string;
 }
 
+/** A row for pairs of runs. */
+export const compared = (
+  what: string,
+  { ours, floor, limit }: { ours: readonly number[]; floor: readonly number[]; limit: string },
+): Row => ({
+  what,
+  ours: spread(ours),
+  floor: spread(floor),
+  ratio: spread(ratios(ours, floor), 2),
+  limit,
+});
+
 export type Home = Awaited<ReturnType<typeof openHome>>;
 
-export async function openHome({ folder, broker, provider }: Bench, options: HomeOptions) {
-  const { name, accounts = 1, concurrency = 4, historyMonths = 24, schedule = '23 3 1 1 *' } = options;
+export async function openHome(
+  { folder, broker, provider }: Bench,
+  name: string,
+  { accounts = 1, concurrency = 4, historyMonths = 24, schedule = '23 3 1 1 *' } = {},
+) {
   const here = join(folder, name);
   const state = join(here, 'state');
   const config = join(here, 'config.yaml');
@@ -63,13 +71,13 @@ export async function openHome({ folder, broker, provider }: Bench, options: Hom
   await writeFile(config, JSON.stringify(settings));
   const run = (nodeOptions: readonly string[] = [], env: NodeJS.ProcessEnv = {}) =>
     start([...nodeOptions, PROGRAM, 'run', '--config', config], env);
-  const forgetPolls = async () => {
+  async function forgetPolls(): Promise<void> {
     const path = join(state, 'journal.json');
     const journal = JSON.parse(await readFile(path, 'utf8'));
     for (const record of Object.values<object>(journal.accounts))
       Object.assign(record, { lastPollAt: null, lastSuccessAt: null });
     await writeFile(path, JSON.stringify(journal));
-  };
+  }
   return {
     /** Its base topic. */
     base: name,
@@ -93,6 +101,13 @@ export async function openHome({ folder, broker, provider }: Bench, options: Hom
       if (pollDue) await forgetPolls();
     },
   };
+}
+
+/** Starts a program, and resolves to the milliseconds until it has said what is waited for. */
+export async function untilHeard({ broker }: Bench, isIt: (topic: string) => boolean, begin: () => Child) {
+  const heard = broker.heard(isIt);
+  const child = begin();
+  return { child, wall: (await heard) - child.startedAt };
 }
 
 export const isStateBelow = (base: string) => (topic: string) =>

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Child, residentMb, start, wait } from './children.ts';
-import { type Bench, openHome } from './home.ts';
+import { type Bench, openHome, untilHeard } from './home.ts';
 import { spread, table } from './numbers.ts';
 
 const { NODE_RED_FOLDER = '' } = process.env;
@@ -14,7 +14,7 @@ const TOPIC = 'peer/state';
 export async function benchPeer(bench: Bench, quietMs: number, runs: number): Promise<string> {
   if (!existsSync(join(NODE_RED, 'red.js')))
     return 'Left out: the peer. NODE_RED_FOLDER names no folder with Node-RED (CONTRIBUTING tells how to get one).';
-  const home = await openHome(bench, { name: 'beside' });
+  const home = await openHome(bench, 'beside');
   await home.prime();
   const folder = await writeFlow(bench);
   const startPeer = () => start([join(NODE_RED, 'red.js'), '--userDir', folder], {}, folder);
@@ -26,34 +26,21 @@ export async function benchPeer(bench: Bench, quietMs: number, runs: number): Pr
     theirs.push(await measure(bench, startPeer, (topic) => topic === TOPIC, quietMs));
   }
   const { version } = JSON.parse(readFileSync(join(NODE_RED, 'package.json'), 'utf8')) as { version: string };
-  const row = (what: string, of: (one: Measured) => number) => [
-    what,
-    spread(ours.map(of)),
-    spread(theirs.map(of)),
-  ];
-  return table(
-    ['what', 'heat2mqtt', `Node-RED ${version}`],
-    [
-      row('start to the first meter state, poll due, ms', ({ startMs }) => startMs),
-      row(`resident after ${quietMs / 1000} s of quiet, MB`, ({ resident }) => resident),
-    ],
-  );
+  const both = (of: (one: Measured) => number) => [spread(ours.map(of)), spread(theirs.map(of))];
+  const started = ['start to the first meter state, poll due, ms', ...both(({ startMs }) => startMs)];
+  const quiet = [`resident after ${quietMs / 1000} s of quiet, MB`, ...both(({ resident }) => resident)];
+  return table(['what', 'heat2mqtt', `Node-RED ${version}`], [started, quiet]);
 }
 
-interface Measured {
-  readonly startMs: number;
-  readonly resident: number;
-}
+type Measured = Awaited<ReturnType<typeof measure>>;
 
 async function measure(
-  { broker }: Bench,
+  bench: Bench,
   begin: () => Child,
   isState: (topic: string) => boolean,
   quietMs: number,
-): Promise<Measured> {
-  const first = broker.heard(isState);
-  const child = begin();
-  const startMs = (await first) - child.startedAt;
+) {
+  const { child, wall: startMs } = await untilHeard(bench, isState, begin);
   await wait(quietMs);
   const resident = residentMb(child.pid);
   await child.kill('SIGTERM');

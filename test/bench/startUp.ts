@@ -2,8 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Child, cpuMs, PIECES, residentMb, start, wait } from './children.ts';
-import { type Bench, type Home, isStateBelow, openHome, type Row } from './home.ts';
-import { ratios, spread } from './numbers.ts';
+import { type Bench, compared, type Home, isStateBelow, openHome, type Row, untilHeard } from './home.ts';
 
 /** Starts a floor that makes so many of the same requests and publishes the same, below a base topic of its own. */
 export async function openFloor(
@@ -12,7 +11,7 @@ export async function openFloor(
   published: readonly [string, string][],
   requests: number,
   concurrency = 1,
-): Promise<{ readonly base: string; run(): Child }> {
+) {
   const ownBase = `${base}-floor`;
   const rename = (text: string) => text.replaceAll(base, ownBase);
   const messages = published.map(([topic, payload]) => [rename(topic), rename(payload)] as const);
@@ -37,38 +36,30 @@ export async function openFloor(
 }
 
 /** Milliseconds until the first meter state, by the clock and of CPU. */
-async function untilState({ broker }: Bench, base: string, begin: () => Child) {
-  const heard = broker.heard(isStateBelow(base));
-  const child = begin();
-  const at = await heard;
+async function untilState(bench: Bench, base: string, begin: () => Child) {
+  const { child, wall } = await untilHeard(bench, isStateBelow(base), begin);
   const cpu = cpuMs(child.pid);
   await child.kill();
-  return { wall: at - child.startedAt, cpu };
+  return { wall, cpu };
 }
 
 export async function benchStart(bench: Bench, runs: number): Promise<Row[]> {
-  const home = await openHome(bench, { name: 'start' });
+  const home = await openHome(bench, 'start');
   const published = await home.prime();
   const rows: Row[] = [];
   for (const pollDue of [false, true]) {
     const floor = await openFloor(bench, home, published, pollDue ? 1 : 0);
-    const ours: { wall: number; cpu: number }[] = [];
-    const theirs: { wall: number; cpu: number }[] = [];
+    const ours: Awaited<ReturnType<typeof untilState>>[] = [];
+    const theirs: typeof ours = [];
     for (let n = 0; n < runs; n += 1) {
       await home.restore({ pollDue });
       ours.push(await untilState(bench, home.base, home.run));
       theirs.push(await untilState(bench, floor.base, floor.run));
     }
     for (const kind of ['wall', 'cpu'] as const) {
-      const mine = ours.map((run) => run[kind]);
-      const others = theirs.map((run) => run[kind]);
-      rows.push({
-        what: `start to the first meter state, poll ${pollDue ? 'due' : 'recent'}, ms${kind === 'cpu' ? ' of CPU' : ''}`,
-        ours: spread(mine),
-        floor: spread(others),
-        ratio: spread(ratios(mine, others), 2),
-        limit: pollDue ? '1.6' : '–',
-      });
+      const what = `start to the first meter state, poll ${pollDue ? 'due' : 'recent'}, ms${kind === 'cpu' ? ' of CPU' : ''}`;
+      const times = { ours: ours.map((run) => run[kind]), floor: theirs.map((run) => run[kind]) };
+      rows.push(compared(what, { ...times, limit: pollDue ? '1.6' : '–' }));
     }
   }
   return rows;
@@ -76,7 +67,7 @@ export async function benchStart(bench: Bench, runs: number): Promise<Row[]> {
 
 /** Both run at the same time, so that both meet the same pressure on the memory of the machine. */
 export async function benchMemory(bench: Bench, quietMs: number, runs: number): Promise<Row[]> {
-  const home = await openHome(bench, { name: 'memory' });
+  const home = await openHome(bench, 'memory');
   const floor = await openFloor(bench, home, await home.prime(), 1);
   const ours: number[] = [];
   const theirs: number[] = [];
@@ -88,20 +79,13 @@ export async function benchMemory(bench: Bench, quietMs: number, runs: number): 
     theirs.push(residentMb(children[1].pid));
     for (const child of children) await child.kill();
   }
-  return [
-    {
-      what: `resident, after a poll and ${quietMs / 1000} s of quiet, MB`,
-      ours: spread(ours),
-      floor: spread(theirs),
-      ratio: spread(ratios(ours, theirs), 2),
-      limit: '1.15',
-    },
-  ];
+  const what = `resident, after a poll and ${quietMs / 1000} s of quiet, MB`;
+  return [compared(what, { ours, floor: theirs, limit: '1.15' })];
 }
 
 /** What polls every two seconds ask for. */
 export async function benchRequests(bench: Bench, polls: number): Promise<Row[]> {
-  const home = await openHome(bench, { name: 'requests', schedule: '*/2 * * * * *' });
+  const home = await openHome(bench, 'requests', { schedule: '*/2 * * * * *' });
   await home.prime();
   await bench.provider.counts();
   // The state is published once at the start, and then after each poll.

@@ -6,13 +6,8 @@ import { load, refusal } from './loading.ts';
 
 const TOKEN = 'supervisor-token-of-the-test';
 const ENV = { SUPERVISOR_TOKEN: TOKEN };
-const SERVICE = {
-  addon: 'core_mosquitto',
-  host: 'core-mosquitto',
-  port: 1883,
-  ssl: false,
-  protocol: '3.1.1',
-};
+const ADDON = { addon: 'core_mosquitto', protocol: '3.1.1' };
+const SERVICE = { ...ADDON, host: 'core-mosquitto', port: 1883, ssl: false };
 const LOGIN = { username: 'addons', password: 'of-the-broker' };
 const OPTIONS = {
   provider_issuer: 'https://id.example.org/auth/realms/energy',
@@ -43,6 +38,8 @@ function supervised(options: unknown, status: number, body: unknown) {
 const withBroker = (options: unknown, service: object = { ...SERVICE, ...LOGIN }) =>
   supervised(options, 200, { result: 'ok', data: service });
 
+const loadApp = (options: unknown, service?: object) => load(undefined, ENV, withBroker(options, service));
+
 describe('options', () => {
   test('are the configuration, and the broker is the one the Supervisor names', async () => {
     const home = withBroker(OPTIONS);
@@ -59,7 +56,7 @@ describe('options', () => {
 
   test('empty ones count as not given, and numbers, lists and switches are understood', async () => {
     const more = { usage_timezone: '', usage_late_after_hours: 72, provider_scopes: ['openid', 'heat'] };
-    const { config } = await load(undefined, ENV, withBroker({ ...OPTIONS, ...more, extras_balance: false }));
+    const { config } = await loadApp({ ...OPTIONS, ...more, extras_balance: false });
     expect(config.usage).toMatchObject({ timezone: 'Europe/Dublin', late_after_hours: 72 });
     expect(config.provider?.scopes).toEqual(['openid', 'heat']);
     expect(config.extras).toMatchObject({ balance: false, invoices: true });
@@ -67,7 +64,7 @@ describe('options', () => {
 
   test('several accounts: the first is called home', async () => {
     const other = { id: 'parents', username: 'they@example.org', password: 'theirs' };
-    const { config } = await load(undefined, ENV, withBroker({ ...OPTIONS, more_accounts: [other] }));
+    const { config } = await loadApp({ ...OPTIONS, more_accounts: [other] });
     expect(config.accounts.map(({ id, username }) => [id, username])).toEqual([
       ['home', 'me@example.org'],
       ['parents', 'they@example.org'],
@@ -75,20 +72,14 @@ describe('options', () => {
   });
 
   test('the environment wins over them', async () => {
-    const { config } = await load(
-      undefined,
-      { ...ENV, HEAT2MQTT_LOG_LEVEL: 'warn' },
-      withBroker({ ...OPTIONS, log_level: 'debug' }),
-    );
+    const env = { ...ENV, HEAT2MQTT_LOG_LEVEL: 'warn' };
+    const { config } = await load(undefined, env, withBroker({ ...OPTIONS, log_level: 'debug' }));
     expect(config.log.level).toBe('warn');
   });
 
   test('that say nothing of an account are refused by name', async () => {
-    const { message } = await refusal(
-      undefined,
-      ENV,
-      withBroker({ provider_issuer: 'no address', more_accounts: [] }),
-    );
+    const home = withBroker({ provider_issuer: 'no address', more_accounts: [] });
+    const { message } = await refusal(undefined, ENV, home);
     expect(message).toContain('provider.issuer: found "no address"');
   });
 
@@ -131,7 +122,7 @@ describe('the broker', () => {
   });
 
   test('with TLS, and without a login', async () => {
-    const { config } = await load(undefined, ENV, withBroker(OPTIONS, { ...SERVICE, ssl: true, port: 8883 }));
+    const { config } = await loadApp(OPTIONS, { ...SERVICE, ssl: true, port: 8883 });
     expect([config.mqtt.url, config.mqtt.username]).toEqual(['mqtts://core-mosquitto:8883', undefined]);
   });
 });
@@ -146,7 +137,7 @@ test('every option of the app is one that the program knows', async () => {
   const sample = Object.fromEntries(
     Object.entries(schema).map(([name, type]) => [name, values[name] ?? example(String(type)) ?? '']),
   );
-  await load(undefined, ENV, withBroker({ ...sample, ...OPTIONS }));
+  await loadApp({ ...sample, ...OPTIONS });
   expect(Object.keys(options).filter((name) => !(name in schema))).toEqual([]);
 });
 
@@ -161,6 +152,6 @@ test.each([
   [true, 'ws://supervisor/core/websocket'],
   [false, undefined],
 ])('statistics %s: the way into Home Assistant is %s', async (statistics, url) => {
-  const { config } = await load(undefined, ENV, withBroker({ ...OPTIONS, statistics }));
+  const { config } = await loadApp({ ...OPTIONS, statistics });
   expect(config.home_assistant ? config.home_assistant.url : undefined).toBe(url);
 });

@@ -1,11 +1,11 @@
 // Where the file is looked for, and what is said when it cannot be used.
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigInvalid, findConfigFile, loadConfig } from '../../src/config/load.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
+import { openStack } from '../support/stack.ts';
 import { BASE, faultPaths, load, NOW, refusal } from './loading.ts';
 
 describe('findConfigFile', () => {
@@ -34,21 +34,19 @@ describe('findConfigFile', () => {
 
 describe('the file', () => {
   it('is read from the disk', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'heat2mqtt-config-'));
+    const directory = await openStack().folder();
     const path = join(directory, 'c.yaml');
     const options = { env: {}, now: () => NOW, scrubber: createScrubber() };
     await writeFile(path, `\ufeff${BASE}`);
     expect((await loadConfig({ ...options, path })).path).toBe(path);
-    await expect(loadConfig({ ...options, path: directory })).rejects.toThrow(
-      `${directory}: found a directory (Docker`,
-    );
-    await expect(loadConfig({ ...options, path: `${path}.no` })).rejects.toThrow(
-      'found no such file; allowed',
-    );
+    const refuses = (at: string, words: string) =>
+      expect(loadConfig({ ...options, path: at })).rejects.toThrow(words);
+    await refuses(directory, `${directory}: found a directory (Docker`);
+    await refuses(`${path}.no`, 'found no such file; allowed');
     await writeFile(path, Buffer.from(BASE, 'utf16le'));
-    await expect(loadConfig({ ...options, path })).rejects.toThrow('found no mapping');
+    await refuses(path, 'found no mapping');
     await writeFile(path, Uint8Array.of(0xff, 0xfe, 0x61));
-    await expect(loadConfig({ ...options, path })).rejects.toThrow('not UTF-8 text');
+    await refuses(path, 'not UTF-8 text');
   });
 
   it.each([

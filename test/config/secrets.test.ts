@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { type Secret, SecretUnreadable } from '../../src/config/secrets.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { load, PROVIDER, refusal } from './loading.ts';
+import { BASE, load, PROVIDER, refusal } from './loading.ts';
 import { ACCOUNT_ONLY, secretFiles } from './secretFiles.ts';
 
 interface Place {
@@ -19,10 +19,16 @@ interface Place {
 
 const { path: directory, file } = secretFiles();
 
+const below =
+  (head: string, indent = '  ') =>
+  (more: string) =>
+    more === '' ? head : `${head}${indent}${more}\n`;
+const MQTT = below(`${ACCOUNT_ONLY}mqtt:\n  username: u\n`);
+
 const PLACES: Place[] = [
   {
     name: 'account password',
-    section: (more) => `${PROVIDER}accounts:\n  - username: u\n${more === '' ? '' : `    ${more}\n`}`,
+    section: below(`${PROVIDER}accounts:\n  - username: u\n`, '    '),
     key: 'password',
     variable: 'HEAT2MQTT_PASSWORD',
     credential: 'password',
@@ -30,7 +36,7 @@ const PLACES: Place[] = [
   },
   {
     name: 'MQTT password',
-    section: (more) => `${ACCOUNT_ONLY}mqtt:\n  username: u\n${more === '' ? '' : `  ${more}\n`}`,
+    section: MQTT,
     key: 'password',
     variable: 'HEAT2MQTT_MQTT_PASSWORD',
     credential: 'mqtt_password',
@@ -38,7 +44,7 @@ const PLACES: Place[] = [
   },
   {
     name: 'key password',
-    section: (more) => `${ACCOUNT_ONLY}mqtt:\n  username: u\n${more === '' ? '' : `  ${more}\n`}`,
+    section: MQTT,
     key: 'key_password',
     variable: 'HEAT2MQTT_MQTT_KEY_PASSWORD',
     credential: 'mqtt_key_password',
@@ -46,8 +52,7 @@ const PLACES: Place[] = [
   },
   {
     name: 'Home Assistant token',
-    section: (more) =>
-      `${ACCOUNT_ONLY}home_assistant:\n  url: ws://ha:8123\n${more === '' ? '' : `  ${more}\n`}`,
+    section: below(`${ACCOUNT_ONLY}home_assistant:\n  url: ws://ha:8123\n`),
     key: 'token',
     variable: 'HEAT2MQTT_HOME_ASSISTANT_TOKEN',
     credential: 'home_assistant_token',
@@ -149,13 +154,7 @@ describe('newlines', () => {
     ['\ufeffa', '\ufeffa'],
   ])('%j is %j', async (content, value) => {
     const path = await file('x', content);
-    const { config } = await load(undefined, {
-      HEAT2MQTT_PROVIDER_ISSUER: 'https://id.example.org/r',
-      HEAT2MQTT_PROVIDER_API_URL: 'https://api.example.org',
-      HEAT2MQTT_PROVIDER_CLIENT_ID: 'x',
-      HEAT2MQTT_USERNAME: 'u',
-      HEAT2MQTT_PASSWORD_FILE: path,
-    });
+    const { config } = await load(BASE, { HEAT2MQTT_PASSWORD_FILE: path });
     expect(await config.accounts[0]?.password.read()).toBe(value);
   });
 });

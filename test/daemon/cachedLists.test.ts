@@ -1,30 +1,23 @@
 // The cached lists: bounded, kept over a restart, and forgotten when they come from another service.
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { CachedLists } from '../../src/daemon/requests/cachedLists.ts';
 import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import { openStack } from '../support/stack.ts';
 
 const log = createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
 const topics = new Topics('heat2mqtt');
-const USUAL: ConstituencyQuestion = {
-  chamber: 'dail',
-  houseNo: 34,
-  chamberIds: [],
-  skip: null,
-  limit: null,
-};
+const USUAL = { chamber: 'dail', houseNo: 34, chamberIds: [], skip: null, limit: null } as const;
 let path: string;
 
 beforeEach(async () => {
-  path = await mkdtemp(join(tmpdir(), 'heat2mqtt-lists-'));
+  path = await openStack().folder();
 });
-afterEach(() => rm(path, { recursive: true, force: true }));
 
 async function open(owner = 'https://list.example.org/v1') {
   const state = await StateDirectory.open(path, log);
@@ -50,17 +43,12 @@ test('comes back after a restart as it was, stale mark included', async () => {
   await before.markStale('seanad/1');
   expect(before.get('dail/34')).toMatchObject({ stale: true, fetchedAt: 1_770_000_060_000 });
   const after = await open();
-  expect(
-    after
+  const topicsOf = (lists: CachedLists) =>
+    lists
       .messages()
       .map(({ topic }) => topic)
-      .sort(),
-  ).toEqual(
-    before
-      .messages()
-      .map(({ topic }) => topic)
-      .sort(),
-  );
+      .sort();
+  expect(topicsOf(after)).toEqual(topicsOf(before));
   expect(after.get('dail/34')).toEqual(before.get('dail/34'));
   expect(after.messages().find(({ payload }) => payload.includes('"any"'))).toBeDefined();
 });

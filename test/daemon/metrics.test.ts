@@ -28,12 +28,8 @@ const source: MetricsSource = {
 function samples(changes: Partial<MetricsSource> = {}): Record<string, number> {
   const { text } = renderMetrics({ ...source, ...changes });
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return Object.fromEntries(
-    lines.map((line) => [
-      line.slice(0, line.lastIndexOf(' ')),
-      Number(line.slice(line.lastIndexOf(' ') + 1)),
-    ]),
-  );
+  const pairs = lines.map((line) => /^(.*) (\S+)$/.exec(line) ?? []);
+  return Object.fromEntries(pairs.map(([, name = '', value]) => [name, Number(value)]));
 }
 
 test('every number is there once, under its name', () => {

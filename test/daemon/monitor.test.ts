@@ -69,11 +69,7 @@ test('metrics come with their own content type; if they fail, nothing leaks', as
 
 test('a taken port is told as such', async () => {
   const { monitor } = await open();
-  const err = await serve(`127.0.0.1:${monitor.port}`, {
-    healthy: () => true,
-    ready: () => true,
-    metrics: () => ({ contentType: '', text: '' }),
-  }).catch((thrown: unknown) => thrown);
+  const err = await open({}, `127.0.0.1:${monitor.port}`).catch((thrown: unknown) => thrown);
   expect(err).toBeInstanceOf(ListenFailed);
   expect(err).toMatchObject({ code: 'listen_failed', message: expect.stringContaining('EADDRINUSE') });
 });

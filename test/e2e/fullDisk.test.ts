@@ -84,6 +84,10 @@ onSmallDisks.each(TROUBLES)('%s while running', async (_, code, spoil, mend) => 
   await waitFor('a good health', () => reasons().length === 0);
   expect(program.output).toContain('the state directory can be written again');
   expect((await document(ledger)).days).not.toEqual(before.days);
+  // Right after a pair has reached the disk: one that is lost on its way there costs a login.
+  const { refreshToken } = (await document('tokens')).value;
+  const isNew = async () => (await document('tokens')).value.refreshToken !== refreshToken;
+  await waitFor('a new pair on the disk', isNew);
   await program.end('SIGKILL');
   const again = start();
   await again.says('"polled"');

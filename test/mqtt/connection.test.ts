@@ -8,13 +8,15 @@ import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
-import { connect, event, OFFLINE } from './linked.ts';
+import { connect, event, OFFLINE, wired } from './linked.ts';
 
-/** A broker behind a wire. */
-async function wired() {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  return { stack, broker, wire: stack.use(await openWire(broker.port)) };
+/** A connection to a broker of which nothing is heard any more. */
+async function muted() {
+  const { wire } = await wired();
+  const clock = handClock('2025-03-10T12:00:00Z');
+  const connection = await connect(wire.url, { clock });
+  wire.mute(true);
+  return { wire, clock, connection };
 }
 
 async function refusal(attempt: Promise<unknown>): Promise<BrokerUnreachable> {
@@ -54,9 +56,7 @@ test('a name that no address belongs to', async () => {
 });
 
 test('published and heard, retained flags told apart', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const probe = stack.use(await startProbe(broker.url));
+  const { stack, broker, probe } = await wired();
   await probe.publish('in/old', 'before', { retain: true });
   const heard: Incoming[] = [];
   const connection = await connect(broker.url, { onMessage: (one) => void heard.push(one) });
@@ -73,8 +73,7 @@ test('published and heard, retained flags told apart', async () => {
 });
 
 test('the will is published when the socket dies, and not after a polite close', async () => {
-  const { stack, broker, wire } = await wired();
-  const probe = stack.use(await startProbe(broker.url));
+  const { stack, broker, wire, probe } = await wired();
   const polite = await connect(wire.url);
   await polite.close(1_000);
   const killed = await connect(wire.url, { will: { ...OFFLINE, topic: 'x/killed' } });
@@ -87,10 +86,7 @@ test('the will is published when the socket dies, and not after a polite close',
 });
 
 test('a publish that nobody acknowledges fails after its time, or with the connection', async () => {
-  const { wire } = await wired();
-  const clock = handClock('2025-03-10T12:00:00Z');
-  const connection = await connect(wire.url, { clock });
-  wire.mute(true);
+  const { wire, clock, connection } = await muted();
   const first = connection.publish(event('1'));
   const settled: string[] = [];
   void first.catch((err: Error) => settled.push(err.message));
@@ -105,10 +101,7 @@ test('a publish that nobody acknowledges fails after its time, or with the conne
 });
 
 test('close ends within its time although the broker says nothing any more', async () => {
-  const { wire } = await wired();
-  const clock = handClock('2025-03-10T12:00:00Z');
-  const connection = await connect(wire.url, { clock });
-  wire.mute(true);
+  const { clock, connection } = await muted();
   void connection.publish(event('1')).catch(() => undefined);
   const closed = connection.close(200);
   clock.advance(200);

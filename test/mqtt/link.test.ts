@@ -7,16 +7,15 @@ import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { openWire } from '../support/wire.ts';
-import { address, connected, event, ONLINE, openLink, state } from './linked.ts';
+import { address, connected, event, ONLINE, openLink, state, wired } from './linked.ts';
 
 test('falls back from MQTT 5 to 3.1.1, and remembers', async () => {
-  const { wire, lines, pass, link } = await connected();
+  const { wire, lines, pass, lose, isConnected } = await connected();
   expect(lines.some((line) => line.includes('"mqtt":"3.1.1"'))).toBe(true);
   expect(wire.attempts).toBe(2);
-  wire.cut();
-  await waitFor('the loss', () => !link.status().connected);
+  await lose();
   await pass(3_000);
-  await waitFor('the connection', () => link.status().connected);
+  await isConnected();
   expect(wire.attempts).toBe(3);
 });
 
@@ -45,11 +44,10 @@ test('events are all delivered, states as well, in order', async () => {
 
 test('while the broker is away the newest state of each topic is kept, and follows the announcement', async () => {
   let current = 'online';
-  const { wire, link, probe, pass } = await connected({
+  const { lose, link, probe, pass } = await connected({
     announcement: () => [{ ...ONLINE, payload: current }],
   });
-  wire.cut();
-  await waitFor('the loss', () => !link.status().connected);
+  await lose();
   await waitFor('the will', () => probe.last('x/state')?.payload === 'offline');
   probe.forget();
   current = 'online again';
@@ -65,7 +63,7 @@ test('while the broker is away the newest state of each topic is kept, and follo
 });
 
 test('a connection that swallows messages is given up, and they are delivered over the next', async () => {
-  const { wire, link, probe, pass, clock, delivered } = await connected();
+  const { wire, link, probe, pass, clock, delivered, isLost } = await connected();
   wire.mute(true);
   link.publish([state('1'), event('1')]);
   await waitFor('their arrival', () => probe.last('x/event'));
@@ -73,7 +71,7 @@ test('a connection that swallows messages is given up, and they are delivered ov
   await turn(20);
   expect(link.status().connected).toBe(true);
   clock.advance(2_000);
-  await waitFor('the loss', () => !link.status().connected);
+  await isLost();
   expect(link.status().waiting).toBe(2);
   wire.mute(false);
   await pass(3_000);
@@ -83,11 +81,10 @@ test('a connection that swallows messages is given up, and they are delivered ov
 });
 
 test('requests are heard again after a reconnect', async () => {
-  const { wire, link, probe, pass, heard } = await connected();
-  wire.cut();
-  await waitFor('the loss', () => !link.status().connected);
+  const { lose, isConnected, probe, pass, heard } = await connected();
+  await lose();
   await pass(3_000);
-  await waitFor('the connection', () => link.status().connected);
+  await isConnected();
   await probe.publish('x/request/refresh', 'now');
   await waitFor('the request', () => heard.length === 1);
 });
@@ -135,12 +132,12 @@ test('a refused password is tried anew with the one that is there then', async (
   const stack = openStack();
   const broker = stack.use(await startBroker({ username: 'bridge', password: 'right' }));
   let password = 'wrong';
-  const { link, pass } = openLink(stack, broker.url, { password: () => password });
+  const { link, pass, isConnected } = openLink(stack, broker.url, { password: () => password });
   await waitFor('a verdict', () => link.status().fault);
   expect(link.status().fault).toMatchObject({ code: 'broker_refused' });
   password = 'right';
   await pass(5_000);
-  await waitFor('the connection', () => link.status().connected);
+  await isConnected();
   expect(link.status().fault).toBeNull();
 });
 
@@ -171,10 +168,7 @@ test('once stop has begun, only the last words go out: whatever comes later, or 
 });
 
 test('a connection that is made while stopping announces nothing, and is closed', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const wire = stack.use(await openWire(broker.port));
-  const probe = stack.use(await startProbe(broker.url));
+  const { stack, wire, probe } = await wired();
   const { link, stop } = openLink(stack, wire.url, {
     versions: [4],
     address: () => turn(20).then(() => address(wire.url)),
@@ -186,9 +180,7 @@ test('a connection that is made while stopping announces nothing, and is closed'
 });
 
 test('what is read back from the broker when stop begins is not taken for the whole', async () => {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const probe = stack.use(await startProbe(broker.url));
+  const { stack, broker, probe } = await wired();
   await probe.publish('x/old/1', 'kept', { retain: true });
   const taken: (readonly Incoming[])[] = [];
   const restore = {

@@ -75,17 +75,34 @@ export function openLink(
       await turn(2);
     }
   };
-  return { link, clock, lines, delivered, heard, stop, pass };
+  const isConnected = () => waitFor('the connection', () => link.status().connected);
+  return { link, clock, lines, delivered, heard, stop, pass, isConnected };
+}
+
+/** A broker behind a wire, and a probe beside it that is not. */
+export async function wired() {
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
+  const wire = stack.use(await openWire(broker.port));
+  return { stack, broker, wire, probe: stack.use(await startProbe(broker.url)) };
 }
 
 /** A link that has connected and said what it has to say. */
 export async function connected(more: Partial<LinkOptions & LinkConsumers> = {}) {
-  const stack = openStack();
-  const broker = stack.use(await startBroker());
-  const wire = stack.use(await openWire(broker.port));
-  const probe = stack.use(await startProbe(broker.url));
-  const opened = openLink(stack, wire.url, more);
-  await waitFor('the connection', () => opened.link.status().connected);
-  await waitFor('the announcement', () => probe.last('x/state'));
-  return { stack, broker, wire, probe, ...opened };
+  const { wire, ...home } = await wired();
+  const opened = openLink(home.stack, wire.url, more);
+  await opened.isConnected();
+  await waitFor('the announcement', () => home.probe.last('x/state'));
+  const isLost = () => waitFor('the loss', () => !opened.link.status().connected);
+  return {
+    ...home,
+    ...opened,
+    wire,
+    isLost,
+    /** The wire is cut, and the link has noticed. */
+    async lose(): Promise<void> {
+      wire.cut();
+      await isLost();
+    },
+  };
 }

@@ -18,11 +18,7 @@ export async function loadSettings(
 ): Promise<Settings> {
   const scrubber = createScrubber();
   const explicit = given.options.config;
-  const path = findConfigFile({
-    explicit: typeof explicit === 'string' ? explicit : undefined,
-    env: io.env,
-    exists: existsSync,
-  });
+  const path = findConfigFile(typeof explicit === 'string' ? explicit : undefined, io.env, existsSync);
   const loaded = await loadConfig({
     path,
     env: io.env,

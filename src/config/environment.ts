@@ -1,7 +1,7 @@
 // Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those
 // of the file; keeps track of where each value comes from.
 import { didYouMean, type Faults, type Origins } from './faults.ts';
-import { type Key, type KeySchema, schemaAt, settableKeys, variableOf } from './keys.ts';
+import { type KeySchema, schemaAt, settableKeys, variableOf } from './keys.ts';
 import { isMapping, leaves, type Path, put, type RawConfig, remove, valueAt } from './rawConfig.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -16,35 +16,42 @@ interface Setting {
 }
 
 const PREFIX = 'HEAT2MQTT_';
-const ACCOUNT = /^HEAT2MQTT_ACCOUNTS_(\d{1,2})_/;
-const SINGLE_ACCOUNT = ['username', 'password', 'password_file'];
+/** What a single account may be given by, and the path each of them sets. */
+const SINGLE_ACCOUNT: ReadonlyMap<string, Path> = new Map(
+  ['username', 'password', 'password_file'].map((name) => [variableOf([name]), ['accounts', '0', name]]),
+);
 
 /**
  * Outer keys come before inner ones. `accountsInFile` decides whether HEAT2MQTT_USERNAME can be understood.
  * Text that fits no type of its key stays text: the schema complains about it.
  */
 function readEnvironment(env: Environment, accountsInFile: number, faults: Faults): Setting[] {
-  const known = new Map(settableKeys().map((key) => [variableOf(key.path), key]));
   const settings: Setting[] = [];
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || text === undefined || text === '') continue;
-    const account = ACCOUNT.exec(variable)?.[1];
-    const key = known.get(account === undefined ? variable : variable.replace(`_${account}_`, '_<N>_'));
-    const short = SINGLE_ACCOUNT.find((name) => variable === variableOf([name]));
-    const origin = `environment ${variable}`;
-    if (key !== undefined) {
-      const path = key.path.map((name) => (name === '<n>' ? String(Number(account)) : name));
-      settings.push({ path, value: coerced(key.schema, text), name: variable, origin });
-    } else if (short !== undefined && accountsInFile <= 1) {
-      settings.push({ path: ['accounts', '0', short], value: text, name: variable, origin });
-    } else if (short !== undefined) {
-      const allowed = `with ${accountsInFile} accounts, ${variableOf(['accounts', '0', short])} and so on`;
+    const known = knownVariables(/^HEAT2MQTT_ACCOUNTS_(\d{1,2})_/.exec(variable)?.[1] ?? '0');
+    const path = known.get(variable);
+    if (path === undefined) {
+      if (variable !== `${PREFIX}CONFIG` && !isInjected(variable, text)) addUnknown(variable, known, faults);
+    } else if (SINGLE_ACCOUNT.has(variable) && accountsInFile > 1) {
+      const allowed = `with ${accountsInFile} accounts, ${variableOf(path)} and so on`;
       faults.add(variable, 'a variable for one account', allowed);
-    } else if (variable !== `${PREFIX}CONFIG` && !isInjected(variable, text)) {
-      addUnknown(variable, known, faults);
+    } else {
+      const value = coerced(schemaAt(path) ?? {}, text);
+      settings.push({ path, value, name: variable, origin: `environment ${variable}` });
     }
   }
   return settings.sort((a, b) => a.path.length - b.path.length);
+}
+
+/** The path that each variable sets; those of a list of accounts for the account `n`. */
+function knownVariables(n: string): Map<string, Path> {
+  const position = String(Number(n));
+  const known = settableKeys().map(({ path }): [string, Path] => [
+    variableOf(path).replace('<N>', n),
+    path.map((name) => (name === '<n>' ? position : name)),
+  ]);
+  return new Map([...known, ...SINGLE_ACCOUNT]);
 }
 
 // Kubernetes and Docker tell every container about services by variables, and one may be called heat2mqtt.
@@ -69,17 +76,10 @@ function coerced(schema: KeySchema, text: string): unknown {
   return isNumber && /^[+-]?\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : text;
 }
 
-function addUnknown(variable: string, known: ReadonlyMap<string, Key>, faults: Faults): void {
-  const n = ACCOUNT.exec(variable)?.[1] ?? '0';
-  const paths = new Map(
-    [...known].map(([name, { path }]) => [
-      name.slice(PREFIX.length).replace('<N>', n),
-      path.join('.').replace('<n>', String(Number(n))),
-    ]),
-  );
-  for (const name of SINGLE_ACCOUNT) paths.set(name.toUpperCase(), `accounts.0.${name}`);
-  const guess = didYouMean(variable.slice(PREFIX.length), [...paths.keys()]);
-  if (guess !== undefined) faults.excuse(paths.get(guess) ?? '');
+function addUnknown(variable: string, known: ReadonlyMap<string, Path>, faults: Faults): void {
+  const withoutPrefix = (name: string) => name.slice(PREFIX.length);
+  const guess = didYouMean(withoutPrefix(variable), [...known.keys()].map(withoutPrefix));
+  if (guess !== undefined) faults.excuse(known.get(`${PREFIX}${guess}`) ?? []);
   const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${guess}?)`;
   faults.add(variable.slice(0, 80), 'an unknown variable', `the variables of docs/configuration.md${hint}`);
 }

@@ -28,8 +28,8 @@ export class Faults {
   }
 
   /** A misspelt name was reported: if the key it stands for is missing, that is the same mistake. */
-  excuse(path: string): void {
-    this.#excused.add(path.replace(/(password|token)_file$/, '$1'));
+  excuse(path: Path): void {
+    this.#excused.add(written(path).replace(/(password|token)_file$/, '$1'));
   }
 
   has(path: string): boolean {
@@ -70,7 +70,7 @@ function insideSection(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] | u
 
 function addUnknownKey(path: Path, name: string, siblings: string, faults: Faults): void {
   const sibling = didYouMean(name, siblings.split(', '));
-  if (sibling !== undefined) faults.excuse(written([...path, sibling]));
+  if (sibling !== undefined) faults.excuse([...path, sibling]);
   const elsewhere = allKeys().filter((key) => key.path.at(-1) === name);
   const guess = sibling ?? elsewhere.at(-1)?.path.join('.');
   const hint = guess === undefined ? '' : ` (did you mean ${guess}?)`;

@@ -32,8 +32,7 @@ export class ConfigInvalid extends Failure {
 
 export interface Loaded {
   readonly config: Config;
-  /** By path (`mqtt.url`): `default`, `file`, `environment HEAT2MQTT_…` or `credentials directory`. */
-  readonly origins: ReadonlyMap<string, string>;
+  readonly origins: Origins;
   readonly path: string | undefined;
   /** What is allowed but probably not meant, a sentence each. */
   readonly warnings: readonly string[];
@@ -57,14 +56,12 @@ export interface LoadOptions {
 const PLACES = ['config.yaml', '/data/config.yaml', '/etc/heat2mqtt/config.yaml'];
 
 /** The path of the configuration file, undefined when there is none. Fails with ConfigInvalid when a named one is missing. */
-export function findConfigFile(options: {
-  explicit?: string | undefined;
-  env: Environment;
-  exists: (path: string) => boolean;
-}): string | undefined {
-  const { explicit, env, exists } = options;
-  const fromEnvironment = env.HEAT2MQTT_CONFIG === '' ? undefined : env.HEAT2MQTT_CONFIG;
-  const named = explicit ?? fromEnvironment;
+export function findConfigFile(
+  explicit: string | undefined,
+  env: Environment,
+  exists: (path: string) => boolean,
+): string | undefined {
+  const named = explicit ?? (env.HEAT2MQTT_CONFIG || undefined);
   if (named === undefined) return PLACES.find(exists);
   if (exists(named)) return named;
   const where = explicit === undefined ? 'HEAT2MQTT_CONFIG' : '--config';
@@ -87,7 +84,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const credentialsDirectory = env.CREDENTIALS_DIRECTORY;
   const secrets = await findSecrets(raw, { credentialsDirectory, readFile, scrubber, origins, faults });
   const lookedIn = path === undefined ? PLACES : [];
-  const parsed = schemaFor({ now: options.now(), validateCron, lookedIn }).safeParse(raw);
+  const parsed = schemaFor(options.now(), lookedIn, validateCron).safeParse(raw);
   for (const issue of parsed.error?.issues ?? []) addIssue(issue, raw, origins, faults);
   await checkReadable(raw, readFile, origins, faults);
   const mistakes = faults.all(scrubber);

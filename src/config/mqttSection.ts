@@ -1,10 +1,32 @@
 // The section of the MQTT broker: where it is, how to log in, and under which topics to publish.
 import * as z from 'zod';
-import { isMapping } from './rawConfig.ts';
-import { brokerAddress, filePath, flag, secretKeys, section, text, topic, wholeNumber } from './values.ts';
+import {
+  filePath,
+  flag,
+  parseUrl,
+  secretKeys,
+  section,
+  text,
+  textWhere,
+  whenMapping,
+  wholeNumber,
+} from './values.ts';
+
+/** Checked after user name and password were taken out; those that are still there could not be read. */
+const brokerAddress = textWhere((value) => {
+  const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+  if (url === undefined || url.username !== '' || url.password !== '') return false;
+  // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+  return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+}, 'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX');
 
 const TOPIC_WORDS =
   'a topic of at most 128 characters without + and #, not starting with $, no slash at either end';
+
+// Not written as a regular expression literal: the linter forbids NUL there.
+const TOPIC = new RegExp(`^(?![$/])[^+#${String.fromCharCode(0)}]+(?<!/)$`);
+
+const topic = text(TOPIC_WORDS).max(128, TOPIC_WORDS).regex(TOPIC, TOPIC_WORDS);
 
 const embeddedBroker = section({
   port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
@@ -25,14 +47,10 @@ const tlsFile = (description: string, file: string) =>
   filePath().meta({ description, examples: [`/etc/heat2mqtt/${file}`], readable: true });
 
 export const mqttSection = section({
-  url: brokerAddress(
-    'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX',
-  )
-    .default('mqtt://localhost:1883')
-    .meta({
-      description: 'The address of the broker. With embedded set and no url, the own broker.',
-      everyday: true,
-    }),
+  url: brokerAddress.default('mqtt://localhost:1883').meta({
+    description: 'The address of the broker. With embedded set and no url, the own broker.',
+    everyday: true,
+  }),
   username: text('a text; required when there is a password')
     .optional()
     .meta({
@@ -51,11 +69,11 @@ export const mqttSection = section({
   protocol: protocol
     .prefault('auto')
     .describe('The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.'),
-  base_topic: topic(TOPIC_WORDS)
+  base_topic: topic
     .default('heat2mqtt')
     .describe('The beginning of every topic. Two installations at one broker need two of them.'),
   discovery_prefix: z
-    .union([z.literal(false), topic(TOPIC_WORDS)], `false, or ${TOPIC_WORDS}`)
+    .union([z.literal(false), topic], `false, or ${TOPIC_WORDS}`)
     .default('homeassistant')
     .describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
   embedded: embedded
@@ -64,14 +82,9 @@ export const mqttSection = section({
       'A broker brought along, for homes without one. false: none; true: with these defaults; or with port and host.',
     ),
 })
-  .refine(({ cert_file, key_file }) => cert_file !== undefined || key_file === undefined, {
-    path: ['cert_file'],
-    error: 'cert_file and key_file together, or neither',
-    when: ({ value }) => isMapping(value),
-  })
-  .refine(({ cert_file, key_file }) => key_file !== undefined || cert_file === undefined, {
-    path: ['key_file'],
-    error: 'cert_file and key_file together, or neither',
-    when: ({ value }) => isMapping(value),
-  })
+  .superRefine(({ cert_file, key_file }, { addIssue }) => {
+    if ((cert_file === undefined) === (key_file === undefined)) return;
+    const path = [cert_file === undefined ? 'cert_file' : 'key_file'];
+    addIssue({ code: 'custom', path, message: 'cert_file and key_file together, or neither' });
+  }, whenMapping)
   .describe('The MQTT broker.');

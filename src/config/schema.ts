@@ -2,10 +2,10 @@
 import * as z from 'zod';
 import { isClockSet } from '../foundation/clock.ts';
 import { mqttSection } from './mqttSection.ts';
-import { isMapping, textAt, valueAt } from './rawConfig.ts';
+import { textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets.ts';
 import { accountsSection, constituenciesSection, providerSection, usageSection } from './upstreamSections.ts';
-import { address, choice, flag, hostAndPort, secretKeys, section, text } from './values.ts';
+import { address, choice, flag, hostAndPort, secretKeys, section, text, whenMapping } from './values.ts';
 
 const extra = (what: string) => flag(true).describe(`Ask for ${what}.`);
 
@@ -71,48 +71,44 @@ export const fileSchema = section({
   log: logSection.prefault({}),
 }).meta({ title: 'heat2mqtt configuration' });
 
-interface Context {
-  /** Milliseconds since the Unix epoch. */
-  readonly now: number;
-  readonly validateCron: ((expression: string) => boolean) | undefined;
-  /** Where a configuration file was looked for, when there is none. */
-  readonly lookedIn: readonly string[];
-}
-
-/** The schema of the file with these checks. */
-export function schemaFor({ now, validateCron, lookedIn }: Context) {
+/**
+ * The schema of the file with checks that need to know more: `now` in milliseconds since the Unix epoch, and where a
+ * configuration file was `lookedIn` for when there is none.
+ */
+export function schemaFor(
+  now: number,
+  lookedIn: readonly string[],
+  validateCron: (expression: string) => boolean = () => true,
+) {
   // Any value may be of a wrong type; the schema itself reports that.
-  return fileSchema.superRefine(
-    (config: unknown, { addIssue }) => {
-      const report = (path: string[], message: string, found?: string) =>
-        addIssue({ code: 'custom', path, message, params: { found } });
+  return fileSchema.superRefine((config: unknown, { addIssue }) => {
+    const report = (path: string[], message: string, found?: string) =>
+      addIssue({ code: 'custom', path, message, params: { found } });
 
-      const accounts = valueAt(config, ['accounts']);
-      const count = Array.isArray(accounts) ? accounts.length : undefined;
-      if (count === 0 && valueAt(config, ['constituencies']) === undefined) {
-        const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
-        report(
-          ['accounts'],
-          'at least one of the two sections; `heat2mqtt config example` prints a file to begin with',
-          `neither accounts nor constituencies${noFile}`,
-        );
-      }
-      if (count && valueAt(config, ['provider']) === undefined)
-        report(['provider'], 'with accounts: issuer, api_url and client_id of their provider');
+    const accounts = valueAt(config, ['accounts']);
+    const count = Array.isArray(accounts) ? accounts.length : undefined;
+    if (count === 0 && valueAt(config, ['constituencies']) === undefined) {
+      const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
+      report(
+        ['accounts'],
+        'at least one of the two sections; `heat2mqtt config example` prints a file to begin with',
+        `neither accounts nor constituencies${noFile}`,
+      );
+    }
+    if (count && valueAt(config, ['provider']) === undefined)
+      report(['provider'], 'with accounts: issuer, api_url and client_id of their provider');
 
-      const cron = ['usage', 'schedule'];
-      const expression = textAt(config, cron);
-      if (expression !== undefined && validateCron?.(expression) === false)
-        report(cron, 'a cron expression of 5 or 6 fields, each in its range');
+    const cron = ['usage', 'schedule'];
+    const expression = textAt(config, cron);
+    if (expression !== undefined && !validateCron(expression))
+      report(cron, 'a cron expression of 5 or 6 fields, each in its range');
 
-      const since = ['usage', 'history_since'];
-      const today = localDay(now, textAt(config, ['usage', 'timezone']));
-      // Every day lies in the future of a clock that is not set; the daemon waits until it is.
-      if (isClockSet(now) && (textAt(config, since) ?? '') > today)
-        report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
-    },
-    { when: ({ value }) => isMapping(value) },
-  );
+    const since = ['usage', 'history_since'];
+    const today = localDay(now, textAt(config, ['usage', 'timezone']));
+    // Every day lies in the future of a clock that is not set; the daemon waits until it is.
+    if (isClockSet(now) && (textAt(config, since) ?? '') > today)
+      report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+  }, whenMapping);
 }
 
 function localDay(now: number, timeZone: string | undefined): string {

@@ -14,12 +14,10 @@ export function showConfig({ config, origins, path }: Loaded, reader: Reader = '
       const here = [...above, name];
       if (isPlain(value)) return [`${name}:`, ...linesOf(value, here).map((line) => `  ${line}`)];
       if (Array.isArray(value) && value.some(isPlain)) {
-        const entries = value.map((entry, n) => linesOf(entry, [...here, String(n)]));
-        const lines = entries.flatMap(([first, ...rest]) => [
-          `- ${first}`,
-          ...rest.map((line) => `  ${line}`),
-        ]);
-        return [`${name}:`, ...lines.map((line) => `  ${line}`)];
+        const lines = value.flatMap((entry, n) =>
+          linesOf(entry, [...here, String(n)]).map((line, at) => `  ${at === 0 ? '-' : ' '} ${line}`),
+        );
+        return [`${name}:`, ...lines];
       }
       return [`${name}: ${written(value, here, reader)} # ${origins.get(here.join('.')) ?? 'default'}`];
     });

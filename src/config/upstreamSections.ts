@@ -14,12 +14,14 @@ import {
   section,
   text,
   timeZone,
+  whenMapping,
   wholeNumber,
 } from './values.ts';
 
 const WEB = ['https:', 'http:'];
 const HTTPS = 'an https:// address without user name or password in it';
 const ENCRYPTED = 'https://, or http:// to this machine, or provider.allow_insecure: true';
+const SCOPES = 'a list of at least one scope';
 
 const claims = section({
   customer_code: text('the name of a claim')
@@ -45,8 +47,8 @@ export const providerSection = section({
     examples: ['self-care'],
   }),
   scopes: z
-    .array(text(), 'a list of at least one scope')
-    .min(1, 'a list of at least one scope')
+    .array(text(), SCOPES)
+    .min(1, SCOPES)
     .default(['openid', 'service-energy'])
     .describe('The scopes asked for when logging in.'),
   keep_alive: flag(true).describe(
@@ -64,21 +66,17 @@ export const providerSection = section({
     'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
   ),
 })
-  .refine((provider) => !sendsUnencrypted(provider, provider.issuer), {
-    path: ['issuer'],
-    error: ENCRYPTED,
-    when: ({ value }) => isMapping(value),
-  })
-  .refine((provider) => !sendsUnencrypted(provider, provider.api_url), {
-    path: ['api_url'],
-    error: ENCRYPTED,
-    when: ({ value }) => isMapping(value),
-  })
+  .superRefine((provider, { addIssue }) => {
+    for (const name of ['issuer', 'api_url'] as const) {
+      if (provider.allow_insecure === false && isUnencrypted(provider[name]))
+        addIssue({ code: 'custom', path: [name], message: ENCRYPTED });
+    }
+  }, whenMapping)
   .describe('The heat provider. Required when there are accounts.');
 
 // The address may be anything: this check also runs when other keys are wrong.
-function sendsUnencrypted({ allow_insecure }: { allow_insecure: boolean }, address: unknown): boolean {
-  if (allow_insecure !== false || typeof address !== 'string' || !URL.canParse(address)) return false;
+function isUnencrypted(address: unknown): boolean {
+  if (typeof address !== 'string' || !URL.canParse(address)) return false;
   const { protocol, hostname } = new URL(address);
   return protocol === 'http:' && !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }

@@ -1,5 +1,6 @@
 // Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
 import * as z from 'zod';
+import { isMapping } from './rawConfig.ts';
 import { trimNewline } from './secrets.ts';
 
 declare module 'zod' {
@@ -20,6 +21,9 @@ export function section<S extends z.core.$ZodLooseShape>(keys: S) {
     error: ({ code }) => (code === 'unrecognized_keys' ? names : `a mapping with ${names}`),
   });
 }
+
+/** For checks across the keys of a section: they run also when one of the keys is wrong. */
+export const whenMapping = { when: ({ value }: { value: unknown }) => isMapping(value) };
 
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 
@@ -50,23 +54,6 @@ export function address(protocols: readonly string[], allowed: string) {
     const url = parseUrl(value, protocols);
     return url !== undefined && url.username === '' && url.password === '' && url.hash === '';
   }, allowed);
-}
-
-/** Checked after user name and password were taken out; those that are still there could not be read. */
-export function brokerAddress(allowed: string) {
-  return textWhere((value) => {
-    const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
-    if (url === undefined || url.username !== '' || url.password !== '') return false;
-    // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
-    return !`${url.pathname}${url.search}${url.hash}`.includes('@');
-  }, allowed);
-}
-
-// Not written as a regular expression literal: the linter forbids NUL there.
-const TOPIC = new RegExp(`^(?![$/])[^+#${String.fromCharCode(0)}]+(?<!/)$`);
-
-export function topic(allowed: string) {
-  return text(allowed).max(128, allowed).regex(TOPIC, allowed);
 }
 
 export const timeZone = textWhere((value) => {
@@ -112,7 +99,7 @@ export function splitHostAndPort(value: string): { host: string; port: number } 
   return host !== undefined && port <= 65_535 ? { host, port } : undefined;
 }
 
-function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
+export function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
   if (!URL.canParse(value) || /\s/.test(value)) return undefined;
   const url = new URL(value);
   return protocols.includes(url.protocol) && url.hostname !== '' ? url : undefined;

@@ -10,7 +10,7 @@ import { BASE, faultPaths, load, NOW, refusal } from './loading.ts';
 
 describe('findConfigFile', () => {
   const find = (explicit: string | undefined, named: string | undefined, ...there: string[]) =>
-    findConfigFile({ explicit, env: { HEAT2MQTT_CONFIG: named }, exists: (path) => there.includes(path) });
+    findConfigFile(explicit, { HEAT2MQTT_CONFIG: named }, (path) => there.includes(path));
 
   it.each([
     ['a', 'b', ['a', 'b', 'config.yaml'], 'a'],

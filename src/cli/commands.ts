@@ -1,5 +1,5 @@
 // The table of commands. Parsing and help derive from it, and the code of a command is loaded when it is called.
-import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 
@@ -32,6 +32,17 @@ export class WrongUsage extends Failure {
     super(message, { retry: 'never', hint: `\`${about.name} --help\` lists commands and options.` });
   }
 }
+
+/** Throws WrongUsage unless the value of an option is one of these. */
+export function choiceOf<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
+  const found = choices.find((choice) => choice === value);
+  if (found === undefined) throw wrongOption(name, value, choices.join(', '));
+  return found;
+}
+
+/** About an option that is there, but not with this value. */
+export const wrongOption = (name: string, value: unknown, allowed: string) =>
+  new WrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 
 interface Option {
   readonly type: 'string' | 'boolean';
@@ -160,12 +171,8 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
 }
 
 function parse(row: CommandRow, args: readonly string[]) {
-  const options: NonNullable<ParseArgsConfig['options']> = {};
-  for (const [name, { type, multiple }] of Object.entries(row.options)) {
-    options[name] = { type, multiple: multiple ?? false };
-  }
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+    return parseArgs({ args: [...args], options: row.options, allowPositionals: true });
   } catch (err) {
     throw new WrongUsage(err instanceof Error ? `${err.message.split('. ')[0]}.` : 'Wrong usage.');
   }

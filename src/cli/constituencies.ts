@@ -3,8 +3,8 @@ import { PublicList } from '../daemon/requests/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Arguments, Command, Io } from './commands.ts';
-import { type Column, type Format, formatFrom, print, printJson, tableLines } from './printing.ts';
+import type { Arguments, Command } from './commands.ts';
+import { type Column, formatFrom, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const constituencies: Command = async (given, io) => {
@@ -22,7 +22,9 @@ export const constituencies: Command = async (given, io) => {
     printJson(list.raw, io);
     return format === 'json' ? EXIT.fine : EXIT.provider;
   }
-  printList(list.constituencies, format, io);
+  const records = list.constituencies.map(recordOf);
+  const table = () => [...tableLines(TABLE_COLUMNS, records), `${records.length} in all`];
+  print(format, { records, csv: CSV_COLUMNS, table }, io);
   return EXIT.fine;
 };
 
@@ -45,30 +47,19 @@ const recordOf = ({ house: { houseNo, ...house }, ...row }: Constituency) => ({
 });
 type Listed = ReturnType<typeof recordOf>;
 
-const NAME: Column<Listed> = { head: 'name', value: ({ name }) => name };
-const CODE: Column<Listed> = { head: 'code', value: ({ code }) => code };
-const TYPE: Column<Listed> = { head: 'type', value: ({ type }) => type };
-const HOUSE: Column<Listed> = { head: 'house_name', value: ({ house }) => house.name };
-
 const CSV_COLUMNS: readonly Column<Listed>[] = [
   { head: 'uri', value: ({ uri }) => uri },
-  NAME,
-  CODE,
-  TYPE,
+  { head: 'name', value: ({ name }) => name },
+  { head: 'code', value: ({ code }) => code },
+  { head: 'type', value: ({ type }) => type },
   { head: 'chamber', value: ({ house }) => house.chamber },
   { head: 'house_no', value: ({ house }) => house.house_no },
-  HOUSE,
+  { head: 'house_name', value: ({ house }) => house.name },
   { head: 'house_uri', value: ({ house }) => house.uri },
 ];
-const TABLE_COLUMNS = [
-  { ...NAME, head: 'Name' },
-  { ...TYPE, head: 'Type' },
-  { ...HOUSE, head: 'House' },
-  { ...CODE, head: 'Code' },
+const TABLE_COLUMNS: readonly Column<Listed>[] = [
+  { head: 'Name', value: ({ name }) => name },
+  { head: 'Type', value: ({ type }) => type },
+  { head: 'House', value: ({ house }) => house.name },
+  { head: 'Code', value: ({ code }) => code },
 ];
-
-function printList(rows: readonly Constituency[], format: Format, io: Io): void {
-  const records = rows.map(recordOf);
-  const table = () => [...tableLines(TABLE_COLUMNS, records), `${records.length} in all`];
-  print(format, { records, csv: CSV_COLUMNS, table }, io);
-}

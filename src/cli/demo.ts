@@ -9,11 +9,9 @@ import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
-import { type Command, type Io, WrongUsage } from './commands.ts';
+import { type Command, type Io, WrongUsage, wrongOption } from './commands.ts';
 import { startRealDaemon } from './run.ts';
 import { openLog, untilInterrupted } from './settings.ts';
-
-const USUAL_PORT = 1883;
 
 export const demo: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
@@ -26,7 +24,7 @@ export const demo: Command = async (given, io) => {
   simulator.switches.token.refreshSeconds = 90;
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
   try {
-    const daemon = await startOnSomePort(wanted, simulator, stateDir, io);
+    const daemon = await startOnSomePort(wanted, (port) => start(port, simulator, stateDir, io));
     const watcher = await printMessages(daemon.brokerUrl, io);
     io.out(whereToLook(daemon, simulator));
     await untilInterrupted(io);
@@ -43,22 +41,17 @@ function portFrom(option: unknown): number | null {
   if (option === undefined) return null;
   const port = Number(option);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new WrongUsage(`--port: found ${String(option).slice(0, 20)}; allowed: a port from 0 to 65535.`);
+  throw wrongOption('--port', option, 'a port from 0 to 65535');
 }
 
 /** On the usual port if it is free, otherwise on any; a port that was asked for must be free. */
-async function startOnSomePort(
-  wanted: number | null,
-  simulator: Simulator,
-  stateDir: string,
-  io: Io,
-): Promise<Daemon> {
+async function startOnSomePort(wanted: number | null, start: (port: number) => Promise<Daemon>) {
   try {
-    return await start(wanted ?? USUAL_PORT, simulator, stateDir, io);
+    return await start(wanted ?? 1883);
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw err;
     if (wanted !== null) throw new WrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
-    return start(0, simulator, stateDir, io);
+    return start(0);
   }
 }
 
@@ -74,29 +67,23 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     state_dir: stateDir,
     log: { format: 'pretty' },
   });
-  const { config } = await loadConfig({
-    path: 'demo',
-    readFile: async () => text,
-    env: {},
-    now: Date.now,
-    scrubber,
-  });
+  const readFile = async () => text;
+  const { config } = await loadConfig({ path: 'demo', readFile, env: {}, now: Date.now, scrubber });
   const log = await openLog(config.log, scrubber, io);
   return startRealDaemon(config, log, scrubber);
 }
 
 /** Prints what anyone who subscribes would see. */
-function printMessages(url: string, io: Io) {
+async function printMessages(url: string, io: Io): Promise<Connection> {
   const print = ({ topic, payload, retained }: { topic: string; payload: Buffer; retained: boolean }) => {
     const line = `${retained ? '(retained) ' : ''}${topic} ${payload.toString('utf8')}`;
     io.out(`${line.length > io.columns ? `${line.slice(0, io.columns - 1)}…` : line}\n`);
   };
   const address = { url, clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } };
   const will = { topic: 'demo/watcher', payload: '', retain: false };
-  return Connection.open(address, 4, will, print, systemClock).then(async (connection) => {
-    await connection.subscribe(['heat2mqtt/#', 'homeassistant/#']);
-    return connection;
-  });
+  const connection = await Connection.open(address, 4, will, print, systemClock);
+  await connection.subscribe(['heat2mqtt/#', 'homeassistant/#']);
+  return connection;
 }
 
 function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): string {

@@ -1,5 +1,4 @@
 // heat2mqtt healthcheck: asks the running daemon over HTTP.
-
 import type { Config } from '../config/schema.ts';
 import { splitHostAndPort } from '../config/values.ts';
 import { EXIT } from '../foundation/failure.ts';

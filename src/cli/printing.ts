@@ -1,7 +1,8 @@
 // Prints records as a table, as JSON or as CSV.
-import { type Io, WrongUsage } from './commands.ts';
+import { choiceOf, type Io } from './commands.ts';
 
-export type Format = 'table' | 'json' | 'csv';
+const FORMATS = ['table', 'json', 'csv'] as const;
+export type Format = (typeof FORMATS)[number];
 export type Cell = string | number | boolean | null;
 
 export interface Column<Row> {
@@ -20,8 +21,7 @@ export const keyColumns = <Key extends string>(...keys: readonly Key[]): Column<
 /** Without the option: a table on a terminal, JSON elsewhere. Throws WrongUsage. */
 export function formatFrom(option: unknown, io: Io): Format {
   if (option === undefined) return io.isTerminal ? 'table' : 'json';
-  if (option === 'table' || option === 'json' || option === 'csv') return option;
-  throw new WrongUsage(`--format: found ${String(option).slice(0, 20)}; allowed: table, json, csv.`);
+  return choiceOf('--format', option, FORMATS);
 }
 
 /** Prints in the format that was asked for. `table` gives the lines of the table, with what stands around it. */
@@ -30,19 +30,14 @@ export function print<Row>(
   { records, csv, table }: { records: readonly Row[]; csv: readonly Column<Row>[]; table: () => string[] },
   io: Io,
 ): void {
-  if (format === 'json') printJson(records, io);
-  else if (format === 'table')
-    io.out(
-      table()
-        .map((line) => `${line}\n`)
-        .join(''),
-    );
-  else {
-    const lines = [
-      csv.map(({ head }) => head),
-      ...records.map((record) => csv.map(({ value }) => value(record))),
-    ];
-    io.out(lines.map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join(''));
+  if (format === 'json') {
+    printJson(records, io);
+  } else if (format === 'table') {
+    for (const line of table()) io.out(`${line}\n`);
+  } else {
+    const heads = csv.map(({ head }) => head);
+    const rows = records.map((record) => csv.map(({ value }) => value(record)));
+    io.out([heads, ...rows].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join(''));
   }
 }
 

@@ -19,15 +19,8 @@ export async function loadSettings(
   const scrubber = createScrubber();
   const explicit = given.options.config;
   const path = findConfigFile(typeof explicit === 'string' ? explicit : undefined, io.env, existsSync);
-  const loaded = await loadConfig({
-    path,
-    env: io.env,
-    now: Date.now,
-    scrubber,
-    validateCron: isCronExpression,
-    ...more,
-  });
-  return { ...loaded, scrubber };
+  const own = { path, env: io.env, now: Date.now, scrubber, validateCron: isCronExpression };
+  return { ...(await loadConfig({ ...own, ...more })), scrubber };
 }
 
 /** `auto` is pretty on a terminal and JSON elsewhere. */

@@ -17,7 +17,7 @@ import { fitTariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
-import { type Arguments, type Command, type Io, WrongUsage } from './commands.ts';
+import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from './commands.ts';
 import { formatFrom } from './printing.ts';
 import { loadSettings } from './settings.ts';
 import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';
@@ -27,25 +27,17 @@ export const usage: Command = async ({ options }, io) => {
   const format = formatFrom(options.format, io);
   const wanted = periodOptions(options);
   const settings = await loadSettings({ options, words: [] }, io);
-  const zone = zoneOf(settings.config.usage.timezone);
+  const { timezone, reading_closes: readingCloses } = settings.config.usage;
+  const zone = zoneOf(timezone);
   const { interval, span, wasShortened } = periodOf(wanted, zone.dayAt(Date.now()));
   const upstream = await openReadOnlyUpstream(settings, pickAccount(settings, options.account), io);
-  const ask = (property: Property, asked: DaySpan, by: Interval) =>
-    readUsage(
-      upstream.ask,
-      {
-        propertyCustomerId: property.propertyCustomerId,
-        span: asked,
-        interval: by,
-        zone,
-        readingCloses: settings.config.usage.reading_closes,
-        signal: io.interrupted,
-      },
-      upstream.dialect,
-      upstream.log,
-    );
+  const ask = ({ propertyCustomerId }: Property, asked: DaySpan, by: Interval) => {
+    const signal = io.interrupted;
+    const question = { propertyCustomerId, span: asked, interval: by, zone, readingCloses, signal };
+    return readUsage(upstream.ask, question, upstream.dialect, upstream.log);
+  };
   // A week or month can be moved by a day only when it is made of days.
-  const by = settings.config.usage.reading_closes === 'previous_day' ? 'day' : interval;
+  const by = readingCloses === 'previous_day' ? 'day' : interval;
   const meters = await ofEachProperty(upstream, io, async (property): Promise<MeterUsage> => {
     const buckets: Bucket[] = [];
     const spans = requestSpans(span, by);
@@ -72,7 +64,7 @@ const EARLIEST = '2000-01-01';
 
 /** The values of --interval, --from and --to. Throws WrongUsage. */
 export const periodOptions = (options: Arguments['options']) => ({
-  interval: intervalFrom(options.interval ?? 'day'),
+  interval: choiceOf('--interval', options.interval ?? 'day', INTERVALS),
   from: dayFrom('--from', options.from),
   to: dayFrom('--to', options.to),
 });
@@ -90,21 +82,13 @@ export function periodOf(
   return { interval, span: { from, to: addDays(last, 1) }, wasShortened: to > today };
 }
 
-function intervalFrom(option: unknown): Interval {
-  const found = INTERVALS.find((interval) => interval === option);
-  if (found) return found;
-  throw new WrongUsage(`--interval: found ${String(option).slice(0, 20)}; allowed: ${INTERVALS.join(', ')}.`);
-}
-
 function dayFrom(name: string, option: unknown): Day | undefined {
   if (option === undefined) return undefined;
   const text = String(option);
   const isDay =
     /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text;
   if (isDay && text >= EARLIEST) return text;
-  throw new WrongUsage(
-    `${name}: found ${text.slice(0, 20)}; allowed: a day as YYYY-MM-DD, from ${EARLIEST} on.`,
-  );
+  throw wrongOption(name, text, `a day as YYYY-MM-DD, from ${EARLIEST} on`);
 }
 
 /** The properties that the daemon has found; those found now if there are none yet, or if the provider no longer knows them. */

@@ -1,11 +1,11 @@
 // Local calendars: the offset of a zone at an instant, and where days, weeks, months, quarters and years begin.
 
-export type CalendarUnit = 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+export const CALENDAR_UNITS = ['day', 'week', 'month', 'quarter', 'year'] as const;
+export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
 const DAY_MS = 86_400_000;
 // The past of a zone is the same for every question.
 const knownOffsets = new Map<string, Map<number, number | 'mixed'>>();
-const HOUR_MS = 3_600_000;
 
 export class Zone {
   readonly name: string;
@@ -61,15 +61,10 @@ export class Zone {
   }
 
   floor(at: number, unit: CalendarUnit): number {
-    const offset = this.offsetMs(at);
-    if (unit !== 'hour') return this.instantOf(floorLocal(at + offset, unit));
-    // An hour that is lived through twice is two hours, unless the clock changes within it.
-    const local = Math.floor((at + offset) / HOUR_MS) * HOUR_MS;
-    return local - this.offsetMs(local - offset);
+    return this.instantOf(floorLocal(at + this.offsetMs(at), unit));
   }
 
   next(start: number, unit: CalendarUnit): number {
-    if (unit === 'hour') return this.floor(start + 1.5 * HOUR_MS, unit);
     return this.instantOf(nextLocal(floorLocal(start + this.offsetMs(start), unit), unit));
   }
 

@@ -13,9 +13,9 @@ export type Json = Record<string, unknown>;
 export const READ_AT = 'event_fields.time_of_read.date';
 export const FILTERS = 'query.bool.filter';
 export const RANGE = `${FILTERS}.3.nested.query.range`;
-export const READINGS = 'aggs.resources.aggs.readings.aggs';
-export const HISTOGRAM = `${READINGS}.intervals.date_histogram`;
-export const DOCUMENTS = `${READINGS}.intervals.aggs.documents`;
+const INTERVALS = 'aggs.resources.aggs.readings.aggs.intervals';
+export const HISTOGRAM = `${INTERVALS}.date_histogram`;
+export const DOCUMENTS = `${INTERVALS}.aggs.documents`;
 export const BUCKETS = 'aggregations.resources.buckets';
 
 /** `min` and `max`: the first and the last instant, in ISO 8601. */

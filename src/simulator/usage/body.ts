@@ -45,13 +45,13 @@ export interface Aggregation {
   readonly aggs: unknown;
 }
 
-export function onlyQuery(query: unknown, known: readonly string[]): [string, unknown] {
+export function onlyQuery(query: unknown, kind: string): [string, unknown] {
   if (!isObject(query)) throw malformed('query malformed, no start_object after query name');
   const [first, second] = Object.entries(query);
   if (!first) throw new Refusal('illegal_argument_exception', 'query malformed, empty clause found at [1:1]');
-  if (!known.includes(first[0])) throw malformed(`no [query] registered for [${first[0]}]`);
+  if (first[0] !== kind) throw malformed(`no [query] registered for [${first[0]}]`);
   if (second) {
-    throw malformed(`[${first[0]}] malformed query, expected [END_OBJECT] but found [FIELD_NAME]`);
+    throw malformed(`[${kind}] malformed query, expected [END_OBJECT] but found [FIELD_NAME]`);
   }
   return first;
 }
@@ -63,7 +63,7 @@ export function queryOptions([kind, options]: [string, unknown], known: readonly
   return options;
 }
 
-export function aggregations(parent: string, aggs: unknown, kinds: readonly string[]): Aggregation[] {
+export function aggregations(parent: string, aggs: unknown, kind: string): Aggregation[] {
   if (!isObject(aggs)) throw malformed(`Missing definition for aggregation [${parent}]`);
   return Object.entries(aggs).map(([name, given]) => {
     if (!isObject(given)) throw malformed(`Missing definition for aggregation [${name}]`);
@@ -74,16 +74,15 @@ export function aggregations(parent: string, aggs: unknown, kinds: readonly stri
       const both = `[${first[0]}] and [${second[0]}]`;
       throw malformed(`Found two aggregation type definitions in [${name}]: ${both}`);
     }
-    const [kind, options] = first;
-    if (!kinds.includes(kind)) {
-      const reason = `[1:1] unable to parse BaseAggregationBuilder with name [${kind}]: parser not found`;
+    if (first[0] !== kind) {
+      const reason = `[1:1] unable to parse BaseAggregationBuilder with name [${first[0]}]: parser not found`;
       throw new Refusal('named_object_not_found_exception', reason);
     }
-    if (inner !== undefined && ['sum', 'max'].includes(kind)) {
+    if (inner !== undefined && kind === 'sum') {
       const reason = `Aggregator [${name}] of type [${kind}] cannot accept sub-aggregations`;
       throw new Refusal('aggregation_initialization_exception', reason, { status: 500 });
     }
-    return { name, kind, options, aggs: inner };
+    return { name, kind, options: first[1], aggs: inner };
   });
 }
 

@@ -41,7 +41,6 @@ export function usageReport(
       if (bucketCount > MAX_BUCKETS) throw tooManyBuckets(bucketCount);
       const readings = {
         doc_count: documents.length,
-        ...newest(request.newest, documents),
         [request.intervals]: { buckets: intervals },
       };
       return { key, doc_count: documents.length, [request.readings]: readings };
@@ -67,30 +66,20 @@ function intervalBuckets(documents: readonly UsageDocument[], request: UsageRequ
       key_as_string: new Date(key).toISOString().slice(0, 10),
       key,
       doc_count: inside.length,
-      ...newest(request.newestOfInterval, inside),
       [request.documents]: { doc_count: inside.length, ...Object.fromEntries(sums) },
     };
   });
 }
 
-/** Oldest first; empty intervals between the readings and up to the bounds are filled in on request. */
-function starts(used: readonly number[], { interval, zone, bounds, minDocCount }: Histogram): number[] {
-  const sorted = used.toSorted((a, b) => a - b);
-  if (minDocCount === 1) return sorted;
-  const edges = [...sorted, ...bounds.map((at) => zone.floor(at, interval))].sort((a, b) => a - b);
-  const last = edges.at(-1) ?? Number.NEGATIVE_INFINITY;
+/** Oldest first, empty intervals between the readings and up to the bounds included. */
+function starts(used: readonly number[], { interval, zone, bounds }: Histogram): number[] {
+  const edges = [...used, ...bounds.map((at) => zone.floor(at, interval))];
+  const last = Math.max(...edges);
   const all: number[] = [];
-  for (let start = edges[0] ?? 0; start <= last; start = zone.next(start, interval)) {
+  for (let start = Math.min(...edges); start <= last; start = zone.next(start, interval)) {
     if (all.push(start) > MAX_BUCKETS) throw tooManyBuckets(all.length);
   }
   return all;
-}
-
-function newest(name: string | undefined, documents: readonly UsageDocument[]): Record<string, unknown> {
-  if (name === undefined) return {};
-  if (documents.length === 0) return { [name]: { value: null } };
-  const value = documents.reduce((latest, { at }) => Math.max(latest, at), 0);
-  return { [name]: { value, value_as_string: new Date(value).toISOString() } };
 }
 
 /** Added up as floating point numbers, with their noise. */

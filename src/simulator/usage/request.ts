@@ -1,5 +1,5 @@
 // Recognises the one usage question that the provider answers; any other body is refused as Elasticsearch words it.
-import { type CalendarUnit, Zone } from '../localTime.ts';
+import { CALENDAR_UNITS, type CalendarUnit, Zone } from '../localTime.ts';
 import {
   type Aggregation,
   aggregationOptions,
@@ -30,10 +30,8 @@ export interface UsageRequest {
   readonly to: number;
   readonly resources: string;
   readonly readings: string;
-  readonly newest: string | undefined;
   readonly intervals: string;
   readonly histogram: Histogram;
-  readonly newestOfInterval: string | undefined;
   readonly documents: string;
   readonly sums: readonly { readonly name: string; readonly field: 'amount' | 'quantity' }[];
 }
@@ -42,13 +40,11 @@ export interface Histogram {
   readonly interval: CalendarUnit;
   readonly zone: Zone;
   /** First and last instant that get a bucket even without a reading. */
-  readonly bounds: readonly number[];
-  readonly minDocCount: 0 | 1;
+  readonly bounds: readonly [number, number];
 }
 
 const NESTED_PATH = 'event_fields';
 const READ_AT = 'event_fields.time_of_read.date';
-const UNITS: readonly CalendarUnit[] = ['hour', 'day', 'week', 'month', 'quarter', 'year'];
 const DATE_FORMAT = 'strict_date_optional_time';
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -64,72 +60,59 @@ export function parseUsageRequest(body: unknown, engine: SearchEngine): UsageReq
   return { ...parseQuery(body.query, engine), ...parseAggregations(body.aggs, engine) };
 }
 
+/** The four filters, in the order in which they are asked. */
 function parseQuery(query: unknown, engine: SearchEngine) {
-  const { filter } = queryOptions(onlyQuery(query, ['bool']), ['filter']);
-  const filters: readonly unknown[] = Array.isArray(filter) ? filter : [filter];
-  const terms = new Map<unknown, string>();
-  let resourceNames: readonly string[] | undefined;
-  let range: { from: number; to: number } | undefined;
-  for (const one of filters) {
-    const clause = onlyQuery(one, ['query_string', 'terms', 'nested']);
-    if (clause[0] === 'terms') resourceNames = parseTerms(clause);
-    else if (clause[0] === 'nested') range = parseRange(clause, engine);
-    else {
-      const { query: text, fields } = queryOptions(clause, ['query', 'fields']);
-      if (typeof text !== 'string') throw malformed('[query_string] must be provided with a [query]');
-      terms.set(Array.isArray(fields) && fields.length === 1 ? fields[0] : undefined, oneTerm(text));
-    }
-  }
-  const serviceType = terms.get('service_type');
-  const customerId = terms.get('customer_id');
-  if (filters.length !== 4 || !serviceType || !customerId || !resourceNames || !range) {
-    throw malformed('[bool] malformed query, expected filters on service, customer, resource and time');
-  }
+  const { filter } = queryOptions(onlyQuery(query, 'bool'), ['filter']);
+  const [service, customer, resource, time, ...others]: unknown[] = Array.isArray(filter) ? filter : [];
+  if (time === undefined || others.length > 0) throw missingFilters();
+  const serviceType = parseTerm(service, 'service_type');
+  const customerId = parseTerm(customer, 'customer_id');
   // The id is mapped as a number.
   if (!/^-?\d+$/.test(customerId)) throw failedQuery(`For input string: "${customerId}"`);
-  return { serviceType, customerId, resourceNames, ...range };
+  return { serviceType, customerId, resourceNames: parseTerms(resource), ...parseRange(time, engine) };
+}
+
+function missingFilters(): Refusal {
+  return malformed('[bool] malformed query, expected filters on service, customer, resource and time');
 }
 
 /** One word or phrase: operators, wildcards, fields and groups of `query_string` are not evaluated here. */
-function oneTerm(query: string): string {
+function parseTerm(clause: unknown, field: string): string {
+  const { query, fields } = queryOptions(onlyQuery(clause, 'query_string'), ['query', 'fields']);
+  if (typeof query !== 'string') throw malformed('[query_string] must be provided with a [query]');
+  if (!Array.isArray(fields) || fields.join() !== field) throw missingFilters();
   const [, word, phrase] = /^(?:(\w+)|"((?:\\.|[^"\\])+)")$/.exec(query) ?? [];
   if (word !== undefined && !['AND', 'OR', 'NOT'].includes(word)) return word;
   if (phrase !== undefined) return phrase.replace(/\\(.)/g, '$1');
   throw inShards('query_shard_exception', `Failed to parse query [${query}]`);
 }
 
-function parseTerms(clause: [string, unknown]): readonly string[] {
-  const names = queryOptions(clause, ['resource_name']).resource_name;
+function parseTerms(clause: unknown): readonly string[] {
+  const names = queryOptions(onlyQuery(clause, 'terms'), ['resource_name']).resource_name;
   if (Array.isArray(names) && names.every((name) => typeof name === 'string')) return names;
   throw malformed('[terms] query does not support [resource_name]');
 }
 
 /** The time is in a nested document: without the wrapper the engine finds nothing. */
-function parseRange(clause: [string, unknown], engine: SearchEngine) {
-  const { path, query } = queryOptions(clause, ['path', 'query']);
+function parseRange(clause: unknown, engine: SearchEngine) {
+  const { path, query } = queryOptions(onlyQuery(clause, 'nested'), ['path', 'query']);
   if (path !== NESTED_PATH) {
     throw failedQuery(`[nested] failed to find nested object under path [${String(path)}]`);
   }
-  const range = queryOptions(onlyQuery(query, ['range']), [READ_AT]);
+  const range = queryOptions(onlyQuery(query, 'range'), [READ_AT]);
   const { gte, lte, format } = queryOptions(['range', range[READ_AT]], ['gte', 'lte', 'format']);
   return { from: instant(gte, format, engine), to: instant(lte, format, engine) };
 }
 
 function parseAggregations(aggs: unknown, engine: SearchEngine) {
-  const [resources] = subAggregations('aggs', aggs, 'terms');
+  const resources = onlyAggregation('aggs', aggs, 'terms');
   demand(resources, { field: 'resource_name' });
-  const [readings] = subAggregations(resources.name, resources.aggs, 'nested');
+  const readings = onlyAggregation(resources.name, resources.aggs, 'nested');
   demand(readings, { path: NESTED_PATH });
-  const [intervals, newest] = subAggregations(readings.name, readings.aggs, 'date_histogram', 'max');
-  const [documents, newestOfInterval] = subAggregations(
-    intervals.name,
-    intervals.aggs,
-    'reverse_nested',
-    'max',
-  );
+  const intervals = onlyAggregation(readings.name, readings.aggs, 'date_histogram');
+  const documents = onlyAggregation(intervals.name, intervals.aggs, 'reverse_nested');
   demand(documents, {});
-  for (const max of [newest, newestOfInterval]) if (max) demand(max, { field: READ_AT });
-  const sums = aggregations(documents.name, documents.aggs, ['sum']).map((sum) => {
+  const sums = aggregations(documents.name, documents.aggs, 'sum').map((sum) => {
     const { field } = aggregationOptions(sum.kind, sum.options, ['field']);
     if (field === 'amount' || field === 'quantity') return { name: sum.name, field } as const;
     throw unsuited(sum, field);
@@ -137,10 +120,8 @@ function parseAggregations(aggs: unknown, engine: SearchEngine) {
   return {
     resources: resources.name,
     readings: readings.name,
-    newest: newest?.name,
     intervals: intervals.name,
     histogram: parseHistogram(intervals, engine),
-    newestOfInterval: newestOfInterval?.name,
     documents: documents.name,
     sums,
   };
@@ -150,22 +131,18 @@ function parseHistogram({ name, kind, options }: Aggregation, engine: SearchEngi
   const known = ['field', 'time_zone', 'min_doc_count', 'extended_bounds', 'format', ...engine.intervalKeys];
   const given = aggregationOptions(kind, options, known);
   if (given.field !== READ_AT) throw unsuited({ name, kind }, given.field);
-  const minDocCount = given.min_doc_count ?? 0;
-  if (minDocCount !== 0 && minDocCount !== 1) {
-    const reason = `[minDocCount] must be greater than or equal to 0. Found [${minDocCount}] in [${name}]`;
+  if (given.min_doc_count !== 0) {
+    const reason = `[minDocCount] must be 0 for this question. Found [${given.min_doc_count}] in [${name}]`;
     throw unparsable('min_doc_count', { type: 'illegal_argument_exception', reason });
   }
-  const bounds: number[] = [];
-  if (given.extended_bounds !== undefined) {
-    const { min, max } = aggregationOptions('extended_bounds', given.extended_bounds, ['min', 'max']);
-    bounds.push(instant(min, given.format, engine), instant(max, given.format, engine));
-    const [first = 0, last = 0] = bounds;
-    if (first > last) {
-      const reason = `[extended_bounds.min][${first}] cannot be greater than [extended_bounds.max][${last}] for histogram aggregation [${name}]`;
-      throw inShards('search_parse_exception', reason);
-    }
+  const { min, max } = aggregationOptions('extended_bounds', given.extended_bounds, ['min', 'max']);
+  const first = instant(min, given.format, engine);
+  const last = instant(max, given.format, engine);
+  if (first > last) {
+    const reason = `[extended_bounds.min][${first}] cannot be greater than [extended_bounds.max][${last}] for histogram aggregation [${name}]`;
+    throw inShards('search_parse_exception', reason);
   }
-  return { interval: unitOf(given, engine), zone: zoneOf(given.time_zone), bounds, minDocCount };
+  return { interval: unitOf(given, engine), zone: zoneOf(given.time_zone), bounds: [first, last] };
 }
 
 function unitOf({ interval, calendar_interval }: Json, { intervalKeys }: SearchEngine): CalendarUnit {
@@ -176,7 +153,7 @@ function unitOf({ interval, calendar_interval }: Json, { intervalKeys }: SearchE
     });
   }
   const asked = interval ?? calendar_interval;
-  const unit = UNITS.find((one) => one === asked);
+  const unit = CALENDAR_UNITS.find((one) => one === asked);
   if (unit) return unit;
   const type = 'illegal_argument_exception';
   if (asked === undefined) {
@@ -214,18 +191,10 @@ function instant(asked: unknown, format: unknown, { dateFormat }: SearchEngine):
   throw inShards('parse_exception', `${reason}: [${reason}]`);
 }
 
-/** The one aggregation of a required type below another, and one of an optional type. */
-function subAggregations(
-  parent: string,
-  aggs: unknown,
-  required: string,
-  optional?: string,
-): [Aggregation, Aggregation | undefined] {
-  const found = aggregations(parent, aggs, optional === undefined ? [required] : [required, optional]);
-  const [first, second] = found.toSorted((a, b) => Number(b.kind === required) - Number(a.kind === required));
-  const isComplete = first?.kind === required && second?.kind !== required && found.length <= 2;
-  if (!isComplete) throw malformed(`Missing definition for aggregation [${parent}]`);
-  return [first, second];
+function onlyAggregation(parent: string, aggs: unknown, kind: string): Aggregation {
+  const [only, another] = aggregations(parent, aggs, kind);
+  if (!only || another) throw malformed(`Missing definition for aggregation [${parent}]`);
+  return only;
 }
 
 /** Exactly these options. */

@@ -2,7 +2,7 @@
 import os from 'node:os';
 import { ConfigInvalid } from '../config/load.ts';
 import { showConfig } from '../config/show.ts';
-import { toUnits } from '../domain/amount.ts';
+import { knownUnits } from '../domain/amount.ts';
 import type { Extra, Extras } from '../domain/extras.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import { addDays, type Zone, zone as zoneOf } from '../domain/period.ts';
@@ -123,15 +123,13 @@ async function meterSections(
   return sections;
 }
 
-const units = (amount: number | null) => (amount === null ? null : toUnits(amount));
-
 function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, now: number): string[] {
   const { total, missingDays, newestDay } = totals(ledger, zone.dayAt(now));
   return [
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
     `days cut in ${timezone}, a reading closes ${readingCloses}`,
     `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.quarantined.size} quarantined`,
-    `totals ${units(total.energy) ?? '–'} kWh, ${units(total.cost) ?? '–'}`,
+    `totals ${knownUnits(total.energy) ?? '–'} kWh, ${knownUnits(total.cost) ?? '–'}`,
     ...newestDays(ledger, zone, now),
   ];
 }
@@ -147,8 +145,8 @@ function newestDays(ledger: Ledger, zone: Zone, now: number): string[] {
   const missing = (day: string) => (ledger.quarantined.has(day) ? 'quarantined' : 'no reading');
   const columns: Column<(typeof rows)[number]>[] = [
     { head: 'day', value: ({ day }) => day },
-    { head: 'kWh', value: ({ record }) => units(record?.energy ?? null) },
-    { head: 'cost', value: ({ record }) => units(record?.cost ?? null) },
+    { head: 'kWh', value: ({ record }) => knownUnits(record?.energy) },
+    { head: 'cost', value: ({ record }) => knownUnits(record?.cost) },
     { head: 'revision', value: ({ record }) => record?.revision ?? null },
     { head: 'received', value: ({ day, record }) => (record ? zone.iso(record.receivedAt) : missing(day)) },
   ];

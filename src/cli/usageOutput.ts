@@ -1,5 +1,5 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
-import { inFull, type Micro, sumKnown, toUnits } from '../domain/amount.ts';
+import { inFull, knownUnits, type Micro, sumKnown } from '../domain/amount.ts';
 import { addDays, type DaySpan, type Interval, type Piece } from '../domain/period.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Io } from './commands.ts';
@@ -32,8 +32,8 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
     rows.map(({ start, from, to, isPartial, energy, cost }) => ({
       meter,
       start,
-      energy_kwh: units(energy),
-      cost_eur: units(cost),
+      energy_kwh: knownUnits(energy),
+      cost_eur: knownUnits(cost),
       currency: period.currency,
       from,
       to: addDays(to, -1),
@@ -44,8 +44,6 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
   print(format, { records, csv: CSV_COLUMNS, table }, io);
 }
 
-const units = (amount: Micro | null) => (amount === null ? null : toUnits(amount));
-
 function meterLines({ meter, rows, tariff }: MeterUsage, period: Period, io: Io): string[] {
   const { interval, span, currency, timezone } = period;
   const columns: Column<UsageRow>[] = [
@@ -53,8 +51,8 @@ function meterLines({ meter, rows, tariff }: MeterUsage, period: Period, io: Io)
       head: interval === 'week' ? 'week of' : interval,
       value: ({ start, isPartial }) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`,
     },
-    { head: 'kWh', value: ({ energy }) => units(energy), align: 'right', decimals: 2 },
-    { head: currency, value: ({ cost }) => units(cost), align: 'right', decimals: 2 },
+    { head: 'kWh', value: ({ energy }) => knownUnits(energy), align: 'right', decimals: 2 },
+    { head: currency, value: ({ cost }) => knownUnits(cost), align: 'right', decimals: 2 },
   ];
   const energy = sumKnown(rows.map((row) => row.energy));
   const cost = sumKnown(rows.map((row) => row.cost));
@@ -63,7 +61,7 @@ function meterLines({ meter, rows, tariff }: MeterUsage, period: Period, io: Io)
     `Meter ${meter}, ${span.from} to ${addDays(span.to, -1)}, ${timezone}`,
     '',
     ...tableLines(columns, rows, {
-      total: ['total', units(energy), units(cost)],
+      total: ['total', knownUnits(energy), knownUnits(cost)],
       remark: (row, room) => remarkOn(row, most, room),
       width: io.isTerminal ? io.columns : 0,
     }),

@@ -15,6 +15,10 @@ export function toUnits(micro: Micro): number {
   return noNegativeZero(milli / 1000);
 }
 
+/** The same; `null` stays `null`: not known. */
+export const knownUnits = (micro: Micro | null | undefined): number | null =>
+  micro == null ? null : toUnits(micro);
+
 /** With all its decimals. */
 export const inFull = (micro: Micro): number => micro / MICRO;
 

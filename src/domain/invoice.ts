@@ -1,5 +1,5 @@
 // Invoices of an account: what is known of each, how they are written, and which one is the newest.
-import { type Micro, toUnits } from './amount.ts';
+import { knownUnits, type Micro } from './amount.ts';
 import type { Day, Zone } from './period.ts';
 
 /** Instants are epoch milliseconds; `null` = the provider does not say, or nothing that can be believed. */
@@ -33,7 +33,6 @@ const A_YEAR_MS = 366 * 24 * 3_600_000;
 
 export function invoiceRecord(invoice: Invoice, zone: Zone): InvoiceRecord {
   const day = (at: number | null) => (at === null ? null : zone.dayAt(at));
-  const units = (amount: Micro | null) => (amount === null ? null : toUnits(amount));
   const { id, status, startAt, endAt, dueAt, total, open } = invoice;
   return {
     id,
@@ -43,8 +42,8 @@ export function invoiceRecord(invoice: Invoice, zone: Zone): InvoiceRecord {
     period_end: day(endAt === null ? null : endAt - 1),
     issued: day(endAt),
     due: day(dueAt),
-    amount: units(total),
-    amount_due: units(open),
+    amount: knownUnits(total),
+    amount_due: knownUnits(open),
   };
 }
 

@@ -1,5 +1,5 @@
 // The table of an account: its state, discovery and documentation derive from it.
-import { type Micro, toUnits } from '../domain/amount.ts';
+import { knownUnits } from '../domain/amount.ts';
 import { invoiceRecord } from '../domain/invoice.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
@@ -9,7 +9,6 @@ type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision' 
 const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
 const date: Shape = { platform: 'sensor', deviceClass: 'date' };
 
-const units = (amount: Micro | null | undefined): number | null => (amount == null ? null : toUnits(amount));
 /** A row of the newest invoice. */
 const ofInvoice = (
   field: 'amount' | 'due' | 'status' | 'issued',
@@ -50,7 +49,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     name: 'Balance due',
     help: 'What is to be paid now, where the provider tells.',
     given: ({ balance }) => balance !== null,
-    read: ({ balance }) => units(balance?.amount),
+    read: ({ balance }) => knownUnits(balance?.amount),
   },
   {
     ...money,
@@ -58,7 +57,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     name: 'Credit balance',
     help: "What stands to the account's credit, with the sign that the provider gives it.",
     given: ({ credit }) => credit !== null,
-    read: ({ credit }) => units(credit?.amount),
+    read: ({ credit }) => knownUnits(credit?.amount),
   },
   ofInvoice('amount', 'Invoice amount', 'Amount of the newest invoice.', money),
   ofInvoice('due', 'Invoice due', 'Day by which the newest invoice is to be paid.', date),

@@ -27,41 +27,26 @@ export interface DiscoveryDocument {
 }
 
 export function meterDocument(options: DiscoveryOptions, view: MeterView): DiscoveryDocument {
-  const id = `${topicSafe(options.topics.base)}_meter_${view.meter}`;
-  const stateTopic = options.topics.of('meter/<meter>/state', view.meter);
+  const { meter, identifiers } = view;
+  const stateTopic = options.topics.of('meter/<meter>/state', meter);
   const device = {
-    identifiers: [id],
-    name: `Heat meter ${view.meter}`,
+    name: `Heat meter ${meter}`,
     model: 'Heat meter',
-    ...(view.identifiers.length > 0 ? { serial_number: view.identifiers.join(', ') } : {}),
-    via_device: bridgeId(options),
+    ...(identifiers.length > 0 ? { serial_number: identifiers.join(', ') } : {}),
   };
-  const components = fromRows(METER_ROWS, view, id, `${options.topics.base}_${view.meter}`, stateTopic);
-  return document(options, id, device, stateTopic, components);
+  return documentOf(options, METER_ROWS, view, `meter_${meter}`, meter, device, stateTopic);
 }
 
 export function accountDocument(options: DiscoveryOptions, view: AccountView): DiscoveryDocument {
   const { account } = view;
-  const id = `${topicSafe(options.topics.base)}_account_${account}`;
-  const device = {
-    identifiers: [id],
-    name: `Heat account ${account}`,
-    model: 'Provider account',
-    via_device: bridgeId(options),
-  };
   const stateTopic = options.topics.of('account/<account>/state', account);
-  const components = fromRows(ACCOUNT_ROWS, view, id, `${options.topics.base}_${account}`, stateTopic);
-  return document(options, id, device, stateTopic, components);
+  const device = { name: `Heat account ${account}`, model: 'Provider account' };
+  return documentOf(options, ACCOUNT_ROWS, view, `account_${account}`, account, device, stateTopic);
 }
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   const id = bridgeId(options);
-  const device = {
-    identifiers: [id],
-    name: about.name,
-    model: 'Bridge',
-    sw_version: about.version,
-  };
+  const device = { name: about.name, model: 'Bridge', sw_version: about.version };
   const { topics } = options;
   const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
   const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
@@ -83,21 +68,6 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   ]);
   return document(options, id, device, topics.of('bridge/health'), Object.fromEntries(components));
 }
-
-/** Views of the same shape have the same document: it need not be written again. */
-export const meterShape = (view: MeterView): string =>
-  JSON.stringify([
-    view.meter,
-    view.identifiers,
-    view.currency,
-    ...METER_CONDITIONS.map((given) => given(view)),
-  ]);
-export const accountShape = (view: AccountView): string =>
-  JSON.stringify([view.account, view.currency, ...ACCOUNT_CONDITIONS.map((given) => given(view))]);
-
-const conditions = <View>(rows: readonly EntityRow<View>[]) => rows.flatMap(({ given }) => given ?? []);
-const METER_CONDITIONS = conditions(METER_ROWS);
-const ACCOUNT_CONDITIONS = conditions(ACCOUNT_ROWS);
 
 /**
  * The messages that bring a document to Home Assistant. `before` (component key to platform) is what the topic
@@ -136,7 +106,7 @@ function document(
   components: Readonly<Record<string, Body>>,
 ): DiscoveryDocument {
   const frame = {
-    device,
+    device: { identifiers: [id], ...device },
     origin: { name: about.name, sw_version: about.version, support_url: about.url },
     // One availability for all: the bridge's own. Trouble at the provider never makes a meter unavailable.
     availability_topic: options.topics.of('bridge/state'),
@@ -146,30 +116,37 @@ function document(
   return { topic: `${options.prefix}/device/${id}/config`, frame, components };
 }
 
-function fromRows<View extends { readonly currency: string }>(
+/** `idEnd` makes the ids unique; `name` is what the ids of the entities have after the base topic. */
+function documentOf<View extends { readonly currency: string }>(
+  options: DiscoveryOptions,
   rows: readonly EntityRow<View>[],
   view: View,
-  id: string,
-  idName: string,
+  idEnd: string,
+  name: string,
+  device: Body,
   stateTopic: string,
-): Record<string, Body> {
+): DiscoveryDocument {
+  const { base } = options.topics;
+  const id = `${topicSafe(base)}_${idEnd}`;
   const shown = rows.filter(({ platform, given }) => platform !== 'attribute' && (given?.(view) ?? true));
-  return Object.fromEntries(
-    shown.map((row) => {
-      const attributes = rows.filter(({ platform, of }) => platform === 'attribute' && of === row.key);
-      const body = component(row, id, idName, view.currency);
-      return [row.key, attributes.length > 0 ? { ...body, ...attributesOf(attributes, stateTopic) } : body];
-    }),
-  );
+  const components = shown.map((row): [string, Body] => [
+    row.key,
+    {
+      platform: row.platform,
+      name: row.name,
+      unique_id: `${id}_${row.key}`,
+      default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
+      value_template: `{{ value_json.${row.key} }}`,
+      ...looksOf(row, view.currency),
+      ...attributesOf(row, rows, stateTopic),
+    },
+  ]);
+  const withBridge = { ...device, via_device: bridgeId(options) };
+  return document(options, id, withBridge, stateTopic, Object.fromEntries(components));
 }
 
-function component<View>(row: EntityRow<View>, id: string, idName: string, currency: string): Body {
+function looksOf(row: EntityRow<never>, currency: string): Body {
   return {
-    platform: row.platform,
-    name: row.name,
-    unique_id: `${id}_${row.key}`,
-    default_entity_id: entityId(row.platform, `${idName}_${row.key}`),
-    value_template: `{{ value_json.${row.key} }}`,
     ...(row.deviceClass ? { device_class: row.deviceClass } : {}),
     ...(row.stateClass ? { state_class: row.stateClass } : {}),
     ...(row.unit ? { unit_of_measurement: row.unit.replace('{currency}', currency) } : {}),
@@ -182,8 +159,14 @@ function component<View>(row: EntityRow<View>, id: string, idName: string, curre
   };
 }
 
-function attributesOf<View>(rows: readonly EntityRow<View>[], stateTopic: string): Body {
-  const pairs = rows.map(({ key }) => `'${key}': value_json.${key}`);
+function attributesOf(
+  { key }: EntityRow<never>,
+  rows: readonly EntityRow<never>[],
+  stateTopic: string,
+): Body {
+  const attributes = rows.filter(({ platform, of }) => platform === 'attribute' && of === key);
+  if (attributes.length === 0) return {};
+  const pairs = attributes.map((row) => `'${row.key}': value_json.${row.key}`);
   return {
     json_attributes_topic: stateTopic,
     json_attributes_template: `{{ {${pairs.join(', ')}} | tojson }}`,

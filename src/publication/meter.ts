@@ -1,5 +1,5 @@
 // What is published of a heat meter: its state, its usage and history, and events.
-import { inFull, type Micro, toUnits } from '../domain/amount.ts';
+import { inFull, knownUnits, type Micro } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { Day } from '../domain/period.ts';
 import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
@@ -10,8 +10,6 @@ import { METER_ROWS } from './meterEntities.ts';
 import type { UsageBucket } from './payloads/payloads.ts';
 import type { Topics } from './topics.ts';
 import type { MeterView } from './views.ts';
-
-const units = (amount: Micro | null | undefined): number | null => (amount == null ? null : toUnits(amount));
 
 const NEWEST = { day: 62, week: 26, month: 36 } as const;
 
@@ -59,8 +57,8 @@ function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'
   return periodSums(ledger, interval, NEWEST[interval]).map((period) => ({
     start: zone.iso(zone.startOf(period.start)),
     end: zone.iso(zone.startOf(period.end)),
-    energy_kwh: units(period.energy),
-    cost_eur: units(period.cost),
+    energy_kwh: knownUnits(period.energy),
+    cost_eur: knownUnits(period.cost),
     revision: period.revision,
     received_at: zone.iso(period.receivedAt),
   }));
@@ -68,7 +66,12 @@ function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'
 
 export function changeMessage(topics: Topics, meter: string, change: Change, at: string): Message {
   const { before, after } = change;
-  const read = { at, day: change.day, energy_kwh: units(after.energy), cost_eur: units(after.cost) };
+  const read = {
+    at,
+    day: change.day,
+    energy_kwh: knownUnits(after.energy),
+    cost_eur: knownUnits(after.cost),
+  };
   return topics.message(
     'meter/<meter>/event',
     [meter],
@@ -77,8 +80,8 @@ export function changeMessage(topics: Topics, meter: string, change: Change, at:
       : {
           event_type: 'corrected',
           ...read,
-          old_energy_kwh: units(before?.energy),
-          old_cost_eur: units(before?.cost),
+          old_energy_kwh: knownUnits(before?.energy),
+          old_cost_eur: knownUnits(before?.cost),
         },
   );
 }

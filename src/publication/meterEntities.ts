@@ -1,10 +1,9 @@
 // The table of a meter: its state, discovery and documentation derive from it.
-import { inFull, type Micro, toMicro, toUnits } from '../domain/amount.ts';
+import { inFull, knownUnits, toMicro, toUnits } from '../domain/amount.ts';
 import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { MeterView } from './views.ts';
 
-const units = (amount: Micro | null): number | null => (amount === null ? null : toUnits(amount));
 const instant = (view: MeterView, at: number | null): string | null =>
   at === null ? null : view.zone.iso(at);
 
@@ -26,14 +25,14 @@ function pair(
       key: `energy_${suffix}`,
       name: `Energy ${words}`,
       help: `Heat used ${when}.`,
-      read: ({ totals }) => units(totals[span].energy),
+      read: ({ totals }) => knownUnits(totals[span].energy),
     },
     {
       ...money,
       key: `cost_${suffix}`,
       name: `Cost ${words}`,
       help: `The provider's cost of the heat used ${when}, standing charge included.`,
-      read: ({ totals }) => units(totals[span].cost),
+      read: ({ totals }) => knownUnits(totals[span].cost),
     },
   ];
 }
@@ -93,7 +92,7 @@ const TARIFF_ROWS: readonly Row[] = [
     key: 'cost_month_forecast',
     name: 'Cost forecast this month',
     help: 'Cost of this month so far, and the mean of the newest fourteen days with a cost for each of its other days.',
-    read: ({ monthForecast }) => units(monthForecast),
+    read: ({ monthForecast }) => knownUnits(monthForecast),
   },
 ];
 
@@ -104,7 +103,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Energy total',
     help: 'Sum of all days since the origin. For the Energy dashboard, together with the cost total.',
     stateClass: 'total',
-    read: ({ totals }) => units(totals.total.energy),
+    read: ({ totals }) => knownUnits(totals.total.energy),
   },
   {
     ...money,
@@ -112,7 +111,7 @@ export const METER_ROWS: readonly Row[] = [
     name: 'Cost total',
     help: "Sum of the provider's cost of all days since the origin.",
     stateClass: 'total',
-    read: ({ totals }) => units(totals.total.cost),
+    read: ({ totals }) => knownUnits(totals.total.cost),
   },
   {
     key: 'day',
@@ -143,7 +142,7 @@ export const METER_ROWS: readonly Row[] = [
     help: "The meter's own register, where the provider gives it; null with several meters.",
     stateClass: 'total_increasing',
     given: ({ register }) => register !== null,
-    read: ({ register }) => units(register?.energy ?? null),
+    read: ({ register }) => knownUnits(register?.energy),
   },
   {
     key: 'data_late',

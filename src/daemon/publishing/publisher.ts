@@ -9,13 +9,11 @@ import { accountStateMessage, invoicesMessages } from '../../publication/account
 import { healthMessage, infoMessage, stateMessage } from '../../publication/bridge.ts';
 import {
   accountDocument,
-  accountShape,
   announce,
   bridgeDocument,
   type DiscoveryDocument,
   type DiscoveryOptions,
   meterDocument,
-  meterShape,
 } from '../../publication/discovery.ts';
 import { meterStateMessage, usageMessages } from '../../publication/meter.ts';
 import { clear } from '../../publication/topics.ts';
@@ -188,7 +186,12 @@ export class Publisher {
   #composeAccount(view: AccountView, meters: readonly MeterView[]): Composed {
     const { topics } = this.#context;
     const { account, invoices } = view;
-    const shape = [accountShape(view), invoices !== null, ...meters.map(meterShape)].join();
+    const options = this.#discovery;
+    const documents = options
+      ? [accountDocument(options, view), ...meters.map((meter) => meterDocument(options, meter))]
+      : [];
+    // Of a thousand accounts only the digests stay in memory.
+    const shape = digestOf(JSON.stringify([meters.map(({ meter }) => meter), invoices !== null, documents]));
     const isNew = this.#shapes.get(account) !== shape;
     const withNewUsage = meters.filter(({ meter, ledger }) => isNew || this.#ledgers.get(meter) !== ledger);
     const hasNewInvoices = isNew || this.#invoices.get(account) !== invoices;
@@ -202,10 +205,6 @@ export class Publisher {
     this.#invoices.set(account, invoices);
     if (!isNew) return { discovery: [], states };
     this.#shapes.set(account, shape);
-    const options = this.#discovery;
-    const documents = options
-      ? [accountDocument(options, view), ...meters.map((meter) => meterDocument(options, meter))]
-      : [];
     const discovery = this.#announce(documents);
     this.#parts.retainedTopics.set(account, [...discovery, ...states], documents);
     return { discovery, states };
@@ -219,9 +218,11 @@ export class Publisher {
 
   /** Whether it differs from what was sent last; from now on it counts as sent. */
   #isNew({ topic, payload, step }: Message): boolean {
-    const digest = createHash('sha1').update(payload).digest('base64');
+    const digest = digestOf(payload);
     if (!step && this.#sent.get(topic) === digest) return false;
     this.#sent.set(topic, digest);
     return true;
   }
 }
+
+const digestOf = (text: string): string => createHash('sha1').update(text).digest('base64');

@@ -29,16 +29,9 @@ export function invoicesMessages(
 /** `at`: ISO 8601. */
 export const billMessage = (
   topics: Topics,
-  {
-    account,
-    invoice,
-    currency,
-    zone,
-    at,
-  }: Pick<AccountView, 'account' | 'currency' | 'zone'> & {
-    readonly invoice: Invoice;
-    readonly at: string;
-  },
+  { account, currency, zone }: Pick<AccountView, 'account' | 'currency' | 'zone'>,
+  invoice: Invoice,
+  at: string,
 ): Message =>
   topics.message('account/<account>/event', [account], {
     event_type: 'bill',

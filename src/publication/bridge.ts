@@ -1,4 +1,4 @@
-// What is published of the bridge itself: state, info, health and events.
+// What is published of the bridge itself: state, info and health.
 import { type HealthRecord, verdict } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { about } from '../foundation/about.ts';
@@ -71,16 +71,4 @@ export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone):
     logins_today: record.loginsToday,
     last_error: record.reasons[0] ? shortened(record.reasons[0].message) : null,
   });
-}
-
-export interface BridgeEvent {
-  readonly type: 'poll_failed' | 'auth_needed' | 'recovered';
-  readonly code: string;
-  readonly message: string;
-  readonly account?: string;
-}
-
-export function bridgeEventMessage(topics: Topics, event: BridgeEvent, at: string): Message {
-  const { type, ...rest } = event;
-  return topics.message('bridge/event', [], { event_type: type, at, ...rest });
 }

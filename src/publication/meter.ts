@@ -34,16 +34,9 @@ function historyMessage(
   { meter, zone, readingCloses, currency, ledger }: MeterView,
 ): Message {
   const full = (amount: Micro | null) => (amount === null ? null : inFull(amount));
-  const days: [Day, number | null, number | null][] = [];
-  let newest = '';
-  let isInOrder = true;
-  ledger.days.forEach(({ energy, cost }, day) => {
-    if (day < newest) isInOrder = false;
-    newest = day;
-    days.push([day, full(energy), full(cost)]);
-  });
-  // Rarely: gaps are filled later.
-  if (!isInOrder) days.sort(([a], [b]) => (a < b ? -1 : 1));
+  const days = [...ledger.days]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([day, { energy, cost }]): [Day, number | null, number | null] => [day, full(energy), full(cost)]);
   return topics.message('meter/<meter>/history', [meter], {
     timezone: zone.name,
     reading_closes: readingCloses,
@@ -64,48 +57,33 @@ function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'
   }));
 }
 
-export function changeMessage(topics: Topics, meter: string, change: Change, at: string): Message {
-  const { before, after } = change;
-  const read = {
-    at,
-    day: change.day,
-    energy_kwh: knownUnits(after.energy),
-    cost_eur: knownUnits(after.cost),
-  };
+export function changeMessage(
+  topics: Topics,
+  meter: string,
+  change: Change | TariffChange,
+  at: string,
+): Message {
+  if (change.kind === 'tariff_changed') {
+    const [before, after] = [termsOf(change.before), termsOf(change.after)];
+    const payload = { event_type: change.kind, at, day: after.from, before, after };
+    return topics.message('meter/<meter>/event', [meter], payload);
+  }
+  const { kind, day, before, after } = change;
+  const read = { at, day, energy_kwh: knownUnits(after.energy), cost_eur: knownUnits(after.cost) };
+  const old = { old_energy_kwh: knownUnits(before?.energy), old_cost_eur: knownUnits(before?.cost) };
   return topics.message(
     'meter/<meter>/event',
     [meter],
-    change.kind === 'new_day'
-      ? { event_type: 'new_day', ...read }
-      : {
-          event_type: 'corrected',
-          ...read,
-          old_energy_kwh: knownUnits(before?.energy),
-          old_cost_eur: knownUnits(before?.cost),
-        },
+    kind === 'new_day' ? { event_type: kind, ...read } : { event_type: kind, ...read, ...old },
   );
 }
 
-export function tariffMessage(
-  topics: Topics,
-  meter: string,
-  { before, after }: TariffChange,
-  at: string,
-): Message {
-  const termsOf = ({ unitRate, standingCharge, from, to }: Tariff) => ({
-    unit_rate: unitRate,
-    standing_charge: inFull(standingCharge),
-    from,
-    to,
-  });
-  return topics.message('meter/<meter>/event', [meter], {
-    event_type: 'tariff_changed',
-    at,
-    day: after.from,
-    before: termsOf(before),
-    after: termsOf(after),
-  });
-}
+const termsOf = ({ unitRate, standingCharge, from, to }: Tariff) => ({
+  unit_rate: unitRate,
+  standing_charge: inFull(standingCharge),
+  from,
+  to,
+});
 
 export function lateMessage(topics: Topics, meter: string, readingAt: string | null, at: string): Message {
   return topics.message('meter/<meter>/event', [meter], {

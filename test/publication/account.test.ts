@@ -79,7 +79,7 @@ test('an invoice of which only the id is known is all null, not zero', () => {
   const nothing = { startAt: null, endAt: null, dueAt: null, total: null, open: null, status: null };
   const invoice = { id: 'x', ...nothing };
   const at = '2025-06-30T13:00:00+01:00';
-  const message = billMessage(topics, { account: 'home', invoice, currency: 'GBP', zone: DUBLIN, at });
+  const message = billMessage(topics, { account: 'home', currency: 'GBP', zone: DUBLIN }, invoice, at);
   expect(message).toMatchObject({ topic: 'heat2mqtt/account/home/event', retain: false });
   expect(bodyOf(message)).toMatchObject({
     event_type: 'bill',

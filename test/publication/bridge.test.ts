@@ -2,12 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { HealthRecord } from '../../src/domain/health.ts';
 import { about } from '../../src/foundation/about.ts';
-import {
-  bridgeEventMessage,
-  healthMessage,
-  infoMessage,
-  stateMessage,
-} from '../../src/publication/bridge.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridge.ts';
 import { clear, Topics } from '../../src/publication/topics.ts';
 import { bodyOf, bridgeView, DUBLIN, NOW, statesOf, WELL } from '../support/inventedHome.ts';
 
@@ -114,12 +109,16 @@ describe('health', () => {
 });
 
 test('an event of the bridge is not retained', () => {
-  const event = { type: 'poll_failed', code: 'provider_refused', message: 'No.', account: 'home' } as const;
-  const at = DUBLIN.iso(NOW);
-  const message = bridgeEventMessage(topics, event, at);
+  const poll = {
+    event_type: 'poll_failed',
+    code: 'provider_refused',
+    message: 'No.',
+    account: 'home',
+  } as const;
+  const event = { ...poll, at: DUBLIN.iso(NOW) };
+  const message = topics.message('bridge/event', [], event);
   expect(message).toMatchObject({ topic: 'heat/home/bridge/event', retain: false });
-  const { type: event_type, ...rest } = event;
-  expect(bodyOf(message)).toEqual({ schema: 1, event_type, at, ...rest });
+  expect(bodyOf(message)).toEqual({ schema: 1, ...event });
 });
 
 test('a withdrawal is an empty payload, retained', () => {

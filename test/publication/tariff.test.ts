@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Ledger } from '../../src/domain/ledger.ts';
 import type { Day } from '../../src/domain/period.ts';
-import { meterStateMessage, tariffMessage } from '../../src/publication/meter.ts';
+import { changeMessage, meterStateMessage } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
 import { billed, days, usual } from '../domain/tariffs.ts';
@@ -107,7 +107,7 @@ test('the event of a change tells both tariffs', () => {
     before: { ...before, ...seen },
     after: { ...after, ...seen },
   } as const;
-  const message = tariffMessage(topics, '7', change, '2025-03-02T12:00:00+00:00');
+  const message = changeMessage(topics, '7', change, '2025-03-02T12:00:00+00:00');
   expect(complaintAbout(message)).toBeNull();
   expect(message).toMatchObject({ topic: 'heat2mqtt/meter/7/event', retain: false });
   expect(bodyOf(message)).toEqual({

@@ -5,8 +5,7 @@ import type { Invoice } from '../../domain/invoice.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { billMessage } from '../../publication/account.ts';
-import { bridgeEventMessage } from '../../publication/bridge.ts';
-import { changeMessage, lateMessage, tariffMessage } from '../../publication/meter.ts';
+import { changeMessage, lateMessage } from '../../publication/meter.ts';
 import type { Account } from '../accounts/account.ts';
 import type { AccountOutcome, Context, Trouble } from '../context.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -27,21 +26,17 @@ export class Events {
   ofPoll({ account, events, fault }: AccountOutcome, before: Trouble | undefined): Message[] {
     const { topics } = this.#context;
     const at = this.#now();
-    const changes = events.map(({ meter, change }) =>
-      change.kind === 'tariff_changed'
-        ? tariffMessage(topics, meter, change, at)
-        : changeMessage(topics, meter, change, at),
-    );
+    const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
     if (fault !== null) {
       const { code, message } = safeWords(fault);
       const session = this.#accounts.get(account)?.upstream.session.status();
-      const type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
-      return [...changes, bridgeEventMessage(topics, { type, code, message, account }, at)];
+      const event_type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
+      return [...changes, topics.message('bridge/event', [], { event_type, at, code, message, account })];
     }
     if (!before) return changes;
     const message = 'The account is read again.';
-    const recovered = { type: 'recovered', code: 'recovered', message, account } as const;
-    return [...changes, bridgeEventMessage(topics, recovered, at)];
+    const recovered = { event_type: 'recovered', at, code: 'recovered', message, account } as const;
+    return [...changes, topics.message('bridge/event', [], recovered)];
   }
 
   /** Meters whose data has become late since the last call; the first call only takes note. */
@@ -59,9 +54,7 @@ export class Events {
   ofInvoices(account: string, invoices: readonly Invoice[]): Message[] {
     const { topics, zone } = this.#context;
     const currency = this.#accounts.get(account)?.extras.currency ?? '';
-    return invoices.map((invoice) =>
-      billMessage(topics, { account, invoice, currency, zone, at: this.#now() }),
-    );
+    return invoices.map((invoice) => billMessage(topics, { account, currency, zone }, invoice, this.#now()));
   }
 
   #now(): string {

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
 import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
 import { type Line, ledgerOf, row } from './ledgers.ts';
-import { billed, days } from './tariffs.ts';
+import { billed, days, type Fate } from './tariffs.ts';
 
 const EUR = 1_000_000;
+const PRICE = { rate: 0.1, standing: 0.5 };
 const TARIFF: Tariff = {
   unitRate: 0.1,
   standingCharge: 500_000,
@@ -26,18 +27,13 @@ test.each<[string, Line[], string, number | null]>([
   ['the first of the month, and its day is there', row('2025-05-18', 15, 5, 1), '2025-06-01', 30],
   ['half of the month', row('2025-06-01', 15, 5, 2), '2025-06-15', 60],
   [
-    'a dear beginning, cheap days since',
+    'dear days, then cheap',
     [...row('2025-06-01', 2, 9, 10), ...row('2025-06-03', 14, 1, 1)],
     '2025-06-16',
     48,
   ],
   ['late days count as days to come', row('2025-06-01', 10, 5, 1), '2025-06-20', 30],
-  [
-    'a gap counts as days to come',
-    [...row('2025-06-01', 5, 5, 1), ...row('2025-06-11', 5, 5, 1)],
-    '2025-06-15',
-    30,
-  ],
+  ['a gap is days to come', [...row('2025-06-01', 5, 5, 1), ...row('2025-06-11', 5, 5, 1)], '2025-06-15', 30],
   ['the last day of the month', row('2025-06-01', 30, 5, 1), '2025-06-30', 30],
   ['a whole month, two days in the next', row('2025-05-01', 33, 5, 1), '2025-06-02', 30],
   ['a month that ends in a clock change', row('2024-03-01', 10, 5, 1), '2024-03-31', 31],
@@ -50,14 +46,9 @@ test.each<[string, Line[], string, number | null]>([
 });
 
 test('a bill that carries two days is two days, once the tariff is known', () => {
-  const known = billed(
-    days(40, (at) => 8 + 2 * (at % 5)),
-    { rate: 0.1, standing: 0.5 },
-    {
-      from: '2025-05-01',
-      fate: (at) => (at === 35 ? 'missed' : 'billed'),
-    },
-  );
+  const energies = days(40, (at) => 8 + 2 * (at % 5));
+  const fate = (at: number): Fate => (at === 35 ? 'missed' : 'billed');
+  const known = billed(energies, PRICE, { from: '2025-05-01', fate });
   const tariff = fitTariff(known);
   expect(tariff).toMatchObject({ unitRate: 0.1, standingCharge: 500_000 });
   // Rounds of 8 to 16 kWh, 12 a day, and the two days of the gap are no gap.
@@ -67,11 +58,9 @@ test('a bill that carries two days is two days, once the tariff is known', () =>
 });
 
 test('days of the month before that a bill of the first carries are none of this month', () => {
-  const known = billed(
-    days(33, () => 10),
-    { rate: 0.1, standing: 0.5 },
-    { from: '2025-05-01', fate: (at) => (at === 30 ? 'missed' : 'billed') },
-  );
+  const fate = (at: number): Fate => (at === 30 ? 'missed' : 'billed');
+  const energies = days(33, () => 10);
+  const known = billed(energies, PRICE, { from: '2025-05-01', fate });
   // Two bills in June, the first with the last day of May in it, and 28 days to come.
   expect(forecastMonth({ days: known }, '2025-06-02', TARIFF)).toBe((3 + 1.5 + 28 * 1.5) * EUR);
 });

@@ -1,9 +1,11 @@
 // A ledger lost at any moment of any life, and read back from what was published; the model only remembers words.
 import fc from 'fast-check';
+import { expect } from 'vitest';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { restoreLedger } from '../../src/domain/recovery.ts';
+import { totals } from '../../src/domain/totals.ts';
 import { usageMessages } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
@@ -97,4 +99,21 @@ export function published(ledger: Ledger) {
   const found = readRetainedHistory(Buffer.from(message?.payload ?? ''));
   if (found === null) throw new Error(`not understood: ${message?.payload}`);
   return found;
+}
+
+/** Its totals are the newest words; after the whole history was asked for, all that the provider gives is in it. */
+export function expectNewestWords({ life }: Lives, { turn }: Fate): void {
+  const { ledger, newestWord, truth, today, asked } = life;
+  if (!ledger.complete) return;
+  expect(ledger.origin).toBe(birth().ledger.origin);
+  for (const kind of ['energy', 'cost'] as const) {
+    const words = [...newestWord.values()].flatMap((word) => word[kind] ?? []);
+    expect(totals(ledger, today).total[kind] ?? 0).toBe(words.reduce((sum, one) => sum + one, 0));
+  }
+  if (asked[0]?.from !== ledger.origin || turn.answers !== null) return;
+  for (const [day, { energy, cost }] of truth) {
+    if (day < ledger.origin || day > today) continue;
+    if (energy !== null) expect(ledger.days.get(day)?.energy).toBe(energy);
+    if (cost !== null) expect(ledger.days.get(day)?.cost).toBe(cost);
+  }
 }

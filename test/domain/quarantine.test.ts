@@ -37,11 +37,7 @@ describe('the measure is the series itself', () => {
     ['is plausible as a whole', block, []],
     ['may have idle days', [...block, ...row('2025-03-02', 200, 0, 60)], []],
     ['of a week', row('2025-01-01', 7, 3000, 400), []],
-    [
-      'of less than a week is too short to judge',
-      row('2025-01-01', 2, 3000, 400),
-      ['2025-01-01', '2025-01-02'],
-    ],
+    ['of two days is too short to judge', row('2025-01-01', 2, 3000, 400), ['2025-01-01', '2025-01-02']],
     ['does not vouch for a single spike', [...block, ['2025-04-01', 60_000.1, 400]], ['2025-04-01']],
     ['does not vouch for spikes of a flat', [...row('2025-01-01', 60, 8, 2), absurd], [DAY]],
     ['has its usual cost too', [...block, ['2025-04-01', 3000, 8_000.1]], ['2025-04-01']],

@@ -6,8 +6,7 @@ import { type RetainedHistory, restoreLedger } from '../../src/domain/recovery.t
 import { totals } from '../../src/domain/totals.ts';
 import { holds } from '../support/property.ts';
 import { amounts, buckets, type Line, ledgerOf, row } from './ledgers.ts';
-import { beginning, fates, published, suffer } from './losses.ts';
-import { expectNewestWords } from './newestWords.ts';
+import { beginning, expectNewestWords, fates, published, suffer } from './losses.ts';
 
 const ORIGIN = '2025-01-01';
 const TODAY = '2025-06-30';
@@ -17,63 +16,31 @@ const memoryOf = (...lines: readonly Line[]): RetainedHistory => ({ ...CUT, ...l
 /** Recovered, then read again from a provider that says this. */
 function again(remembered: RetainedHistory, ...lines: readonly Line[]) {
   const span = { from: remembered.origin, to: addDays(TODAY, 1) };
-  const { ledger } = merge(
-    restoreLedger(openLedger(remembered.origin), remembered, 1),
-    buckets(...lines),
-    2,
-    span,
-  );
-  return markRead(ledger, span, TODAY);
+  const restored = restoreLedger(openLedger(remembered.origin), remembered, 1);
+  return markRead(merge(restored, buckets(...lines), 2, span).ledger, span, TODAY);
 }
 
 const totalOf = (...args: Parameters<typeof again>) => totals(again(...args), TODAY).total;
 
-const THREE = memoryOf(['2025-01-01', 10, 1], ['2025-01-02', 20, 2], ['2025-01-04', 30, 3]);
+const FIRST: Line = ['2025-01-01', 10, 1];
+const SECOND: Line = ['2025-01-02', 20, 2];
+const FOURTH: Line = ['2025-01-04', 30, 3];
+const THREE = memoryOf(FIRST, SECOND, FOURTH);
 
 test.each<[string, Line[], [number, number]]>([
-  [
-    'has everything',
-    [...row('2025-01-01', 1, 10, 1), ...row('2025-01-02', 1, 20, 2), ...row('2025-01-04', 1, 30, 3)],
-    [60, 6],
-  ],
-  [
-    'has corrected a day',
-    [
-      ['2025-01-01', 9, 1],
-      ['2025-01-02', 20, 2],
-      ['2025-01-04', 30, 3],
-    ],
-    [59, 6],
-  ],
-  [
-    'has forgotten the oldest day',
-    [
-      ['2025-01-02', 20, 2],
-      ['2025-01-04', 30, 3],
-      ['2025-01-05', 5, 1],
-    ],
-    [65, 7],
-  ],
-  [
-    'has forgotten a day and filled a gap',
-    [
-      ['2025-01-02', 20, 2],
-      ['2025-01-03', 1, 1],
-      ['2025-01-04', 30, 3],
-    ],
-    [61, 7],
-  ],
+  ['has everything', [FIRST, SECOND, FOURTH], [60, 6]],
+  ['has corrected a day', [['2025-01-01', 9, 1], SECOND, FOURTH], [59, 6]],
+  ['has forgotten the oldest day', [SECOND, FOURTH, ['2025-01-05', 5, 1]], [65, 7]],
+  ['has forgotten a day and filled a gap', [SECOND, ['2025-01-03', 1, 1], FOURTH], [61, 7]],
   ['has forgotten everything', [], [60, 6]],
 ])('the provider %s', (_, lines, [kwh, eur]) => {
   expect(totalOf(THREE, ...lines)).toEqual(amounts(kwh, eur));
 });
 
 test('forgotten days that come back are not counted twice', () => {
-  const forgotten = again(THREE, ['2025-01-04', 30, 3]);
+  const forgotten = { ...CUT, ...again(THREE, FOURTH) };
   expect(totals(forgotten, TODAY).total).toEqual(amounts(60, 6));
-  expect(totalOf({ ...CUT, ...forgotten }, ['2025-01-01', 10, 1], ['2025-01-02', 21, 2])).toEqual(
-    amounts(61, 6),
-  );
+  expect(totalOf(forgotten, FIRST, ['2025-01-02', 21, 2])).toEqual(amounts(61, 6));
 });
 
 test('what the provider has said meanwhile is newer than what is remembered', () => {
@@ -89,10 +56,7 @@ test('what the provider has said meanwhile is newer than what is remembered', ()
 });
 
 test('days of net credit come back from the retained history too', () => {
-  const ledger = ledgerOf([
-    ['2025-01-01', 10, 1],
-    ['2025-01-02', 1, 0],
-  ]);
+  const ledger = ledgerOf([FIRST, ['2025-01-02', 1, 0]]);
   const days = new Map(ledger.days).set('2025-01-02', { ...amounts(-1, -0.5), revision: 0, receivedAt: 1 });
   expect(published({ ...ledger, days }).days.get('2025-01-02')).toEqual(amounts(-1, -0.5));
 });

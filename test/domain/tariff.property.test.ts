@@ -6,6 +6,7 @@ import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
 import { holds, RUNS } from '../support/property.ts';
 import { billed, days, type Fate, type Price } from './tariffs.ts';
 
+const ALWAYS = { minLength: 400, maxLength: 400, size: 'max' } as const;
 const price: fc.Arbitrary<Price> = fc.record({
   rate: fc.integer({ min: 60, max: 400 }).map((milli) => milli / 1000),
   standing: fc.integer({ min: 100, max: 2000 }).map((milli) => milli / 1000),
@@ -19,13 +20,9 @@ const fates = fc.array(
       weight: 5,
     },
   ),
-  { minLength: 400, maxLength: 400, size: 'max' },
+  ALWAYS,
 );
-const energies = fc.array(fc.integer({ min: 0, max: 25_000 }), {
-  minLength: 400,
-  maxLength: 400,
-  size: 'max',
-});
+const energies = fc.array(fc.integer({ min: 0, max: 25_000 }), ALWAYS);
 const kwh = (milli: readonly number[], count: number) => days(count, (at) => (milli[at] ?? 0) / 1000);
 
 function expectRight(tariff: Tariff, { rate, standing }: Price): void {
@@ -48,11 +45,7 @@ test.each([6, 4, 3, 2])(
 );
 
 test('noise of up to a cent: right, or nothing', () => {
-  const noise = fc.array(fc.double({ min: -0.01, max: 0.01, noNaN: true }), {
-    minLength: 400,
-    maxLength: 400,
-    size: 'max',
-  });
+  const noise = fc.array(fc.double({ min: -0.01, max: 0.01, noNaN: true }), ALWAYS);
   holds(price, energies, noise, fc.integer({ min: 1, max: 400 }), (truth, milli, off, count) => {
     const tariff = fitTariff(billed(kwh(milli, count), truth, { noise: (at) => off[at] ?? 0 }));
     if (tariff) expectRight(tariff, truth);

@@ -67,18 +67,11 @@ test.each<[string, readonly number[], Prices, BillingOptions?]>([
   expect(fitTariff(billed(energies, price, options))).toBeNull();
 });
 
+const ODD = { 50: 'odd', 55: 'odd' } as const;
 test('gaps, carried readings with and without their charges, odd days: all are seen, most explained', () => {
   const map = billed(days(60), SEEN, {
     decimals: 2,
-    ...on({
-      9: 'missed',
-      20: 'missed',
-      21: 'missed',
-      30: 'missed, charged once',
-      40: 'lost',
-      50: 'odd',
-      55: 'odd',
-    }),
+    ...on({ 9: 'missed', 20: 'missed', 21: 'missed', 30: 'missed, charged once', 40: 'lost', ...ODD }),
   });
   expect(fitTariff(map)).toMatchObject({ ...TOLD, daysSeen: 54, daysExplained: 52 });
 });

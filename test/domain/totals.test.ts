@@ -70,19 +70,13 @@ test.each<[string, string, Line[], object]>([
 });
 
 test('energy and cost are summed each for itself, null staying null', () => {
-  const ledger = ledgerOf([
-    ['2025-06-28', null, 1],
-    ['2025-06-27', 3, null],
-  ]);
-  const sums = totals(ledger, '2025-06-28');
+  const cost: Line = ['2025-06-28', null, 1];
+  const sums = totals(ledgerOf([cost, ['2025-06-27', 3, null]]), '2025-06-28');
   expect(sums.total).toEqual(amounts(3, 1));
   // The newest day is the newest with energy.
   expect(sums).toMatchObject({ newestDay: '2025-06-27', day: amounts(3, null) });
-  expect(totals(ledgerOf([['2025-06-28', null, 1]]), '2025-06-28')).toMatchObject({
-    total: amounts(null, 1),
-    newestDay: null,
-    day: NOTHING,
-  });
+  const alone = { total: amounts(null, 1), newestDay: null, day: NOTHING };
+  expect(totals(ledgerOf([cost]), '2025-06-28')).toMatchObject(alone);
 });
 
 test.each<[string, Line[], number]>([

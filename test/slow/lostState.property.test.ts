@@ -1,8 +1,7 @@
 // A ledger lost again and again, a hundred thousand steps long, beside a provider that forgets and remembers.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { beginning, fates, suffer } from '../domain/losses.ts';
-import { expectNewestWords } from '../domain/newestWords.ts';
+import { beginning, expectNewestWords, fates, suffer } from '../domain/losses.ts';
 
 const RUNS = Number(process.env.HEAT2MQTT_PROPERTY_RUNS ?? 20_000);
 const STEPS_IN_A_RUN = 5;

@@ -7,10 +7,10 @@ import { Issuer, type IssuerOptions } from '../../src/auth/oidc.ts';
 import { Session } from '../../src/auth/session.ts';
 import type { TokenSet } from '../../src/auth/tokens.ts';
 import { HttpClient } from '../../src/http/client.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { type HandClock, handClock } from '../support/clock.ts';
-import { type LogLines, logLines } from '../support/logLines.ts';
-import { type MemoryStore, memoryStore } from '../support/tokenStore.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
+import { memoryStore } from '../support/tokenStore.ts';
 // Loaded beforehand: settle() counts turns of the event loop, and does not wait for an import.
 import 'openid-client';
 
@@ -20,32 +20,9 @@ const QUIET_TURNS = 6;
 /** The hash is slow on purpose: tens of milliseconds each time. */
 export const QUICK_HASH = { scryptCost: 2 };
 
-export interface Running {
-  readonly session: Session;
-  readonly login: Login;
-  readonly budget: LoginBudget;
-  keepAlive(random?: () => number, limit?: (step: () => Promise<void>) => Promise<void>): KeepAlive;
-}
+export type Account = Awaited<ReturnType<typeof openAccount>>;
 
-export interface Account extends LogLines {
-  readonly clock: HandClock;
-  readonly simulator: Simulator;
-  readonly tokens: MemoryStore<TokenSet>;
-  readonly budgetStore: MemoryStore<LoginBudgetRecord>;
-  /** As the user has written it down; `null`: the secret file is gone. */
-  password: string | null;
-  readonly events: string[];
-  issuer(changes?: Partial<IssuerOptions>): Issuer;
-  /** A process starts: nothing is left of the one before but the stores. */
-  start(changes?: Partial<IssuerOptions>): Running;
-  /** Waits until no request is under way and nothing happens for some turns of the event loop. */
-  settle(): Promise<void>;
-  pass(ms: number): Promise<void>;
-  /** Requests that the token endpoint has seen so far. */
-  asked(): { logins: number; refreshes: number };
-}
-
-export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account> {
+export async function openAccount(at = '2026-03-10T12:00:00Z') {
   const clock = handClock(at);
   const simulator = await startSimulator({ clock });
   onTestFinished(() => simulator.stop());
@@ -59,15 +36,24 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
     });
   };
 
-  const account: Account = {
+  /** Waits until no request is under way and nothing happens for some turns of the event loop. */
+  async function settle(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; ) {
+      await new Promise((resolve) => setImmediate(resolve));
+      quiet = onTheWire === 0 ? quiet + 1 : 0;
+    }
+  }
+
+  const account = {
     ...told,
     clock,
     simulator,
     tokens: memoryStore<TokenSet>(),
     budgetStore: memoryStore<LoginBudgetRecord>(),
-    password: 'demo',
-    events: [],
-    issuer: (changes = {}) =>
+    /** As the user has written it down; `null`: the secret file is gone. */
+    password: 'demo' as string | null,
+    events: [] as string[],
+    issuer: (changes: Partial<IssuerOptions> = {}) =>
       new Issuer({
         issuer: simulator.urls.issuer,
         clientId: 'self-care',
@@ -80,9 +66,10 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
         memory: { metadata: null },
         ...changes,
       }),
-    start(changes) {
+    /** A process starts: nothing is left of the one before but the stores. */
+    start() {
       const { log, events, scrubber } = account;
-      const issuer = account.issuer(changes);
+      const issuer = account.issuer();
       const budget = new LoginBudget(account.budgetStore, clock, QUICK_HASH);
       const readPassword = async () => {
         if (account.password === null) throw new Error('the secret file is gone');
@@ -104,21 +91,16 @@ export async function openAccount(at = '2026-03-10T12:00:00Z'): Promise<Account>
       return {
         session,
         login,
-        budget,
-        keepAlive(random = () => 0.5, limit = (step) => step()) {
+        keepAlive(random = () => 0.5, limit = (step: () => Promise<void>) => step()) {
           const alive = new KeepAlive(session, limit, clock, random, log);
           onTestFinished(() => alive.stop());
           return alive;
         },
       };
     },
-    async settle() {
-      for (let quiet = 0; quiet < QUIET_TURNS; ) {
-        await new Promise((resolve) => setImmediate(resolve));
-        quiet = onTheWire === 0 ? quiet + 1 : 0;
-      }
-    },
-    pass: (ms) => clock.pass(ms, account.settle),
+    settle,
+    pass: (ms: number) => clock.pass(ms, settle),
+    /** Requests that the token endpoint has seen so far. */
     asked: () => ({
       logins: simulator.counters.passwordGrants.asked,
       refreshes: simulator.counters.refreshGrants.asked,

@@ -3,30 +3,19 @@ import { onTestFinished } from 'vitest';
 import { HttpClient } from '../../src/http/client.ts';
 import { type Ask, type AskOptions, createAsk } from '../../src/provider/request.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { login, look } from '../simulator/visitor.ts';
-import { type HandClock, handClock } from '../support/clock.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { claimsOf, login, look } from '../simulator/visitor.ts';
+import { handClock } from '../support/clock.ts';
 
-export interface Provider {
-  readonly clock: HandClock;
-  readonly simulator: Simulator;
-  readonly token: string;
-  /** Whose token it is. */
-  readonly customerCode: string;
-  /** Each request as the daemon counts it. */
-  readonly seen: { ms: number; ok: boolean }[];
-  ask: Ask;
-  open(changes?: Partial<AskOptions>): Ask;
-  /** Waits until so many requests below a path have arrived. */
-  arrived(path: string, times?: number): Promise<void>;
-}
+export type Provider = Awaited<ReturnType<typeof openProvider>>;
 
-export interface ProviderOptions {
-  readonly at?: string;
-  readonly accounts?: readonly AccountOptions[];
-}
-
-export async function openProvider({ at = '2026-03-10T12:00:00Z', accounts }: ProviderOptions = {}) {
+export async function openProvider({
+  at = '2026-03-10T12:00:00Z',
+  accounts,
+}: {
+  at?: string;
+  accounts?: readonly AccountOptions[];
+} = {}) {
   const clock = handClock(at);
   const simulator = await startSimulator({ clock, ...(accounts ? { accounts } : {}) });
   onTestFinished(() => simulator.stop());
@@ -35,9 +24,10 @@ export async function openProvider({ at = '2026-03-10T12:00:00Z', accounts }: Pr
   const { username, password } = accounts?.[0] ?? { username: 'me@example.org', password: 'demo' };
   const granted = await login(simulator, { username, password });
   const token = String(look(granted.body, 'access_token'));
-  const seen: Provider['seen'] = [];
+  /** Each request as the daemon counts it. */
+  const seen: { ms: number; ok: boolean }[] = [];
   const { send } = new HttpClient(clock, (one) => void seen.push(one));
-  const open = (changes: Partial<AskOptions> = {}) =>
+  const open = (changes: Partial<AskOptions> = {}): Ask =>
     createAsk({
       baseUrl: simulator.urls.api,
       timeoutSeconds: 30,
@@ -46,19 +36,19 @@ export async function openProvider({ at = '2026-03-10T12:00:00Z', accounts }: Pr
       accessToken: async () => token,
       ...changes,
     });
-  const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-  const provider: Provider = {
+  return {
     clock,
     simulator,
     token,
-    customerCode: String(claims.customer_code),
+    /** Whose token it is. */
+    customerCode: String(claimsOf(granted).customer_code),
     seen,
     ask: open(),
     open,
-    async arrived(path, times = 1) {
+    /** Waits until so many requests below a path have arrived. */
+    async arrived(path: string, times = 1) {
       const count = () => simulator.requests.filter((one) => one.path.startsWith(path)).length;
       while (count() < times) await new Promise((resolve) => setImmediate(resolve));
     },
   };
-  return provider;
 }

@@ -5,7 +5,7 @@ import type { Ask } from '../../src/provider/request.ts';
 import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { logLines } from '../support/logLines.ts';
-import { openProvider, type Provider } from './home.ts';
+import { openProvider } from './home.ts';
 
 export const PROPERTY = 512_001;
 export const REPORT = '/api/v1/reports/usage';
@@ -22,24 +22,15 @@ export const QUESTION: UsageQuestion = {
 export const readUsageOf = (ask: Ask, changes: Partial<UsageQuestion> = {}): Promise<Bucket[]> =>
   readUsage(ask, { ...QUESTION, ...changes }, new UsageDialect(), logLines().log);
 
-export interface Home extends Provider {
-  /** Read live: push to it and the provider knows more. */
-  readonly events: ExplicitEvent[];
-  report(question?: Partial<UsageQuestion>): Promise<Bucket[]>;
-}
+export type Home = Awaited<ReturnType<typeof openHome>>;
 
-export async function openHome(events: ExplicitEvent[] = [], at = '2026-03-10T12:00:00Z'): Promise<Home> {
+/** `events` is read live: push to it and the provider knows more. */
+export async function openHome(events: ExplicitEvent[] = []) {
   const services = [{ identifier: '70418235', meter: { events } }];
   const groups = [{ properties: [{ id: PROPERTY, services }] }];
-  const provider = await openProvider({
-    at,
-    accounts: [{ username: 'me@example.org', password: 'p', groups }],
-  });
-  return {
-    ...provider,
-    events,
-    report: (question) => readUsageOf(provider.ask, question),
-  };
+  const provider = await openProvider({ accounts: [{ username: 'me@example.org', password: 'p', groups }] });
+  const report = (question?: Partial<UsageQuestion>) => readUsageOf(provider.ask, question);
+  return { ...provider, events, report };
 }
 
 /** `2026-03-01 12.5 kWh 1.5 EUR`, read half an hour after midnight UTC. */

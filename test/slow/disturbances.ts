@@ -18,17 +18,7 @@ const OUTAGES: readonly Fault[] = [
   tooMany(3_600),
 ];
 
-export interface Disturbances {
-  /** Once a day. `calm`: nothing that makes a new daemon. */
-  draw(day: number, calm: boolean): Promise<void>;
-  /** Before each step: ends what has lasted long enough. */
-  settle(): Promise<void>;
-  /** Ends everything. */
-  end(): Promise<void>;
-  readonly happened: Record<string, number>;
-}
-
-export function openDisturbances(year: YearStory, seed: number): Disturbances {
+export function openDisturbances(year: YearStory, seed: number) {
   const { story, book } = year;
   const { clock, simulator } = story;
   const happened: Record<string, number> = {};
@@ -54,12 +44,8 @@ export function openDisturbances(year: YearStory, seed: number): Disturbances {
 
   async function restart(draw: Draw, what: string, offMs: number): Promise<void> {
     await year.stop();
-    const skewMs =
-      what === 'start in 1970'
-        ? -clock.now() + Math.floor(draw() * HOUR_MS)
-        : what === 'clock ahead'
-          ? HOUR_MS
-          : 0;
+    let skewMs = what === 'clock ahead' ? HOUR_MS : 0;
+    if (what === 'start in 1970') skewMs = Math.floor(draw() * HOUR_MS) - clock.now();
     lasts(what, offMs, async () => {
       year.skewMs = skewMs;
       await year.start();
@@ -110,7 +96,9 @@ export function openDisturbances(year: YearStory, seed: number): Disturbances {
   }
 
   return {
-    draw: (day, calm) => disturb(drawFor(seed, day, 'disturbance'), day, calm),
+    /** Once a day. `calm`: nothing that makes a new daemon. */
+    draw: (day: number, calm: boolean) => disturb(drawFor(seed, day, 'disturbance'), day, calm),
+    /** Before each step: ends what has lasted long enough. */
     settle: () => settle(),
     async end() {
       while (ends.size > 0) await settle(Number.POSITIVE_INFINITY);

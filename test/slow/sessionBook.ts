@@ -1,31 +1,16 @@
-// What the issuer granted, seen from outside: which logins had to be, and how much of a key's life was over at each refresh.
+// What the issuer granted, seen from outside: which logins had to be, and how much of a token's life was over at each refresh.
 import type { Simulator } from '../../src/simulator/provider.ts';
-
-export interface SessionBook {
-  /** To be called often: looks at what has been granted since. */
-  look(): void;
-  /** The session is gone for a reason that is not the daemon's. */
-  lost(): void;
-  /** A key may be renewed out of turn now: a restart, a jump of the clock, an outage. */
-  disturbed(): void;
-  /** While it is true no answer arrives whole: what is granted, and the token it was granted for, are gone. */
-  spoilt: boolean;
-  readonly logins: number;
-  readonly refreshes: number;
-  /** Logins although the session could have been kept, in words. */
-  readonly needless: readonly string[];
-  /** Refreshes before 80 % or after 95 % of a life, with nothing in the way. */
-  readonly outOfTurn: readonly string[];
-}
 
 /** `daemonNow`: what the daemon's own clock shows; after a start it knows no other. */
 export function openSessionBook(
   { counters, switches }: Simulator,
   now: () => number,
   daemonNow: () => number,
-): SessionBook {
+) {
   const { token } = switches;
+  /** Logins although the session could have been kept, in words. */
   const needless: string[] = [];
+  /** Refreshes before 80 % or after 95 % of a life, with nothing in the way. */
   const outOfTurn: string[] = [];
   let logins = counters.passwordGrants.ok;
   let refreshes = counters.refreshGrants.ok;
@@ -51,8 +36,10 @@ export function openSessionBook(
     }
   }
 
-  const book: SessionBook = {
+  const book = {
+    /** While it is true no answer arrives whole: what is granted, and the token it was granted for, are gone. */
     spoilt: false,
+    /** To be called often: looks at what has been granted since. */
     look() {
       const newLogins = counters.passwordGrants.ok - logins;
       const newRefreshes = counters.refreshGrants.ok - refreshes;
@@ -67,10 +54,12 @@ export function openSessionBook(
       isDisturbed = book.spoilt;
       isLost = book.spoilt;
     },
+    /** The session is gone for a reason that is not the daemon's. */
     lost() {
       isLost = true;
       isDisturbed = true;
     },
+    /** A token may be renewed out of turn now: a restart, a jump of the clock, an outage. */
     disturbed() {
       isDisturbed = true;
     },

@@ -4,17 +4,12 @@ import { Zone } from '../../src/simulator/localTime.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { drawFor } from '../../src/simulator/random.ts';
 
-export interface Amount {
+interface Amount {
   readonly kwh: number;
   readonly eur: number | null;
 }
 
-export interface YearOfReadings {
-  readonly events: ExplicitEvent[];
-  /** By local date: what the last reading said of days that the provider has withdrawn by then. */
-  withdrawn(now: number): Map<string, Amount>;
-  readonly counts: Record<'late' | 'missing' | 'corrected' | 'found' | 'withdrawn' | 'unpriced', number>;
-}
+export type YearOfReadings = ReturnType<typeof yearOfReadings>;
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -29,7 +24,7 @@ export function yearOfReadings(
   last: string,
   quietFrom: string,
   mayWithdrawFrom: string,
-): YearOfReadings {
+) {
   const events: ExplicitEvent[] = [];
   const gone: { readonly date: string; readonly from: number; readonly last: Amount }[] = [];
   const counts = { late: 0, missing: 0, corrected: 0, found: 0, withdrawn: 0, unpriced: 0 };
@@ -82,7 +77,8 @@ export function yearOfReadings(
   counts.withdrawn = gone.length;
   return {
     events,
-    withdrawn: (now) =>
+    /** By local date: what the last reading said of days that the provider has withdrawn by then. */
+    withdrawn: (now: number) =>
       new Map(gone.filter(({ from }) => from <= now).map(({ date, last: amount }) => [date, amount])),
     counts,
   };

@@ -2,48 +2,22 @@
 import { expect } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { EVENT, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
-import type { Probe } from '../support/probe.ts';
-import { HOUR_MS, openStory, type Story } from '../support/story.ts';
-import { openSessionBook, type SessionBook } from './sessionBook.ts';
+import { HOUR_MS, openStory } from '../support/story.ts';
+import { openSessionBook } from './sessionBook.ts';
 import { type YearOfReadings, yearOfReadings } from './yearOfReadings.ts';
 
 export const STEP_MS = 20 * 60_000;
 const POLL_EVERY_MS = 6 * HOUR_MS;
 const OTHER = '70418300';
 
-export interface YearStory {
-  readonly story: Story;
-  readonly book: SessionBook;
-  readonly years: readonly [YearOfReadings, YearOfReadings];
-  /** What was counted: polls by their end, and lines of the log that nobody should have to read. */
-  readonly polls: { ok: number; failed: number; asked: number };
-  readonly alarms: string[];
-  readonly events: Map<string, number>;
-  /** How far the daemon's wall clock is off the provider's, in milliseconds. */
-  skewMs: number;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  isUp(): boolean;
-  brokerGoes(): Promise<void>;
-  brokerComes(): Promise<void>;
-  /** One step of time; a poll is due every six hours. */
-  step(): Promise<void>;
-  probe(): Probe;
-  /** The last state that was published of a meter. */
-  state(meter: string): Record<string, unknown> | undefined;
-}
+export type YearStory = Awaited<ReturnType<typeof openYear>>;
 
 export const METERS = [
   [METER, PROPERTY],
   [OTHER, PROPERTY + 1],
 ] as const;
 
-export async function openYear(
-  seed: number,
-  first: string,
-  at: string,
-  quietFrom: string,
-): Promise<YearStory> {
+export async function openYear(seed: number, first: string, at: string, quietFrom: string) {
   const [one, other] = [seed, seed + 7919].map((each) =>
     yearOfReadings(each, first, '2026-03-31', quietFrom, '2025-01-15'),
   ) as [YearOfReadings, YearOfReadings];
@@ -60,7 +34,9 @@ export async function openYear(
     sessionMaxSeconds: 30 * 86_400,
   });
   const book = openSessionBook(story.simulator, story.clock.now, () => story.clock.now() + skewMs);
+  /** Polls by their end. */
   const polls = { ok: 0, failed: 0, asked: 0 };
+  /** Lines of the log that nobody should have to read. */
   const alarms: string[] = [];
   const events = new Map<string, number>();
   let daemon: Daemon | null = null;
@@ -91,10 +67,11 @@ export async function openYear(
   return {
     story,
     book,
-    years: [one, other],
+    years: [one, other] as const,
     polls,
     alarms,
     events,
+    /** How far the daemon's wall clock is off the provider's, in milliseconds. */
     get skewMs() {
       return skewMs;
     },
@@ -124,6 +101,7 @@ export async function openYear(
       probe = await story.listen();
       states.clear();
     },
+    /** One step of time; a poll is due every six hours. */
     async step() {
       story.clock.advance(STEP_MS);
       await story.rest();
@@ -134,7 +112,7 @@ export async function openYear(
       }
       count();
     },
-    probe: () => probe,
-    state: (meter) => states.get(meter),
+    /** The last state that was published of a meter. */
+    state: (meter: string) => states.get(meter),
   };
 }

@@ -4,21 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type Codec, StateDirectory } from '../../src/store/stateDirectory.ts';
-import { type LogLines, logLines } from '../support/logLines.ts';
+import { logLines } from '../support/logLines.ts';
 
-export interface Place extends LogLines {
-  /** Does not exist yet. */
-  readonly path: string;
-  open(): Promise<StateDirectory>;
-  file(name: string): string;
-}
-
-export async function place(): Promise<Place> {
+/** `path` does not exist yet. */
+export async function place() {
   const parent = await mkdtemp(join(tmpdir(), 'heat2mqtt-store-'));
   onTestFinished(() => rm(parent, { recursive: true, force: true }));
   const path = join(parent, 'state');
   const told = logLines();
-  return { ...told, path, open: () => StateDirectory.open(path, told.log), file: (name) => join(path, name) };
+  const open = () => StateDirectory.open(path, told.log);
+  return { ...told, path, open, file: (name: string) => join(path, name) };
 }
 
 /** Such as `600`. */

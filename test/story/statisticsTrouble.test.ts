@@ -9,114 +9,65 @@ import { openWire } from '../support/wire.ts';
 
 const HOUR_MS = 3_600_000;
 
-interface Trouble {
-  readonly what: string;
-  readonly code: string;
-  readonly advice: string;
-  readonly make: (ha: PretendHomeAssistant) => void;
-  readonly mend: (ha: PretendHomeAssistant) => void;
-}
+type Switches = PretendHomeAssistant['switches'];
+type Answer = NonNullable<ReturnType<Switches['instead']['get']>>;
 
-const switched = (
-  broken: Partial<PretendHomeAssistant['switches']>,
-  mended: Partial<PretendHomeAssistant['switches']>,
-) => ({
-  make: ({ switches }: PretendHomeAssistant) => void Object.assign(switches, broken),
-  mend: ({ switches }: PretendHomeAssistant) => void Object.assign(switches, mended),
-});
-
-const TROUBLES: readonly Trouble[] = [
-  {
-    what: 'the user is no administrator',
-    code: 'not_admin',
-    advice: 'administrators',
-    ...switched({ isAdmin: false }, { isAdmin: true }),
-  },
-  {
-    what: 'it is too old',
-    code: 'too_old',
-    advice: '2025.11 or newer',
-    ...switched({ version: '2025.10.4' }, { version: '2025.11.0' }),
-  },
-  {
-    what: 'it is starting up',
-    code: 'starting',
-    advice: 'by itself',
-    ...switched({ state: 'STARTING' }, { state: 'RUNNING' }),
-  },
-  {
-    what: 'it restarts behind the proxy of the Supervisor',
-    code: 'starting',
-    advice: 'by itself',
-    ...switched({ httpStatus: 502 }, { httpStatus: null }),
-  },
-  {
-    what: 'its recorder is not loaded',
-    code: 'no_recorder',
-    advice: 'recorder:',
-    ...switched({ hasRecorder: false }, { hasRecorder: true }),
-  },
-  {
-    what: 'something else answers there',
-    code: 'no_home_assistant',
-    advice: '/api/websocket',
-    ...switched({ httpStatus: 404 }, { httpStatus: null }),
-  },
-  {
-    what: 'it sends us to another machine',
-    code: 'moved',
-    advice: 'home_assistant.url',
-    ...switched(
-      { httpStatus: 307, location: 'http://elsewhere.example.org/api/websocket' },
-      { httpStatus: null },
-    ),
-  },
-  {
-    what: 'it refuses an import',
-    code: 'refused',
-    advice: "Home Assistant's log",
-    make: ({ switches }) => {
-      switches.instead.set('recorder/import_statistics', (socket, id) => {
-        const error = { code: 'home_assistant_error', message: 'quoting <secrets>' };
-        socket.send(JSON.stringify({ id, type: 'result', success: false, error }));
-      });
-    },
-    mend: () => undefined,
-  },
-  {
-    what: 'it talks nonsense',
-    code: 'cut',
-    advice: 'next time',
-    make: ({ switches }) => {
-      switches.instead.set('recorder/statistics_during_period', (socket) => socket.send('<html>'));
-    },
-    mend: () => undefined,
-  },
-  {
-    what: 'it answers in another shape',
-    code: 'strange',
-    advice: 'report',
-    make: ({ switches }) => {
-      switches.instead.set('recorder/statistics_during_period', (socket, id) => {
-        const result = { [ENERGY]: [{ start: '2025', state: {}, sum: [] }] };
-        socket.send(JSON.stringify({ id, type: 'result', success: true, result }));
-      });
-    },
-    mend: () => undefined,
-  },
+const TROUBLES: readonly (readonly [what: string, code: string, advice: string, Partial<Switches>])[] = [
+  ['the user is no administrator', 'not_admin', 'administrators', { isAdmin: false }],
+  ['it is too old', 'too_old', '2025.11 or newer', { version: '2025.10.4' }],
+  ['it is starting up', 'starting', 'by itself', { state: 'STARTING' }],
+  ['it restarts behind the proxy of the Supervisor', 'starting', 'by itself', { httpStatus: 502 }],
+  ['its recorder is not loaded', 'no_recorder', 'recorder:', { hasRecorder: false }],
+  ['something else answers there', 'no_home_assistant', '/api/websocket', { httpStatus: 404 }],
+  [
+    'it sends us to another machine',
+    'moved',
+    'home_assistant.url',
+    { httpStatus: 307, location: 'http://elsewhere.example.org/api/websocket' },
+  ],
+  [
+    'it refuses an import',
+    'refused',
+    "Home Assistant's log",
+    instead('import_statistics', (socket, id) => {
+      const error = { code: 'home_assistant_error', message: 'quoting <secrets>' };
+      socket.send(JSON.stringify({ id, type: 'result', success: false, error }));
+    }),
+  ],
+  [
+    'it talks nonsense',
+    'cut',
+    'next time',
+    instead('statistics_during_period', (socket) => socket.send('<html>')),
+  ],
+  [
+    'it answers in another shape',
+    'strange',
+    'report',
+    instead('statistics_during_period', (socket, id) => {
+      const result = { [ENERGY]: [{ start: '2025', state: {}, sum: [] }] };
+      socket.send(JSON.stringify({ id, type: 'result', success: true, result }));
+    }),
+  ],
 ];
 
-test.each(TROUBLES)('$what: told with advice, polls go on, and it recovers', async ({ code, ...trouble }) => {
+/** Once: the next question is answered as it should be. */
+function instead(question: string, answer: Answer): Partial<Switches> {
+  return { instead: new Map([[`recorder/${question}`, answer]]) };
+}
+
+test.each(TROUBLES)('%s: told with advice, polls go on, and it recovers', async (_, code, advice, broken) => {
   const { story, ha, probe, codes, start, until } = await openStatisticsStory();
-  trouble.make(ha);
+  const well = { ...ha.switches };
+  Object.assign(ha.switches, broken);
   await start();
   await probe.until(STATE, ({ energy_total }) => energy_total === 30);
   await until('failing');
   expect(codes()).toEqual([`home_assistant_${code}`]);
-  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain(trouble.advice);
+  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain(advice);
   expect(JSON.stringify(probe.json(HEALTH))).not.toContain('<secrets>');
   expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', failures_in_a_row: 0 });
-  trouble.mend(ha);
+  Object.assign(ha.switches, well);
   await story.pass(2 * 60_000, 5_000);
   await until('ok');
   expect(codes()).toEqual([]);

@@ -6,62 +6,43 @@ import {
   isText,
   isTopic,
   KEYS_OF_PLATFORM,
+  SHARED,
+  wrong,
 } from './homeAssistantEntities.ts';
 
-/** Given by the document to each component that does not say otherwise. An unknown key loses the whole document. */
-const SHARED = [
-  'availability',
-  'availability_mode',
-  'availability_topic',
-  'availability_template',
-  'payload_available',
-  'payload_not_available',
-  'state_topic',
-  'command_topic',
-  'qos',
-  'encoding',
-  'message_expiry_interval',
-];
-const TOP = ['device', 'origin', 'components', ...SHARED];
-const DEVICE = [
-  'identifiers',
-  'connections',
-  'manufacturer',
-  'model',
-  'model_id',
-  'name',
-  'hw_version',
-  'sw_version',
-  'serial_number',
-  'via_device',
-  'suggested_area',
-  'configuration_url',
-];
+// The document gives these to each component that does not say otherwise. An unknown key loses the whole document.
+const TOP = ['device', 'origin', 'components', 'state_topic', 'command_topic', ...SHARED];
+const DEVICE =
+  'identifiers connections manufacturer model model_id name hw_version sw_version serial_number via_device suggested_area configuration_url'.split(
+    ' ',
+  );
 const ORIGIN = ['name', 'sw_version', 'support_url'];
 
 /** What is wrong with one message on a discovery topic, one line each. */
 export function documentComplaints(topic: string, payload: string, prefix = 'homeassistant'): string[] {
   const rest = topic.startsWith(`${prefix}/`) ? topic.slice(prefix.length) : '';
-  const misplaced = /^\/device\/([a-zA-Z0-9_-]+\/)?[a-zA-Z0-9_-]+\/config$/.test(rest)
-    ? []
-    : [`topic ${topic}`];
+  const misplaced = wrong([
+    !/^\/device\/([a-zA-Z0-9_-]+\/)?[a-zA-Z0-9_-]+\/config$/.test(rest),
+    `topic ${topic}`,
+  ]);
   const document = parse(payload);
   if (!isFields(document)) return [...misplaced, 'no JSON object'];
   const { device, origin, components } = document;
+  const bodies = Object.entries(isFields(components) ? components : {});
   return [
     ...misplaced,
     ...unknown('document', document, TOP),
     ...(isFields(device) ? deviceComplaints(device) : ['no device']),
     ...(isFields(origin) ? originComplaints(origin) : ['no origin']),
     ...availabilityComplaints(document),
-    ...(isFields(components) && Object.keys(components).length > 0
-      ? Object.entries(components).flatMap(([key, body]) =>
-          componentComplaints(key, body, document, isFields(device) ? device : {}).map(
-            (what) => `${key}: ${what}`,
-          ),
-        )
-      : ['no components']),
-    ...(isFields(components) ? sameNames(components) : []),
+    ...wrong([bodies.length === 0, 'no components']),
+    ...bodies.flatMap(([key, body]) =>
+      componentComplaints(key, body, document).map((what) => `${key}: ${what}`),
+    ),
+    ...repeated(
+      'name',
+      bodies.flatMap(([, body]) => (isFields(body) && isText(body.name) ? [body.name] : [])),
+    ),
   ];
 }
 
@@ -76,20 +57,14 @@ export function discoveryComplaints(
       ? Object.values(document.components).filter(isFields).filter(isWhole)
       : [];
   });
+  const topics = messages.map(({ topic }) => topic);
+  const uniqueIds = bodies.map(({ platform, unique_id }) => `${platform} ${unique_id}`);
+  const entityIds = bodies.map(({ default_entity_id }) => String(default_entity_id));
   return [
     ...messages.flatMap(({ topic, payload }) => documentComplaints(topic, payload, prefix)),
-    ...repeated(
-      'topic',
-      messages.map(({ topic }) => topic),
-    ),
-    ...repeated(
-      'unique id',
-      bodies.map(({ platform, unique_id }) => `${platform} ${unique_id}`),
-    ),
-    ...repeated(
-      'entity id',
-      bodies.map(({ default_entity_id }) => String(default_entity_id)),
-    ),
+    ...repeated('topic', topics),
+    ...repeated('unique id', uniqueIds),
+    ...repeated('entity id', entityIds),
   ];
 }
 
@@ -97,11 +72,14 @@ function deviceComplaints(device: Fields): string[] {
   const { identifiers, connections, name, configuration_url: url } = device;
   const ids = Array.isArray(identifiers) ? identifiers : [identifiers];
   const isKnown = identifiers !== undefined && ids.length > 0 && ids.every(isText);
+  const isLink = /^(https?|homeassistant):\/\//.test(String(url));
   return [
     ...unknown('device', device, DEVICE),
-    ...(isKnown || Array.isArray(connections) ? [] : ['device without identifiers']),
-    ...(isText(name) ? [] : ['device without a name']),
-    ...(url === undefined || /^(https?|homeassistant):\/\//.test(String(url)) ? [] : ['configuration_url']),
+    ...wrong(
+      [!isKnown && !Array.isArray(connections), 'device without identifiers'],
+      [!isText(name), 'device without a name'],
+      [url !== undefined && !isLink, 'configuration_url'],
+    ),
     ...notText('device', device, ['identifiers', 'connections']),
   ];
 }
@@ -109,50 +87,40 @@ function deviceComplaints(device: Fields): string[] {
 function originComplaints(origin: Fields): string[] {
   return [
     ...unknown('origin', origin, ORIGIN),
-    ...(isText(origin.name) ? [] : ['origin without a name']),
+    ...wrong([!isText(origin.name), 'origin without a name']),
     ...notText('origin', origin, []),
   ];
 }
 
-function availabilityComplaints({ availability, availability_topic: topic, qos }: Fields): string[] {
-  return [
-    ...(availability !== undefined && topic !== undefined ? ['two kinds of availability'] : []),
-    ...(topic === undefined || isTopic(topic) ? [] : ['availability_topic is no topic']),
-    ...(qos === undefined || qos === 0 || qos === 1 || qos === 2 ? [] : ['qos']),
-  ];
-}
+const availabilityComplaints = ({ availability, availability_topic: topic, qos }: Fields): string[] =>
+  wrong(
+    [availability !== undefined && topic !== undefined, 'two kinds of availability'],
+    [topic !== undefined && !isTopic(topic), 'availability_topic is no topic'],
+    [![undefined, 0, 1, 2].includes(qos as number), 'qos'],
+  );
 
-function componentComplaints(key: string, body: unknown, document: Fields, device: Fields): string[] {
+function componentComplaints(key: string, body: unknown, document: Fields): string[] {
   if (!isFields(body)) return ['no body'];
-  const { platform } = body;
-  const keys = KEYS_OF_PLATFORM[String(platform)];
-  if (keys === undefined) return [`platform ${platform}`];
+  const keys = KEYS_OF_PLATFORM[String(body.platform)];
+  if (keys === undefined) return [`platform ${body.platform}`];
   if (!isWhole(body)) return [];
+  const { name, unique_id } = body;
+  const device = String(Object(document.device).name).toLowerCase();
   return [
-    ...(/^[a-zA-Z0-9_-]+$/.test(key) ? [] : ['key']),
-    ...(isText(body.unique_id) ? [] : ['no unique_id']),
+    ...wrong(
+      [!/^[a-zA-Z0-9_-]+$/.test(key), 'key'],
+      [!isText(unique_id), 'no unique_id'],
+      [name !== null && !isText(name), 'no name'],
+      [isText(name) && name.toLowerCase().includes(device), 'name repeats the device'],
+    ),
     ...unknown('body', body, ['platform', ...keys]),
     ...availabilityComplaints(body),
-    ...nameComplaints(body.name, device.name),
     ...entityComplaints(body, document),
   ];
 }
 
 /** Reduced to its platform, a component is removed. */
 const isWhole = (body: Fields): boolean => Object.keys(body).some((key) => key !== 'platform');
-
-function nameComplaints(name: unknown, deviceName: unknown): string[] {
-  if (name === null) return [];
-  if (!isText(name)) return ['no name'];
-  return name.toLowerCase().includes(String(deviceName).toLowerCase()) ? ['name repeats the device'] : [];
-}
-
-function sameNames(components: Fields): string[] {
-  return repeated(
-    'name',
-    Object.values(components).flatMap((body) => (isFields(body) && isText(body.name) ? [body.name] : [])),
-  );
-}
 
 function repeated(what: string, values: readonly string[]): string[] {
   const twice = values.filter((value, at) => values.indexOf(value) !== at);

@@ -2,65 +2,33 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { type Fields, openPretendRecorder, type PretendRecorder } from './pretendRecorder.ts';
+import { type Fields, openPretendRecorder } from './pretendRecorder.ts';
 
-/** What it does at this moment; everything may be changed while it runs. */
-export interface Switches {
-  token: string;
-  isAdmin: boolean;
-  version: string;
-  /** As in its configuration: RUNNING, STARTING… */
-  state: string;
-  timezone: string;
-  hasRecorder: boolean;
-  /** What was imported is not in the database before `commit()`. */
-  slow: boolean;
-  /** Answers to questions that came together are given in the opposite order. */
-  outOfOrder: boolean;
-  /** Nothing is answered. */
-  mute: boolean;
-  /** The answer to the next such question, instead of the right one. */
-  readonly instead: Map<string, (socket: WebSocket, id: unknown) => void>;
-  /** The connection breaks after so many more imports, once. */
-  cutAfterImports: number;
-  /** The upgrade is answered with this status, and perhaps a Location. */
-  httpStatus: number | null;
-  location: string | null;
-}
+export type PretendHomeAssistant = Awaited<ReturnType<typeof startPretendHomeAssistant>>;
 
-export interface PretendHomeAssistant extends Omit<PretendRecorder, 'answer'> {
-  readonly url: string;
-  readonly port: number;
-  readonly switches: Switches;
-  /** Every question that came, without its id. */
-  readonly asked: Fields[];
-  /** Tokens that were offered. */
-  readonly tokens: string[];
-  readonly connections: number;
-  /** Connections that are open now. */
-  readonly open: number;
-  /** How many rows each import brought. */
-  imports(): number[];
-  /** Every connection breaks. */
-  cut(): void;
-  stop(): Promise<void>;
-}
-
-export async function startPretendHomeAssistant(token = 'a-long-lived-token'): Promise<PretendHomeAssistant> {
-  const switches: Switches = {
+export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
+  /** What it does at this moment; everything may be changed while it runs. */
+  const switches = {
     token,
     isAdmin: true,
     version: '2026.10.1',
+    /** As in its configuration: RUNNING, STARTING… */
     state: 'RUNNING',
     timezone: 'Europe/Dublin',
     hasRecorder: true,
+    /** What was imported is not in the database before `commit()`. */
     slow: false,
+    /** Answers to questions that came together are given in the opposite order. */
     outOfOrder: false,
+    /** Nothing is answered. */
     mute: false,
-    instead: new Map(),
+    /** The answer to the next such question, instead of the right one. */
+    instead: new Map<string, (socket: WebSocket, id: unknown) => void>(),
+    /** The connection breaks after so many more imports, once. */
     cutAfterImports: Number.POSITIVE_INFINITY,
-    httpStatus: null,
-    location: null,
+    /** The upgrade is answered with this status, and perhaps a Location. */
+    httpStatus: null as number | null,
+    location: null as string | null,
   };
   const recorder = openPretendRecorder(() => switches.slow);
   const asked: Fields[] = [];
@@ -147,21 +115,26 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token'): P
     url: `ws://127.0.0.1:${port}/api/websocket`,
     port,
     switches,
+    /** Every question that came, without its id. */
     asked,
+    /** Tokens that were offered. */
     tokens,
     get connections() {
       return connections;
     },
+    /** Connections that are open now. */
     get open() {
       return wires.size;
     },
+    /** How many rows each import brought. */
     imports: () =>
       asked
         .filter(({ type }) => type === 'recorder/import_statistics')
         .map(({ stats }) => (stats as unknown[]).length),
+    /** Every connection breaks. */
     cut,
     stop: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         cut();
       }),

@@ -6,29 +6,19 @@ export interface KeptRow {
   readonly sum: number;
 }
 
-export interface PretendRecorder {
-  /** By statistic id: rows by epoch milliseconds. */
-  readonly series: Map<string, Map<number, KeptRow>>;
-  readonly metadata: Map<string, Fields>;
-  /** The rows of a series as `start state sum`, oldest first. */
-  rows(id: string): [start: string, state: number, sum: number][];
-  /** Takes what was imported into the database. */
-  commit(): void;
-  /** The result of a `recorder/…` question; throws what Home Assistant answers as its error. */
-  answer(question: Fields): unknown;
-}
-
 /** `isSlow`: what is imported waits for `commit()`. */
-export function openPretendRecorder(isSlow: () => boolean): PretendRecorder {
+export function openPretendRecorder(isSlow: () => boolean) {
+  /** By statistic id: rows by epoch milliseconds. */
   const series = new Map<string, Map<number, KeptRow>>();
   const metadata = new Map<string, Fields>();
   const queue: Fields[] = [];
 
+  /** Takes what was imported into the database. */
   function commit(): void {
     for (const { metadata: described, stats } of queue.splice(0)) {
       const { statistic_id: id } = described as { statistic_id: string };
       metadata.set(id, described as Fields);
-      const rows = series.get(id) ?? new Map<number, KeptRow>();
+      const rows = series.get(id) ?? new Map();
       series.set(id, rows);
       for (const { start, state, sum } of stats as { start: string; state: number; sum: number }[]) {
         rows.set(Date.parse(start), { state, sum });
@@ -63,13 +53,17 @@ export function openPretendRecorder(isSlow: () => boolean): PretendRecorder {
     series,
     metadata,
     commit,
-    rows: (id) =>
-      within(id, 0, Number.POSITIVE_INFINITY).map(({ start, state, sum }) => [
-        new Date(start).toISOString(),
-        state,
-        sum,
-      ]),
-    answer(question) {
+    /** The rows of a series, oldest first. */
+    rows: (id: string) =>
+      within(id, 0, Number.POSITIVE_INFINITY).map(
+        ({ start, state, sum }): [start: string, state: number, sum: number] => [
+          new Date(start).toISOString(),
+          state,
+          sum,
+        ],
+      ),
+    /** The result of a `recorder/…` question; throws what Home Assistant answers as its error. */
+    answer(question: Fields): unknown {
       switch (question.type) {
         case 'recorder/info':
           return { backlog: queue.length, thread_running: true, migration_in_progress: false };
@@ -96,15 +90,7 @@ interface Refusal {
   readonly message: string;
 }
 
-const METADATA = [
-  'mean_type',
-  'has_sum',
-  'name',
-  'source',
-  'statistic_id',
-  'unit_class',
-  'unit_of_measurement',
-];
+const METADATA = 'mean_type has_sum name source statistic_id unit_class unit_of_measurement'.split(' ');
 const ROW = ['start', 'state', 'sum', 'mean', 'min', 'max', 'last_reset'];
 const EXTERNAL_ID = /^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/;
 const ENERGY_UNITS = ['Wh', 'kWh', 'MWh', 'GJ'];

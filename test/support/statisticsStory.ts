@@ -22,7 +22,6 @@ export async function openStatisticsStory(
   const section = { url: ha.url, token: ha.switches.token };
   let since = 0;
   const toSeconds = (ms: number) => Math.floor(ms / 1000) * 1000;
-  const polls = () => story.logged('polled').length;
 
   /** What bridge/health says of the statistics now. */
   const status = () => probe.json(HEALTH)?.statistics as Record<string, unknown> | null | undefined;
@@ -61,11 +60,8 @@ export async function openStatisticsStory(
       return daemon;
     },
     async pollAt(time: string, wanted = 'ok') {
-      story.clock.advance(Date.parse(time) - story.clock.now());
-      since = toSeconds(story.clock.now());
-      const before = polls();
-      story.tick();
-      await story.polled(before + 1);
+      since = toSeconds(Date.parse(time));
+      await story.nextPoll(Date.parse(time) - story.clock.now());
       await until(wanted);
     },
     /** From now on only a later success counts. */

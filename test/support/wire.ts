@@ -1,21 +1,8 @@
 // A TCP proxy between a client and a broker that a test can cut, or that closes every connection.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-export interface Wire {
-  readonly url: string;
-  /** Connections that came so far. */
-  readonly attempts: number;
-  /** Sockets that are open now. */
-  readonly open: number;
-  /** All connections break now. */
-  cut(): void;
-  /** While muted, nothing that the broker says arrives. */
-  mute(muted: boolean): void;
-  stop(): Promise<void>;
-}
-
 /** To the broker at `port`; without one every connection is closed as soon as it comes. */
-export async function openWire(port?: number, onData?: (socket: Socket) => void): Promise<Wire> {
+export async function openWire(port?: number, onData?: (socket: Socket) => void) {
   const sockets = new Set<Socket>();
   let attempts = 0;
   let muted = false;
@@ -51,18 +38,22 @@ export async function openWire(port?: number, onData?: (socket: Socket) => void)
   const address = server.address();
   return {
     url: `mqtt://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    /** Connections that came so far. */
     get attempts() {
       return attempts;
     },
+    /** Sockets that are open now. */
     get open() {
       return sockets.size;
     },
+    /** All connections break now. */
     cut,
-    mute(isMuted) {
+    /** While muted, nothing that the broker says arrives. */
+    mute(isMuted: boolean) {
       muted = isMuted;
     },
     stop: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         cut();
       }),

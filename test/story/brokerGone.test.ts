@@ -4,9 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
-
-const healthz = async (port: number | null) => (await fetch(`http://127.0.0.1:${port}/healthz`)).status;
+import { firstPoll, HOUR_MS, openStory, served } from '../support/story.ts';
 
 test('gone: polls go on, and the newest state, and only that one, is there when the broker is back', async () => {
   const { story } = await firstPoll();
@@ -29,14 +27,15 @@ test('gone: polls go on, and the newest state, and only that one, is there when 
 
 test('gone for five minutes is unhealthy, a moment is not, and back is healthy again', async () => {
   const { story, daemon } = await firstPoll();
+  const healthz = async () => (await served(daemon, 'healthz')).status;
   await story.stopBroker();
   await story.pass(4 * 60_000, 5_000);
-  expect(await healthz(daemon.httpPort)).toBe(200);
+  expect(await healthz()).toBe(200);
   await story.pass(2 * 60_000, 5_000);
-  expect(await healthz(daemon.httpPort)).toBe(503);
+  expect(await healthz()).toBe(503);
   await story.restartBroker();
   await story.pass(40_000);
-  await untilTrue('health', async () => (await healthz(daemon.httpPort)) === 200);
+  await untilTrue('health', async () => (await healthz()) === 200);
 });
 
 test('not there at the start: ready is said only when everything has been delivered', async () => {
@@ -44,7 +43,7 @@ test('not there at the start: ready is said only when everything has been delive
   await story.stopBroker();
   const daemon = await story.start();
   await story.polled(1);
-  const readyz = async () => (await fetch(`http://127.0.0.1:${daemon.httpPort}/readyz`)).status;
+  const readyz = async () => (await served(daemon, 'readyz')).status;
   expect(await readyz()).toBe(503);
   await story.restartBroker();
   const probe = await story.listen();
@@ -66,22 +65,6 @@ test('forgot: everything is told again, in order, without a question to the prov
   expect(topics.slice(1, 4).every((topic) => topic.startsWith('homeassistant/device/'))).toBe(true);
   expect(topics.slice(4).every((topic) => topic.startsWith('heat2mqtt/'))).toBe(true);
   expect(story.simulator.requests.length).toBe(requests);
-});
-
-test('what a device had announced is withdrawn although the broker was away when it went', async () => {
-  const { story, daemon } = await firstPoll();
-  await story.stop(daemon);
-  const probe = await story.listen();
-  await probe.until(STATE);
-  await story.start({ accounts: [], constituencies: {} });
-  const gone = [
-    `homeassistant/device/heat2mqtt_meter_${METER}/config`,
-    STATE,
-    'heat2mqtt/account/home/state',
-  ];
-  await untilTrue('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''), {
-    diagnose: () => gone.map((topic) => probe.last(topic)?.payload),
-  });
 });
 
 test('what an older version announced, by its tables of components, is still known and withdrawn', async () => {

@@ -3,12 +3,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'mqtt';
 import { expect, test } from 'vitest';
+import type { Daemon } from '../../src/daemon/daemon.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { freePort } from '../e2e/mosquitto.ts';
 import { booked, EVENT, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory, type Story, served } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';
 
 const MINUTE_MS = 60_000;
@@ -27,9 +28,9 @@ async function wiredStory() {
   return { story, probe, wire, daemon, brokerUrl };
 }
 
-async function metricsOf(port: number | null): Promise<(name: string) => number> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  return (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+async function outboxOf(daemon: Daemon): Promise<number> {
+  const text = await (await served(daemon, 'metrics')).text();
+  return Number(/^heat2mqtt_mqtt_outbox (\S+)$/m.exec(text)?.[1]);
 }
 
 const complaints = ({ log }: Story): unknown[] =>
@@ -45,7 +46,7 @@ test('gone for ever: after a week no more waits than after a day, but for one ev
   for (let day = 1; day <= 7; day += 1) {
     await story.nextPoll(24 * HOUR_MS);
     await story.pass(2 * HOUR_MS, 10 * MINUTE_MS);
-    waiting.push((await metricsOf(daemon.httpPort))('heat2mqtt_mqtt_outbox'));
+    waiting.push(await outboxOf(daemon));
     sleepers.push(story.clock.sleepers);
   }
   const [first = 0] = waiting;

@@ -1,7 +1,5 @@
 // A history of years, cut off in the middle: what was read is kept, and the totals come out the same.
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { cp } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { booked, EVENT, HEALTH, home, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
@@ -25,8 +23,7 @@ test('killed between chunks: the next start goes on from what is on the disk', a
   const daemon = await story.start(USAGE_CONFIG);
   await untilTrue('the third question', () => asked() === 3);
   // What a process leaves behind that is killed here and now.
-  const left = await mkdtemp(join(tmpdir(), 'heat2mqtt-killed-'));
-  story.stack.defer(() => rm(left, { recursive: true, force: true }));
+  const left = await story.stack.folder();
   await cp(story.stateDir, left, { recursive: true });
   await story.stop(daemon);
   story.simulator.switches.clearFaults();

@@ -23,12 +23,6 @@ async function polledStory(more: readonly ExplicitEvent[]) {
   };
 }
 
-test('history makes no events', async () => {
-  const { probe, state } = await polledStory([]);
-  expect(state).toMatchObject({ energy_total: 30, cost_total: 7.5, day: '2025-03-09' });
-  expect(probe.on(EVENT)).toEqual([]);
-});
-
 test('a new day is an event with its values', async () => {
   const { probe, pollAt, events } = await polledStory([reading('2025-03-11', 12.345, 3.21)]);
   await pollAt('2025-03-11T12:00:00Z');

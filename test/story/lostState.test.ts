@@ -22,10 +22,9 @@ async function livedIn() {
   const events = history();
   const homes = [home(METER, { events }), home(OTHER, { events: history(3) }, PROPERTY + 1)];
   const accounts = [person('me', homes)];
-  const { story, probe, daemon, state: before } = await firstPoll({ accounts });
+  const { story, probe, daemon, counters, state: before } = await firstPoll({ accounts });
   await story.stop(daemon);
   probe.forget();
-  const { counters } = story.simulator;
   return {
     story,
     probe,
@@ -49,17 +48,31 @@ async function livedIn() {
 
 const LATER_SINCE = { usage: { history_since: '2025-02-10' } };
 
-test('the state is lost, the provider has everything: the same totals, from the same origin', async () => {
-  const { story, probe, before, lose, truth, totals, logins } = await livedIn();
-  await lose();
-  await story.start(LATER_SINCE);
-  const state = await probe.until(STATE);
-  await story.polled(2);
-  expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
-  expect(new Set(totals())).toEqual(new Set([before.energy_total]));
-  expect(probe.on(EVENT)).toEqual([]);
-  expect(logins()).toBe(2);
-});
+test.each([
+  ['lost', false],
+  ['damaged', true],
+])(
+  'the state is %s, the provider has everything: one login, the same totals, and a clean next start',
+  async (_, isDamaged) => {
+    const { story, probe, before, lose, documents, truth, totals, logins } = await livedIn();
+    const names = await documents();
+    expect(names.length).toBeGreaterThan(5);
+    if (isDamaged) await Promise.all(names.map((name) => writeFile(name, '\0\0{"version":')));
+    else await lose();
+    const daemon = await story.start(LATER_SINCE);
+    const state = await probe.until(STATE);
+    await story.polled(2);
+    expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
+    expect(new Set(totals())).toEqual(new Set([before.energy_total]));
+    expect(probe.on(EVENT)).toEqual([]);
+    await story.stop(daemon);
+    story.forgetLog();
+    await story.start(LATER_SINCE);
+    await untilTrue('the third start', () => story.logged('connected to the broker').length > 0);
+    expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+    expect(logins()).toBe(2);
+  },
+);
 
 test('the provider has forgotten its oldest month as well: not a thousandth less, and it goes on from there', async () => {
   const { story, probe, events, before, lose, totals } = await livedIn();
@@ -151,26 +164,6 @@ test.each([
   expect(await readdir(join(story.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
   expect([logins(), asked() - questions]).toEqual([1, 2]);
   expect(probe.on(EVENT)).toEqual([]);
-});
-
-test('everything is damaged: one login, the same totals, and the next start is clean', async () => {
-  const { story, probe, before, documents, truth, logins } = await livedIn();
-  const names = await documents();
-  expect(names.length).toBeGreaterThan(5);
-  for (const name of names) await writeFile(name, '\0\0{"version":');
-  const daemon = await story.start(LATER_SINCE);
-  const state = await probe.until(STATE);
-  await story.polled(2);
-  expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
-  expect(state.energy_total).toBe(before.energy_total);
-  expect(logins()).toBe(2);
-  await story.stop(daemon);
-  story.forgetLog();
-  const connected = () => story.log.some(({ msg }) => msg === 'connected to the broker');
-  await story.start(LATER_SINCE);
-  await untilTrue('the third start', connected);
-  expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
-  expect(logins()).toBe(2);
 });
 
 test('broker and state are lost together: totals come from the provider, from the origin configured', async () => {

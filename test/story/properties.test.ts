@@ -59,7 +59,7 @@ test('the provider cannot be asked for its list: tried again a day later, and no
 test('a renumbered property that has only its own days: the series of its meter goes on, each day once', async () => {
   const old: ExplicitEvent[] = [reading('2025-03-08', 10, 1), reading('2025-03-09', 20, 2)];
   const accounts = [person('me', [home(METER, { events: old })])];
-  const { story, probe, daemon, state: before } = await firstPoll({ accounts });
+  const { story, probe, restart, state: before } = await firstPoll({ accounts });
   expect(before.energy_total).toBe(30);
   story.simulator.renumberProperty(PROPERTY, PROPERTY + 7);
   old.splice(0, 2, reading('2025-03-09', 21, 2), reading('2025-03-10', 5, 1));
@@ -67,9 +67,7 @@ test('a renumbered property that has only its own days: the series of its meter 
   story.tick();
   const state = await probe.until(STATE, ({ energy_total }) => energy_total !== 30);
   expect(state).toMatchObject({ energy_total: 36, cost_total: 4, day: '2025-03-10' });
-  await story.stop(daemon);
-  probe.forget();
-  await story.start();
+  await restart();
   await story.rest();
   expect(await untilTrue('the state', async () => probe.json(STATE))).toMatchObject({ energy_total: 36 });
 });

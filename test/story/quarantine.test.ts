@@ -1,22 +1,16 @@
 // Odd amounts of real meters: blocks of flats and days of net credit are counted, and no burst of events tells of them.
 import { expect, test } from 'vitest';
 import { EVENT, HEALTH, home, METER, person, reading, STATE } from '../support/homes.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 async function openMeter(events: readonly ReturnType<typeof reading>[]) {
-  const story = await openStory({ accounts: [person('me', [home(METER, { events: [...events] })])] });
-  const probe = await story.listen();
-  await story.start();
-  await story.polled(1);
-  let polls = 1;
+  const { story, probe } = await firstPoll({
+    accounts: [person('me', [home(METER, { events: [...events] })])],
+  });
   return {
     probe,
-    async pollAgain(hours = 4) {
-      story.clock.advance(hours * HOUR_MS);
-      story.tick();
-      await story.polled(++polls);
-    },
-    kinds: () => probe.on(EVENT).map(({ payload }) => JSON.parse(payload).event_type),
+    pollAgain: (hours = 4) => story.nextPoll(hours * HOUR_MS),
+    kinds: () => probe.all(EVENT).map(({ event_type }) => event_type),
   };
 }
 
@@ -45,15 +39,21 @@ test('a history too short to judge is published once the provider has given it t
   expect(kinds()).toEqual([]);
 });
 
-test('a day with a net credit is counted when it comes again, and the meter is well again', async () => {
+test.each([
+  ['a net credit', 1, -0.5],
+  ['energy and money below zero', -2, -0.5],
+])('a day with %s is counted when it comes again, and the meter is well again', async (_, kwh, eur) => {
   const ordinary = days(60).map((day) => reading(day, 10, 2));
-  const { probe, pollAgain, kinds } = await openMeter([...ordinary, reading('2025-03-11', 1, -0.5)]);
+  const { probe, pollAgain, kinds } = await openMeter([...ordinary, reading('2025-03-11', kwh, eur)]);
   await pollAgain(24);
   const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
-  expect(JSON.stringify(health.reasons)).toContain('2025-03-11');
+  expect(health).toMatchObject({
+    reasons: [{ code: 'implausible_reading', meter: METER, message: expect.stringContaining('2025-03-11') }],
+  });
   expect(probe.json(STATE)).toMatchObject({ energy_total: 600, cost_total: 120 });
   await pollAgain();
-  await probe.until(STATE, ({ energy_total, cost_total }) => energy_total === 601 && cost_total === 119.5);
+  const counted = { energy_total: 600 + kwh, cost_total: 120 + eur };
+  expect(probe.json(STATE)).toMatchObject(counted);
   await probe.until(HEALTH, ({ state }) => state === 'ok');
   expect(kinds()).toEqual(['new_day']);
 });

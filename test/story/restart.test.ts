@@ -27,12 +27,10 @@ test('fresh: no login, no discovery, no poll, and yet everything is published ag
 });
 
 test('a poll that brought nothing new is not forgotten: updated_at stays when the provider last answered', async () => {
-  const { story, probe, daemon } = await firstPoll();
+  const { story, probe, restart } = await firstPoll();
   await story.nextPoll(2 * HOUR_MS);
   const state = await probe.until(STATE, ({ updated_at }) => updated_at === '2025-03-10T14:00:00+00:00');
-  await story.stop(daemon);
-  probe.forget();
-  await story.start();
+  await restart();
   expect(await probe.until(STATE)).toEqual(state);
 });
 

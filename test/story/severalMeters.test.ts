@@ -2,7 +2,6 @@
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, home, ME, person, quiet, STATE } from '../support/homes.ts';
-import { untilTrue } from '../support/rest.ts';
 import { firstPoll } from '../support/story.ts';
 
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
@@ -35,30 +34,27 @@ test('one refused account does not stop the other', async () => {
 });
 
 test('an account taken out of the configuration takes its topics with it', async () => {
-  const { story, probe, daemon } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
-  await probe.until(NEIGHBOUR_STATE);
-  await story.stop(daemon);
+  const { probe, restart } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
+  expect(probe.json(NEIGHBOUR_STATE)).toBeDefined();
   const { username, password } = ME;
-  await story.start({ accounts: [{ id: 'home', username, password }] });
-  const gone = [
+  await restart({ accounts: [{ id: 'home', username, password }] });
+  await probe.untilCleared([
     'heat2mqtt/account/home2/state',
     NEIGHBOUR_STATE,
     'homeassistant/device/heat2mqtt_account_home2/config',
-  ];
-  await untilTrue('withdrawals', () => gone.every((topic) => probe.last(topic)?.payload === ''));
-  expect(probe.last(STATE)?.payload).not.toBe('');
+    'homeassistant/device/heat2mqtt_meter_70555001/config',
+  ]);
+  expect(probe.json(STATE)).toBeDefined();
 });
 
 test('two meters of one identifier: the second carries its property in its name', async () => {
-  const { story, probe, daemon, state } = await firstPoll({
+  const { story, probe, restart, state } = await firstPoll({
     accounts: [person('me', [home('70418235', quiet(), 1), home('70418235', quiet({ seed: 3 }), 2)])],
   });
   const second = await probe.until('heat2mqtt/meter/70418235-2/state');
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
   expect(second.energy_total).toBeCloseTo(booked(story.simulator, 2).kwh, 3);
-  await story.stop(daemon);
-  probe.forget();
-  await story.start();
+  await restart();
   expect((await probe.until('heat2mqtt/meter/70418235-2/state')).energy_total).toBe(second.energy_total);
 });
 

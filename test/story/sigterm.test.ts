@@ -1,9 +1,9 @@
 // The way out: offline is said, the state is whole, and nothing may take longer than eight seconds.
-import { createServer, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, openStory } from '../support/story.ts';
+import { openWire } from '../support/wire.ts';
 
 const BRIDGE = 'heat2mqtt/bridge/state';
 const LONGEST_MS = 8_000;
@@ -21,9 +21,11 @@ test.each([
   await untilTrue('online', () => probe.last(BRIDGE)?.payload === 'online');
   expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);
   await untilTrue('offline', () => probe.last(BRIDGE)?.payload === 'offline');
-  expect((await story.listen().then((late) => untilTrue('it', () => late.last(BRIDGE))))?.retained).toBe(
-    true,
-  );
+  const late = await story.listen();
+  expect(await untilTrue('it', () => late.last(BRIDGE))).toMatchObject({
+    payload: 'offline',
+    retained: true,
+  });
 
   story.simulator.switches.clearFaults();
   await story.start();
@@ -51,17 +53,9 @@ test('nothing is said after offline', async () => {
 
 test('a broker that has fallen silent does not hold the way out', async () => {
   const story = await openStory();
-  const sockets: Socket[] = [];
-  const silent = createServer((socket) => void sockets.push(socket));
-  const port = await new Promise<number>((resolve) => {
-    silent.listen(0, '127.0.0.1', () => resolve((silent.address() as { port: number }).port));
-  });
-  story.stack.defer(() => {
-    for (const socket of sockets) socket.destroy();
-    silent.close();
-  });
-  const daemon = await story.start({ mqtt: { url: `mqtt://127.0.0.1:${port}` } });
-  await untilTrue('a connection', () => sockets.length > 0);
+  const silent = story.stack.use(await openWire(undefined, () => undefined));
+  const daemon = await story.start({ mqtt: { url: silent.url } });
+  await untilTrue('a connection', () => silent.attempts > 0);
   await story.polled(1);
   expect(await story.stop(daemon)).toBeLessThan(LONGEST_MS);
 });

@@ -1,15 +1,14 @@
 // What machines that watch see of a living daemon: metrics that count, and a port that was taken.
-import { createServer } from 'node:http';
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
-import { firstPoll, openStory } from '../support/story.ts';
-
-const scrape = async (port: number | null) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+import { firstPoll, openStory, served } from '../support/story.ts';
+import { openWire } from '../support/wire.ts';
 
 test('metrics follow what happens', async () => {
   const { story, daemon } = await firstPoll();
-  const first = await scrape(daemon.httpPort);
+  const scrape = async () => (await served(daemon, 'metrics')).text();
+  const first = await scrape();
   for (const line of ['polls_total 1', 'logins_total 1', 'mqtt_connected 1', 'days{meter="70418235"} 69']) {
     expect(first).toContain(`heat2mqtt_${line}\n`);
   }
@@ -17,20 +16,14 @@ test('metrics follow what happens', async () => {
   expect(first).toContain(`heat2mqtt_provider_requests_total ${story.simulator.requests.length}\n`);
   story.simulator.switches.fault('/api/', FAULTS.serverError);
   await story.nextPoll();
-  expect(await scrape(daemon.httpPort)).toContain(
-    'heat2mqtt_poll_failures_total{code="provider_unreachable"} 1\n',
-  );
+  expect(await scrape()).toContain('heat2mqtt_poll_failures_total{code="provider_unreachable"} 1\n');
 });
 
 test('a taken port is a reason of its own; the bridge does its work without', async () => {
   const story = await openStory();
-  const squatter = createServer();
-  const port = await new Promise<number>((resolve) => {
-    squatter.listen(0, '127.0.0.1', () => resolve((squatter.address() as { port: number }).port));
-  });
-  story.stack.defer(() => squatter.close());
+  const squatter = story.stack.use(await openWire());
   const probe = await story.listen();
-  const daemon = await story.start({ http: { listen: `127.0.0.1:${port}` } });
+  const daemon = await story.start({ http: { listen: new URL(squatter.url).host } });
   await probe.until(STATE);
   expect(daemon.httpPort).toBeNull();
   const health = await probe.until(HEALTH, ({ state }) => state === 'degraded');
@@ -55,7 +48,7 @@ test('a poll that takes minutes is not unhealthy, although it began as a retry',
   // The loop is taken for dead after two minutes without a heartbeat.
   await story.pass(140_000, 5_000);
   expect(story.logged('polled')).toHaveLength(polled);
-  expect((await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`)).status).toBe(200);
+  expect((await served(daemon, 'healthz')).status).toBe(200);
 });
 
 test('a machine that starts in 1970 is healthy when the network has told it the time', async () => {
@@ -64,7 +57,7 @@ test('a machine that starts in 1970 is healthy when the network has told it the 
     daemonClock: (clock) => ({ ...clock, now: () => clock.now() - behindMs }),
   });
   const daemon = await story.start();
-  const healthz = async () => (await fetch(`http://127.0.0.1:${daemon.httpPort}/healthz`)).status;
+  const healthz = async () => (await served(daemon, 'healthz')).status;
   expect(await healthz()).toBe(200);
   behindMs = 0;
   expect(await healthz()).toBe(200);

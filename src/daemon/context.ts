@@ -10,7 +10,7 @@ import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
-import type { Counters } from './monitor/counters.ts';
+import type { Counters } from './monitor/metrics.ts';
 
 export interface Context {
   readonly config: Config;

@@ -1,17 +1,19 @@
-// One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
+// The accounts while the daemon runs: the properties of each, discovered once and kept, and one poll over all of them.
+import type { IssuerMemory } from '../../auth/oidc.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { type Property, seriesName, topicSafe, withFound } from '../../domain/reading.ts';
 import { isClockSet } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
-import { RateLimit } from '../../foundation/limits.ts';
+import { concurrencyLimit, RateLimit } from '../../foundation/limits.ts';
 import { discover, type EntityContext } from '../../provider/discovery.ts';
 import { ProviderRefused } from '../../provider/request.ts';
 import type { AccountOutcome, Context, MeterEvent } from '../context.ts';
 import type { Restore } from '../publishing/restore.ts';
-import type { AccountExtras } from './extras.ts';
+import { AccountExtras } from './extras.ts';
 import { Meter } from './meter.ts';
-import type { PollHistory } from './pollHistory.ts';
-import type { Upstream } from './upstream.ts';
+import { openPollHistories, type PollHistory } from './pollHistory.ts';
+import { openReplyShapes } from './replyShapes.ts';
+import { openUpstream, type Upstream } from './upstream.ts';
 
 interface Parts {
   readonly upstream: Upstream;
@@ -25,7 +27,7 @@ interface Parts {
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
 
-export class ClockNotSet extends Failure {
+class ClockNotSet extends Failure {
   readonly code = 'clock_not_set';
   readonly exitCode = EXIT.unexpected;
 
@@ -38,7 +40,7 @@ export class ClockNotSet extends Failure {
 }
 
 /** Names of series in topics: of two properties with the same meter the first one keeps the plain name. */
-export class SeriesNames {
+class SeriesNames {
   readonly #owners = new Map<string, string>();
 
   claim(property: Property): string {
@@ -53,6 +55,42 @@ export class SeriesNames {
   release({ propertyCustomerId }: Property): void {
     for (const [name, owner] of this.#owners) if (owner === propertyCustomerId) this.#owners.delete(name);
   }
+}
+
+export async function openAccounts(context: Context, restore: Restore): Promise<Account[]> {
+  const { config, counters, signals } = context;
+  const names = new SeriesNames();
+  // The rounds of extras of all accounts, one after the other.
+  const extrasQueue = concurrencyLimit(1);
+  const onReply = await openReplyShapes(context);
+  const historyOf = await openPollHistories(context);
+  const issuerMemory: IssuerMemory = { metadata: null };
+  const opened: Account[] = [];
+  // In order: of two properties with the same meter the first keeps its name.
+  for (const account of config.accounts) {
+    const { id } = account;
+    const own = { ...context, log: context.log.child({ account: id }) };
+    const history = historyOf(id);
+    const upstream = openUpstream(account, own, {
+      issuerMemory,
+      onRequest(seen) {
+        history.countRequest();
+        counters.countRequest(seen);
+      },
+      onLogin() {
+        history.countLogin();
+        counters.logins += 1;
+      },
+      onRefresh() {
+        counters.refreshes += 1;
+      },
+      onReply,
+      onChange: () => signals.emit('accountChanged', id),
+    });
+    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
+    opened.push(await Account.open(id, { upstream, history, extras, names, restore }, own));
+  }
+  return opened;
 }
 
 export class Account {

@@ -1,5 +1,30 @@
 // Prometheus text about the bridge, written when it is asked for.
-import type { Counters } from './counters.ts';
+import { Failure } from '../../foundation/failure.ts';
+
+/** Counts since the start of the process. */
+export class Counters {
+  polls = 0;
+  readonly pollFailures: Record<string, number> = {};
+  requests = 0;
+  requestSeconds = 0;
+  requestsUnanswered = 0;
+  logins = 0;
+  refreshes = 0;
+
+  countRequest({ ms, ok }: { readonly ms: number; readonly ok: boolean }): void {
+    this.requests += 1;
+    this.requestSeconds += ms / 1000;
+    if (!ok) this.requestsUnanswered += 1;
+  }
+
+  /** `fault`: what the poll of an account failed of, or `null`. */
+  countPoll(fault: unknown): void {
+    this.polls += 1;
+    if (fault === null) return;
+    const code = fault instanceof Failure ? fault.code : 'unexpected';
+    this.pollFailures[code] = (this.pollFailures[code] ?? 0) + 1;
+  }
+}
 
 /** Times in epoch milliseconds. */
 export interface MetricsSource extends Omit<Counters, 'countRequest' | 'countPoll'> {

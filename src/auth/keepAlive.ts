@@ -17,99 +17,89 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
-type Limit = (step: () => Promise<void>) => Promise<void>;
-
-export class KeepAlive {
-  readonly #session: Session;
-  readonly #limit: Limit;
-  readonly #clock: Clock;
-  readonly #random: () => number;
-  readonly #log: Log;
-  readonly #running: Promise<void>;
-  #isStopping = false;
-  /** Ends the sleep under way, or the next one. */
-  #awake = new AbortController();
-  /** The tokens that fraction, failures and notBefore belong to. */
-  #planned: CurrentTokens | null = null;
-  #fraction = EARLIEST_FRACTION;
-  #failures = 0;
-  /** On the monotonic clock. */
-  #notBefore = 0;
-  /** What went wrong last; empty when nothing did. */
-  #trouble = '';
-
-  /** Starts at once. `limit` is the concurrency limit of everything that asks the issuer or the provider. */
-  constructor(session: Session, limit: Limit, clock: Clock, random: () => number, log: Log) {
-    this.#session = session;
-    this.#limit = limit;
-    this.#clock = clock;
-    this.#random = random;
-    this.#log = log;
-    this.#running = this.#run();
-  }
-
+export interface KeepAlive {
   /** The session may have new tokens. */
-  wake(): void {
-    this.#awake.abort();
-  }
-
+  wake(): void;
   /** Resolves once nothing is under way. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.wake();
-    await this.#running;
-  }
+  stop(): Promise<void>;
+}
 
-  async #run(): Promise<void> {
-    while (!this.#isStopping) {
-      this.#awake = new AbortController();
-      const waitMs = await this.#refreshIfDue();
-      await this.#clock.sleep(Math.min(waitMs, LONGEST_SLEEP_MS), this.#awake.signal);
+/** Starts at once. `limit` is the concurrency limit of everything that asks the issuer or the provider. */
+export function keepAlive(
+  session: Session,
+  limit: (step: () => Promise<void>) => Promise<void>,
+  clock: Clock,
+  random: () => number,
+  log: Log,
+): KeepAlive {
+  let isStopping = false;
+  /** Ends the sleep under way, or the next one. */
+  let awake = new AbortController();
+  /** The tokens that fraction, failures and notBefore belong to. */
+  let planned: CurrentTokens | null = null;
+  let fraction = EARLIEST_FRACTION;
+  let failures = 0;
+  /** On the monotonic clock. */
+  let notBefore = 0;
+  /** What went wrong last; empty when nothing did. */
+  let trouble = '';
+
+  async function run(): Promise<void> {
+    while (!isStopping) {
+      awake = new AbortController();
+      const waitMs = await refreshIfDue();
+      await clock.sleep(Math.min(waitMs, LONGEST_SLEEP_MS), awake.signal);
     }
   }
 
   /** Resolves to the milliseconds until the next look. Never rejects. */
-  async #refreshIfDue(): Promise<number> {
-    const current = await this.#session.current().catch(() => null);
-    if (current === null || !refreshIsWorthTrying(current, this.#clock)) return LONGEST_SLEEP_MS;
-    if (this.#planned !== current) this.#plan(current);
-    const untilDue = msUntilFraction(current, this.#fraction, this.#clock);
-    const wait = Math.max(untilDue, this.#notBefore - this.#clock.monotonic());
+  async function refreshIfDue(): Promise<number> {
+    const current = await session.current().catch(() => null);
+    if (current === null || !refreshIsWorthTrying(current, clock)) return LONGEST_SLEEP_MS;
+    if (planned !== current) plan(current);
+    const wait = Math.max(msUntilFraction(current, fraction, clock), notBefore - clock.monotonic());
     if (wait > 0) return wait;
-    await this.#limit(() => this.#refresh(current)).then(
-      () => this.#succeeded(),
-      (err) => this.#failed(err, current),
-    );
+    await limit(() => refresh(current)).then(succeeded, (err) => failed(err, current));
     return 0;
   }
 
-  #plan(current: CurrentTokens): void {
-    this.#planned = current;
-    this.#fraction = EARLIEST_FRACTION + this.#random() * (LATEST_FRACTION - EARLIEST_FRACTION);
-    this.#failures = 0;
-    this.#notBefore = 0;
+  function plan(current: CurrentTokens): void {
+    planned = current;
+    fraction = EARLIEST_FRACTION + random() * (LATEST_FRACTION - EARLIEST_FRACTION);
+    failures = 0;
+    notBefore = 0;
   }
 
-  async #refresh(due: CurrentTokens): Promise<void> {
+  async function refresh(due: CurrentTokens): Promise<void> {
     // A poll may have refreshed the session while this waited for the concurrency limit.
-    if (!this.#isStopping && (await this.#session.current()) === due) await this.#session.renew();
+    if (!isStopping && (await session.current()) === due) await session.renew();
   }
 
-  #succeeded(): void {
-    if (this.#trouble !== '') this.#log.info('refreshed ahead of expiry again');
-    this.#trouble = '';
+  function succeeded(): void {
+    if (trouble !== '') log.info('refreshed ahead of expiry again');
+    trouble = '';
   }
 
-  #failed(err: unknown, current: CurrentTokens): void {
-    this.#failures += 1;
+  function failed(err: unknown, current: CurrentTokens): void {
+    failures += 1;
     // Once for each kind of trouble: the issuer may be asked often while it is away.
     const words = safeWords(err);
-    if (words.message !== this.#trouble) this.#log.warn(words, 'refresh ahead of expiry failed');
-    this.#trouble = words.message;
-    const pause = pauseAfter(this.#failures, current, this.#clock) * (0.75 + this.#random() / 4);
+    if (words.message !== trouble) log.warn(words, 'refresh ahead of expiry failed');
+    trouble = words.message;
+    const pause = pauseAfter(failures, current, clock) * (0.75 + random() / 4);
     const retryAfter = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
-    this.#notBefore = this.#clock.monotonic() + Math.max(pause, retryAfter);
+    notBefore = clock.monotonic() + Math.max(pause, retryAfter);
   }
+
+  const running = run();
+  return {
+    wake: () => awake.abort(),
+    stop() {
+      isStopping = true;
+      awake.abort();
+      return running;
+    },
+  };
 }
 
 /** Doubles from two seconds up to half an hour, or to a quarter of what is left of the refresh token's life. */

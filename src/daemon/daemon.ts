@@ -1,6 +1,6 @@
 // Wires the daemon together, starts it and stops it.
 import { randomBytes } from 'node:crypto';
-import { KeepAlive } from '../auth/keepAlive.ts';
+import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
@@ -16,7 +16,7 @@ import { openAccounts } from './accounts/account.ts';
 import { type Context, Signals } from './context.ts';
 import { Counters } from './monitor/metrics.ts';
 import { startMonitor } from './monitor/monitor.ts';
-import { Heartbeat } from './polling/heartbeat.ts';
+import { startHeartbeat } from './polling/heartbeat.ts';
 import { Poller } from './polling/poller.ts';
 import { Schedule, type StartTicker } from './polling/schedule.ts';
 import { brokerAddress, protocolVersions, startEmbedded } from './publishing/broker.ts';
@@ -115,11 +115,11 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     // A broker of our own has nothing retained yet.
     ...(embedded ? {} : { restore: restore.reader(accounts, () => void pollUntilComplete()) }),
   });
-  const heartbeat = new Heartbeat(accounts, poller, context);
+  const heartbeat = startHeartbeat(accounts, poller, context);
   const keepAlives = new Map<string, KeepAlive>();
   for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
     const ownLog = log.child({ account: id });
-    keepAlives.set(id, new KeepAlive(upstream.session, context.limit, clock, random, ownLog));
+    keepAlives.set(id, keepAlive(upstream.session, context.limit, clock, random, ownLog));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
   const monitor = await startMonitor(accounts, { snapshot, link, heartbeat }, context);

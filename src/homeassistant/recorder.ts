@@ -79,7 +79,7 @@ export async function isDescribed(home: HomeAssistant, { id, name, unit }: Serie
 }
 
 /** Rejects when statistics cannot be written now. Resolves to the time zone of its days; `null`: it does not say. */
-export async function checkReadiness(home: HomeAssistant): Promise<{ readonly timezone: string | null }> {
+async function checkReadiness(home: HomeAssistant): Promise<{ readonly timezone: string | null }> {
   const { state, time_zone } = understood(configReply, await home.send({ type: 'get_config' }));
   if (state !== undefined && state !== 'RUNNING') throw new HomeAssistantTrouble('starting');
   const user = understood(userReply, await home.send({ type: 'auth/current_user' }));

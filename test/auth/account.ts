@@ -1,6 +1,6 @@
 // One account in front of the simulated issuer: all of auth, wired as the daemon does it.
 import { onTestFinished } from 'vitest';
-import { KeepAlive } from '../../src/auth/keepAlive.ts';
+import { keepAlive } from '../../src/auth/keepAlive.ts';
 import { Login } from '../../src/auth/login.ts';
 import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
 import { Issuer, type IssuerOptions } from '../../src/auth/oidc.ts';
@@ -92,7 +92,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         session,
         login,
         keepAlive(random = () => 0.5, limit = (step: () => Promise<void>) => step()) {
-          const alive = new KeepAlive(session, limit, clock, random, log);
+          const alive = keepAlive(session, limit, clock, random, log);
           onTestFinished(() => alive.stop());
           return alive;
         },

@@ -51,7 +51,7 @@ export async function startMonitor(
   const expiryOf = ({ id, upstream }: Account) => [id, upstream.session.status().accessExpiresAt] as const;
   try {
     return await serve(config.http.listen, {
-      healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs < LOOP_GRACE_MS,
+      healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
       ready: () => link.status().drained,
       metrics: () =>
         renderMetrics({

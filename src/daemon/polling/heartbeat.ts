@@ -4,92 +4,81 @@ import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
 
+export interface Heartbeat {
+  /** Milliseconds since the last beat: proof that the event loop is alive. */
+  ageMs(): number;
+  stop(): Promise<void>;
+}
+
 const BEAT_MS = 5_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
 const REPUBLISH_EVERY_MS = 5 * 60_000;
 
-export class Heartbeat {
-  readonly #accounts: readonly Account[];
-  readonly #poller: Poller;
-  readonly #context: Context;
-  readonly #stopping = new AbortController();
-  readonly #running: Promise<void>;
-  #lastBeatAt: number;
-  #lastRepublishAt: number;
-  #wasWritable = true;
+export function startHeartbeat(accounts: readonly Account[], poller: Poller, context: Context): Heartbeat {
+  const { clock, log, state, signals } = context;
+  const stopping = new AbortController();
+  let lastBeatAt = clock.monotonic();
+  let lastRepublishAt = lastBeatAt;
+  let wasWritable = true;
 
-  constructor(accounts: readonly Account[], poller: Poller, context: Context) {
-    this.#accounts = accounts;
-    this.#poller = poller;
-    this.#context = context;
-    this.#lastBeatAt = context.clock.monotonic();
-    this.#lastRepublishAt = this.#lastBeatAt;
-    this.#running = this.#run();
-  }
-
-  /** Milliseconds since the last beat: proof that the event loop is alive. */
-  get ageMs(): number {
-    return this.#context.clock.monotonic() - this.#lastBeatAt;
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { clock, log } = this.#context;
-    while (!this.#stopping.signal.aborted) {
-      await clock.sleep(BEAT_MS, this.#stopping.signal);
-      this.#lastBeatAt = clock.monotonic();
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(BEAT_MS, stopping.signal);
+      lastBeatAt = clock.monotonic();
       // One that fails does not keep the others from their turn. None waits for a poll: a first history takes minutes.
-      for (const step of [this.#retryState, this.#pollAgain, this.#republish]) {
-        if (this.#stopping.signal.aborted) return;
-        await step.call(this).catch((err) => log.error({ err }, 'heartbeat fault'));
+      for (const step of [retryState, pollAgain, republish]) {
+        if (stopping.signal.aborted) return;
+        await step().catch((err) => log.error({ err }, 'heartbeat fault'));
       }
     }
   }
 
   /** A disk that was full may have space again. */
-  async #retryState(): Promise<void> {
-    const { state, log } = this.#context;
+  async function retryState(): Promise<void> {
     await state.retry();
     const isWritable = state.fault === null;
-    if (isWritable === this.#wasWritable) return;
-    this.#wasWritable = isWritable;
+    if (isWritable === wasWritable) return;
+    wasWritable = isWritable;
     if (isWritable) log.info('the state directory can be written again');
-    this.#publishAll();
+    publishAll();
   }
 
-  async #pollAgain(): Promise<void> {
-    if (this.#poller.isPolling) return;
-    this.#poller.retry();
-    if (this.#poller.isPolling || !(await this.#someSecretChanged())) return;
-    this.#context.log.info('trying a suspended login again: the secret has changed');
-    void this.#poller.poll();
+  async function pollAgain(): Promise<void> {
+    if (poller.isPolling) return;
+    poller.retry();
+    if (poller.isPolling || !(await someSecretChanged())) return;
+    log.info('trying a suspended login again: the secret has changed');
+    void poller.poll();
   }
 
   /** A login that was suspended and would be tried now. */
-  async #someSecretChanged(): Promise<boolean> {
-    for (const { upstream } of this.#accounts) {
+  async function someSecretChanged(): Promise<boolean> {
+    for (const { upstream } of accounts) {
       const { state, nextAttemptAt } = upstream.session.status();
-      if (!needsAPerson(state) || (nextAttemptAt !== null && nextAttemptAt <= this.#context.clock.now()))
-        continue;
+      if (!needsAPerson(state) || (nextAttemptAt !== null && nextAttemptAt <= clock.now())) continue;
       if ((await upstream.login.suspendedBy()) === null) return true;
     }
     return false;
   }
 
-  async #republish(): Promise<void> {
-    const now = this.#context.clock.monotonic();
-    if (now - this.#lastRepublishAt < REPUBLISH_EVERY_MS) return;
-    this.#lastRepublishAt = now;
-    this.#publishAll();
+  async function republish(): Promise<void> {
+    const now = clock.monotonic();
+    if (now - lastRepublishAt < REPUBLISH_EVERY_MS) return;
+    lastRepublishAt = now;
+    publishAll();
   }
 
-  #publishAll(): void {
-    const { signals } = this.#context;
+  function publishAll(): void {
     signals.emit('bridgeChanged');
-    for (const { id } of this.#accounts) signals.emit('accountChanged', id);
+    for (const { id } of accounts) signals.emit('accountChanged', id);
   }
+
+  const running = run();
+  return {
+    ageMs: () => clock.monotonic() - lastBeatAt,
+    stop: () => {
+      stopping.abort();
+      return running;
+    },
+  };
 }

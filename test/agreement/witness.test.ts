@@ -1,24 +1,17 @@
 // That the tests notice what a schema does not allow: every probe fails its test for a message that is not as docs/schemas say.
-import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { Connection } from '../../src/mqtt/connection.ts';
+import { expect, test } from 'vitest';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { changeMessage, lateMessage } from '../../src/publication/meter.ts';
 import { Topics } from '../../src/publication/topics.ts';
+import { connect } from '../mqtt/linked.ts';
 import { statesOf } from '../support/inventedHome.ts';
 import { complaintAbout, schemaMissing } from '../support/payloads.ts';
 import { startProbe } from '../support/probe.ts';
+import { openStack } from '../support/stack.ts';
 
 const topics = new Topics('flat');
 const at = '2025-06-30T13:00:00+01:00';
-const EVENT = {
-  schema: 1,
-  event_type: 'new_day',
-  at,
-  day: '2025-06-29',
-  energy_kwh: 1.5,
-  cost_eur: null,
-};
+const EVENT = { schema: 1, event_type: 'new_day', at, day: '2025-06-29', energy_kwh: 1.5, cost_eur: null };
 const complain = (payload: unknown, topic = topics.of('meter/<meter>/event', '7'), retained = false) =>
   complaintAbout({ topic, payload: JSON.stringify(payload), retained });
 
@@ -57,13 +50,12 @@ test('an event that stands, a state that is no JSON, a topic without a schema', 
 });
 
 test('a probe tells at its end what it heard, but not what the test itself said', async () => {
-  const broker = await startBroker();
-  onTestFinished(() => broker.stop());
+  const stack = openStack();
+  const broker = stack.use(await startBroker());
   const probe = await startProbe(broker.url);
   const will = { topic: topics.of('bridge/state'), payload: 'offline', retain: true };
-  const address = { url: broker.url, clientId: 'flat', tls: { rejectUnauthorized: true } };
-  const daemon = await Connection.open(address, 4, will, () => undefined, systemClock);
-  onTestFinished(() => daemon.close(200));
+  const daemon = await connect(broker.url, { will });
+  stack.defer(() => daemon.close(200));
   await daemon.publish({ topic: topics.of('bridge/state'), payload: 'online', retain: true });
   await daemon.publish({ topic: topics.of('meter/<meter>/event', '7'), payload: '{}', retain: false });
   await daemon.publish({ topic: 'flat/horoscope', payload: '{}', retain: false });

@@ -21,7 +21,7 @@ const wants = (part: string) => wanted.length === 0 || wanted.includes(part);
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
 const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-bench-'));
-const broker = await startBroker(folder);
+const broker = await startBroker();
 const provider = await startProvider();
 const bench = { folder, broker, provider };
 try {

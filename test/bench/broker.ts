@@ -1,26 +1,12 @@
 // Mosquitto in a process of its own, and a client that listens to all of it.
-import { spawn } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { connectAsync } from 'mqtt';
-import { freePort } from '../e2e/mosquitto.ts';
+import { startMosquitto } from '../e2e/mosquitto.ts';
 
 export type Broker = Awaited<ReturnType<typeof startBroker>>;
 
-export async function startBroker(folder: string) {
-  const port = await freePort();
-  const config = join(folder, 'mosquitto.conf');
-  const lines = ['user root', `listener ${port} 127.0.0.1`, 'allow_anonymous true', 'max_queued_messages 0'];
-  await writeFile(config, `${lines.join('\n')}\n`);
-  const child = spawn('mosquitto', ['-c', config], {
-    env: { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` },
-    stdio: 'ignore',
-  });
-  await new Promise((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', () => reject(new Error('the bench needs Mosquitto: apt-get install mosquitto')));
-  });
-  const url = `mqtt://127.0.0.1:${port}`;
+export async function startBroker() {
+  const mosquitto = await startMosquitto(['allow_anonymous true', 'max_queued_messages 0'], false);
+  const { url } = mosquitto;
   const client = await connectAsync(url, { reconnectPeriod: 50 });
   const listeners = new Set<(topic: string) => void>();
   client.on('message', (topic) => {
@@ -54,7 +40,7 @@ export async function startBroker(folder: string) {
     },
     async stop() {
       await client.endAsync(true);
-      child.kill('SIGTERM');
+      await mosquitto.stop();
     },
   };
 }

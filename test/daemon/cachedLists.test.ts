@@ -5,12 +5,12 @@ import { beforeEach, expect, test } from 'vitest';
 import { CachedLists } from '../../src/daemon/requests/cachedLists.ts';
 import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
-import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
 
-const log = createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
+const { log } = logLines();
 const topics = new Topics('heat2mqtt');
 const USUAL = { chamber: 'dail', houseNo: 34, chamberIds: [], skip: null, limit: null } as const;
 let path: string;

@@ -6,14 +6,14 @@ import { Poller } from '../../src/daemon/polling/poller.ts';
 import { pollHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
-import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
 
 function open() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const zone = zoneOf('Europe/Dublin');
-  const log = createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
+  const { log } = logLines();
   const spans: unknown[] = [];
   const account = {
     id: 'home',

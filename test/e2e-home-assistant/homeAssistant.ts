@@ -1,15 +1,14 @@
 // A real Home Assistant as a child process, in a configuration directory of its own.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { inject } from 'vitest';
+import { type Child, startChild } from '../support/child.ts';
+import type { Stack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const STARTED = /Home Assistant initialized in/;
 const START_MS = 120_000;
-const STOP_MS = 60_000;
 
 export interface HomeAssistantOptions {
   /** Further sections of configuration.yaml. */
@@ -18,62 +17,44 @@ export interface HomeAssistantOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-export async function startHomeAssistant(options: HomeAssistantOptions = {}) {
-  const { sections = {}, files = {} } = options;
+export async function startHomeAssistant(stack: Stack, { sections = {}, files = {} }: HomeAssistantOptions) {
   const port = await portOfItsOwn();
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-home-assistant-'));
+  const folder = await stack.folder();
   await writeConfiguration(folder, port, sections);
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
-  let child: ChildProcess | undefined;
-  let output = '';
 
-  async function start(): Promise<void> {
-    const { PATH = '' } = process.env;
-    output = '';
-    child = spawn(inject('python'), ['-m', 'homeassistant', '--skip-pip', '--config', folder], {
-      env: { PATH, HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8' },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on('data', (bytes) => (output += String(bytes)));
-    const diagnose = () => output.slice(-4_000);
-    await waitFor('Home Assistant', () => STARTED.test(output), { timeoutMs: START_MS, diagnose });
+  async function start(): Promise<Child> {
+    const args = ['-m', 'homeassistant', '--skip-pip', '--config', folder];
+    const env = { HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8' };
+    const child = startChild(inject('python'), args, { env });
+    const diagnose = () => told(child).slice(-4_000);
+    await waitFor('Home Assistant', () => STARTED.test(told(child)), { timeoutMs: START_MS, diagnose }).catch(
+      async (err) => {
+        await child.stop();
+        throw err;
+      },
+    );
+    return child;
   }
 
-  async function end(): Promise<void> {
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const { pid } = child;
-    const gone = new Promise((resolve) => child?.once('exit', resolve));
-    child.kill('SIGTERM');
-    const late = setTimeout(() => pid !== undefined && process.kill(pid, 'SIGKILL'), STOP_MS);
-    await gone;
-    clearTimeout(late);
-  }
-
-  async function forget(): Promise<void> {
-    await end();
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
-
-  await start().catch(async (err) => {
-    await forget();
-    throw err;
-  });
+  let child = await start();
+  stack.defer(() => child.stop());
   return {
     url: `http://127.0.0.1:${port}`,
     /** What it has logged since the newest start, record by record; a record may have many lines. */
-    records: () => output.split(/\n(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)/),
+    records: () => told(child).split(/\n(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)/),
     /** Ends politely and starts anew. */
     async restart(): Promise<void> {
-      await end();
-      await start();
+      await child.end('SIGTERM');
+      child = await start();
     },
-    stop: forget,
   };
 }
+
+const told = ({ output, errors }: Child): string => `${output}\n${errors}`;
 
 /** The address was a matter of configuration.yaml up to 2026.7; newer ones keep it in a store of their own. */
 async function writeConfiguration(folder: string, port: number, sections: object): Promise<void> {

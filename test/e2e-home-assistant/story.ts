@@ -14,7 +14,7 @@ export interface StoryOptions extends HomeAssistantOptions {
 export async function openStory({ me, ...options }: StoryOptions = {}) {
   const home = await openHomeWithBroker(me);
   const { stack, simulator } = home;
-  const homeAssistant = stack.use(await startHomeAssistant(options));
+  const homeAssistant = await startHomeAssistant(stack, options);
   onTestFinished(({ task }) => {
     // What a reader of a failure wants to know first.
     if (task.result?.state === 'fail') process.stderr.write(homeAssistant.records().slice(-40).join('\n'));

@@ -1,8 +1,8 @@
 // The commands of README and docs, typed one after the other, page by page, by a reader whose daemon runs beside a broker.
-import { execFile } from 'node:child_process';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { startChild } from '../support/child.ts';
 import { docCommands, pages, RUN } from '../support/docCommands.ts';
 import { STATE } from '../support/homes.ts';
 import { ENTRY, openHomeWithBroker } from './program.ts';
@@ -43,12 +43,10 @@ test.each(withCommands)(
     const { PATH = '' } = process.env;
     const env = { PATH: `${bin}:${PATH}`, HOME: home.folder };
     for (const { file, line, command } of commands.filter((one) => one.file === page)) {
-      const came = await new Promise<{ code: unknown; told: string }>((resolve) =>
-        execFile('bash', ['-euo', 'pipefail', '-c', command], { cwd: home.folder, env }, (err, out, errors) =>
-          resolve({ code: err?.code ?? 0, told: `${out}\n${errors}`.slice(-1_000) }),
-        ),
-      );
-      expect({ file, line, command, ...came }).toMatchObject({ code: 0 });
+      const typed = startChild('bash', ['-euo', 'pipefail', '-c', command], { cwd: home.folder, env });
+      const code = await home.stack.use(typed).exited;
+      const told = `${typed.output}\n${typed.errors}`.slice(-1_000);
+      expect({ file, line, command, code, told }).toMatchObject({ code: 0 });
     }
   },
   120_000,

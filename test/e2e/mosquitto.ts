@@ -6,30 +6,28 @@ import { join } from 'node:path';
 import { type Child, startChild } from '../support/child.ts';
 import { waitFor } from '../support/waitFor.ts';
 
-/** Further lines of its configuration; they follow the listener's. */
-export async function startMosquitto(lines: readonly string[] = ['allow_anonymous true']) {
+/** `lines`: of its configuration, after the listener's. `isLasting`: whether a restart keeps what is retained. */
+export async function startMosquitto(lines: readonly string[] = ['allow_anonymous true'], isLasting = true) {
   const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-mosquitto-'));
   const port = await freePort();
   const config = join(folder, 'mosquitto.conf');
   const store = join(folder, 'store');
-  const text = [
-    'user root',
-    'persistence true',
-    `persistence_file ${store}`,
-    'persistence_location /',
-    'autosave_interval 1',
-    'autosave_on_changes true',
-    `listener ${port} 127.0.0.1`,
-    ...lines,
-  ];
+  const place = ['persistence true', `persistence_file ${store}`, 'persistence_location /'];
+  const lasting = [...place, 'autosave_interval 1', 'autosave_on_changes true'];
+  const text = ['user root', ...(isLasting ? lasting : []), `listener ${port} 127.0.0.1`, ...lines];
   await writeFile(config, `${text.join('\n')}\n`);
+
   const { PATH } = process.env;
   async function start(): Promise<Child> {
     const child = startChild('mosquitto', ['-c', config], {
       env: { PATH: `${PATH}:/usr/sbin:/usr/local/sbin` },
     });
     const diagnose = () => child.errors;
-    await waitFor('Mosquitto', () => /mosquitto version .* running/.test(child.errors), { diagnose });
+    await waitFor(
+      'Mosquitto (apt-get install mosquitto)',
+      () => /mosquitto version .* running/.test(child.errors),
+      { diagnose },
+    );
     return child;
   }
 

@@ -1,11 +1,11 @@
 // Connections and links under test: a real broker behind a wire that can be cut, and a clock moved by hand.
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
-import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { type BrokerAddress, Connection, type ProtocolVersion } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
@@ -45,7 +45,7 @@ export function openLink(
   { password, ...parts }: Partial<LinkOptions & LinkConsumers> & { password?: () => string } = {},
 ) {
   const clock = handClock('2025-03-10T12:00:00Z');
-  const lines: string[] = [];
+  const { log, lines } = logLines();
   const delivered: Message[] = [];
   const heard: Incoming[] = [];
   const link = new Link({
@@ -54,7 +54,7 @@ export function openLink(
     will: OFFLINE,
     subscriptions: ['x/request/+'],
     clock,
-    log: createLog({ level: 'debug', scrubber: createScrubber(), write: (line) => void lines.push(line) }),
+    log,
     random: () => 0.5,
     ...parts,
   });

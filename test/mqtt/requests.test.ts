@@ -1,12 +1,12 @@
 // Requests: what is answered, what is ignored, where the answers go, and what others may choose of them.
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
-import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { Outbox } from '../../src/mqtt/outbox.ts';
 import { type Handler, RequestMalformed, requestListener } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
 
 class Tired extends Failure {
   readonly code = 'tired';
@@ -15,7 +15,7 @@ class Tired extends Failure {
 
 function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 } })) {
   const published: Message[] = [];
-  const lines: string[] = [];
+  const { log, lines } = logLines();
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
   const answer = requestListener({
@@ -30,7 +30,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
     },
     publish: (messages) => void published.push(...messages),
     clock,
-    log: createLog({ level: 'debug', scrubber: createScrubber(), write: (line) => void lines.push(line) }),
+    log,
   });
   const ask = async (payload: string | Buffer = '', more: Partial<Incoming> = {}) => {
     published.splice(0);

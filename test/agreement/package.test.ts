@@ -1,8 +1,49 @@
-// package.json: a package without dependencies, with an address for those who find it, and nothing that is private.
+// package.json: one version everywhere, an address for those who find it, no dependency, and nothing that is private.
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { about } from '../../src/foundation/about.ts';
+import { infoMessage } from '../../src/publication/bridge.ts';
+import { Topics } from '../../src/publication/topics.ts';
+import { bodyOf, bridgeView, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
+import { typed } from '../support/typed.ts';
 
-const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+const read = async (path: string) =>
+  JSON.parse(await readFile(new URL(`../../${path}`, import.meta.url), 'utf8'));
+const manifest = await read('package.json');
+const { version, name, homepage } = manifest;
+
+test('the version is one, and what the program knows of itself', () => {
+  expect(version).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+  expect(about).toMatchObject({ name, version, url: homepage });
+  expect(about.userAgent).toBe(`${name}/${version} (+${homepage})`);
+});
+
+test('the version is in the lock file', async () => {
+  const lock = await read('package-lock.json');
+  expect(lock).toMatchObject({ version, name, packages: { '': { version, name } } });
+});
+
+test('the version is the origin of every discovery document, and the software of the bridge', () => {
+  const documents = discoveryOf(discoveryBelow('heat2mqtt')).map(bodyOf);
+  expect(documents).toHaveLength(3);
+  for (const { origin } of documents)
+    expect(origin).toEqual({ name, sw_version: version, support_url: homepage });
+  expect(documents[0]).toMatchObject({ device: { sw_version: version } });
+});
+
+test('the version is in bridge/info', () => {
+  const info = bodyOf(infoMessage(new Topics('heat2mqtt'), bridgeView()));
+  expect(info.version).toBe(version);
+});
+
+test('the version is all that --version prints', async () => {
+  expect(await typed(['--version'])).toEqual({ out: `${version}\n`, err: '', exitCode: 0 });
+});
+
+test('the version is on the image', async () => {
+  const dockerfile = await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8');
+  expect(dockerfile).toContain(`org.opencontainers.image.version="${version}"`);
+});
 
 test('what the program needs is in the bundle: nothing is installed beside it', () => {
   for (const kind of ['dependencies', 'optionalDependencies', 'peerDependencies', 'bundleDependencies'])

@@ -1,5 +1,7 @@
-// docs/topics.md is what schemas and tables say (`npm run docs` writes it anew), and it tells of every topic there is.
+// docs/topics.md and docs/schemas are what schemas and tables say (`npm run docs` writes them anew), of every topic there is.
+import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { schemaFiles } from '../../scripts/docs/schemas.ts';
 import { topicReference } from '../../scripts/docs/topics.ts';
 import { TOPICS } from '../../src/publication/payloads/payloads.ts';
 
@@ -26,4 +28,15 @@ test('no cell is broken: each table has as many columns in every line', () => {
     const widths = block.split('\n').map((line) => line.split(/(?<!\\)\|/).length);
     expect(new Set(widths).size).toBe(1);
   }
+});
+
+const files = schemaFiles();
+
+test.each(Object.entries(files))('docs/schemas/%s is current', async (file, text) => {
+  await expect(text).toMatchFileSnapshot(`../../docs/schemas/${file}`);
+});
+
+test('there is no other file in docs/schemas', async () => {
+  const found = await readdir(new URL('../../docs/schemas/', import.meta.url));
+  expect(found.sort()).toEqual(Object.keys(files).sort());
 });

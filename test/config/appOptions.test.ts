@@ -1,8 +1,9 @@
-// The options of the Home Assistant app, and the broker that a stub of the Supervisor names.
+// In a Home Assistant app: its options, the broker that a stub of the Supervisor names, and the way to Home Assistant.
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { load, refusal } from './loading.ts';
+import { createScrubber } from '../../src/foundation/log.ts';
+import { BASE, load, refusal } from './loading.ts';
 
 const TOKEN = 'supervisor-token-of-the-test';
 const ENV = { SUPERVISOR_TOKEN: TOKEN };
@@ -154,4 +155,30 @@ test.each([
 ])('statistics %s: the way into Home Assistant is %s', async (statistics, url) => {
   const { config } = await loadApp({ ...OPTIONS, statistics });
   expect(config.home_assistant ? config.home_assistant.url : undefined).toBe(url);
+});
+
+test('the Supervisor is the way in when SUPERVISOR_TOKEN is there', async () => {
+  const scrubber = createScrubber();
+  const { config, origins } = await load(BASE, ENV, { scrubber });
+  expect(config.home_assistant?.url).toBe('ws://supervisor/core/websocket');
+  expect(await config.home_assistant?.token.read()).toBe(TOKEN);
+  expect(origins.get('home_assistant.url')).toBe('environment SUPERVISOR_TOKEN');
+  expect(scrubber.scrub(`a ${TOKEN}`)).toBe('a [secret]');
+});
+
+test('another Home Assistant in the file or the environment counts', async () => {
+  const own = `${BASE}home_assistant: { url: 'ws://ha:8123/api/websocket', token: mine-and-only }\n`;
+  expect((await load(own, ENV)).config.home_assistant?.url).toBe('ws://ha:8123/api/websocket');
+  const variables = { HEAT2MQTT_HOME_ASSISTANT_URL: 'ws://env:80/x', HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'mine' };
+  expect((await load(BASE, { ...ENV, ...variables })).config.home_assistant?.url).toBe('ws://env:80/x');
+});
+
+test('nobody has to have it', async () => {
+  expect((await load(`${BASE}home_assistant: false\n`, ENV)).config.home_assistant).toBeUndefined();
+  const off = { ...ENV, HEAT2MQTT_HOME_ASSISTANT: 'false' };
+  expect((await load(BASE, off)).config.home_assistant).toBeUndefined();
+});
+
+test.each([{}, { SUPERVISOR_TOKEN: '' }])('without it there is no Home Assistant: %j', async (env) => {
+  expect((await load(BASE, env)).config.home_assistant).toBeUndefined();
 });

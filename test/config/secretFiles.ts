@@ -1,8 +1,8 @@
 // A directory of secret files for the tests of one file, made anew for each.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach } from 'vitest';
+import { beforeEach } from 'vitest';
+import { openStack } from '../support/stack.ts';
 import { PROVIDER } from './loading.ts';
 
 export const ACCOUNT_ONLY = `${PROVIDER}accounts: [{ username: u, password: 'account' }]\n`;
@@ -11,9 +11,8 @@ export const ACCOUNT_ONLY = `${PROVIDER}accounts: [{ username: u, password: 'acc
 export function secretFiles() {
   let directory = '';
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'heat2mqtt-secrets-'));
+    directory = await openStack().folder();
   });
-  afterEach(() => rm(directory, { recursive: true }));
   return {
     path: () => directory,
     /** Resolves to its path. */

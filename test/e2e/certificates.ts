@@ -37,11 +37,15 @@ export async function makeCertificates(
   await chmod(at('broker.key'), 0o644);
   return {
     ca: at('ca.pem'),
-    /** The broker's. */
-    cert: at('broker.pem'),
-    key: at('broker.key'),
     clientCert: at('bridge.pem'),
     /** Encrypted with KEY_PASSWORD. */
     clientKey: at('bridge.key'),
+    /** The listener of a broker that has them. */
+    lines: [
+      'allow_anonymous true',
+      `cafile ${at('ca.pem')}`,
+      `certfile ${at('broker.pem')}`,
+      `keyfile ${at('broker.key')}`,
+    ],
   };
 }

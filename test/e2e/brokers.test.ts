@@ -1,14 +1,78 @@
-// Brokers of a real house that are not to be trusted, or not to be had alone: bad certificates, and a rival for the id.
-import { readFile } from 'node:fs/promises';
+// Brokers of a real house: TLS with an authority of our own, bad certificates, passwords, and a rival for the client id.
+import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from 'mqtt';
 import { expect, test } from 'vitest';
 import { STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { type CertificateOptions, makeCertificates } from './certificates.ts';
+import { type CertificateOptions, KEY_PASSWORD, makeCertificates } from './certificates.ts';
 import { startMosquitto } from './mosquitto.ts';
 import { openHome, openHomeWithBroker, outcome } from './program.ts';
+
+const BRIDGE = 'heat2mqtt/bridge/state';
+
+test('TLS: trusted with ca_file, refused without, accepted unverified when told so', async () => {
+  const home = await openHome();
+  const { ca, lines } = await makeCertificates(home.folder);
+  const broker = home.stack.use(await startMosquitto(lines));
+  const url = `mqtts://localhost:${broker.port}`;
+  const probe = home.stack.use(await startProbe(url, { ca: await readFile(ca), protocolVersion: 5 }));
+
+  const stranger = home.start(await home.configure({ mqtt: { url } }));
+  await stranger.says('no connection to the broker');
+  expect(stranger.output).toMatch(
+    /SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER/,
+  );
+  await stranger.end('SIGTERM');
+  expect(probe.last(BRIDGE)).toBeUndefined();
+
+  const friend = home.start(await home.configure({ mqtt: { url, ca_file: ca } }));
+  await probe.until(STATE, () => true);
+  await friend.end('SIGTERM');
+  await waitFor('offline', () => probe.last(BRIDGE)?.payload === 'offline');
+
+  const careless = { mqtt: { url, reject_unauthorized: false } };
+  home.start(await home.configure(careless));
+  await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
+});
+
+test('a client certificate, its key under a password', async () => {
+  const home = await openHome();
+  const { ca, lines, clientCert, clientKey } = await makeCertificates(home.folder);
+  const broker = home.stack.use(await startMosquitto([...lines, 'require_certificate true']));
+  const mqtt = {
+    url: `mqtts://127.0.0.1:${broker.port}`,
+    ca_file: ca,
+    cert_file: clientCert,
+    key_file: clientKey,
+    key_password: KEY_PASSWORD,
+  };
+  const program = home.start(await home.configure({ mqtt }));
+  await program.says('connected to the broker');
+  expect(program.output).not.toContain(KEY_PASSWORD);
+});
+
+test('a password, from a file that is corrected while running', async () => {
+  const home = await openHome();
+  const users = join(home.folder, 'users');
+  const password = 'pä"$\\\'#:%ss';
+  await writeFile(users, '');
+  execFileSync('mosquitto_passwd', ['-b', users, 'bridge', password], { stdio: 'pipe' });
+  const broker = home.stack.use(await startMosquitto(['allow_anonymous false', `password_file ${users}`]));
+  const passwordFile = join(home.folder, 'mqtt-password');
+  await writeFile(passwordFile, 'wr0ng-pass\n');
+  const mqtt = { url: broker.url, username: 'bridge', password_file: passwordFile };
+  const program = home.start(await home.configure({ mqtt }));
+  await program.says('The broker refused the user name or password.');
+  await writeFile(passwordFile, `${password}\n`);
+  await program.says('connected to the broker');
+  expect(program.output).not.toContain(password);
+  expect(program.output).not.toContain('wr0ng-pass');
+  const probe = home.stack.use(await startProbe(broker.url, { username: 'bridge', password }));
+  await probe.until(STATE, () => true);
+});
 
 const BAD: readonly (readonly [string, CertificateOptions, string, string, string])[] = [
   ['expired', { days: -1 }, 'has expired', 'CERT_HAS_EXPIRED', 'Renew it'],
@@ -27,8 +91,7 @@ test.each(BAD)(
     const [what, code, advice] = words;
     const home = await openHome();
     const files = await makeCertificates(home.folder, options);
-    const tls = [`cafile ${files.ca}`, `certfile ${files.cert}`, `keyfile ${files.key}`];
-    const broker = home.stack.use(await startMosquitto(['allow_anonymous true', ...tls]));
+    const broker = home.stack.use(await startMosquitto(files.lines));
     const url = `mqtts://localhost:${broker.port}`;
     const config = await home.configure({ mqtt: { url, ca_file: files.ca } });
     const program = home.start(config);
@@ -83,6 +146,6 @@ test('another client with our id: suspected, no duel, and everything is there on
   expect(taken).toBeLessThanOrEqual(connectedAt().length + 1);
   await rival.endAsync(true);
   const probe = await listen();
-  await waitFor('online', () => probe.last('heat2mqtt/bridge/state')?.payload === 'online');
+  await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
   expect((await program.end('SIGTERM')).code).toBe(0);
 });

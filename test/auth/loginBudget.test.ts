@@ -222,9 +222,3 @@ describe('asking for one more attempt', () => {
     expect(store.kept).toBeNull();
   });
 });
-
-test('a disk that cannot be written: reported, and in force all the same', async () => {
-  store.isFull = true;
-  await expect(budget.refused(bad, MINE)).rejects.toThrow('ENOSPC');
-  expect(await isFree()).toBe(false);
-});

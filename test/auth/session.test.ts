@@ -23,14 +23,6 @@ describe('the order of things', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  test('after the end of the refresh token a login, without trying it', async () => {
-    const { session } = account.start();
-    await session.accessToken();
-    account.clock.advance(2100 * SECOND);
-    await session.accessToken();
-    expect(account.asked()).toEqual({ logins: 2, refreshes: 0 });
-  });
-
   test('every token is known to the scrubber, and in no line of the log', async () => {
     const { session } = account.start();
     const first = await session.accessToken();

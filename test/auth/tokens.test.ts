@@ -42,22 +42,14 @@ describe('a new set', () => {
     });
   });
 
+  const none = { refreshToken: null, refreshExpiresInSeconds: null };
   test.each([
-    ['goes on with the old refresh token and its end', { refreshExpiresInSeconds: null }, 'older', 500_000],
-    ['or with its new end', { refreshExpiresInSeconds: 700 }, 'older', 701_000],
-  ])('without a refresh token %s', (_, over, refreshToken, refreshExpiresAt) => {
-    const set = toTokenSet(grant({ refreshToken: null, ...over }), 1000, previous);
-    expect(set).toMatchObject({ refreshToken, refreshExpiresAt });
-  });
-
-  test('a new refresh token does not inherit the old one’s end', () => {
-    const set = toTokenSet(grant({ refreshExpiresInSeconds: null }), 1000, previous);
-    expect(set).toMatchObject({ refreshToken: 'refresh', refreshExpiresAt: null });
-  });
-
-  test('without any there is none', () => {
-    const set = toTokenSet(grant({ refreshToken: null, refreshExpiresInSeconds: null }), 0, null);
-    expect(set).toMatchObject({ refreshToken: null, refreshExpiresAt: null });
+    ['no new one: the old one and its end', none, previous, 'older', 500_000],
+    ['no new one, but a new end', { ...none, refreshExpiresInSeconds: 700 }, previous, 'older', 701_000],
+    ['a new one does not inherit the end', { refreshExpiresInSeconds: null }, previous, 'refresh', null],
+    ['none before either', none, null, null, null],
+  ])('its refresh token: %s', (_, over, before, refreshToken, refreshExpiresAt) => {
+    expect(toTokenSet(grant(over), 1000, before)).toMatchObject({ refreshToken, refreshExpiresAt });
   });
 
   test('times are whole and within reason, whatever the issuer says', () => {

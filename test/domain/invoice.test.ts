@@ -18,22 +18,13 @@ const invoice = (id: string, from: string | null = null, more: Partial<Invoice> 
 });
 const ids = (invoices: readonly Invoice[]) => invoices.map(({ id }) => id);
 
-describe('days of a period', () => {
-  const days = (startAt: string, endAt: string) => {
-    const { period_start, period_end, issued } = invoiceRecord(
-      invoice('x', startAt, { endAt: Date.parse(endAt) }),
-      DUBLIN,
-    );
-    return [period_start, period_end, issued];
-  };
-
-  test.each([
-    ['2025-03-01T00:00:00Z', '2025-03-31T23:00:00Z', ['2025-03-01', '2025-03-31', '2025-04-01']],
-    ['2025-03-01T00:00:00Z', '2025-03-31T22:59:59.999Z', ['2025-03-01', '2025-03-31', '2025-03-31']],
-    ['2025-09-30T23:00:00Z', '2025-11-01T00:00:00Z', ['2025-10-01', '2025-10-31', '2025-11-01']],
-  ])('from %s to %s', (from, to, expected) => {
-    expect(days(from, to)).toEqual(expected);
-  });
+test.each([
+  ['2025-03-01T00:00:00Z', '2025-03-31T23:00:00Z', ['2025-03-01', '2025-03-31', '2025-04-01']],
+  ['2025-03-01T00:00:00Z', '2025-03-31T22:59:59.999Z', ['2025-03-01', '2025-03-31', '2025-03-31']],
+  ['2025-09-30T23:00:00Z', '2025-11-01T00:00:00Z', ['2025-10-01', '2025-10-31', '2025-11-01']],
+])('the days of a period from %s to %s', (from, to, expected) => {
+  const record = invoiceRecord(invoice('x', from, { endAt: Date.parse(to) }), DUBLIN);
+  expect([record.period_start, record.period_end, record.issued]).toEqual(expected);
 });
 
 describe('the newest', () => {
@@ -44,13 +35,8 @@ describe('the newest', () => {
   });
 
   test('by period, whatever the order and the ids; those without a date last', () => {
-    const given = [
-      invoice('9'),
-      invoice('1', '2025-05-01'),
-      invoice('5', '2025-03-01'),
-      invoice('3', '2025-06-01'),
-    ];
-    expect(ids(newestFirst(given))).toEqual(['3', '1', '5', '9']);
+    const dated = [invoice('1', '2025-05-01'), invoice('5', '2025-03-01'), invoice('3', '2025-06-01')];
+    expect(ids(newestFirst([invoice('9'), ...dated]))).toEqual(['3', '1', '5', '9']);
   });
 
   test('one dated in the year 2999 stays in the list and does not pass for the newest', () => {

@@ -58,12 +58,9 @@ test.each([
 });
 
 describe('chunks', () => {
-  test('an empty or turned span has none', () => {
+  test('oldest first, the last one shorter; an empty or turned span has none', () => {
     expect(chunks({ from: '2025-01-02', to: '2025-01-02' }, 10)).toEqual([]);
     expect(chunks({ from: '2025-01-02', to: '2025-01-01' }, 10)).toEqual([]);
-  });
-
-  test('oldest first, the last one shorter', () => {
     expect(chunks({ from: '2024-12-30', to: '2025-01-04' }, 2)).toEqual([
       { from: '2024-12-30', to: '2025-01-01' },
       { from: '2025-01-01', to: '2025-01-03' },

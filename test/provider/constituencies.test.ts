@@ -104,36 +104,25 @@ test('every parameter is sent as documented, chamber_id repeated', async () => {
   ]);
 });
 
-const THIRTEEN_HUNDRED = numbers(0, 1_300);
+const ALL_ROWS = numbers(0, 1_300);
+const REPEATED = numbers(0, 50);
+const pages =
+  (most: number, rows = ALL_ROWS, said: unknown = rows.length) =>
+  ({ skip, limit }: Page) =>
+    newer(rows.slice(skip, skip + Math.min(limit, most)), said);
+const refusingLargeLimits = (page: Page) => (page.limit > 50 ? refuse() : pages(50)(page));
+const refusingDeepSkips = (page: Page) => (page.skip >= 100 ? refuse() : pages(50)(page));
 
 test.each<[string, (page: Page, number: number) => unknown, number, boolean, number]>([
-  [
-    'honours the limit',
-    ({ skip, limit }) => newer(THIRTEEN_HUNDRED.slice(skip, skip + limit), 1300),
-    1300,
-    true,
-    1,
-  ],
-  ['ignores the limit', () => newer(THIRTEEN_HUNDRED), 1300, true, 1],
-  ['gives fifty at most', ({ skip }) => newer(THIRTEEN_HUNDRED.slice(skip, skip + 50), 1300), 1300, true, 26],
-  [
-    'refuses large limits',
-    ({ skip, limit }) => (limit > 50 ? refuse() : newer(THIRTEEN_HUNDRED.slice(skip, skip + limit), 1300)),
-    1300,
-    true,
-    27,
-  ],
-  ['gives one at a time', ({ skip }) => newer([skip], 1300), 100, false, 100],
-  ['repeats the first page for ever', () => newer(numbers(0, 50), 1300), 50, false, 2],
-  [
-    'refuses a deep skip',
-    ({ skip }) => (skip >= 100 ? refuse() : newer(numbers(skip, skip + 50), 1300)),
-    100,
-    false,
-    3,
-  ],
+  ['honours the limit', pages(Number.POSITIVE_INFINITY), 1300, true, 1],
+  ['ignores the limit', () => newer(ALL_ROWS), 1300, true, 1],
+  ['gives fifty at most', pages(50), 1300, true, 26],
+  ['refuses large limits', refusingLargeLimits, 1300, true, 27],
+  ['gives one at a time', pages(1), 100, false, 100],
+  ['repeats the first page for ever', () => newer(REPEATED, 1300), 50, false, 2],
+  ['refuses a deep skip', refusingDeepSkips, 100, false, 3],
   ['gives more than it says', () => newer(numbers(0, 43), 8), 43, true, 1],
-  ['does not say how many', ({ skip }) => newer(numbers(0, 120).slice(skip, skip + 50), null), 120, true, 4],
+  ['does not say how many', pages(50, numbers(0, 120), null), 120, true, 4],
   ['ends with an empty page too early', (_, number) => newer(number === 1 ? [1, 2] : [], 1300), 2, false, 2],
   ['gives rows twice', () => newer([1, 1, 2, 2], 4), 2, false, 1],
 ])('a service that %s', async (_, answer, count, complete, requests) => {

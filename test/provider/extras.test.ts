@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readBalance, readCredit } from '../../src/provider/billing.ts';
 import { readSite } from '../../src/provider/discovery.ts';
-import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
 import { home, person } from '../support/homes.ts';
 import { openProvider } from './home.ts';
@@ -10,6 +10,13 @@ import { openProvider } from './home.ts';
 const ME = { ...person('me', [home()]), customerId: 77 };
 const openHome = () => openProvider({ accounts: [ME] });
 const reply = (body: unknown): Fault => ({ kind: 'reply', status: 200, body });
+/** A provider that answers below a path with this. */
+async function answering(path: string, body: unknown): Promise<Ask> {
+  const { ask, simulator } = await openHome();
+  simulator.switches.fault(path, reply(body));
+  return ask;
+}
+
 describe('what is due', () => {
   test.each([
     [{ open_bill_due: 12.34 }, 12_340_000],
@@ -18,16 +25,14 @@ describe('what is due', () => {
     [{ open_bill_due: 0 }, 0],
     [{ open_bill_due: null }, null],
   ])('%j', async (body, due) => {
-    const { ask, simulator } = await openHome();
-    simulator.switches.fault('/api/v1/customers/77/open-bill-due', reply(body));
+    const ask = await answering('/api/v1/customers/77/open-bill-due', body);
     expect(await readBalance(ask, { personCustomerId: '77' })).toBe(due);
   });
 
   test.each([[{}], [[]], [{ open_bill_due: 'a lot' }], [{ open_bill_due: {} }], ['text'], [null]])(
     'not understood: %j',
     async (body) => {
-      const { ask, simulator } = await openHome();
-      simulator.switches.fault('/api/v1/customers/', reply(body));
+      const ask = await answering('/api/v1/customers/', body);
       await expect(readBalance(ask, { personCustomerId: '77' })).rejects.toThrow(UnexpectedReply);
     },
   );
@@ -50,12 +55,10 @@ describe('what is due', () => {
   });
 
   test('a credit that cannot be read is not left out of the sum', async () => {
-    const { ask, simulator } = await openHome();
     const objects = [5, 'some'].map((amount, id) => ({ id, amount }));
-    simulator.switches.fault('/api/v1/credit-balances', reply({ objects, total_num: 2 }));
-    await expect(readCredit(ask, { personCustomerId: '77', billingProfileIds: [] })).rejects.toThrow(
-      UnexpectedReply,
-    );
+    const ask = await answering('/api/v1/credit-balances', { objects, total_num: 2 });
+    const reading = readCredit(ask, { personCustomerId: '77', billingProfileIds: [] });
+    await expect(reading).rejects.toThrow(UnexpectedReply);
   });
 });
 
@@ -66,17 +69,13 @@ describe('the site', () => {
     [{ timezone: 7, currency: { code: 'GBP' } }, null, 'GBP'],
     [{ timezone: 'Atlantis', currency: { code: 'SEK' } }, null, 'SEK'],
   ])('%j', async (body, timezone, currency) => {
-    const { ask, simulator } = await openHome();
-    simulator.switches.fault('/api/v1/site', reply(body));
-    expect(await readSite(ask)).toEqual({ timezone, currency });
+    expect(await readSite(await answering('/api/v1/site', body))).toEqual({ timezone, currency });
   });
 
   test.each([[{}], [{ currency: 'euro' }], [{ currency: { code: '€' } }], ['text'], [[]]])(
     'not understood: %j',
     async (body) => {
-      const { ask, simulator } = await openHome();
-      simulator.switches.fault('/api/v1/site', reply(body));
-      await expect(readSite(ask)).rejects.toThrow(UnexpectedReply);
+      await expect(readSite(await answering('/api/v1/site', body))).rejects.toThrow(UnexpectedReply);
     },
   );
 

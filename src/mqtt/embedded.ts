@@ -11,23 +11,20 @@ export interface BrokerOptions {
   readonly password?: string;
 }
 
-export interface EmbeddedBroker {
-  readonly port: number;
-  readonly url: string;
-  /** Cuts all connections as a crash would, without publishing wills. */
-  stop(): Promise<void>;
-}
+export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;
 
 const BAD_USERNAME_OR_PASSWORD = 4;
 
 /** Rejects with the original error when the port is taken. */
-export async function startBroker(options: BrokerOptions = {}): Promise<EmbeddedBroker> {
+export async function startBroker(options: BrokerOptions = {}) {
   const { host = '127.0.0.1', port: wanted = 0 } = options;
   const { Aedes } = await import('aedes');
+  const isOpen = options.username === undefined && options.password === undefined;
   const sockets = new Set<Socket>();
   const broker = await Aedes.createBroker({
     authenticate(_, username, password, done) {
-      if (isWelcome(options, username, password?.toString('utf8'))) return done(null, true);
+      const isKnown = username === options.username && password?.toString('utf8') === options.password;
+      if (isOpen || isKnown) return done(null, true);
       const refusal = Object.assign(new Error('bad user name or password'), {
         returnCode: BAD_USERNAME_OR_PASSWORD,
       });
@@ -54,19 +51,11 @@ export async function startBroker(options: BrokerOptions = {}): Promise<Embedded
   return {
     port,
     url: `mqtt://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    /** Cuts all connections as a crash would, without publishing wills. */
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const socket of sockets) socket.destroy();
       await Promise.all([closed, close()]);
     },
   };
-}
-
-function isWelcome(
-  options: BrokerOptions,
-  username: string | undefined,
-  password: string | undefined,
-): boolean {
-  if (options.username === undefined && options.password === undefined) return true;
-  return username === options.username && password === options.password;
 }

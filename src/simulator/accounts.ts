@@ -12,7 +12,6 @@ export interface ServiceOptions {
 
 export interface PropertyOptions {
   readonly id?: number;
-  readonly status?: string;
   readonly services?: readonly ServiceOptions[];
 }
 
@@ -36,7 +35,6 @@ export interface AccountOptions {
    * to questions about that one only.
    */
   readonly invoices?: readonly Record<string, unknown>[];
-  readonly creditBalanceEur?: number;
 }
 
 export interface Service {
@@ -49,7 +47,6 @@ export interface Service {
 export interface Property {
   /** Changes when a test renumbers it. */
   id: number;
-  readonly status: string;
   readonly subscriptionId: number;
   readonly balanceGroupId: number;
   readonly services: readonly Service[];
@@ -74,7 +71,6 @@ export interface Account {
   readonly sites: readonly string[];
   readonly groups: readonly Group[];
   readonly invoices: readonly Record<string, unknown>[] | undefined;
-  readonly creditBalanceEur: number;
 }
 
 export function settle(accounts: readonly AccountOptions[]): Account[] {
@@ -92,7 +88,6 @@ export function settle(accounts: readonly AccountOptions[]): Account[] {
       sites: options.sites ?? ['/harbour-yard'],
       groups: (options.groups ?? []).map((group) => settleGroup(group, fresh)),
       invoices: options.invoices,
-      creditBalanceEur: options.creditBalanceEur ?? 0,
     };
   });
 }
@@ -121,7 +116,6 @@ function settleProperty(options: PropertyOptions, fresh: () => number): Property
   });
   return {
     id,
-    status: options.status ?? 'active',
     subscriptionId: fresh(),
     balanceGroupId: fresh(),
     services,

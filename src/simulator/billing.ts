@@ -87,7 +87,7 @@ export function billingRoutes(options: BillingOptions): Route[] {
     ),
     route('GET', '/credit-balances', (account, exchange) =>
       ofPerson(account, exchange.query.get('customer'), () =>
-        listed([{ id: account.billingProfileId + 5000, amount: account.creditBalanceEur }], exchange),
+        listed([{ id: account.billingProfileId + 5000, amount: 0 }], exchange),
       ),
     ),
     route('GET', '/site', () => {
@@ -142,7 +142,7 @@ function paymentGroup({ id, type, name, billingProfileId }: Group, account: Acco
   return { id, type, name, owner: { id: account.customerId }, owner_billing_profile };
 }
 
-function propertyCustomer({ id, status, subscriptionId, balanceGroupId, services }: Property) {
+function propertyCustomer({ id, subscriptionId, balanceGroupId, services }: Property) {
   const balance_group = { id: balanceGroupId };
   const heat = { id: subscriptionId, name: 'Heat supply', status: 'active', balance_group };
   const other = { id: subscriptionId + 50_000, name: 'Other services', status: 'active', balance_group };
@@ -150,7 +150,7 @@ function propertyCustomer({ id, status, subscriptionId, balanceGroupId, services
   const isMixed = services.some(({ serviceType }) => serviceType !== HEAT_SERVICE);
   return {
     id,
-    status,
+    status: 'active',
     subscriptions: [...(isMixed ? [other] : []), ...(isHeated ? [heat] : [])],
     // The other services first, so that `services[0]` is the wrong one.
     services: services

@@ -3,8 +3,6 @@ import { type Exchange, json, type Reply, type Route } from './exchange.ts';
 import { type Draw, drawFor, shuffled } from './random.ts';
 import type { Switches } from './switches.ts';
 
-export const CONSTITUENCIES_PATH = '/v1/constituencies';
-
 const DEFAULT_LIMIT = 50;
 /** What an unfiltered call answers with: one arbitrary house of eight rows. */
 const UNFILTERED = { chamber: 'seanad', houseNo: '5' };
@@ -16,17 +14,10 @@ export function constituencyRoutes(switches: Switches, seed: number): Route[] {
     requests += 1;
     const found = matching(houses, exchange.query);
     const order = drawFor(seed, switches.constituencies.reshuffles ? requests : 0, 'order');
-    return answer(
-      shuffled(
-        found.flatMap(({ rows }) => rows),
-        order,
-      ),
-      found,
-      exchange.query,
-      switches,
-    );
+    const rows = found.flatMap((house) => house.rows);
+    return answer(shuffled(rows, order), found, exchange.query, switches);
   };
-  return [{ method: 'GET', template: CONSTITUENCIES_PATH, reply }];
+  return [{ method: 'GET', template: '/v1/constituencies', reply }];
 }
 
 function matching(houses: readonly House[], query: URLSearchParams): House[] {
@@ -81,24 +72,19 @@ function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0;
 }
 
-function newerRow(row: ConstituencyRow) {
-  return { constituencyOrPanel: wireRow(row), house: wireHouse(row.house) };
+function newerRow({ house, ...row }: ConstituencyRow) {
+  return { constituencyOrPanel: row, house: wireHouse(house) };
 }
 
-function olderRow(row: ConstituencyRow) {
-  const { uri, showAs, representCode, representType } = wireRow(row);
-  return { constituencyOrPanel: { showAs, representCode, uri, representType } };
-}
-
-function wireRow({ uri, showAs, representCode, representType }: ConstituencyRow) {
-  return { representType, uri, representCode, showAs };
+function olderRow({ house: _, ...row }: ConstituencyRow) {
+  return { constituencyOrPanel: row };
 }
 
 function wireHouse({ houseNo, uri, chamber, showAs }: House) {
   return { houseNo, uri, houseCode: chamber, showAs };
 }
 
-export interface House {
+interface House {
   readonly chamber: 'dail' | 'seanad';
   /** A number, but text on the wire. */
   readonly houseNo: string;
@@ -107,7 +93,7 @@ export interface House {
   readonly rows: readonly ConstituencyRow[];
 }
 
-export interface ConstituencyRow {
+interface ConstituencyRow {
   readonly uri: string;
   readonly showAs: string;
   readonly representCode: string;
@@ -148,13 +134,8 @@ function inventedHouse(
   const representType = chamber === 'dail' ? 'constituency' : 'panel';
   for (const name of names.slice(0, size)) {
     const representCode = codeOf(name);
-    rows.push({
-      uri: `${uri}/${representType}/${representCode}`,
-      showAs: name,
-      representCode,
-      representType,
-      house,
-    });
+    const rowUri = `${uri}/${representType}/${representCode}`;
+    rows.push({ uri: rowUri, showAs: name, representCode, representType, house });
   }
   return house;
 }

@@ -23,8 +23,6 @@ export interface MeterOptions {
   /** Local date after which no reading is taken any more. */
   readonly until?: string;
   readonly meanKwhPerDay?: number;
-  readonly eurPerKwh?: number;
-  readonly eurPerDay?: number;
   /** Chances per day. */
   readonly late?: number;
   readonly missing?: number;
@@ -55,6 +53,8 @@ interface Booked {
 }
 
 const DAY_MS = 86_400_000;
+const EUR_PER_KWH = 0.124;
+const EUR_PER_DAY = 0.686;
 const BOOKED_AFTER_UTC_MIDNIGHT_MS = 100 * 60_000;
 
 export class Meter {
@@ -101,8 +101,13 @@ export class Meter {
   }
 
   #take(day: number): void {
-    const { seed = 1, eurPerKwh = 0.124, eurPerDay = 0.686 } = this.#options;
-    const { late = 0.03, missing = 0.01, corrected = 0.015, withoutStandingCharge = 0.005 } = this.#options;
+    const {
+      seed = 1,
+      late = 0.03,
+      missing = 0.01,
+      corrected = 0.015,
+      withoutStandingCharge = 0.005,
+    } = this.#options;
     const draw = drawFor(seed, day, 'reading');
     this.#carriedKwh = round(this.#carriedKwh + this.#used(day, draw), 3);
     this.#carriedDays += 1;
@@ -111,7 +116,7 @@ export class Meter {
     const kwh = this.#carriedKwh;
     this.#registerKwh = round(this.#registerKwh + kwh, 3);
     const register = this.#registerKwh;
-    const standing = draw() < withoutStandingCharge ? 0 : round(eurPerDay * this.#carriedDays, 4);
+    const standing = draw() < withoutStandingCharge ? 0 : round(EUR_PER_DAY * this.#carriedDays, 4);
     const at = this.#zone.instantOf(day * DAY_MS) + 5000 + Math.floor(draw() * 240) * 1000;
     const lateDays = draw() < late ? 1 + Math.floor(draw() * 4) : 0;
     const from = (day + lateDays) * DAY_MS + BOOKED_AFTER_UTC_MIDNIGHT_MS + Math.floor(draw() * 600) * 1000;
@@ -119,7 +124,7 @@ export class Meter {
       from: since,
       kwh: value,
       register: round(register + value - kwh, 3),
-      charges: [round(eurPerKwh * value, 4), ...(standing ? [standing] : [])],
+      charges: [round(EUR_PER_KWH * value, 4), ...(standing ? [standing] : [])],
     });
     const versions = [told(kwh, from)];
     if (draw() < corrected) {

@@ -7,9 +7,12 @@ import { Counters, type Route, type SeenRequest } from './exchange.ts';
 import { Keycloak, REALM_PATH } from './issuer/keycloak.ts';
 import { listen } from './server.ts';
 import { Switches } from './switches.ts';
-import { type DayOfTruth, truthAt } from './usage/report.ts';
+import { truthAt } from './usage/report.ts';
 
-export interface SimulatorOptions {
+export type Simulator = Awaited<ReturnType<typeof startSimulator>>;
+
+/** Rejects with the original error when the port is taken. */
+export async function startSimulator(options: {
   readonly clock: Clock;
   /** Default 0: any free port. */
   readonly port?: number;
@@ -18,36 +21,7 @@ export interface SimulatorOptions {
   /** Default: `wideAccounts(seed)`. */
   readonly accounts?: readonly AccountOptions[];
   readonly seed?: number;
-}
-
-export interface SimulatedProperty {
-  readonly id: number;
-  readonly username: string;
-  readonly groupId: number;
-  readonly groupType: string;
-  readonly identifiers: readonly string[];
-}
-
-export interface Simulator {
-  readonly urls: { readonly issuer: string; readonly api: string; readonly constituencies: string };
-  readonly port: number;
-  readonly switches: Switches;
-  readonly counters: Counters;
-  /** The newest 1000 requests, oldest first. */
-  readonly requests: readonly SeenRequest[];
-  properties(username?: string): SimulatedProperty[];
-  /** What is booked by now, per local date in Europe/Dublin. */
-  truth(propertyId: number): Map<string, DayOfTruth>;
-  changePassword(username: string, password: string): void;
-  /** Every session ends: refresh tokens answer `Session not active`. */
-  endSessions(): void;
-  /** From now on the property has another id; questions about the old one are refused. */
-  renumberProperty(from: number, to: number): void;
-  stop(): Promise<void>;
-}
-
-/** Rejects with the original error when the port is taken. */
-export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
+}) {
   const { clock, port = 0, host = '127.0.0.1', seed = 1 } = options;
   const accounts = settle(options.accounts ?? wideAccounts(seed));
   const switches = new Switches();
@@ -75,8 +49,9 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     port: server.port,
     switches,
     counters,
-    requests: counters.log,
-    properties: (username) =>
+    /** The newest 1000 requests, oldest first. */
+    requests: counters.log as readonly SeenRequest[],
+    properties: (username?: string) =>
       accounts
         .filter((account) => username === undefined || account.username === username)
         .flatMap((account) =>
@@ -90,14 +65,17 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
             })),
           ),
         ),
-    truth: (id) => truthAt(property(id), clock.now()),
-    changePassword(username, password) {
+    /** What is booked by now, per local date in Europe/Dublin. */
+    truth: (propertyId: number) => truthAt(property(propertyId), clock.now()),
+    changePassword(username: string, password: string) {
       const account = accounts.find((one) => one.username === username);
       if (!account) throw new Error('the simulator has no such account');
       account.password = password;
     },
+    /** Every session ends: refresh tokens answer `Session not active`. */
     endSessions: () => keycloak.sessions.endAll(),
-    renumberProperty(from, to) {
+    /** From now on the property has another id; questions about the old one are refused. */
+    renumberProperty(from: number, to: number) {
       property(from).id = to;
       retiredIds.add(from);
     },

@@ -7,15 +7,13 @@ export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
 export type ConstituencyShape = 'newer' | 'older' | 'third';
 
 interface FaultRule {
-  readonly prefix: string;
-  readonly fault: Fault;
-  readonly times: number;
+  readonly times?: number;
   readonly method?: string;
   readonly when?: (exchange: Exchange) => boolean;
 }
 
 export class Switches {
-  #rules: { readonly rule: FaultRule; left: number }[] = [];
+  #faults: { readonly prefix: string; readonly fault: Fault; readonly rule: FaultRule; left: number }[] = [];
 
   readonly token = {
     accessSeconds: 1800,
@@ -85,36 +83,30 @@ export class Switches {
   };
 
   /** The next `times` replies under a path prefix (`/api/v1/invoices`, `/auth/`, `/v1/`) go wrong this way. */
-  fault(
-    prefix: string,
-    fault: Fault,
-    options: Partial<Omit<FaultRule, 'prefix' | 'fault'>> = {},
-  ): { remove(): void } {
-    const entry = { rule: { prefix, fault, times: Number.POSITIVE_INFINITY, ...options }, left: 0 };
-    entry.left = entry.rule.times;
-    this.#rules.push(entry);
+  fault(prefix: string, fault: Fault, rule: FaultRule = {}): { remove(): void } {
+    const entry = { prefix, fault, rule, left: rule.times ?? Number.POSITIVE_INFINITY };
+    this.#faults.push(entry);
     return {
       remove: () => {
-        this.#rules = this.#rules.filter((other) => other !== entry);
+        this.#faults = this.#faults.filter((other) => other !== entry);
       },
     };
   }
 
   clearFaults(): void {
-    this.#rules = [];
+    this.#faults = [];
   }
 
   /** The oldest fault that fits, which uses it up by one. */
   take(exchange: Exchange): Fault | undefined {
-    const entry = this.#rules.find(
-      ({ left, rule: { prefix, method, when } }) =>
+    const entry = this.#faults.find(
+      ({ left, prefix, rule: { method = exchange.method, when } }) =>
         left > 0 &&
         exchange.path.startsWith(prefix) &&
-        (method === undefined || method === exchange.method) &&
-        (when === undefined || when(exchange)),
+        method === exchange.method &&
+        (when?.(exchange) ?? true),
     );
-    if (!entry) return undefined;
-    entry.left -= 1;
-    return entry.rule.fault;
+    if (entry) entry.left -= 1;
+    return entry?.fault;
   }
 }

@@ -130,13 +130,8 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
   const today = zone.dayAt(Date.now());
   const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
   const propertyCustomerId = properties[0]?.propertyCustomerId ?? '';
-  const question = {
-    propertyCustomerId,
-    span,
-    interval: 'day',
-    zone,
-    readingCloses: usage.reading_closes,
-  } as const;
+  const readingCloses = usage.reading_closes;
+  const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses } as const;
   const buckets = await readUsage(upstream.ask, question, upstream.dialect, upstream.log);
   return `signed in, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
 }

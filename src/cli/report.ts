@@ -4,8 +4,7 @@ import { ConfigInvalid } from '../config/load.ts';
 import { showConfig } from '../config/show.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Extra, Extras } from '../domain/extras.ts';
-import type { Ledger } from '../domain/ledger.ts';
-import { addDays, type Zone, zone as zoneOf } from '../domain/period.ts';
+import { addDays, type Day, type Zone, zone as zoneOf } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';
@@ -51,7 +50,7 @@ async function sectionsOf(settings: Settings, io: Io): Promise<Section[]> {
   const accounts: Section[] = [];
   for (const { id } of config.accounts) {
     accounts.push([`Account ${id}`, await accountLines(state, id, zone)]);
-    accounts.push(...(await meterSections(state, id, zone, now)));
+    accounts.push(...(await meterSections(state, id, zone, zone.dayAt(now))));
   }
   const clock = `${zone.iso(now)} in ${zone.name}; this machine: ${new Date(now).toString().replace(/ \(.*/, '')}`;
   return [
@@ -106,51 +105,42 @@ function extrasLine({ registers, ...rest }: Extras): string {
     .join('; ');
 }
 
-async function meterSections(
-  state: StateDirectory,
-  account: string,
-  zone: Zone,
-  now: number,
-): Promise<Section[]> {
-  const folder = `accounts/${account}`;
+async function meterSections(state: StateDirectory, id: string, zone: Zone, today: Day): Promise<Section[]> {
+  const folder = `accounts/${id}`;
   const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
   const sections: Section[] = [];
   for (const [n, file] of files.entries()) {
     const ledger = await state.document(`${folder}/${file}`, ledgerCodec).read();
-    const head = `Account ${account}, meter ${n + 1}`;
-    sections.push([head, ledger ? meterLines(ledger, zone, now) : ['its ledger cannot be read']]);
+    const lines = ledger ? meterLines(ledger, zone, today) : ['its ledger cannot be read'];
+    sections.push([`Account ${id}, meter ${n + 1}`, lines]);
   }
   return sections;
 }
 
-function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, now: number): string[] {
-  const { total, missingDays, newestDay } = totals(ledger, zone.dayAt(now));
+const NEWEST_DAYS = 14;
+
+function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, today: Day): string[] {
+  const { total, missingDays, newestDay } = totals(ledger, today);
+  const newest = Array.from({ length: NEWEST_DAYS }, (_, n) => addDays(today, n + 1 - NEWEST_DAYS));
+  const received = (day: Day) => {
+    const record = ledger.days.get(day);
+    if (record) return zone.iso(record.receivedAt);
+    return ledger.quarantined.has(day) ? 'quarantined' : 'no reading';
+  };
+  const columns: Column<Day>[] = [
+    { head: 'day', value: (day) => day },
+    { head: 'kWh', value: (day) => knownUnits(ledger.days.get(day)?.energy) },
+    { head: 'cost', value: (day) => knownUnits(ledger.days.get(day)?.cost) },
+    { head: 'revision', value: (day) => ledger.days.get(day)?.revision ?? null },
+    { head: 'received', value: received },
+  ];
   return [
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
     `days cut in ${timezone}, a reading closes ${readingCloses}`,
     `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.quarantined.size} quarantined`,
     `totals ${knownUnits(total.energy) ?? '–'} kWh, ${knownUnits(total.cost) ?? '–'}`,
-    ...newestDays(ledger, zone, now),
+    ...tableLines(columns, newest),
   ];
-}
-
-const NEWEST_DAYS = 14;
-
-function newestDays(ledger: Ledger, zone: Zone, now: number): string[] {
-  const today = zone.dayAt(now);
-  const rows = Array.from({ length: NEWEST_DAYS }, (_, n) => {
-    const day = addDays(today, n + 1 - NEWEST_DAYS);
-    return { day, record: ledger.days.get(day) };
-  });
-  const missing = (day: string) => (ledger.quarantined.has(day) ? 'quarantined' : 'no reading');
-  const columns: Column<(typeof rows)[number]>[] = [
-    { head: 'day', value: ({ day }) => day },
-    { head: 'kWh', value: ({ record }) => knownUnits(record?.energy) },
-    { head: 'cost', value: ({ record }) => knownUnits(record?.cost) },
-    { head: 'revision', value: ({ record }) => record?.revision ?? null },
-    { head: 'received', value: ({ day, record }) => (record ? zone.iso(record.receivedAt) : missing(day)) },
-  ];
-  return tableLines(columns, rows);
 }
 
 async function replyLines(state: StateDirectory, zone: Zone): Promise<string[]> {

@@ -20,7 +20,7 @@ export const run: Command = async (given, io) => {
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
   const daemon = await startRealDaemon(config, log, scrubber);
-  const systemd = systemdNotifier({ env: io.env, clock: systemClock, log });
+  const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
   await untilInterrupted(io);
   log.info('heat2mqtt stops');
@@ -61,18 +61,7 @@ async function dropRoot(stateDirectory: string): Promise<void> {
 }
 
 /** Tells systemd that the program is ready, alive and stopping. Without systemd it does nothing. */
-export function systemdNotifier({
-  env,
-  clock,
-  log,
-  notify = systemdNotify(env),
-}: {
-  readonly env: Io['env'];
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Sends a state such as READY=1. */
-  readonly notify?: (state: string) => Promise<void>;
-}) {
+export function systemdNotifier(env: Io['env'], clock: Clock, log: Log, notify = systemdNotify(env)) {
   const stopped = new AbortController();
 
   async function send(state: string): Promise<void> {
@@ -104,7 +93,7 @@ export function systemdNotifier({
 
 const NOTIFY_TIMEOUT_MS = 5_000;
 
-/** Node has no Unix datagram sockets, so the program of systemd has to send it. */
+/** Sends a state such as READY=1. Node has no Unix datagram sockets, so the program of systemd has to do it. */
 function systemdNotify({ NOTIFY_SOCKET, PATH }: Io['env']) {
   return (state: string) =>
     new Promise<void>((resolve, reject) => {

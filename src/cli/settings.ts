@@ -1,4 +1,5 @@
 // What commands share: the configuration, the log it asks for, and waiting for a signal.
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
@@ -44,9 +45,6 @@ async function prettyWriter(io: Io): Promise<(line: string) => void> {
 }
 
 /** Resolves at SIGINT or SIGTERM. */
-export function untilInterrupted({ interrupted }: Io): Promise<void> {
-  return new Promise((resolve) => {
-    if (interrupted.aborted) resolve();
-    interrupted.addEventListener('abort', () => resolve());
-  });
+export async function untilInterrupted({ interrupted }: Io): Promise<void> {
+  if (!interrupted.aborted) await once(interrupted, 'abort');
 }

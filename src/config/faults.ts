@@ -23,10 +23,6 @@ export class Faults {
     if (!this.#byPath.has(path)) this.#byPath.set(path, { path, found, allowed, isMissing });
   }
 
-  missing(path: string, allowed: string, found = 'nothing'): void {
-    this.add(path, found, allowed, true);
-  }
-
   /** A misspelt name was reported: if the key it stands for is missing, that is the same mistake. */
   excuse(path: Path): void {
     this.#excused.add(written(path).replace(/(password|token)_file$/, '$1'));
@@ -54,10 +50,10 @@ export function addIssue(issue: z.core.$ZodIssue, raw: RawConfig, origins: Origi
   } else {
     const given = issue.code === 'custom' ? issue.params?.found : undefined;
     const found = typeof given === 'string' ? given : foundWords(raw, path, origins);
+    const isMissing = valueAt(raw, path) === undefined;
     const hasVariable = issue.code === 'invalid_type' && mappingOf(schemaAt(path)) === undefined;
-    const ways = hasVariable ? ` (here or in ${variableOf(path)})` : '';
-    if (valueAt(raw, path) !== undefined) faults.add(written(path), found, issue.message);
-    else faults.missing(written(path), `${issue.message}${ways}`, found);
+    const ways = isMissing && hasVariable ? ` (here or in ${variableOf(path)})` : '';
+    faults.add(written(path), found, `${issue.message}${ways}`, isMissing);
   }
 }
 

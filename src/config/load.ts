@@ -19,13 +19,11 @@ export class ConfigInvalid extends Failure {
   readonly faults: readonly Fault[];
 
   constructor(faults: readonly Fault[]) {
-    super(
-      faults.map(({ path, found, allowed }) => `${path}: found ${found}; allowed: ${allowed}`).join('\n'),
-      {
-        retry: 'never',
-        hint: '`heat2mqtt config example` prints a commented example; docs/configuration.md has every key.',
-      },
-    );
+    const lines = faults.map(({ path, found, allowed }) => `${path}: found ${found}; allowed: ${allowed}`);
+    super(lines.join('\n'), {
+      retry: 'never',
+      hint: '`heat2mqtt config example` prints a commented example; docs/configuration.md has every key.',
+    });
     this.faults = faults;
   }
 }

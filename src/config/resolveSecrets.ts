@@ -33,7 +33,7 @@ export async function findSecrets(raw: RawConfig, options: Options): Promise<Map
     if (secret !== undefined) secrets.set(place.path.join('.'), secret);
   }
   if (secrets.has('mqtt.password') && valueAt(raw, ['mqtt', 'username']) === undefined) {
-    options.faults.missing('mqtt.username', 'a name and a password, or neither', 'nothing, but a password');
+    options.faults.add('mqtt.username', 'nothing, but a password', 'a name and a password, or neither', true);
   }
   return secrets;
 }
@@ -103,7 +103,7 @@ async function findSecret(
     return fromFile(credential, at);
   }
   if (isRequired && file === undefined && isMapping(valueAt(raw, section)))
-    faults.missing(at, waysToGive(path, names));
+    faults.add(at, 'nothing', waysToGive(path, names), true);
   return undefined;
 }
 

@@ -9,7 +9,6 @@ export type ReadFile = (path: string) => Promise<Uint8Array | string>;
 export class SecretUnreadable extends Failure {
   readonly code = 'secret_unreadable';
   readonly exitCode = EXIT.config;
-  readonly path: string;
   readonly found: string;
 
   constructor(path: string, found: string) {
@@ -17,7 +16,6 @@ export class SecretUnreadable extends Failure {
       retry: 'later',
       hint: 'Put the file back, readable for the user heat2mqtt runs as; no restart is needed.',
     });
-    this.path = path;
     this.found = found;
   }
 }

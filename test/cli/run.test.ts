@@ -10,7 +10,7 @@ function listening(env: Record<string, string>, notify?: (state: string) => Prom
   const clock = handClock('2026-03-10T12:00:00Z');
   const lines = logLines();
   const listen = async (state: string) => void heard.push(state);
-  const systemd = systemdNotifier({ env, clock, log: lines.log, notify: notify ?? listen });
+  const systemd = systemdNotifier(env, clock, lines.log, notify ?? listen);
   return { heard, clock, lines, systemd };
 }
 

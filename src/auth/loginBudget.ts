@@ -37,11 +37,7 @@ export class LoginBudget {
   #compared: { credentials: string; mark: string; same: boolean } | null = null;
 
   /** `scryptCost`: a power of two. Only tests have a reason to lower it. */
-  constructor(
-    store: TokenStore<LoginBudgetRecord>,
-    clock: Clock,
-    { scryptCost = SCRYPT_COST }: { readonly scryptCost?: number } = {},
-  ) {
+  constructor(store: TokenStore<LoginBudgetRecord>, clock: Clock, scryptCost = SCRYPT_COST) {
     this.#store = store;
     this.#clock = clock;
     this.#scryptCost = scryptCost;

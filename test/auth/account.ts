@@ -18,7 +18,7 @@ export const TOKEN_PATH = '/auth/realms/energy/protocol';
 export const DISCOVERY_PATH = '/auth/realms/energy/.well-known';
 const QUIET_TURNS = 6;
 /** The hash is slow on purpose: tens of milliseconds each time. */
-export const QUICK_HASH = { scryptCost: 2 };
+export const QUICK_HASH = 2;
 
 export type Account = Awaited<ReturnType<typeof openAccount>>;
 

@@ -29,11 +29,7 @@ export class RetainedTopics {
   /** Looking for them means looking at every topic there is. */
   #gone: readonly string[] | null = null;
 
-  static async open({
-    state,
-    clock,
-    log,
-  }: Pick<Context, 'state' | 'clock' | 'log'>): Promise<RetainedTopics> {
+  static async open({ state, clock, log }: Context): Promise<RetainedTopics> {
     const document = state.document('announced', announcedCodec);
     return new RetainedTopics(document, await document.read(), clock, log);
   }

@@ -37,10 +37,6 @@ async function refuse(times: number): Promise<void> {
 }
 
 describe('after a refusal', () => {
-  test('nothing is in force before', async () => {
-    expect(await isFree()).toBe(true);
-  });
-
   test.each([
     ['a quarter of an hour', 1, 15 * MINUTE],
     ['an hour', 2, HOUR],
@@ -83,7 +79,8 @@ describe('after a refusal', () => {
     });
   });
 
-  test('an accepted login forgets all of them; without one before it writes nothing', async () => {
+  test('an accepted login forgets all of them; before the first nothing is in force or written', async () => {
+    expect(await isFree()).toBe(true);
     await budget.accepted();
     expect(store.steps).toEqual(['read']);
     await refuse(3);

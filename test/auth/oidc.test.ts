@@ -10,8 +10,8 @@ beforeEach(async () => {
   account = await openAccount();
 });
 
-const HTML = { 'content-type': 'text/html' };
-const html = (status: number): Fault => ({ kind: 'reply', status, body: '<h1>Sorry</h1>', headers: HTML });
+const headers = { 'content-type': 'text/html' };
+const html = (status: number): Fault => ({ kind: 'reply', status, body: '<h1>Sorry</h1>', headers });
 const changed = (over: Record<string, unknown>): Fault => ({
   kind: 'change',
   change: (body) => ({ ...Object(body), ...over }),

@@ -33,17 +33,15 @@ describe('after a restart', () => {
   test('after the clock was set back the access token is refreshed before it is used', async () => {
     await account.start().session.accessToken();
     account.clock.advance(60 * SECOND);
-    const before = account.tokens.kept;
     // The tokens were stored under a clock an hour ahead of today's.
-    const ahead = (at: number) => at + 3600 * SECOND;
-    if (before) {
-      account.tokens.kept = {
-        ...before,
-        obtainedAt: ahead(before.obtainedAt),
-        accessExpiresAt: ahead(before.accessExpiresAt),
-        refreshExpiresAt: ahead(before.refreshExpiresAt ?? 0),
-      };
-    }
+    const ahead = (at: unknown) => Number(at) + 3600 * SECOND;
+    const before = account.tokens.kept as TokenSet;
+    account.tokens.kept = {
+      ...before,
+      obtainedAt: ahead(before.obtainedAt),
+      accessExpiresAt: ahead(before.accessExpiresAt),
+      refreshExpiresAt: ahead(before.refreshExpiresAt),
+    };
     await account.start().session.accessToken();
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
@@ -67,17 +65,13 @@ describe('writing', () => {
     const { session } = account.start();
     const first = await session.accessToken();
     account.clock.advance(ageSeconds * SECOND);
-    let isWriting = (): void => undefined;
-    const began = new Promise<void>((resolve) => {
-      isWriting = resolve;
-    });
     let finish = (): void => undefined;
-    account.tokens.takes = () => {
-      isWriting();
-      return new Promise<void>((resolve) => {
-        finish = resolve;
-      });
-    };
+    const began = new Promise<void>((isWriting) => {
+      account.tokens.takes = () => {
+        isWriting();
+        return new Promise<void>((resolve) => (finish = resolve));
+      };
+    });
     const given: string[] = [];
     const asking = async () => {
       const token = await session.accessToken();

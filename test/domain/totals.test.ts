@@ -101,17 +101,15 @@ describe('periodSums', () => {
     ]);
   });
 
-  test('weeks from Monday to Monday, over the border of a year', () => {
-    const weeks = periodSums(ledgerOf(row('2024-12-29', 9, 1, 0.5), { origin: '2024-01-01' }), 'week', 26);
+  test('weeks from Monday to Monday, and months, over the border of a year', () => {
+    const starts = { origin: '2024-01-01' };
+    const weeks = periodSums(ledgerOf(row('2024-12-29', 9, 1, 0.5), starts), 'week', 26);
     expect(weeks.map(({ start, end, energy }) => [start, end, energy])).toEqual([
       ['2024-12-23', '2024-12-30', 1_000_000],
       ['2024-12-30', '2025-01-06', 7_000_000],
       ['2025-01-06', '2025-01-13', 1_000_000],
     ]);
-  });
-
-  test('months, December included', () => {
-    const months = periodSums(ledgerOf(row('2024-11-30', 33, 1, 0.5), { origin: '2024-01-01' }), 'month', 36);
+    const months = periodSums(ledgerOf(row('2024-11-30', 33, 1, 0.5), starts), 'month', 36);
     expect(months.map(({ start, end, cost }) => [start, end, cost])).toEqual([
       ['2024-11-01', '2024-12-01', 500_000],
       ['2024-12-01', '2025-01-01', 15_500_000],

@@ -27,14 +27,13 @@ test.each(['oversized', 'gzip_bomb'] as const)('%s is refused, and the next repl
 });
 
 test('16 MiB to the byte are still read', async () => {
-  const body = (size: number) => `"${'x'.repeat(size - 2)}"`;
-  provider.simulator.switches.fault(
-    SITE,
-    { kind: 'reply', status: 200, body: body(16 * MEBIBYTE) },
-    { times: 1 },
-  );
+  const spoil = (size: number) => {
+    const body = `"${'x'.repeat(size - 2)}"`;
+    provider.simulator.switches.fault(SITE, { kind: 'reply', status: 200, body }, { times: 1 });
+  };
+  spoil(16 * MEBIBYTE);
   expect(await provider.ask(site)).toHaveLength(16 * MEBIBYTE - 2);
-  provider.simulator.switches.fault(SITE, { kind: 'reply', status: 200, body: body(16 * MEBIBYTE + 1) });
+  spoil(16 * MEBIBYTE + 1);
   expect(await refusalOf(provider.ask(site))).toBeInstanceOf(ReplyTooLarge);
 });
 
@@ -45,11 +44,8 @@ test('status, headers and body arrive as they were; each request is counted with
   simulator.switches.fault(SITE, { kind: 'reply', status: 418, body: 'teapot ☕', headers }, { times: 1 });
   simulator.switches.fault(SITE, { kind: 'slow', ms: 250 }, { times: 1 });
   const response = await fetch(`${simulator.urls.api}/site`);
-  expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([
-    418,
-    '7',
-    'teapot ☕',
-  ]);
+  const got = [response.status, response.headers.get('retry-after'), await response.text()];
+  expect(got).toEqual([418, '7', 'teapot ☕']);
   const slow = fetch(`${simulator.urls.api}/site`);
   await provider.arrived(SITE, 2);
   clock.advance(250);

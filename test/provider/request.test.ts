@@ -50,14 +50,9 @@ describe('a good answer', () => {
     expect(await ask(site)).toMatchObject({ timezone: 'Europe/Dublin' });
   });
 
-  test('any 2xx will do', async () => {
+  test('a POST carries JSON, and any 2xx will do', async () => {
     spoil({ kind: 'reply', status: 201, body: { here: true } });
-    expect(await provider.ask(site)).toEqual({ here: true });
-  });
-
-  test('a POST carries JSON', async () => {
-    provider.simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 200, body: {} });
-    await provider.ask({ method: 'POST', path: '/reports/usage', body: { size: 0 }, what: 'usage report' });
+    expect(await provider.ask({ ...site, method: 'POST', body: { size: 0 } })).toEqual({ here: true });
     expect(provider.simulator.requests.at(-1)).toMatchObject({ method: 'POST', body: { size: 0 } });
   });
 });
@@ -137,12 +132,8 @@ describe('an access token that is refused', () => {
 
   test('where no access token is wanted none is sent, and a 401 is a refusal like any other', async () => {
     const { clock, simulator } = provider;
-    const anonymous = createAsk({
-      baseUrl: simulator.urls.api,
-      timeoutSeconds: 30,
-      send: new HttpClient(clock).send,
-      clock,
-    });
+    const { send } = new HttpClient(clock);
+    const anonymous = createAsk({ baseUrl: simulator.urls.api, timeoutSeconds: 30, send, clock });
     expect(await refusalOf(anonymous(site))).toMatchObject({ code: 'provider_refused', status: 401 });
     expect(simulator.requests.at(-1)).toMatchObject({ path: SITE, authorized: false });
     expect(simulator.counters.requests[`GET ${SITE}`]).toBe(1);
@@ -180,10 +171,8 @@ describe('no answer', () => {
     spoil(fault);
     const err = await refused();
     expect(err).toBeInstanceOf(ProviderUnreachable);
-    expect(err).toMatchObject({
-      retry: 'soon',
-      message: expect.stringMatching(/No answer to the site: \w+\./),
-    });
+    expect(err).toHaveProperty('retry', 'soon');
+    expect(String(err)).toMatch(/No answer to the site: \w+\./);
     expect(provider.seen).toEqual([{ ms: 0, ok: false }]);
     expect(provider.clock.sleepers).toBe(0);
   });

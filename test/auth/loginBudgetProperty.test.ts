@@ -5,7 +5,7 @@ import { Login } from '../../src/auth/login.ts';
 import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
 import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
-import { type HandClock, handClock } from '../support/clock.ts';
+import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
 import { QUICK_HASH } from './account.ts';
@@ -36,16 +36,9 @@ const step = (jumps: boolean): fc.Arbitrary<Step> =>
       : []),
   );
 
-interface Run {
-  /** Monotonic times at which the issuer refused. */
-  readonly refusedAt: readonly number[];
-  /** Monotonic times at which somebody asked. */
-  readonly askedAt: readonly number[];
-  readonly restarts: number;
-}
-
-async function run(steps: readonly Step[]): Promise<Run> {
-  const clock: HandClock = handClock('2026-03-10T12:00:00Z');
+/** Monotonic times at which the issuer refused and at which somebody asked, and the number of restarts. */
+async function run(steps: readonly Step[]) {
+  const clock = handClock('2026-03-10T12:00:00Z');
   const store = memoryStore<LoginBudgetRecord>();
   const { log } = logLines();
   const refusedAt: number[] = [];

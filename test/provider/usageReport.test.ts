@@ -22,26 +22,19 @@ describe('the question', () => {
   });
 
   test('narrows down to the property, the heat service, both resources and the days', () => {
-    const filters = look(question(), FILTERS);
-    expect(filters).toEqual([
+    const range = {
+      'event_fields.time_of_read.date': {
+        gte: '2025-03-29T00:00:00.000Z',
+        // Summer time began on the 30th.
+        lte: '2025-03-31T22:59:59.999Z',
+        format: 'strict_date_optional_time',
+      },
+    };
+    expect(look(question(), FILTERS)).toEqual([
       { query_string: { query: 'HEAT_METER_READ_SERVICE', fields: ['service_type'] } },
       { query_string: { query: '512001', fields: ['customer_id'] } },
       { terms: { resource_name: ['Euro', 'Heat - Meter Value'] } },
-      {
-        nested: {
-          path: 'event_fields',
-          query: {
-            range: {
-              'event_fields.time_of_read.date': {
-                gte: '2025-03-29T00:00:00.000Z',
-                // Summer time began on the 30th.
-                lte: '2025-03-31T22:59:59.999Z',
-                format: 'strict_date_optional_time',
-              },
-            },
-          },
-        },
-      },
+      { nested: { path: 'event_fields', query: { range } } },
     ]);
   });
 
@@ -49,21 +42,16 @@ describe('the question', () => {
     'cuts by %s in the given zone, the old way, empty buckets included',
     (interval) => {
       const histogram = look(question({ interval, zone: zone('Asia/Kathmandu') }), HISTOGRAM);
-      expect(histogram).toMatchObject({
-        interval,
-        time_zone: 'Asia/Kathmandu',
-        min_doc_count: 0,
-        format: 'strict_date_optional_time',
-      });
+      const format = 'strict_date_optional_time';
+      const time_zone = 'Asia/Kathmandu';
+      expect(histogram).toMatchObject({ interval, time_zone, min_doc_count: 0, format });
       expect(histogram).not.toHaveProperty('calendar_interval');
     },
   );
 
   test('asks one day further when a reading closes the day before', () => {
-    expect(look(question({ readingCloses: 'previous_day' }), `${HISTOGRAM}.extended_bounds`)).toEqual({
-      min: '2025-03-30T00:00:00.000Z',
-      max: '2025-04-01T22:59:59.999Z',
-    });
+    const bounds = look(question({ readingCloses: 'previous_day' }), `${HISTOGRAM}.extended_bounds`);
+    expect(bounds).toEqual({ min: '2025-03-30T00:00:00.000Z', max: '2025-04-01T22:59:59.999Z' });
   });
 
   test.each([
@@ -85,10 +73,8 @@ describe('the answer', () => {
 
   test('days without a document are not there: no reading is not zero', async () => {
     const home = await openHome([reading('2026-03-01', 12.5, 1.55), reading('2026-03-04', 3, 0.372)]);
-    expect(await home.report()).toEqual([
-      day('2026-03-01', 12_500_000, 1_550_000),
-      day('2026-03-04', 3_000_000, 372_000),
-    ]);
+    const days = [day('2026-03-01', 12_500_000, 1_550_000), day('2026-03-04', 3_000_000, 372_000)];
+    expect(await home.report()).toEqual(days);
   });
 
   test('a reading of zero is a reading', async () => {
@@ -98,10 +84,8 @@ describe('the answer', () => {
 
   test('a day of charges alone has a cost and no energy; a day of heat alone the other way round', async () => {
     const home = await openHome([reading('2026-03-01', null, 0.686), reading('2026-03-02', 9, null)]);
-    expect(await home.report()).toEqual([
-      day('2026-03-01', null, 686_000),
-      day('2026-03-02', 9_000_000, null),
-    ]);
+    const days = [day('2026-03-01', null, 686_000), day('2026-03-02', 9_000_000, null)];
+    expect(await home.report()).toEqual(days);
   });
 
   test('the register in the heat resource’s amount is no money, the quantity of a charge no heat', async () => {

@@ -67,15 +67,12 @@ const KINDS: readonly (readonly [string, Codec<object>, object])[] = [
   ['installation', installationCodec as Codec<object>, { clientId: 'c', jitterFraction: 0.25 }],
 ];
 
-test.each(KINDS)(
-  '%s: written, read again by the next process, with its version',
-  async (name, codec, value) => {
-    const { open } = await place();
-    await (await open()).document(name, codec).write(value);
-    expect(await (await open()).document(name, codec).read()).toEqual(value);
-    expect(codec.encode(value)).toMatchObject({ version: 1 });
-  },
-);
+test.each(KINDS)('%s: written, and read again by the next process', async (name, codec, value) => {
+  const { open } = await place();
+  await (await open()).document(name, codec).write(value);
+  expect(await (await open()).document(name, codec).read()).toEqual(value);
+  expect(codec.encode(value)).toMatchObject({ version: 1 });
+});
 
 test.each(KINDS)('%s: of another version, or with a field missing, it is refused', (_, codec, value) => {
   const written = codec.encode(value) as Record<string, unknown>;

@@ -1,6 +1,6 @@
 // Amounts: exact sums, one rounding at the edge, and the difference between nothing and zero.
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sumKnown, toMicro, toUnits } from '../../src/domain/amount.ts';
 import { holds } from '../support/property.ts';
 
@@ -44,16 +44,13 @@ test('ten thousand tenths are a thousand: nothing drifts', () => {
   expect(toUnits(sum ?? 0)).toBe(1000);
 });
 
-describe('sumKnown', () => {
-  test('nothing known is null, not zero', () => {
-    expect(sumKnown([])).toBeNull();
-    expect(sumKnown([null, null])).toBeNull();
-  });
-
-  test('a known zero is zero, and gaps are passed over', () => {
-    expect(sumKnown([null, 0])).toBe(0);
-    expect(sumKnown([5, null, -2])).toBe(3);
-  });
+test.each([
+  [[], null],
+  [[null, null], null],
+  [[null, 0], 0],
+  [[5, null, -2], 3],
+])('the sum of what is known of %j is %j: nothing is not zero, and gaps are passed over', (given, sum) => {
+  expect(sumKnown(given)).toBe(sum);
 });
 
 test('what the provider gives with up to three decimals comes out as it came in', () => {

@@ -9,12 +9,9 @@ const property = (...meterIdentifiers: string[]) => ({
   meterIdentifiers,
 });
 
-test('the lowest identifier names the series, in whichever order they come', () => {
+test('the lowest identifier names the series, in whichever order they come; without one the property', () => {
   expect(seriesName(property('70418235'))).toBe('70418235');
   expect(seriesName(property('B2', 'A9', 'C1'))).toBe('A9');
-});
-
-test('without an identifier the property names it', () => {
   expect(seriesName(property())).toBe('512001');
 });
 

@@ -68,12 +68,9 @@ test('what was found is published, and again after a restart, without asking', a
 });
 
 test('extras switched off are not asked for, and their topics are cleared', async () => {
-  const { story, probe, daemon } = await firstPoll();
+  const { story, probe, restart } = await firstPoll();
   await probe.until(INVOICES);
-  await story.stop(daemon);
-  probe.forget();
-  const none = { meter_reading: false, balance: false, invoices: false, site: false };
-  await story.start({ extras: none });
+  await restart({ extras: { meter_reading: false, balance: false, invoices: false, site: false } });
   await probe.until(ACCOUNT, ({ balance_due }) => balance_due === null);
   await story.rest();
   expect(probe.last(INVOICES)?.payload).toBe('');

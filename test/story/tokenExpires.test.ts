@@ -1,5 +1,6 @@
 // Sessions over time: refreshed ahead of expiry, ended by the issuer, or left to lapse when nobody wants them kept.
 import { expect, test } from 'vitest';
+import { HEALTH } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, type Story } from '../support/story.ts';
 
@@ -12,7 +13,14 @@ function livingStory(provider: Record<string, unknown> = {}) {
 }
 
 test('a quiet daemon never loses its session: one login, one refresh for each life, one at a time', async () => {
-  const { story, counters } = await livingStory();
+  const { story, probe, counters } = await livingStory();
+  const now = story.clock.now();
+  const health = await probe.until(HEALTH, ({ last_success_at }) => last_success_at !== null);
+  const { state, access_expires_at, refresh_expires_at } = Object(health.auth).home;
+  expect(state).toBe('ok');
+  expect(Math.abs(Date.parse(access_expires_at) - now - 60_000)).toBeLessThan(2_000);
+  expect(Math.abs(Date.parse(refresh_expires_at) - now - 90_000)).toBeLessThan(2_000);
+
   await story.pass(10 * MINUTE_MS);
   await untilTrue('the last refresh', () => counters.refreshGrants.ok === counters.refreshGrants.asked);
   expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
@@ -20,19 +28,6 @@ test('a quiet daemon never loses its session: one login, one refresh for each li
   expect(counters.refreshGrants.ok).toBeGreaterThanOrEqual(10);
   expect(counters.refreshGrants.ok).toBeLessThanOrEqual(13);
   expect(counters.refreshGrants.maxInFlight).toBe(1);
-});
-
-test('health tells when the tokens end, and never the tokens', async () => {
-  const { probe, story } = await livingStory();
-  const start = story.clock.now();
-  const health = await probe.until(
-    'heat2mqtt/bridge/health',
-    ({ last_success_at }) => last_success_at !== null,
-  );
-  const { home } = health.auth as Record<string, Record<string, string>>;
-  expect(home?.state).toBe('ok');
-  expect(Math.abs(Date.parse(home?.access_expires_at ?? '') - start - 60_000)).toBeLessThan(2_000);
-  expect(Math.abs(Date.parse(home?.refresh_expires_at ?? '') - start - 90_000)).toBeLessThan(2_000);
 });
 
 test('a session that the issuer has ended is replaced by one login', async () => {
@@ -74,10 +69,7 @@ test('the API refuses a token that has not expired: one refresh, and the poll go
   story.simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 401, body: {} }, { times: 1 });
   probe.forget();
   story.tick();
-  await probe.until(
-    'heat2mqtt/bridge/health',
-    ({ state, requests_today }) => state === 'ok' && Number(requests_today) > 7,
-  );
+  await probe.until(HEALTH, ({ state, requests_today }) => state === 'ok' && Number(requests_today) > 7);
   expect(counters.refreshGrants.ok).toBe(refreshed + 1);
   expect(counters.passwordGrants.ok).toBe(1);
 });

@@ -30,34 +30,33 @@ export function handClock(start: string): HandClock {
     for (const sleeper of due(monotonic)) sleeper.wake();
   }
 
+  function after(ms: number, step: () => void): () => void {
+    const sleeper = {
+      until: monotonic + ms,
+      wake: () => {
+        sleepers.delete(sleeper);
+        step();
+      },
+    };
+    sleepers.add(sleeper);
+    return () => void sleepers.delete(sleeper);
+  }
+
   return {
     now: () => begin + monotonic + jumped,
     monotonic: () => monotonic,
     sleep: (ms, signal) =>
       new Promise((resolve) => {
-        const sleeper = {
-          until: monotonic + ms,
-          wake: () => {
-            sleepers.delete(sleeper);
-            signal?.removeEventListener('abort', sleeper.wake);
-            resolve();
-          },
+        const wake = () => {
+          cancel();
+          signal?.removeEventListener('abort', wake);
+          resolve();
         };
-        sleepers.add(sleeper);
-        if (signal?.aborted) sleeper.wake();
-        signal?.addEventListener('abort', sleeper.wake, { once: true });
+        const cancel = after(ms, wake);
+        if (signal?.aborted) wake();
+        else signal?.addEventListener('abort', wake, { once: true });
       }),
-    after(ms, step) {
-      const sleeper = {
-        until: monotonic + ms,
-        wake: () => {
-          sleepers.delete(sleeper);
-          step();
-        },
-      };
-      sleepers.add(sleeper);
-      return () => void sleepers.delete(sleeper);
-    },
+    after,
     advance,
     async pass(ms, settle) {
       const end = monotonic + ms;

@@ -7,7 +7,7 @@ import { firstPoll, openStory } from '../support/story.ts';
 
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
-test('one login, one discovery, and everything is published', async () => {
+test('one login, one discovery, no events; online, then discovery, then states, all retained', async () => {
   const { story, probe, state } = await firstPoll();
   expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({
     state: 'ok',
@@ -36,10 +36,7 @@ test('one login, one discovery, and everything is published', async () => {
   expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   expect(counters.requests[USAGE]).toBe(1);
   expect(counters.requests['GET /api/v1/customers/:id']).toBe(1);
-});
 
-test('online, then discovery, then states; all retained; no events from history, no word of constituencies', async () => {
-  const { story, probe } = await firstPoll();
   expect(probe.heard.filter(({ topic, payload }) => /constituenc/.test(topic + payload))).toEqual([]);
   const meterConfig = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
   expect(place(probe, 'heat2mqtt/bridge/state')).toBeLessThan(

@@ -7,9 +7,9 @@ import { firstPoll, HOUR_MS } from '../support/story.ts';
 const DISCOVERY = 'GET /api/v1/customers/:id';
 
 test.each([403, 404])(
-  'HTTP %i for a known property: discovered again, read in the same poll',
+  'HTTP %i for a known property: discovered again, read in the same poll; a restart takes the way that was found',
   async (status) => {
-    const { story, probe, counters, switches } = await firstPoll();
+    const { story, probe, counters, switches, restart } = await firstPoll();
     switches.api.retiredStatus = status;
     story.simulator.renumberProperty(PROPERTY, 600_002);
     story.clock.advance(24 * HOUR_MS);
@@ -18,6 +18,9 @@ test.each([403, 404])(
     expect(state.energy_total).toBeCloseTo(booked(story.simulator, 600_002).kwh, 3);
     expect(counters.requests[DISCOVERY]).toBe(2);
     await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+    await restart();
+    await story.nextPoll();
+    expect(counters.requests[DISCOVERY]).toBe(2);
   },
 );
 
@@ -30,16 +33,6 @@ test('a refusal that discovery does not cure costs one discovery a day', async (
   expect(counters.requests[USAGE]).toBeGreaterThan(8);
   expect(counters.requests[DISCOVERY]).toBe(2);
   expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [{ code: 'provider_refused' }] });
-});
-
-test('the way that was found again is the one that a restart takes', async () => {
-  const { story, daemon, counters } = await firstPoll();
-  story.simulator.renumberProperty(PROPERTY, 600_002);
-  await story.nextPoll();
-  await story.stop(daemon);
-  await story.start();
-  await story.nextPoll();
-  expect(counters.requests[DISCOVERY]).toBe(2);
 });
 
 test('a property that is gone takes its topics with it: reduced, withdrawn, emptied', async () => {

@@ -12,8 +12,11 @@ export const asked = ({ simulator }: Story, name: Name): number =>
   simulator.requests.filter(({ path, query }) => path.endsWith(`/${name}`) && (query.page ?? '1') === '1')
     .length;
 
-export const spoil = ({ simulator }: Story, name: Name, fault: Fault) =>
-  simulator.switches.fault('/api/v1/', fault, { when: ({ path }) => path.endsWith(`/${name}`) });
+/** All of them are answered so. */
+export const spoil = ({ simulator }: Story, fault: Fault) =>
+  simulator.switches.fault('/api/v1/', fault, {
+    when: ({ path }) => EXTRAS.some((name) => path.endsWith(`/${name}`)),
+  });
 
 export const warnings = ({ log }: Story): unknown[] =>
   log

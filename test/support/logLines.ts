@@ -1,23 +1,18 @@
 // A log whose lines are kept for the test, at the loudest level.
-import { createLog, createScrubber, type Log, type Scrubber } from '../../src/foundation/log.ts';
+import { createLog, createScrubber } from '../../src/foundation/log.ts';
 
-export interface LogLines {
-  readonly log: Log;
-  readonly scrubber: Scrubber;
-  /** As written. */
-  readonly lines: readonly string[];
-  /** Messages of one level, oldest first. */
-  messages(level: 'info' | 'warn' | 'error'): string[];
-}
+export type LogLines = ReturnType<typeof logLines>;
 
-export function logLines(): LogLines {
+export function logLines() {
   const lines: string[] = [];
   const scrubber = createScrubber();
   return {
     log: createLog({ level: 'trace', scrubber, write: (line) => void lines.push(line) }),
     scrubber,
-    lines,
-    messages: (level) =>
+    /** As written. */
+    lines: lines as readonly string[],
+    /** Messages of one level, oldest first. */
+    messages: (level: 'info' | 'warn' | 'error'): string[] =>
       lines
         .map((line) => JSON.parse(line))
         .filter((line) => line.level === level)

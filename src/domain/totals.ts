@@ -1,5 +1,5 @@
 // Sums of a ledger: since the origin, and by local week, month and year, as seen on a given day.
-import type { Micro } from './amount.ts';
+import { sumKnown } from './amount.ts';
 import type { Amounts, DayRecord, Ledger } from './ledger.ts';
 import {
   addDays,
@@ -85,11 +85,6 @@ export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', m
 }
 
 function sumOf(records: Iterable<Amounts>): Amounts {
-  let energy: Micro | null = null;
-  let cost: Micro | null = null;
-  for (const record of records) {
-    if (record.energy !== null) energy = (energy ?? 0) + record.energy;
-    if (record.cost !== null) cost = (cost ?? 0) + record.cost;
-  }
-  return { energy, cost };
+  const all = [...records];
+  return { energy: sumKnown(all.map(({ energy }) => energy)), cost: sumKnown(all.map(({ cost }) => cost)) };
 }

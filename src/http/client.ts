@@ -46,11 +46,6 @@ export class ReplyTooLarge extends Failure {
   }
 }
 
-/** The connection was closed without a response. */
-class NoReply extends Error {
-  readonly code = 'ECONNRESET';
-}
-
 const LARGEST_REPLY_BYTES = 16 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
 const UNPACK = new Map<string, () => Gunzip | Inflate | BrotliDecompress>([
@@ -140,7 +135,9 @@ function begin(url: URL, { method, headers, body, signal }: HttpRequest): Promis
     outgoing.on('response', resolve);
     outgoing.on('error', reject);
     // After a 101 Switching Protocols there is no other event, not even when the signal aborts.
-    outgoing.on('close', () => reject(new NoReply('closed without an answer')));
+    outgoing.on('close', () =>
+      reject(Object.assign(new Error('closed without an answer'), { code: 'ECONNRESET' })),
+    );
     outgoing.end(body);
   });
 }

@@ -22,25 +22,10 @@ export function newestBilledDays(days: Days, span: number): BilledDay[] {
   let newest: Day | null = null;
   for (const [day, amounts] of days) if ((newest === null || day > newest) && isBilled(amounts)) newest = day;
   if (newest === null) return [];
-  const from = addDays(newest, 1 - span);
   const found: BilledDay[] = [];
-  let missedBefore = 0;
-  for (let day = addDays(from, -LONGEST_GAP_DAYS), next = day; day <= newest; day = next) {
-    next = addDays(day, 1);
-    const amounts = days.get(day);
-    if (!isBilled(amounts)) {
-      missedBefore = Math.min(missedBefore + 1, LONGEST_GAP_DAYS);
-      continue;
-    }
-    if (day >= from)
-      found.push({
-        day,
-        energy: amounts.energy,
-        cost: amounts.cost,
-        missedBefore,
-        isFollowed: isBilled(days.get(next)),
-      });
-    missedBefore = 0;
+  for (let day = addDays(newest, 1 - span); day <= newest; day = addDays(day, 1)) {
+    const billed = billedDay(days, day);
+    if (billed) found.push(billed);
   }
   return found;
 }
@@ -48,7 +33,7 @@ export function newestBilledDays(days: Days, span: number): BilledDay[] {
 /** `null` while energy or cost of the day are not known. */
 export function billedDay(days: Days, day: Day): BilledDay | null {
   const amounts = days.get(day);
-  if (!amounts || amounts.energy === null || amounts.cost === null) return null;
+  if (!isBilled(amounts)) return null;
   let missedBefore = 0;
   while (missedBefore < LONGEST_GAP_DAYS && !isBilled(days.get(addDays(day, -missedBefore - 1)))) {
     missedBefore += 1;

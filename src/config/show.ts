@@ -26,19 +26,15 @@ export function showConfig({ config, origins, path }: Loaded, reader: Reader = '
 }
 
 function written(value: unknown, path: Path, reader: Reader): string {
-  // What is left of a masked name, such as its domain, may still identify a person.
-  if (reader === 'stranger' && isName(value, path)) return '[private]';
-  const style = { collectionStyle: 'flow', lineWidth: 0, blockQuote: false } as const;
-  return stringify(masked(value, path), style).trimEnd();
+  if (typeof value === 'string' && schemaAt(path)?.private === true) {
+    // What is left of a masked name, such as its domain, may still identify a person.
+    return reader === 'stranger' ? '[private]' : inYaml(maskedName(value));
+  }
+  return inYaml(isMapping(value) ? `[secret] (${value.origin})` : value);
 }
 
-const isName = (value: unknown, path: Path): value is string =>
-  typeof value === 'string' && schemaAt(path)?.private === true;
-
-function masked(value: unknown, path: Path): unknown {
-  if (isMapping(value)) return `[secret] (${value.origin})`;
-  return isName(value, path) ? maskedName(value) : value;
-}
+const inYaml = (value: unknown): string =>
+  stringify(value, { collectionStyle: 'flow', lineWidth: 0, blockQuote: false }).trimEnd();
 
 function maskedName(name: string): string {
   const domain = name.includes('@') ? name.slice(name.lastIndexOf('@')) : '';

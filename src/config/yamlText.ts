@@ -71,17 +71,12 @@ function keepAsWritten(document: Document.Parsed): { offset: number; found: stri
 function toRaw(document: Document.Parsed, name: string, faults: Faults): RawConfig | undefined {
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
-  const raw: unknown = isMap(contents) ? plain(document) : undefined;
-  if (isMapping(raw)) return raw;
-  faults.add(name, 'no mapping', 'keys and values, such as mqtt: with url: below it');
-  return undefined;
-}
-
-function plain(document: Document.Parsed): unknown {
   try {
-    return document.toJS();
+    const raw: unknown = document.toJS();
+    if (isMap(contents) && isMapping(raw)) return raw;
   } catch {
     // Aliases that multiply into millions of values.
-    return undefined;
   }
+  faults.add(name, 'no mapping', 'keys and values, such as mqtt: with url: below it');
+  return undefined;
 }

@@ -43,15 +43,10 @@ test('CSV and table', async () => {
 });
 
 test('several houses, a page of them, and the configured question without any option', async () => {
-  const ids = [
-    '--chamber-id',
-    '/ie/oireachtas/house/dail/33',
-    '--chamber-id',
-    '/ie/oireachtas/house/seanad/27',
-  ];
-  const { out } = await type(...ids, '--skip', '1', '--limit', '20');
-  expect(JSON.parse(out)).toHaveLength(20);
-  expect(simulator.requests.at(-1)?.query).toEqual({ chamber_id: ids[3], skip: '1', limit: '20' });
+  const [dail, seanad] = ['/ie/oireachtas/house/dail/33', '/ie/oireachtas/house/seanad/27'] as const;
+  const words = ['--chamber-id', dail, '--chamber-id', seanad, '--skip', '1', '--limit', '20'];
+  expect(JSON.parse((await type(...words)).out)).toHaveLength(20);
+  expect(simulator.requests.at(-1)?.query).toEqual({ chamber_id: seanad, skip: '1', limit: '20' });
   expect(JSON.parse((await type()).out).length).toBeGreaterThan(900);
 });
 

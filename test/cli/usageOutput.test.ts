@@ -111,42 +111,20 @@ test.each([
 ] as const)('the names of a %s', (interval, first, second) => {
   const from = interval === 'day' ? '2024-12-31' : '2024-10-01';
   const to = interval === 'day' ? '2025-01-01' : '2025-03-31';
-  const rows = printed({
-    interval,
-    from,
-    to,
-    values: [
-      [1, 1],
-      [1, 1],
-    ],
-  }).split('\n');
+  const both = [1, 1] as const;
+  const rows = printed({ interval, from, to, values: [both, both] }).split('\n');
   expect([rows[3], rows[4]].map((row) => row?.split('  ')[0])).toEqual([first, second]);
 });
 
 test('JSON and CSV: null and an empty cell for what is not known, all decimals, what is partial', () => {
   const records = JSON.parse(printed(MONTHS, { format: 'json' }));
   expect(records).toHaveLength(4);
+  const common = { meter: '70418235', currency: 'EUR', partial: false };
+  const february = { start: '2025-02-01', from: '2025-02-01', to: '2025-02-28' };
+  const march = { start: '2025-03-01', from: '2025-03-01', to: '2025-03-31' };
   expect(records.slice(1, 3)).toEqual([
-    {
-      meter: '70418235',
-      start: '2025-02-01',
-      energy_kwh: 1561.681,
-      cost_eur: 188.864,
-      currency: 'EUR',
-      from: '2025-02-01',
-      to: '2025-02-28',
-      partial: false,
-    },
-    {
-      meter: '70418235',
-      start: '2025-03-01',
-      energy_kwh: null,
-      cost_eur: null,
-      currency: 'EUR',
-      from: '2025-03-01',
-      to: '2025-03-31',
-      partial: false,
-    },
+    { ...common, ...february, energy_kwh: 1561.681, cost_eur: 188.864 },
+    { ...common, ...march, energy_kwh: null, cost_eur: null },
   ]);
   expect(printed(MONTHS, { format: 'csv' }).split('\r\n')).toEqual([
     'meter,start,energy_kwh,cost_eur,currency,from,to,partial',

@@ -1,7 +1,6 @@
 // What npm ships: only what is needed, no dependency, and a command that works once it is installed globally.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -18,24 +17,15 @@ const NEEDED =
 /** `npm pack` in a folder of its own, and what `npm install --global` makes of it without any network. */
 async function installed() {
   const stack = openStack();
-  const folder = await mkdtemp(join(tmpdir(), 'heat2mqtt-pack-'));
-  stack.defer(() => rm(folder, { recursive: true, force: true }));
+  const folder = await stack.folder();
   const npm = (...args: string[]) => execute('npm', args, { cwd: ROOT });
   // The program is built already; a second build would pull the files from under other tests.
   await npm('pack', '--silent', '--ignore-scripts', '--pack-destination', folder);
   const name = (await readdir(folder)).find((file) => file.endsWith('.tgz')) ?? '';
   const tarball = join(folder, name);
   const prefix = join(folder, 'prefix');
-  await npm(
-    'install',
-    '--global',
-    '--offline',
-    '--cache',
-    join(folder, 'cache'),
-    '--prefix',
-    prefix,
-    tarball,
-  );
+  const place = ['--cache', join(folder, 'cache'), '--prefix', prefix];
+  await npm('install', '--global', '--offline', ...place, tarball);
   const heat2mqtt = (...args: string[]) => execute(join(prefix, 'bin/heat2mqtt'), args, { cwd: folder });
   return { stack, tarball, prefix, heat2mqtt };
 }

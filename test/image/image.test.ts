@@ -72,12 +72,12 @@ async function livingContainer() {
     },
     files: { '/run/secrets/heat_password': `${ME.password}\n` },
   });
-  return { ...home, probe, container };
+  await probe.until(STATE, () => true);
+  return { probe, container };
 }
 
 test('lives on a read-only root without any capability, by environment and a secret file alone', async () => {
-  const { container, probe } = await livingContainer();
-  await probe.until(STATE, () => true);
+  const { container } = await livingContainer();
   const status = await container.status();
   expect(status).toMatch(new RegExp(`^Uid:(\\s+${UID}){4}$`, 'm'));
   expect(status).toMatch(new RegExp(`^Gid:(\\s+${UID}){4}$`, 'm'));
@@ -97,7 +97,6 @@ test('lives on a read-only root without any capability, by environment and a sec
 
 test('SIGTERM reaches the process, which says offline and leaves with 0 within eight seconds', async () => {
   const { container, probe } = await livingContainer();
-  await probe.until(STATE, () => true);
   const began = performance.now();
   await container.kill('TERM');
   expect(await container.exited).toBe(0);
@@ -106,8 +105,7 @@ test('SIGTERM reaches the process, which says offline and leaves with 0 within e
 });
 
 test('what docs/docker.md tells to type into the container works there', async () => {
-  const { container, probe } = await livingContainer();
-  await probe.until(STATE, () => true);
+  const { container } = await livingContainer();
   const page = await readFile(join(ROOT, 'docs/docker.md'), 'utf8');
   const told = [...page.matchAll(/^docker compose (?:exec|run --rm) heat2mqtt (?:heat2mqtt )?(.+)$/gm)];
   expect(told.map(([, words]) => words)).toEqual(['check --live', 'config show', 'usage']);

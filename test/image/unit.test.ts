@@ -25,13 +25,8 @@ async function follow(machine: Machine, written: Readonly<Record<string, string>
   const printed: string[] = [];
   for (const step of await steps()) {
     if (step === 'npm ci && npm pack') {
-      await execute(
-        'npm',
-        ['pack', '--silent', '--ignore-scripts', '--pack-destination', join(machine.root, 'root')],
-        {
-          cwd: ROOT,
-        },
-      );
+      const place = ['--pack-destination', join(machine.root, 'root')];
+      await execute('npm', ['pack', '--silent', '--ignore-scripts', ...place], { cwd: ROOT });
     } else if (step.startsWith('nano ')) {
       const path = step.slice('nano '.length);
       await writeFile(join(machine.root, path), written[path] ?? 'a file the page does not speak of');
@@ -72,20 +67,14 @@ test('installed word by word it starts, has no rights, is watched, and starts ag
   const faster = '[Service]\nRestartSec=1\nWatchdogSec=5\n';
   await machine.shell(`mkdir -p /etc/systemd/system/heat2mqtt.service.d; printf '${faster.replaceAll('\n', '\\n')}' \
     >/etc/systemd/system/heat2mqtt.service.d/faster.conf; systemctl daemon-reload; systemctl restart heat2mqtt`);
-  const restarts = (times: number) =>
-    waitFor(
-      `restart ${times}`,
-      async () => (await machine.property('NRestarts')) === String(times),
-      PATIENCE,
-    );
-  const isActive = () =>
-    waitFor('the start', async () => (await machine.property('ActiveState')) === 'active', PATIENCE);
+  const until = (property: string, value: string) =>
+    waitFor(`${property}=${value}`, async () => (await machine.property(property)) === value, PATIENCE);
   await machine.shell(`kill -KILL ${await pid()}`);
-  await restarts(1);
-  await isActive();
+  await until('NRestarts', '1');
+  await until('ActiveState', 'active');
   await machine.shell(`kill -STOP ${await pid()}`);
-  await restarts(2);
-  await isActive();
+  await until('NRestarts', '2');
+  await until('ActiveState', 'active');
   expect(await machine.shell('journalctl --boot --unit heat2mqtt --output cat')).toContain(
     'Watchdog timeout',
   );
@@ -100,6 +89,6 @@ test('installed word by word it starts, has no rights, is watched, and starts ag
   await machine.shell(
     'echo "mqtt: { urll: x }" >/etc/heat2mqtt/config.yaml; systemctl start heat2mqtt || true',
   );
-  await waitFor('the refusal', async () => (await machine.property('ActiveState')) === 'failed', PATIENCE);
+  await until('ActiveState', 'failed');
   expect([await machine.property('ExecMainStatus'), await machine.property('NRestarts')]).toEqual(['3', '0']);
 }, 240_000);

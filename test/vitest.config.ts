@@ -13,8 +13,8 @@ export default defineConfig({
     isolate: false,
     // By default one core is left to vitest itself, which has little to do: two cores would run one worker.
     maxWorkers: '100%',
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     env: { TZ: 'America/St_Johns' },
   },
 });

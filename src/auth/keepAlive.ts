@@ -1,4 +1,4 @@
-// Keeps one session from lapsing: refreshes it between 80 % and 95 % of the access token's life, until it is stopped.
+// Keeps one session from lapsing: refreshes it at 80 to 88 % of the access token's life, so that a retry ends before 95 %.
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';

@@ -62,6 +62,11 @@ export class Session {
     return this.#flight.run(() => this.#obtain(rejected));
   }
 
+  /** To be called when the API has answered: it accepts the access tokens again. */
+  accepted(): void {
+    if (this.#state === 'backoff') this.#enter('ok');
+  }
+
   /** Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate. */
   async renew(): Promise<void> {
     await this.#flight.run(() => this.#renewNow());

@@ -50,9 +50,9 @@ function describedWords({ schema, keys }: Key): string {
 
 /** Somebody has to edit it, or something inside it. */
 function isNeeded({ required, schema, keys, path }: Key): boolean {
-  if (keys.length === 0) return required || schema.everyday === true;
+  if (keys.length === 0) return required || schema.essential === true;
   if (path[0] === 'provider' || path[0] === 'accounts') return path.length === 1;
-  return keys.some(({ schema: inner }) => inner.everyday === true);
+  return keys.some(({ schema: inner }) => inner.essential === true);
 }
 
 function shownValue({ schema, required }: Key): unknown {

@@ -17,7 +17,7 @@ export interface KeySchema {
   description?: string;
   private?: true;
   readable?: true;
-  everyday?: true;
+  essential?: true;
 }
 
 /** One key or section; a position in a list is written `<n>`. */
@@ -34,7 +34,7 @@ export function configJsonSchema(): Record<string, unknown> {
   return z.toJSONSchema(fileSchema, {
     io: 'input',
     override: ({ jsonSchema }) => {
-      for (const name of ['private', 'readable', 'everyday']) delete jsonSchema[name];
+      for (const name of ['private', 'readable', 'essential']) delete jsonSchema[name];
     },
   });
 }

@@ -49,7 +49,7 @@ const tlsFile = (description: string, file: string) =>
 export const mqttSection = section({
   url: brokerAddress.default('mqtt://localhost:1883').meta({
     description: 'The address of the broker. With embedded set and no url, the own broker.',
-    everyday: true,
+    essential: true,
   }),
   username: text('a text; required when there is a password')
     .optional()

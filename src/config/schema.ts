@@ -2,9 +2,9 @@
 import * as z from 'zod';
 import { isClockSet } from '../foundation/clock.ts';
 import { mqttSection } from './mqttSection.ts';
+import { accountsSection, constituenciesSection, providerSection, usageSection } from './providerSections.ts';
 import { textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets.ts';
-import { accountsSection, constituenciesSection, providerSection, usageSection } from './upstreamSections.ts';
 import { address, choice, flag, hostAndPort, secretKeys, section, text, whenMapping } from './values.ts';
 
 const extra = (what: string) => flag(true).describe(`Ask for ${what}.`);
@@ -42,7 +42,7 @@ const logSection = section({
 export const fileSchema = section({
   version: z.literal(1, '1, the only version this program understands').default(1).meta({
     description: 'The version of this format.',
-    everyday: true,
+    essential: true,
   }),
   provider: providerSection.optional(),
   accounts: accountsSection,

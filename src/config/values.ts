@@ -10,7 +10,7 @@ declare module 'zod' {
     /** Names a file that must be readable when the configuration is loaded. */
     readable?: true;
     /** Not commented out in config.example.yaml although it has a default. */
-    everyday?: true;
+    essential?: true;
   }
 }
 

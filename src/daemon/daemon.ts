@@ -102,7 +102,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    guarded: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
+    protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
     handlers: requestHandlers({ accounts, poller, snapshot, constituencies, statistics }, context),
     transaction,
     publish: (messages) => link.publish(messages),
@@ -141,7 +141,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     await poller.poll();
     if (!snapshot.isComplete()) await poller.poll();
   }
-  async function settle(): Promise<void> {
+  async function stopSessions(): Promise<void> {
     await Promise.all([constituencies, ...keepAlives.values()].map((running) => running?.stop()));
     await Promise.all(accounts.map((account) => account.settled()));
   }
@@ -154,7 +154,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
           { name: 'schedule', deadlineMs: 200, run: () => schedule.stop() },
           { name: 'poll', deadlineMs: 2_000, run: () => poller.stop() },
           { name: 'heartbeat', deadlineMs: 500, run: () => heartbeat.stop() },
-          { name: 'session', deadlineMs: 1_000, run: settle },
+          { name: 'session', deadlineMs: 1_000, run: stopSessions },
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },

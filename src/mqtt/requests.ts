@@ -79,7 +79,7 @@ const LARGEST_CORRELATION_BYTES = 1_024;
 export function requestListener(parts: {
   readonly baseTopic: string;
   /** Where answers may not go although a request names it: whoever asks must not speak in our name there. */
-  readonly guarded: readonly string[];
+  readonly protectedTopics: readonly string[];
   readonly handlers: Readonly<Record<string, Handler>>;
   /** Of the parameter `transaction`; any other is not echoed. */
   readonly transaction: z.ZodType;
@@ -87,7 +87,7 @@ export function requestListener(parts: {
   readonly clock: Clock;
   readonly log: Log;
 }): (incoming: Incoming) => Promise<void> {
-  const { baseTopic, guarded, handlers, publish, log } = parts;
+  const { baseTopic, protectedTopics, handlers, publish, log } = parts;
   const prefix = `${baseTopic}/bridge/request/`;
   const throttledLog = new ThrottledLog(parts.clock);
 
@@ -144,8 +144,12 @@ export function requestListener(parts: {
     const topic = `${baseTopic}/bridge/response/${name}`;
     const payload = await answerTo(name, handler, topic, question);
     const answers: Message[] = [{ topic, payload, retain: false }];
-    const isHandy = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
-    if (responseTopic !== undefined && isHandy && isAllowed(responseTopic, baseTopic, guarded)) {
+    const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
+    if (
+      responseTopic !== undefined &&
+      isSmallEnough &&
+      isAllowed(responseTopic, baseTopic, protectedTopics)
+    ) {
       answers.push({
         topic: responseTopic,
         payload,
@@ -173,9 +177,11 @@ function parse(payload: Buffer): Parameters {
   }
 }
 
-function isAllowed(topic: string, baseTopic: string, guarded: readonly string[]): boolean {
+function isAllowed(topic: string, baseTopic: string, protectedTopics: readonly string[]): boolean {
   if (topic === '' || topic.length > LONGEST_RESPONSE_TOPIC) return false;
   if (/[+#\0]/.test(topic) || topic.startsWith('$')) return false;
   if (topic.startsWith(`${baseTopic}/bridge/response/`)) return true;
-  return ![baseTopic, ...guarded].some((prefix) => topic === prefix || topic.startsWith(`${prefix}/`));
+  return ![baseTopic, ...protectedTopics].some(
+    (prefix) => topic === prefix || topic.startsWith(`${prefix}/`),
+  );
 }

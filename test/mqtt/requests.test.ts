@@ -20,7 +20,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const clock = handClock('2026-03-10T12:00:00Z');
   const answer = requestListener({
     baseTopic: 'heat',
-    guarded: ['homeassistant'],
+    protectedTopics: ['homeassistant'],
     transaction,
     handlers: {
       refresh: async (parameters, ...rest) => {

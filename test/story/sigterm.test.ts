@@ -1,4 +1,6 @@
 // The way out: offline is said, the state is whole, and nothing may take longer than eight seconds.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
@@ -42,6 +44,8 @@ test('a poll that is broken off is no failed poll', async () => {
   expect(story.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
   expect(probe.on('heat2mqtt/bridge/event')).toEqual([]);
   expect(probe.on(HEALTH)).toEqual([]);
+  const { accounts } = JSON.parse(await readFile(join(story.stateDir, 'journal.json'), 'utf8'));
+  expect(accounts.home.polls).toEqual([[expect.any(Number), null]]);
 });
 
 test('nothing is said after offline', async () => {

@@ -73,3 +73,18 @@ test('the API refuses a token that has not expired: one refresh, and the poll go
   expect(counters.refreshGrants.ok).toBe(refreshed + 1);
   expect(counters.passwordGrants.ok).toBe(1);
 });
+
+test('an API that refuses valid tokens for a while: the session says so, and that it is well again', async () => {
+  const { story, probe } = await livingStory();
+  const { switches } = story.simulator;
+  const ACCOUNT = 'heat2mqtt/account/home/state';
+  switches.fault('/api/', { kind: 'reply', status: 401, body: {} });
+  probe.forget();
+  story.tick();
+  await probe.until(ACCOUNT, ({ auth_state }) => auth_state === 'backoff');
+  probe.forget();
+  switches.clearFaults();
+  // Before the next refresh, which would tell it as well.
+  await story.nextPoll(1_000);
+  await probe.until(ACCOUNT, ({ auth_state }) => auth_state === 'ok');
+});

@@ -17,7 +17,7 @@ subscribe('net.server.socket', keep);
 const TURNS = 16;
 // The kernel and other threads are done within some turns more, unless the processor has to be left to them.
 const PATIENT_TURNS = 50;
-const LONGEST_MS = 10_000;
+const LONGEST_MS = 30_000;
 
 /** Time stands still in a story: what is at rest stays so until the test goes on. */
 export async function untilAtRest(): Promise<void> {

@@ -130,6 +130,8 @@ export class Account {
   async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const failed = (fault: unknown) => ({ account: this.id, events: [], fault });
     const outcome = await this.#attempt(signal, again).catch(failed);
+    // A stop in the middle of a poll says nothing about the provider.
+    if (signal.aborted) return outcome;
     this.history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
     this.history.save();
     if (outcome.fault === null && this.#entities !== null) this.extras.begin(this.#entities, signal);

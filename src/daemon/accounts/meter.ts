@@ -7,7 +7,7 @@ import { totals } from '../../domain/totals.ts';
 import { readUsage } from '../../provider/usageReport.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { Context, MeterEvent } from '../context.ts';
-import { MeterLedger } from './ledger.ts';
+import { MeterLedger } from './meterLedger.ts';
 import type { Upstream } from './upstream.ts';
 
 type Needs = Pick<Context, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals'>;

@@ -87,7 +87,10 @@ export function openUpstream(
     send: http.send,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
-    onReply: options.onReply,
+    onReply(reply: Reply) {
+      if (reply.status >= 200 && reply.status < 300) session.accepted();
+      options.onReply?.(reply);
+    },
   };
   const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {

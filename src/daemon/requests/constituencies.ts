@@ -148,9 +148,10 @@ export class Constituencies {
   }
 }
 
-function isFresh({ fetchedAt, stale }: ConstituenciesView, clock: Clock): boolean {
+/** A reply of unknown shape is not kept from being asked for again. */
+function isFresh({ fetchedAt, stale, list }: ConstituenciesView, clock: Clock): boolean {
   const age = clock.now() - fetchedAt;
-  return !stale && age >= 0 && age < FRESH_MS;
+  return !stale && list.constituencies !== null && age >= 0 && age < FRESH_MS;
 }
 
 const WINDOW_MS = 5 * 60_000;

@@ -41,13 +41,13 @@ export class MeterLedger {
     this.#document = document;
     this.isNew = stored?.isNew ?? true;
     this.#publishedTariff = stored?.tariff ?? null;
-    this.ledger = stored === null ? openLedger(this.#firstOrigin()) : this.#ifCutAlike(stored);
+    this.ledger = stored === null ? openLedger(this.#firstOrigin()) : this.#unlessBoundariesChanged(stored);
     this.saved = this.ledger;
   }
 
   /** What another ledger of the same series would be restored from. */
   get history(): RetainedHistory {
-    return { ...this.#cut(), origin: this.ledger.origin, days: this.ledger.days };
+    return { ...this.#dayBoundaries(), origin: this.ledger.origin, days: this.ledger.days };
   }
 
   /** To be called before the first question of a poll. */
@@ -78,8 +78,8 @@ export class MeterLedger {
     this.isNew = false;
     if (found !== null) {
       const { origin } = found;
-      // Days that were cut differently cannot be compared with the provider's own.
-      const days = this.#isCutAlike(found) ? found.days : new Map();
+      // Days with other boundaries cannot be compared with the provider's own.
+      const days = this.#hasSameBoundaries(found) ? found.days : new Map();
       this.#needs.log.info({ origin, days: days.size }, 'history restored from the broker');
       this.ledger = restoreLedger(this.ledger, { ...found, days }, this.#needs.clock.now());
       this.#restorations += 1;
@@ -88,7 +88,8 @@ export class MeterLedger {
     await this.#save();
   }
 
-  #cut() {
+  /** What decides on which day a reading counts. */
+  #dayBoundaries() {
     const { zone, config } = this.#needs;
     return { timezone: zone.name, readingCloses: config.usage.reading_closes };
   }
@@ -98,20 +99,20 @@ export class MeterLedger {
     return config.usage.history_since ?? `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`;
   }
 
-  #isCutAlike(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
-    const { timezone, readingCloses } = this.#cut();
+  #hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
+    const { timezone, readingCloses } = this.#dayBoundaries();
     return other.timezone === timezone && other.readingCloses === readingCloses;
   }
 
-  #ifCutAlike(stored: LedgerDocument): Ledger {
+  #unlessBoundariesChanged(stored: LedgerDocument): Ledger {
     const { config, log } = this.#needs;
     const { origin } = stored.ledger;
     const { history_since: since } = config.usage;
     if (since !== undefined && since !== origin) {
       log.warn({ origin }, 'usage.history_since is ignored: the origin of the totals is frozen');
     }
-    if (this.#isCutAlike(stored)) return stored.ledger;
-    log.warn('days are cut differently now: the history is read again');
+    if (this.#hasSameBoundaries(stored)) return stored.ledger;
+    log.warn('usage.timezone or usage.reading_closes has changed: the history is read again');
     return openLedger(origin);
   }
 
@@ -120,7 +121,7 @@ export class MeterLedger {
     const saving = this.ledger;
     const before = this.#restorations;
     await this.#document
-      .write({ ...this.#cut(), ledger: saving, isNew: this.isNew, tariff: this.#publishedTariff })
+      .write({ ...this.#dayBoundaries(), ledger: saving, isNew: this.isNew, tariff: this.#publishedTariff })
       .catch((err) => this.#needs.log.error({ err }, 'ledger could not be saved'));
     // A restoration meanwhile knows more than what was being saved.
     if (this.#restorations === before) this.saved = saving;

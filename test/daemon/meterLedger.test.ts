@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { fileSchema } from '../../src/config/schema.ts';
-import { MeterLedger } from '../../src/daemon/accounts/ledger.ts';
+import { MeterLedger } from '../../src/daemon/accounts/meterLedger.ts';
 import { zone } from '../../src/domain/period.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';

@@ -104,10 +104,12 @@ export function schemaFor(
       report(cron, 'a cron expression of 5 or 6 fields, each in its range');
 
     const since = ['usage', 'history_since'];
-    const today = localDay(now, textAt(config, ['usage', 'timezone']));
+    const firstDay = textAt(config, since);
     // Every day lies in the future of a clock that is not set; the daemon waits until it is.
-    if (isClockSet(now) && (textAt(config, since) ?? '') > today)
-      report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+    if (firstDay !== undefined && isClockSet(now)) {
+      const today = localDay(now, textAt(config, ['usage', 'timezone']));
+      if (firstDay > today) report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+    }
   }, whenMapping);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Runs the command line, and turns a Failure into a message and an exit code.
-import { type Io, runCommandLine } from './cli/commands.ts';
+import type { Io } from './cli/command.ts';
+import { runCommandLine } from './cli/commands.ts';
 import { EXIT, Failure } from './foundation/failure.ts';
 
 const LINGER_MS = 250;

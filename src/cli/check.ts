@@ -12,7 +12,7 @@ import { Connection } from '../mqtt/connection.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
-import type { Command, Io } from './commands.ts';
+import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { openReadOnlyUpstream } from './upstream.ts';

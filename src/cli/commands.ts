@@ -1,48 +1,8 @@
 // The table of commands. Parsing and help derive from it, and the code of a command is loaded when it is called.
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
-
-/** What a command sees of the terminal and the process it runs in. */
-export interface Io {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly isTerminal: boolean;
-  readonly columns: number;
-  /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once. */
-  readonly interrupted: AbortSignal;
-}
-
-/** The options that were given, and the words after the command. */
-export interface Arguments {
-  readonly options: Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>;
-  readonly words: readonly string[];
-}
-
-/** Resolves to the exit code. */
-export type Command = (given: Arguments, io: Io) => Promise<number>;
-
-/** The command line cannot be understood. */
-export class WrongUsage extends Failure {
-  readonly code = 'wrong_usage';
-  readonly exitCode = EXIT.usage;
-
-  constructor(message: string) {
-    super(message, { retry: 'never', hint: `\`${about.name} --help\` lists commands and options.` });
-  }
-}
-
-/** Throws WrongUsage unless the value of an option is one of these. */
-export function choiceOf<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
-  const found = choices.find((choice) => choice === value);
-  if (found === undefined) throw wrongOption(name, value, choices.join(', '));
-  return found;
-}
-
-/** About an option that is there, but not with this value. */
-export const wrongOption = (name: string, value: unknown, allowed: string) =>
-  new WrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
+import { EXIT } from '../foundation/failure.ts';
+import { type Command, type Io, WrongUsage } from './command.ts';
 
 interface Option {
   readonly type: 'string' | 'boolean';

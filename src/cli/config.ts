@@ -3,7 +3,7 @@ import { exampleConfig } from '../config/example.ts';
 import { configJsonSchema } from '../config/keys.ts';
 import { showConfig } from '../config/show.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { type Command, WrongUsage } from './commands.ts';
+import { type Command, WrongUsage } from './command.ts';
 import { printJson } from './printing.ts';
 import { loadSettings } from './settings.ts';
 

@@ -3,7 +3,7 @@ import { PublicList } from '../daemon/requests/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Arguments, Command } from './commands.ts';
+import type { Arguments, Command } from './command.ts';
 import { type Column, formatFrom, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 

@@ -9,7 +9,7 @@ import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
-import { type Command, type Io, WrongUsage, wrongOption } from './commands.ts';
+import { type Command, type Io, WrongUsage, wrongOption } from './command.ts';
 import { startRealDaemon } from './run.ts';
 import { openLog, untilInterrupted } from './settings.ts';
 

@@ -2,7 +2,7 @@
 import type { Config } from '../config/schema.ts';
 import { splitHostAndPort } from '../config/values.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { Command } from './commands.ts';
+import type { Command } from './command.ts';
 import { loadSettings } from './settings.ts';
 
 const TIMEOUT_MS = 4_000;

@@ -5,7 +5,7 @@ import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { readInvoices } from '../provider/billing.ts';
 import { discover } from '../provider/discovery.ts';
-import type { Command, Io } from './commands.ts';
+import type { Command, Io } from './command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';

@@ -1,5 +1,5 @@
 // Prints records as a table, as JSON or as CSV.
-import { choiceOf, type Io } from './commands.ts';
+import { choiceOf, type Io } from './command.ts';
 
 const FORMATS = ['table', 'json', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];

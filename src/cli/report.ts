@@ -18,7 +18,7 @@ import {
 } from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import type { Command, Io } from './commands.ts';
+import type { Command, Io } from './command.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';

@@ -9,7 +9,7 @@ import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
-import type { Command, Io } from './commands.ts';
+import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, untilInterrupted } from './settings.ts';
 
 export const run: Command = async (given, io) => {

@@ -5,7 +5,7 @@ import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
 import { createLog, createScrubber, type Log, type Scrubber } from '../foundation/log.ts';
-import type { Arguments, Io } from './commands.ts';
+import type { Arguments, Io } from './command.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;

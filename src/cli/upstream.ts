@@ -6,7 +6,7 @@ import { systemClock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { readSite } from '../provider/discovery.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Io, WrongUsage } from './commands.ts';
+import { type Io, WrongUsage } from './command.ts';
 import { openSilentLog, type Settings } from './settings.ts';
 
 /** The account of `--account`, else the first. Throws WrongUsage. */

@@ -17,7 +17,7 @@ import { fitTariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
-import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from './commands.ts';
+import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from './command.ts';
 import { formatFrom } from './printing.ts';
 import { loadSettings } from './settings.ts';
 import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';

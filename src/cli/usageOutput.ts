@@ -2,7 +2,7 @@
 import { inFull, knownUnits, type Micro, sumKnown } from '../domain/amount.ts';
 import { addDays, type DaySpan, type Interval, type Piece } from '../domain/period.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
-import type { Io } from './commands.ts';
+import type { Io } from './command.ts';
 import { type Column, type Format, keyColumns, print, tableLines } from './printing.ts';
 
 export interface UsageRow extends Piece {

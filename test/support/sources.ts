@@ -8,8 +8,6 @@ export interface Import {
   /** The file below src, or `null` for a package. */
   readonly file: string | null;
   readonly typeOnly: boolean;
-  /** `import('…')` within a function. */
-  readonly lazy: boolean;
 }
 
 export interface Source {
@@ -50,11 +48,10 @@ export function importsOf(path: string, code: string): Import[] {
       from,
       file: resolved(path, from),
       typeOnly: type === 'type' || onlyTypes(names),
-      lazy: false,
     });
   }
   for (const [, from = ''] of code.matchAll(LAZY)) {
-    found.push({ from, file: resolved(path, from), typeOnly: false, lazy: true });
+    found.push({ from, file: resolved(path, from), typeOnly: false });
   }
   return found;
 }

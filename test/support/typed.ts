@@ -1,5 +1,6 @@
 // A command typed as in a shell, in this process: what it prints, and its exit code.
-import { type Io, runCommandLine } from '../../src/cli/commands.ts';
+import type { Io } from '../../src/cli/command.ts';
+import { runCommandLine } from '../../src/cli/commands.ts';
 
 /** Rejects with what the command rejects with. */
 export async function typed(words: readonly string[], given: Partial<Io> = {}) {

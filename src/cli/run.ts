@@ -1,4 +1,4 @@
-// heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal. Under systemd it tells how it stands.
+// heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal. Under systemd it reports its state.
 import { execFile } from 'node:child_process';
 import { lchown, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,9 +1,9 @@
-// Renders config.example.yaml from the schema: every key explained, what must be filled in stands ready.
+// Renders config.example.yaml from the schema: every key explained, what must be filled in ready to be edited.
 import { stringify } from 'yaml';
 import { configKeys, type Key } from './keys.ts';
 
 const HEAD = [
-  'The configuration of heat2mqtt. What stands behind a "# " and a key is the default, or an example.',
+  'The configuration of heat2mqtt. A value behind a "# " and a key is the default, or an example.',
   'Every key can also be set by an environment variable: HEAT2MQTT_MQTT_URL is mqtt.url, and so on.',
   'All of them, one by one: docs/configuration.md. To check what you wrote: heat2mqtt check',
 ];
@@ -17,18 +17,18 @@ export function exampleConfig(): string {
 // Lines of one key. A commented section is a whole to be uncommented at once, with its defaults inside.
 function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
   const words = commentLines(describedWords(key), WIDTH - 2 * depth);
-  const stands =
+  const isActive =
     isNeeded(key) || (defaultsStand && key.schema.default !== undefined && key.keys.length === 0);
   const lines =
     key.keys.length > 0
-      ? sectionLines(key, depth, stands)
+      ? sectionLines(key, depth, isActive)
       : [`${key.path.at(-1)}: ${inYaml(shownValue(key))}`];
-  return [...words, ...(stands ? lines : lines.map((line) => `# ${line}`))];
+  return [...words, ...(isActive ? lines : lines.map((line) => `# ${line}`))];
 }
 
-function sectionLines(key: Key, depth: number, stands: boolean): string[] {
+function sectionLines(key: Key, depth: number, isActive: boolean): string[] {
   const isList = key.schema.items !== undefined;
-  const inner = key.keys.map((child) => keyLines(child, depth + (isList ? 2 : 1), !stands));
+  const inner = key.keys.map((child) => keyLines(child, depth + (isList ? 2 : 1), !isActive));
   const lines = isList ? asListEntry(inner) : inner.flat();
   return [`${key.path.at(-1)}:`, ...lines.map((line) => `  ${line}`)];
 }

@@ -58,7 +58,7 @@ export function configKeys(schema: KeySchema = rootSchema(), path: Path = []): K
   });
 }
 
-/** All keys in one list; a section stands before its keys. */
+/** All keys in one list; a section comes before its keys. */
 export function allKeys(keys: readonly Key[] = configKeys()): Key[] {
   return keys.flatMap((key) => [key, ...allKeys(key.keys)]);
 }

@@ -3,7 +3,7 @@ import type { Message } from './message.ts';
 
 const MOST_EVENTS = 500;
 
-/** A retained message is kept by its topic, an event by itself; a step stands beside the whole of its topic. */
+/** A retained message is kept by its topic, an event by itself; a step is kept beside the final message of its topic. */
 const place = ({ topic, step }: Message): string => (step ? `${topic}\0step` : topic);
 const keyOf = (message: Message): string | Message => (message.retain ? place(message) : message);
 

@@ -28,7 +28,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
     key: 'auth_state',
     name: 'Sign-in',
-    help: 'How the session with the provider stands.',
+    help: 'State of the session with the provider.',
     platform: 'sensor',
     deviceClass: 'enum',
     category: 'diagnostic',
@@ -55,7 +55,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     ...money,
     key: 'credit_balance',
     name: 'Credit balance',
-    help: "What stands to the account's credit, with the sign that the provider gives it.",
+    help: "The account's credit, with the sign that the provider gives it.",
     given: ({ credit }) => credit !== null,
     read: ({ credit }) => knownUnits(credit?.amount),
   },

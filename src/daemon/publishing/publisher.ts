@@ -190,8 +190,9 @@ export class Publisher {
     const documents = options
       ? [accountDocument(options, view), ...meters.map((meter) => meterDocument(options, meter))]
       : [];
-    // Of a thousand accounts only the digests stay in memory.
-    const shape = digestOf(JSON.stringify([meters.map(({ meter }) => meter), invoices !== null, documents]));
+    // Of a thousand accounts only the digests stay in memory. Without discovery no document names the currency.
+    const names = meters.map(({ meter }) => meter);
+    const shape = digestOf(JSON.stringify([names, view.currency, invoices !== null, documents]));
     const isNew = this.#shapes.get(account) !== shape;
     const withNewUsage = meters.filter(({ meter, ledger }) => isNew || this.#ledgers.get(meter) !== ledger);
     const hasNewInvoices = isNew || this.#invoices.get(account) !== invoices;

@@ -63,7 +63,7 @@ export class LoginBudget {
     const before = await this.#read();
     const sameSecret = before?.secretMark != null && this.#isMarkOf(credentials, before.secretMark);
     const refusals = (sameSecret ? before.refusals : 0) + 1;
-    const wait = refusal.final ? undefined : WAITS_MS[refusals - 1];
+    const wait = refusal.about === 'password' ? WAITS_MS[refusals - 1] : undefined;
     this.#askedFor = false;
     await this.#write({
       refusals,

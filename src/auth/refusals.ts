@@ -1,20 +1,37 @@
-// What a token endpoint's error means. The body (`error`, `error_description`) decides, never the HTTP status:
-// Keycloak answers a wrong password with 401 up to 26.5 and with 400 from 26.6 on.
+// What a refusal of the issuer means. The body (`error`, `error_description`) decides, never the HTTP status: Keycloak
+// answers a wrong password with 401 up to 26.5 and with 400 from 26.6 on.
 import type { AuthState } from '../domain/health.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 
-/** The login was refused. `state` is what gets published; `final`: waiting cannot help. */
+/**
+ * What a refusal was about, which decides when the next login is tried. `password`: counted by the lock of the account,
+ * so that the waits grow. `client`: the lock does not count it, every six hours. `person`: only when somebody asks.
+ */
+export type RefusedFor = 'password' | 'client' | 'person';
+
+interface RefusalRow {
+  readonly code: string;
+  readonly state: Extract<
+    AuthState,
+    'bad_credentials_or_locked' | 'needs_user_action' | 'method_disabled' | 'login_needed'
+  >;
+  readonly about: RefusedFor;
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** The login was refused. `state` is what gets published. */
 export class LoginRefused extends Failure {
   readonly exitCode = EXIT.credentials;
   readonly code: string;
-  readonly state: Extract<AuthState, 'bad_credentials_or_locked' | 'needs_user_action' | 'method_disabled'>;
-  readonly final: boolean;
+  readonly state: RefusalRow['state'];
+  readonly about: RefusedFor;
 
   constructor(row: RefusalRow) {
     super(row.message, { retry: 'never', hint: row.hint });
     this.code = row.code;
     this.state = row.state;
-    this.final = row.state !== 'bad_credentials_or_locked';
+    this.about = row.about;
   }
 }
 
@@ -31,77 +48,157 @@ export class SessionEnded extends Failure {
   }
 }
 
-interface RefusalRow {
+/** The issuer refuses at present, for a reason that is neither the password nor the end of the session: both are kept. */
+export class RefusedForNow extends Failure {
   readonly code: string;
-  readonly state: LoginRefused['state'];
-  readonly message: string;
-  readonly hint: string;
+  readonly exitCode: number;
+  readonly state: Extract<AuthState, 'provider_down' | 'needs_user_action'>;
+
+  constructor({ code, message, hint }: Pick<RefusalRow, 'code' | 'message' | 'hint'>) {
+    super(message, { retry: 'later', hint });
+    this.code = code;
+    const isForOwner = code === REFUSALS.accountDisabled.code;
+    this.state = isForOwner ? 'needs_user_action' : 'provider_down';
+    this.exitCode = isForOwner ? EXIT.credentials : EXIT.provider;
+  }
 }
+
+const POLL_NOW = 'press Poll now (or send to bridge/request/refresh)';
 
 export const REFUSALS = {
   badCredentials: {
     code: 'bad_credentials_or_locked',
     state: 'bad_credentials_or_locked',
-    message: 'The issuer refused the user name or password, or has locked the account for a while.',
-    hint: "Check username and password by signing in once on the provider's own page. A lock looks just the same: if they work there, wait and press Poll now (or send to bridge/request/refresh).",
+    about: 'password',
+    message:
+      'The issuer refused the user name or password, has locked the account for a while, or wants a second factor: its answer does not tell which.',
+    hint: `Check username and password by signing in once on the provider's own page. If it asks for a one-time code there, configure totp_secret or run heat2mqtt login. A lock looks just the same: if they work there, wait and ${POLL_NOW}.`,
+  },
+  codeRefused: {
+    code: 'second_factor_refused',
+    state: 'bad_credentials_or_locked',
+    about: 'password',
+    message: 'The issuer accepted the password and refused the one-time code.',
+    hint: `Check totp_secret and the clock of this machine, then ${POLL_NOW}.`,
+  },
+  secondFactor: {
+    code: 'second_factor',
+    state: 'login_needed',
+    about: 'person',
+    message: 'The issuer accepted the password and asks for a one-time code.',
+    hint: 'Configure totp_secret, or run heat2mqtt login and type the code there.',
   },
   accountDisabled: {
     code: 'account_disabled',
     state: 'needs_user_action',
+    about: 'person',
     message: 'The issuer says that the account is disabled.',
-    hint: 'Ask the provider to enable the account, then press Poll now (or send to bridge/request/refresh).',
+    hint: `Ask the provider to enable the account, then ${POLL_NOW}.`,
   },
   notSetUp: {
     code: 'account_not_set_up',
     state: 'needs_user_action',
+    about: 'person',
     message:
       'The account waits for something only its owner can do (new password, terms, confirmed e-mail address).',
-    hint: "Sign in once in the provider's own app or page and do what it asks, then press Poll now (or send to bridge/request/refresh).",
+    hint: `Sign in once in the provider's own app or page and do what it asks, then ${POLL_NOW}.`,
+  },
+  unsupportedStep: {
+    code: 'unsupported_step',
+    state: 'login_needed',
+    about: 'person',
+    message: "The provider's login page asks for something that this program cannot do.",
+    hint: 'Run heat2mqtt login --method device, or --method link: you then sign in with your own browser.',
   },
   methodDisabled: {
     code: 'method_disabled',
     state: 'method_disabled',
+    about: 'client',
     message:
       'The issuer does not allow this client to sign in with a password; the password is not at fault.',
-    hint: 'Check provider.client_id. If it is right, the provider has switched this way of signing in off.',
+    hint: `Check provider.client_id. If it is right, the provider has Direct access grants switched off for it, and offers no other way that this program knows. It is tried again every six hours, or ${POLL_NOW}.`,
+  },
+  loginNeeded: {
+    code: 'login_needed',
+    state: 'login_needed',
+    about: 'client',
+    message: 'The issuer does not let this client sign in with a password alone: a person has to sign in.',
+    hint: `Run heat2mqtt login. With provider.redirect_uri the bridge can use the provider's login page by itself; with Direct access grants switched on for the client, the password is enough. After a change, ${POLL_NOW}.`,
+  },
+  noSession: {
+    code: 'login_needed',
+    state: 'login_needed',
+    about: 'person',
+    message: 'There is no session: a person has to sign in.',
+    hint: 'Run heat2mqtt login; the running bridge takes the new session by itself.',
   },
   wrongClient: {
     code: 'client_refused',
     state: 'needs_user_action',
-    message: 'The issuer does not know the client.',
-    hint: 'Check provider.client_id in the configuration.',
+    about: 'client',
+    message: 'The issuer refused the client.',
+    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. It is tried again every six hours; to try at once, ${POLL_NOW}.`,
   },
   wrongScope: {
     code: 'scope_refused',
     state: 'needs_user_action',
+    about: 'client',
     message: 'The issuer refused the scopes.',
-    hint: 'Check provider.scopes in the configuration.',
+    hint: `Check provider.scopes. It is tried again every six hours; to try at once, ${POLL_NOW}.`,
   },
 } as const satisfies Record<string, RefusalRow>;
 
+/** Not in the table of logins: the issuer as a whole refuses. */
+const ISSUER_REFUSES = {
+  code: 'issuer_refused',
+  message: 'The issuer refuses every request at present; password and session are not in doubt.',
+  hint: 'It mostly passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',
+};
+
 // These errors are about the issuer, not about the credentials.
 const ISSUER_TROUBLE = new Set(['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down']);
+const ISSUER_REFUSAL = new Set(['access_denied', 'invalid_request']);
 
 /** `null`: the issuer is in trouble, nothing was refused. */
-export function classifyLoginError(error: string, description: string): LoginRefused | null {
+export function classifyLoginError(error: string, description: string): LoginRefused | RefusedForNow | null {
   if (ISSUER_TROUBLE.has(error)) return null;
+  if (ISSUER_REFUSAL.has(error)) return new RefusedForNow(ISSUER_REFUSES);
   return new LoginRefused(refusalRow(error, description.toLowerCase()));
 }
 
 function refusalRow(error: string, description: string): RefusalRow {
-  if (error === 'unauthorized_client' || error === 'unsupported_grant_type') return REFUSALS.methodDisabled;
-  if (error === 'invalid_client') return REFUSALS.wrongClient;
-  if (error === 'invalid_scope') return REFUSALS.wrongScope;
+  const aboutClient = clientRefusal(error);
+  if (aboutClient !== null) return aboutClient;
   if (description.includes('not fully set up')) return REFUSALS.notSetUp;
-  if (/\b(account|user) disabled\b/.test(description)) return REFUSALS.accountDisabled;
+  if (saysDisabled(description)) return REFUSALS.accountDisabled;
   // Treat an unknown refusal like a wrong password: that costs minutes, the opposite may get the account locked.
   return REFUSALS.badCredentials;
 }
 
-/** `null`: the issuer is in trouble, and the refresh token may still be valid. */
-export function classifyRefreshError(error: string, description: string): SessionEnded | null {
+function clientRefusal(error: string): RefusalRow | null {
+  if (error === 'unauthorized_client' || error === 'unsupported_grant_type') return REFUSALS.methodDisabled;
+  if (error === 'invalid_client') return REFUSALS.wrongClient;
+  // Keycloak's answer to offline_access for a user who may not have it.
+  if (error === 'invalid_scope' || error === 'not_allowed') return REFUSALS.wrongScope;
+  return null;
+}
+
+const saysDisabled = (description: string) => /\b(account|user) disabled\b/.test(description);
+
+/** `null`: the issuer is in trouble. Only SessionEnded ends the session: after anything else the token may be good again. */
+export function classifyRefreshError(
+  error: string,
+  description: string,
+): SessionEnded | RefusedForNow | null {
   if (ISSUER_TROUBLE.has(error)) return null;
-  return new SessionEnded(description.toLowerCase().includes('token reuse exceeded'));
+  const words = description.toLowerCase();
+  if (error === 'invalid_grant') {
+    if (saysDisabled(words)) return new RefusedForNow(REFUSALS.accountDisabled);
+    return new SessionEnded(words.includes('token reuse exceeded'));
+  }
+  const row = clientRefusal(error);
+  // A session goes on without the password grant: here the client as a whole is refused.
+  return new RefusedForNow(row === REFUSALS.methodDisabled ? REFUSALS.wrongClient : (row ?? ISSUER_REFUSES));
 }
 
 /** The API refuses access tokens that the issuer has just granted. */

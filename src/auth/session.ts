@@ -5,7 +5,7 @@ import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type Login, LoginSuspended } from './login.ts';
 import type { Issuer } from './oidc.ts';
-import { AccessTokenRejected, LoginRefused, SessionEnded } from './refusals.ts';
+import { AccessTokenRejected, LoginRefused, RefusedForNow, SessionEnded } from './refusals.ts';
 import * as token from './tokens.ts';
 
 export interface SessionOptions {
@@ -131,7 +131,7 @@ export class Session {
     } catch (err) {
       if (!(err instanceof SessionEnded)) {
         this.#isUnanswered = true;
-        this.#enter('provider_down');
+        this.#enter(err instanceof RefusedForNow ? err.state : 'provider_down');
         throw err;
       }
       // A lost answer means that the token was used; without one, using it twice is our own bug.

@@ -7,6 +7,8 @@ export type AuthState =
   | 'bad_credentials_or_locked'
   | 'needs_user_action'
   | 'method_disabled'
+  /** A person has to sign in, by `heat2mqtt login`. */
+  | 'login_needed'
   | 'provider_down';
 
 export interface AuthStatus {
@@ -67,6 +69,7 @@ const NEEDS_A_PERSON: ReadonlySet<AuthState> = new Set([
   'bad_credentials_or_locked',
   'needs_user_action',
   'method_disabled',
+  'login_needed',
 ]);
 
 /** Waiting alone will not bring this account back. */

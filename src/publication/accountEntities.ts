@@ -39,6 +39,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
       'bad_credentials_or_locked',
       'needs_user_action',
       'method_disabled',
+      'login_needed',
       'provider_down',
     ],
     read: ({ auth }) => auth.state,

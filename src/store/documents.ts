@@ -48,7 +48,9 @@ export const loginBudgetCodec = versioned(
   z.object({
     refusals: z.number().int().min(0),
     nextAttemptAt: instant.nullable(),
-    state: z.enum(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled']).nullable(),
+    state: z
+      .enum(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled', 'login_needed'])
+      .nullable(),
     code: z.string().nullable(),
     secretMark: z.string().nullable(),
     askedAt: instant.nullable(),

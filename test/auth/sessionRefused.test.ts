@@ -55,23 +55,37 @@ describe('when the API refuses the access token', () => {
 });
 
 describe('when a refresh is refused', () => {
+  test.each(['tokenNotActive', 'sessionNotActive', 'noRequiredClient', 'staleToken'] as const)(
+    '%s: exactly one login, which is no failure',
+    async (name) => {
+      const session = await expiring(account);
+      account.simulator.switches.fault(TOKEN_PATH, FAULTS[name], { times: 1 });
+      await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
+      expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+      expect(account.messages('error')).toEqual([]);
+    },
+  );
+
   test.each([
-    'tokenNotActive',
-    'sessionNotActive',
-    'noRequiredClient',
-    'staleToken',
-    'userDisabled',
-    'methodDisabled',
-    'clientRefused',
-  ] as const)('%s: exactly one login, which is no failure', async (name) => {
+    ['userDisabled', 'account_disabled', 'needs_user_action'],
+    ['methodDisabled', 'client_refused', 'provider_down'],
+    ['clientRefused', 'client_refused', 'provider_down'],
+    ['scopeRefused', 'scope_refused', 'provider_down'],
+    ['realmDisabled', 'issuer_refused', 'provider_down'],
+    ['tlsRequired', 'issuer_refused', 'provider_down'],
+  ] as const)('%s keeps the tokens, and costs no login', async (name, code, state) => {
     const session = await expiring(account);
-    account.simulator.switches.fault(TOKEN_PATH, FAULTS[name], { times: 1 });
+    account.simulator.switches.fault(TOKEN_PATH, FAULTS[name], { times: 3 });
+    for (let count = 0; count < 3; count += 1) {
+      expect(await refusalOf(session.accessToken())).toMatchObject({ code, retry: 'later' });
+      expect(session.status().state).toBe(state);
+    }
     await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
-    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
-    expect(account.messages('error')).toEqual([]);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 4 });
+    expect(session.status().state).toBe('ok');
   });
 
-  test('a user disabled meanwhile: one refresh, one login, then no more', async () => {
+  test('a user disabled for longer than the tokens live: one login, then no more', async () => {
     const { session } = account.start();
     await session.accessToken();
     account.simulator.switches.token.accountStates.set('me@example.org', 'disabled');

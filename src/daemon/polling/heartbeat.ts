@@ -54,8 +54,10 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
   /** A login that was suspended and would be tried now. */
   async function someSecretChanged(): Promise<boolean> {
     for (const { upstream } of accounts) {
-      const { state, nextAttemptAt } = upstream.session.status();
-      if (!needsAPerson(state) || (nextAttemptAt !== null && nextAttemptAt <= clock.now())) continue;
+      const { state, nextAttemptAt, accessExpiresAt } = upstream.session.status();
+      // With tokens it is a refresh that was refused, and it is tried again by itself.
+      if (!needsAPerson(state) || accessExpiresAt !== null) continue;
+      if (nextAttemptAt !== null && nextAttemptAt <= clock.now()) continue;
       if ((await upstream.login.suspendedBy()) === null) return true;
     }
     return false;

@@ -37,16 +37,17 @@ Relative paths start at the working directory. \`heat2mqtt config example\` prin
 
 **Environment.** Each key has a variable; it wins over the file, and an empty variable counts as not set. Lists are
 split at commas and blanks. \`<N>\` counts accounts from 0; a single account may also use \`HEAT2MQTT_USERNAME\`,
-\`HEAT2MQTT_PASSWORD\` and \`HEAT2MQTT_PASSWORD_FILE\`. An unknown \`HEAT2MQTT_\` variable is a mistake, except for those
-that Kubernetes and Docker make up for a service of that name. An option of the Home Assistant app is such a variable
-in lower case without \`HEAT2MQTT_\`; the environment wins over it.
+\`HEAT2MQTT_PASSWORD\`, \`HEAT2MQTT_TOTP_SECRET\` and those with \`_FILE\` behind them. An unknown \`HEAT2MQTT_\` variable is
+a mistake, except for those that Kubernetes and Docker make up for a service of that name. An option of the Home
+Assistant app is such a variable in lower case without \`HEAT2MQTT_\`; the environment wins over it.
 
 **Secrets.** Each can be given inline, as the path of a file (\`…_file\`, \`…_FILE\`), or as a file in
 \`$CREDENTIALS_DIRECTORY\` (systemd): \`password\` (one account), \`<account id>_password\`, \`accounts_<n>_password\`,
-\`mqtt_password\`, \`mqtt_key_password\`, \`home_assistant_token\`; case does not matter, \`.\` and \`-\` count as \`_\`, and
-\`heat2mqtt_\` may stand in front. Inline and file at once is a mistake. In the environment one of the pair replaces
-both of the file. One newline at the end is ignored, nothing else: any character works, and nothing is expanded. A
-changed file counts without a restart. A user name and password in \`mqtt.url\` are fine too.
+the same three with \`totp_secret\`, \`mqtt_password\`, \`mqtt_key_password\`, \`home_assistant_token\`; case does not
+matter, \`.\` and \`-\` count as \`_\`, and \`heat2mqtt_\` may stand in front. Inline and file at once is a mistake. In the
+environment one of the pair replaces both of the file. One newline at the end is ignored, nothing else: any character
+works, and nothing is expanded. A changed file counts without a restart. A user name and password in \`mqtt.url\` are
+fine too.
 
 **Mistakes.** All are told together, one line each, and nothing is started (exit code 3).`;
 

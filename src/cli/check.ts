@@ -1,6 +1,7 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
+import { totpParameters } from '../config/totpSecret.ts';
 import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
@@ -77,9 +78,13 @@ type Probes = Record<string, Probe>;
 
 function offlineProbes({ config }: Settings): Probes {
   const probes: Probes = {};
-  for (const { id, password } of config.accounts) {
-    probes[`password of ${id}`] = async () =>
-      `${[...(await password.read())].length} characters, ${password.origin}`;
+  for (const { id, password, totp_secret: totp } of config.accounts) {
+    if (password)
+      probes[`password of ${id}`] = async () =>
+        `${[...(await password.read())].length} characters, ${password.origin}`;
+    if (totp)
+      probes[`totp_secret of ${id}`] = async () =>
+        `${totpParameters(await totp.read())?.secret.length} characters of base32, ${totp.origin}`;
   }
   probes['state directory'] = async () => {
     try {

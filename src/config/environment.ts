@@ -18,7 +18,10 @@ interface Setting {
 const PREFIX = 'HEAT2MQTT_';
 /** What a single account may be given by, and the path each of them sets. */
 const SINGLE_ACCOUNT: ReadonlyMap<string, Path> = new Map(
-  ['username', 'password', 'password_file'].map((name) => [variableOf([name]), ['accounts', '0', name]]),
+  ['username', 'password', 'password_file', 'totp_secret', 'totp_secret_file'].map((name) => [
+    variableOf([name]),
+    ['accounts', '0', name],
+  ]),
 );
 
 /**

@@ -2,6 +2,7 @@
 // list of constituencies.
 import * as z from 'zod';
 import { isMapping } from './rawConfig.ts';
+import { totpSecret } from './totpSecret.ts';
 import {
   address,
   calendarDate,
@@ -10,6 +11,7 @@ import {
   currency,
   flag,
   positiveNumber,
+  redirectUri,
   secretKeys,
   section,
   text,
@@ -22,6 +24,10 @@ const WEB = ['https:', 'http:'];
 const HTTPS = 'an https:// address without user name or password in it';
 const ENCRYPTED = 'https://, or http:// to this machine, or provider.allow_insecure: true';
 const SCOPES = 'a list of at least one scope';
+const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…, to be percent-decoded`;
+
+/** The ways of signing in that use the password of the account, or may. */
+export const WITH_PASSWORD = ['auto', 'password', 'form'] as const;
 
 const claims = section({
   customer_code: text('the name of a claim')
@@ -51,6 +57,17 @@ export const providerSection = section({
     .min(1, SCOPES)
     .default(['openid', 'service-energy'])
     .describe('The scopes asked for when logging in.'),
+  sign_in: choice([...WITH_PASSWORD, 'device', 'link'], 'auto').describe(
+    "How the accounts sign in. password: user name and password are sent to the issuer. form: they are filled into the provider's login page. device, link: a person signs in, with heat2mqtt login; no password is needed then. auto: password, and where the provider does not allow that, form.",
+  ),
+  redirect_uri: redirectUri.optional().meta({
+    description:
+      "An address that the provider has registered for client_id; sign_in form and link need it. The address bar of the provider's login page carries it as redirect_uri=…, percent-encoded.",
+    examples: ['https://portal.example.org/'],
+  }),
+  offline_access: flag(false).describe(
+    'true: ask for a session without an end. Where the provider refuses that, the usual one is taken.',
+  ),
   keep_alive: flag(true).describe(
     'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
   ),
@@ -71,6 +88,9 @@ export const providerSection = section({
       if (provider.allow_insecure === false && isUnencrypted(provider[name]))
         addIssue({ code: 'custom', path: [name], message: ENCRYPTED });
     }
+    const { sign_in, redirect_uri } = provider;
+    if ((sign_in === 'form' || sign_in === 'link') && redirect_uri === undefined)
+      addIssue({ code: 'custom', path: ['redirect_uri'], message: NEEDS_REDIRECT_URI });
   }, whenMapping)
   .describe('The heat provider. Required when there are accounts.');
 
@@ -99,6 +119,12 @@ const account = section({
     private: true,
   }),
   ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
+  ...secretKeys(
+    'totp_secret',
+    "The secret from which the account's one-time codes are computed, in base32 or as an otpauth:// address",
+    '/run/secrets/heat_totp_secret',
+    totpSecret,
+  ),
 }).describe('One login at the provider.');
 
 export const accountsSection = z

@@ -5,9 +5,18 @@ import { join } from 'node:path';
 import type { Scrubber } from '../foundation/log.ts';
 import { environmentWords, type Faults, type Origins } from './faults.ts';
 import { variableOf } from './keys.ts';
+import { WITH_PASSWORD } from './providerSections.ts';
 import { isMapping, type Path, type RawConfig, valueAt } from './rawConfig.ts';
-import type { Config, FileConfig } from './schema.ts';
-import { type ReadFile, readSecretFile, Secret, SecretUnreadable, trimNewline } from './secrets.ts';
+import type { Account, Config, FileConfig } from './schema.ts';
+import {
+  type ReadFile,
+  readSecretFile,
+  Secret,
+  type SecretForm,
+  SecretUnreadable,
+  trimNewline,
+} from './secrets.ts';
+import { totpSecret } from './totpSecret.ts';
 
 interface Options {
   readonly credentialsDirectory: string | undefined;
@@ -22,6 +31,7 @@ interface Place {
   readonly isRequired: boolean;
   /** What its file in $CREDENTIALS_DIRECTORY may be called, the most particular name first. */
   readonly credentials: readonly string[];
+  readonly form?: SecretForm;
 }
 
 /** Secrets by path (`mqtt.password`), each read once, so that the scrubber knows them and files are there. */
@@ -48,22 +58,29 @@ function placesOf(raw: RawConfig): Place[] {
   const taken = others.flatMap(({ credentials }) => credentials);
   // Array.from fills the gaps of accounts that were numbered with one.
   const accounts: unknown[] = Array.isArray(raw.accounts) ? Array.from(raw.accounts) : [];
-  const passwords = accounts.map((account, n) => {
-    const names = [`accounts_${n}_password`];
+  const ofAccount = (account: unknown, n: number, key: string) => {
+    const names = [`accounts_${n}_${key}`];
     const id = valueAt(account, ['id']);
-    if (typeof id === 'string' && /^[a-z0-9_-]+$/.test(id)) names.push(plainName(`${id}_password`));
-    if (accounts.length === 1 && id === undefined) names.push('home_password');
-    if (accounts.length === 1) names.push('password');
+    if (typeof id === 'string' && /^[a-z0-9_-]+$/.test(id)) names.push(plainName(`${id}_${key}`));
+    if (accounts.length === 1 && id === undefined) names.push(`home_${key}`);
+    if (accounts.length === 1) names.push(key);
     const credentials = names.filter((name) => !taken.includes(name));
-    return { path: ['accounts', String(n), 'password'], isRequired: true, credentials };
-  });
-  return [...passwords, ...others].filter(
+    return { path: ['accounts', String(n), key], credentials };
+  };
+  const signIn = valueAt(raw, ['provider', 'sign_in']);
+  // A mistyped way of signing in is one mistake, and may have been one without a password.
+  const isRequired = signIn === undefined || WITH_PASSWORD.some((way) => way === signIn);
+  const own = accounts.flatMap((account, n) => [
+    { ...ofAccount(account, n, 'password'), isRequired },
+    { ...ofAccount(account, n, 'totp_secret'), isRequired: false, form: totpSecret },
+  ]);
+  return [...own, ...others].filter(
     ({ path }) => path[0] !== 'home_assistant' || isMapping(raw.home_assistant),
   );
 }
 
 async function findSecret(
-  { path, isRequired, credentials: names }: Place,
+  { path, isRequired, credentials: names, form }: Place,
   raw: RawConfig,
   credentials: ReadonlyMap<string, readonly string[]>,
   { origins, faults, readFile, scrubber }: Options,
@@ -71,10 +88,13 @@ async function findSecret(
   const at = path.join('.');
   const section = path.slice(0, -1);
   const inline = valueAt(raw, path);
+  const hide = (text: string) => {
+    for (const secret of [text, form?.secretIn(text)]) if (secret !== undefined) scrubber.register(secret);
+    return text;
+  };
   const file = valueAt(raw, [...section, `${path.at(-1)}_file`]);
   if (typeof inline === 'string') {
-    const value = trimNewline(inline);
-    scrubber.register(value);
+    const value = hide(trimNewline(inline));
     if (faults.has(at)) return undefined;
     const origin = origins.get(at) ?? 'file';
     return new Secret(origin === 'file' ? 'inline' : origin, async () => value, scrubber);
@@ -83,11 +103,13 @@ async function findSecret(
   if (inline !== undefined) return undefined;
 
   const fromFile = async (name: string, key: string) => {
-    const secret = new Secret(`file ${name}`, () => readSecretFile(name, readFile), scrubber);
+    const read = async () => hide(await readSecretFile(name, readFile, form));
+    const secret = new Secret(`file ${name}`, read, scrubber);
     await secret.read().catch((error: unknown) => {
       if (!(error instanceof SecretUnreadable)) throw error;
       const found = `${error.found}${environmentWords(key, origins)}`;
-      faults.add(key, found, 'the path of a readable file that is not empty');
+      const content = form === undefined ? 'is not empty' : `holds ${form.allowed}`;
+      faults.add(key, found, `the path of a readable file that ${content}`);
     });
     return secret;
   };
@@ -112,7 +134,8 @@ function waysToGive(path: Path, credentials: readonly string[]): string {
   const variable = variableOf(credentials.includes('password') ? [name] : path);
   const files = credentials.map((credential) => `"${credential}"`).join(' or ');
   const ways = `${name} or ${name}_file here, ${variable} or ${variable}_FILE in the environment`;
-  return `${ways}, or a file ${files} in $CREDENTIALS_DIRECTORY`;
+  const without = name === 'password' ? '; none with provider.sign_in device or link' : '';
+  return `${ways}, or a file ${files} in $CREDENTIALS_DIRECTORY${without}`;
 }
 
 async function listCredentials(directory: string | undefined): Promise<Map<string, string[]>> {
@@ -138,8 +161,10 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
   const keyPassword = secrets.get('mqtt.key_password');
   return {
     ...rest,
-    accounts: accounts.map(({ password: _, password_file: __, id = 'home', ...account }, n) => {
-      return { id, ...account, password: required(secrets, `accounts.${n}.password`) };
+    accounts: accounts.map(({ id = 'home', username }, n): Account => {
+      const password = secrets.get(`accounts.${n}.password`);
+      const totp = secrets.get(`accounts.${n}.totp_secret`);
+      return { id, username, ...(password && { password }), ...(totp && { totp_secret: totp }) };
     }),
     mqtt: {
       ...broker,

@@ -127,7 +127,13 @@ type FileAccount = FileConfig['accounts'][number];
 type FileHomeAssistant = Exclude<FileConfig['home_assistant'], false | undefined>;
 type InFile<N extends string> = N | `${N}_file`;
 
-export type Account = Omit<FileAccount, 'id' | InFile<'password'>> & { id: string; password: Secret };
+export type Account = Omit<FileAccount, 'id' | InFile<'password' | 'totp_secret'>> & {
+  id: string;
+  /** Absent only where a person signs in (`provider.sign_in` device or link). */
+  password?: Secret;
+  /** Read by `totpParameters`. */
+  totp_secret?: Secret;
+};
 export type Mqtt = Omit<FileConfig['mqtt'], InFile<'password' | 'key_password'>> & {
   password?: Secret;
   key_password?: Secret;

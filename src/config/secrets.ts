@@ -5,17 +5,27 @@ import type { Scrubber } from '../foundation/log.ts';
 
 export type ReadFile = (path: string) => Promise<Uint8Array | string>;
 
+/** For a secret that is not just any text. */
+export interface SecretForm {
+  /** Completes "allowed: …". */
+  readonly allowed: string;
+  readonly example: string;
+  /** The part of the text that is the secret itself; undefined when the text has another form. */
+  readonly secretIn: (text: string) => string | undefined;
+}
+
 /** The file of a secret is gone, empty or not text. */
 export class SecretUnreadable extends Failure {
   readonly code = 'secret_unreadable';
   readonly exitCode = EXIT.config;
   readonly found: string;
 
-  constructor(path: string, found: string) {
-    super(`The secret in ${path} cannot be read: ${found}.`, {
-      retry: 'later',
-      hint: 'Put the file back, readable for the user heat2mqtt runs as; no restart is needed.',
-    });
+  constructor(
+    path: string,
+    found: string,
+    hint = 'Put the file back, readable for the user heat2mqtt runs as; no restart is needed.',
+  ) {
+    super(`The secret in ${path} cannot be read: ${found}.`, { retry: 'later', hint });
     this.found = found;
   }
 }
@@ -53,7 +63,7 @@ export class Secret {
   }
 }
 
-export async function readSecretFile(path: string, readFile: ReadFile): Promise<string> {
+export async function readSecretFile(path: string, readFile: ReadFile, form?: SecretForm): Promise<string> {
   let value: string;
   try {
     value = trimNewline(decodeText(await readFile(path)));
@@ -61,6 +71,8 @@ export async function readSecretFile(path: string, readFile: ReadFile): Promise<
     throw new SecretUnreadable(path, whyUnreadable(error));
   }
   if (value === '') throw new SecretUnreadable(path, 'it is empty');
+  if (form !== undefined && form.secretIn(value) === undefined)
+    throw new SecretUnreadable(path, 'it holds something else', `It has to hold ${form.allowed}.`);
   return value;
 }
 

@@ -1,7 +1,7 @@
 // Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
 import * as z from 'zod';
 import { isMapping } from './rawConfig.ts';
-import { trimNewline } from './secrets.ts';
+import { type SecretForm, trimNewline } from './secrets.ts';
 
 declare module 'zod' {
   interface GlobalMeta {
@@ -56,6 +56,13 @@ export function address(protocols: readonly string[], allowed: string) {
   }, allowed);
 }
 
+/** An address of any scheme. A scheme with a number behind it is a host with its port. */
+export const redirectUri = textWhere((value) => {
+  if (!URL.canParse(value) || /\s|^https?:(?!\/\/)|^[^:]+:\d/i.test(value)) return false;
+  const { username, password, hash } = new URL(value);
+  return username === '' && password === '' && hash === '';
+}, 'an absolute address such as https://portal.example.org/ or com.example.app:/callback, percent-decoded, without user name, password and #');
+
 export const timeZone = textWhere((value) => {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: value }).resolvedOptions().timeZone !== '';
@@ -105,17 +112,27 @@ export function parseUrl(value: string, protocols: readonly string[]): URL | und
   return protocols.includes(url.protocol) && url.hostname !== '' ? url : undefined;
 }
 
+const anyText: SecretForm = {
+  allowed: 'a text that is not empty',
+  example: 'correct horse battery staple',
+  secretIn: (value) => value || undefined,
+};
+
 /** The two keys of a secret: `password` and `password_file`, for example. `what` finishes the sentence "The …". */
-export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
-  const notEmpty = 'a text that is not empty';
+export function secretKeys<N extends string>(
+  name: N,
+  what: string,
+  exampleFile: string,
+  { allowed, example, secretIn }: SecretForm = anyText,
+) {
   const inline = z
-    .string('a text')
-    .min(1, notEmpty)
-    .refine((value) => trimNewline(value) !== '', notEmpty)
+    .string(allowed)
+    .min(1, allowed)
+    .refine((value) => secretIn(trimNewline(value)) !== undefined, allowed)
     .optional()
     .meta({
       description: `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
-      examples: ['correct horse battery staple'],
+      examples: [example],
       private: true,
     });
   const whatBelow = what.charAt(0).toLowerCase() + what.slice(1);

@@ -11,7 +11,7 @@ const { version } = JSON.parse(await read('package.json'));
 test('its variables are a whole configuration', async () => {
   const { environment } = services.heat2mqtt;
   const { config, origins } = await load(undefined, environment, { readFile: async () => 'secret\n' });
-  expect(config.accounts[0]?.password.origin).toBe('file /run/secrets/heat_password');
+  expect(config.accounts[0]?.password?.origin).toBe('file /run/secrets/heat_password');
   expect(config.mqtt.url).toBe('mqtt://mosquitto:1883');
   const given = [...origins.values()].filter((origin) => origin.startsWith('environment'));
   expect(new Set(given).size).toBe(Object.keys(environment).length);

@@ -1,5 +1,5 @@
 // config.example.yaml is the schema's (`vitest -u` writes it anew), it loads, and so does all that is commented out.
-import { readFile } from 'node:fs/promises';
+import { readFile as readText } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../src/config/example.ts';
 import { allKeys } from '../../src/config/keys.ts';
@@ -13,7 +13,7 @@ describe('config.example.yaml', () => {
   });
 
   it('loads with a password, and changes no default', async () => {
-    const { config, origins } = await load(await readFile(COMMITTED, 'utf8'), {
+    const { config, origins } = await load(await readText(COMMITTED, 'utf8'), {
       HEAT2MQTT_PASSWORD: 'secret',
     });
     expect([...origins].filter(([, origin]) => origin === 'file').map(([path]) => path)).toEqual([
@@ -29,13 +29,14 @@ describe('config.example.yaml', () => {
 
   it('loads with everything uncommented that can be there at once', async () => {
     const names = new Set(allKeys().map(({ path }) => path.at(-1)));
-    const uncommented = (await readFile(COMMITTED, 'utf8'))
+    const uncommented = (await readText(COMMITTED, 'utf8'))
       .split('\n')
       .map((line) => bare(line, names))
-      .filter((line) => !/^\s*#/.test(line) && !/^\s*(password|key_password|token):/.test(line))
+      .filter((line) => !/^\s*#/.test(line) && !/^\s*(password|key_password|totp_secret|token):/.test(line))
       .join('\n');
-    const { origins } = await load(uncommented, {}, { readFile: async () => 'from a file' });
-    const secret = /(^|_)(password|token)$/;
+    const readFile = async (path: string) => (path.includes('totp') ? 'HEAT2MQTTEXAMPLE' : 'from a file');
+    const { origins } = await load(uncommented, {}, { readFile });
+    const secret = /(^|_)(password|secret|token)$/;
     const leaves = allKeys().filter(({ keys, path }) => keys.length === 0 && !secret.test(path.at(-1) ?? ''));
     const expected = leaves.map(({ path }) => path.join('.').replace('<n>', '0'));
     expect(expected.filter((path) => origins.get(path) !== 'file')).toEqual([]);

@@ -49,7 +49,7 @@ describe('options', () => {
       { url: 'http://supervisor/services/mqtt', authorization: `Bearer ${TOKEN}` },
     ]);
     expect(config.provider?.issuer).toBe(OPTIONS.provider_issuer);
-    expect(await config.accounts[0]?.password.read()).toBe('0123');
+    expect(await config.accounts[0]?.password?.read()).toBe('0123');
     expect(config.mqtt).toMatchObject({ url: 'mqtt://core-mosquitto:1883', username: 'addons' });
     expect(await config.mqtt.password?.read()).toBe('of-the-broker');
     expect(origins.get('mqtt.url')).toBe('environment HEAT2MQTT_MQTT_URL');
@@ -70,6 +70,16 @@ describe('options', () => {
       ['home', 'me@example.org'],
       ['parents', 'they@example.org'],
     ]);
+  });
+
+  test('a person signs in: the password stays empty; a second factor for each account', async () => {
+    const secret = 'HEAT2MQTTEXAMPLE';
+    const parents = { id: 'parents', username: 'they@example.org', totp_secret: secret };
+    const alone = { ...OPTIONS, password: '', provider_sign_in: 'device' };
+    const { config } = await loadApp({ ...alone, totp_secret: secret, more_accounts: [parents] });
+    expect(config.accounts.map(({ password }) => password)).toEqual([undefined, undefined]);
+    const secrets = config.accounts.map(({ totp_secret }) => totp_secret?.read());
+    expect(await Promise.all(secrets)).toEqual([secret, secret]);
   });
 
   test('the environment wins over them', async () => {

@@ -16,7 +16,7 @@ describe('without a file', () => {
     const { config, path } = await load(undefined, ENOUGH);
     expect(path).toBeUndefined();
     expect(config.accounts[0]).toMatchObject({ id: 'home', username: 'me@example.org' });
-    await expect(config.accounts[0]?.password.read()).resolves.toBe(ENOUGH.HEAT2MQTT_PASSWORD);
+    await expect(config.accounts[0]?.password?.read()).resolves.toBe(ENOUGH.HEAT2MQTT_PASSWORD);
   });
 
   it('nothing at all is told as what is missing, not as each key', async () => {
@@ -40,7 +40,7 @@ describe('without a file', () => {
       ['house', 'a'],
       ['flat', 'b'],
     ]);
-    await expect(config.accounts[1]?.password.read()).resolves.toBe('two');
+    await expect(config.accounts[1]?.password?.read()).resolves.toBe('two');
   });
 
   it('a gap between accounts is a fault', async () => {

@@ -77,6 +77,19 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
     'accounts.0.password',
     /both password and password_file/,
   ],
+  ...['JBSWY3DP1', '234567', '[a, b]', 'otpauth://hotp/x?secret=ABCDEFGHIJKLMNOP&counter=1'].map(
+    (secret): [string, string, RegExp] => [
+      `accounts: [{username: u, password: p, totp_secret: ${secret}}]`,
+      'accounts.0.totp_secret',
+      /found (a text \(not shown\)|a list); allowed: base32 \(.*, or an address that starts with otpauth:/,
+    ],
+  ),
+  [
+    'accounts: [{username: u, password: p, totp_secret: ABCDEFGHIJKLMNOP, totp_secret_file: /dev/null}]',
+    'accounts.0.totp_secret',
+    /both totp_secret and totp_secret_file/,
+  ],
+  ['accounts: [{username: u, password: p, totp: x}]', 'accounts.0.totp', /did you mean totp_secret/],
   ['constituencies: { base_url: ftp://x.example }', 'constituencies.base_url', /https/],
   ['constituencies: { chamber: commons }', 'constituencies.chamber', /dail, seanad, ""/],
   ['constituencies: { house_no: 0 }', 'constituencies.house_no', /from 1/],
@@ -129,5 +142,20 @@ export const PROVIDER_KEYS: [keys: string, path: string, says: RegExp][] = [
   ['timeout_seconds: 30s', 'provider.timeout_seconds', /found "30s"/],
   ['keep_alive: 1', 'provider.keep_alive', /true or false/],
   ['allow_insecure: sure', 'provider.allow_insecure', /true or false/],
+  ['sign_in: browser', 'provider.sign_in', /found "browser"; allowed: auto, password, form, device, link/],
+  ['offline_access: 1', 'provider.offline_access', /true or false/],
+  ['redirect_url: https://portal.example.org/', 'provider.redirect_url', /did you mean redirect_uri/],
+  [
+    'redirect_uri: https%3A%2F%2Fportal.example.org%2F',
+    'provider.redirect_uri',
+    /an absolute address such as .*com.example.app:\/callback, percent-decoded/,
+  ],
+  ...['/callback', 'https:portal', 'localhost:8080/x', 'https://u@portal', 'https://portal/#/x', "''"].map(
+    (address): [string, string, RegExp] => [
+      `redirect_uri: ${address}`,
+      'provider.redirect_uri',
+      /allowed: an absolute address/,
+    ],
+  ),
   ['claims: { site_code: "" }', 'provider.claims.site_code', /an empty text/],
 ];

@@ -7,7 +7,7 @@ import { load, PROVIDER, refusal } from './loading.ts';
 const CANARY = /canary|Y2FuYXJ5/i;
 
 const WHOLE = `${PROVIDER}accounts:
-  - { id: a, username: canary-name@example.org, password: Canary-1 }
+  - { id: a, username: canary-name@example.org, password: Canary-1, totp_secret: CANARYCANARYCANARY }
   - { id: b, username: canaryname, password: Canary-2 }
 mqtt: { url: 'mqtt://u:Canary-3@broker', key_password: Canary-4 }
 home_assistant: { url: 'ws://ha:8123' }
@@ -17,7 +17,7 @@ describe('a configuration with canaries', () => {
   it('is silent about secrets however it is printed', async () => {
     const loaded = await load(WHOLE, { HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'Canary-5' });
     const { config } = loaded;
-    const withoutNames = { ...config, accounts: config.accounts.map(({ password }) => ({ password })) };
+    const withoutNames = { ...config, accounts: config.accounts.map(({ username: _, ...more }) => more) };
     expect(JSON.stringify(withoutNames)).not.toMatch(CANARY);
     expect(inspect(withoutNames, { depth: 20, showHidden: true })).not.toMatch(CANARY);
     expect(JSON.stringify(config)).toContain('"password":"[secret]"');
@@ -32,7 +32,7 @@ describe('a configuration with canaries', () => {
     expect(shown).not.toMatch(CANARY);
     expect(shown).toContain('# From config.yaml, environment and defaults.');
     expect(shown).toContain(
-      '    username: c…@example.org # file\n    password: "[secret] (inline)" # file\n',
+      '    username: c…@example.org # file\n    password: "[secret] (inline)" # file\n    totp_secret: "[secret] (inline)" # file\n',
     );
     expect(shown).toContain('  url: mqtt://broker # file\n');
     expect(shown).toContain('  token: "[secret] (environment HEAT2MQTT_HOME_ASSISTANT_TOKEN)" # environment');
@@ -50,6 +50,15 @@ describe('faults', () => {
     ['a secret without its key', 'accounts: [canary]'],
     ['a secret as the whole file', 'canary'],
     ['a secret under a misspelt key', 'accounts: [{ username: u, pasword: canary }]'],
+    ['a second factor that is none', 'accounts: [{ username: u, password: p, totp_secret: canary }]'],
+    [
+      'a second factor with an unknown algorithm',
+      "accounts: [{ username: u, password: p, totp_secret: 'otpauth://totp/canary?secret=CANARY&algorithm=MD5' }]",
+    ],
+    [
+      'the secret within an address that is also somewhere else',
+      "accounts: [{ username: u, password: p, totp_secret: 'otpauth://totp/x?secret=CANARYCANARYCANARY' }]\nlog: { level: CANARYCANARYCANARY }",
+    ],
     ['a secret in the place of a file', 'accounts: [{ username: u, password_file: canary }]'],
     [
       'a secret that is also somewhere else',

@@ -155,7 +155,7 @@ describe('newlines', () => {
   ])('%j is %j', async (content, value) => {
     const path = await file('x', content);
     const { config } = await load(BASE, { HEAT2MQTT_PASSWORD_FILE: path });
-    expect(await config.accounts[0]?.password.read()).toBe(value);
+    expect(await config.accounts[0]?.password?.read()).toBe(value);
   });
 });
 
@@ -169,7 +169,7 @@ describe('YAML', () => {
     [`\${HOME}`, `\${HOME}`],
   ])('an unquoted %s is taken as written', async (written, value) => {
     const { config } = await load(`${PROVIDER}accounts:\n  - username: 00420\n    password: ${written}\n`);
-    expect(await config.accounts[0]?.password.read()).toBe(value);
+    expect(await config.accounts[0]?.password?.read()).toBe(value);
     expect(config.accounts[0]?.username).toBe('00420');
   });
 

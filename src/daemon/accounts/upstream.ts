@@ -63,7 +63,8 @@ export function openUpstream(
     issuer,
     {
       username: account.username,
-      readPassword: () => account.password.read(),
+      readPassword: () =>
+        account.password?.read() ?? Promise.reject(new TypeError('an account without a password')),
       context: JSON.stringify([provenance, provider.scopes]),
     },
     budget,

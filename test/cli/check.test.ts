@@ -1,0 +1,40 @@
+// heat2mqtt check, offline: which secrets it names, and what it says of them.
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openStack } from '../support/stack.ts';
+import { typed } from '../support/typed.ts';
+
+const SECRET = 'HEAT2MQTTEXAMPLE';
+
+/** Every line of check with a single account. */
+async function checked(env: Record<string, string>): Promise<string> {
+  const { out } = await typed(['check'], {
+    env: {
+      HEAT2MQTT_PROVIDER_ISSUER: 'https://id.example.org/auth/realms/energy',
+      HEAT2MQTT_PROVIDER_API_URL: 'https://api.example.org/api/v1',
+      HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
+      HEAT2MQTT_USERNAME: 'me@example.org',
+      HEAT2MQTT_STATE_DIR: join(await openStack().folder(), 'state'),
+      ...env,
+    },
+  });
+  return out;
+}
+
+test('password and secret of one-time codes are counted, and not shown', async () => {
+  const out = await checked({
+    HEAT2MQTT_PASSWORD: 'demo-of-the-heat',
+    HEAT2MQTT_TOTP_SECRET: `otpauth://totp/me?secret=${SECRET}`,
+  });
+  expect(out).toContain('ok     password of home: 16 characters, environment HEAT2MQTT_PASSWORD\n');
+  expect(out).toContain(
+    'ok     totp_secret of home: 16 characters of base32, environment HEAT2MQTT_TOTP_SECRET\n',
+  );
+  expect(out).not.toMatch(new RegExp(`${SECRET}|demo-of`));
+});
+
+test('an account without them has no line about them', async () => {
+  const out = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
+  expect(out).toContain('ok     state directory');
+  expect(out).not.toMatch(/password|totp/);
+});

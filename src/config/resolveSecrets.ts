@@ -161,10 +161,11 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
   const keyPassword = secrets.get('mqtt.key_password');
   return {
     ...rest,
-    accounts: accounts.map(({ id = 'home', username }, n): Account => {
+    accounts: accounts.map(({ id = 'home', ...given }, n): Account => {
+      const { password: _, password_file: __, totp_secret: ___, totp_secret_file: ____, ...account } = given;
       const password = secrets.get(`accounts.${n}.password`);
       const totp = secrets.get(`accounts.${n}.totp_secret`);
-      return { id, username, ...(password && { password }), ...(totp && { totp_secret: totp }) };
+      return { id, ...account, ...(password && { password }), ...(totp && { totp_secret: totp }) };
     }),
     mqtt: {
       ...broker,

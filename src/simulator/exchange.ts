@@ -16,7 +16,7 @@ export interface Reply {
   readonly status: number;
   /** A string goes out as it is, anything else as JSON. */
   readonly body: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
 export interface Route {
@@ -39,7 +39,7 @@ export interface SeenRequest {
   readonly path: string;
   readonly route: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Passwords and tokens are blanked out. */
+  /** Passwords, codes and tokens are blanked out. */
   readonly body: unknown;
   readonly authorized: boolean;
   readonly userAgent: string | undefined;
@@ -47,7 +47,12 @@ export interface SeenRequest {
 }
 
 const KEPT_REQUESTS = 1000;
-const BLANKED = new Set(['password', 'refresh_token', 'access_token', 'client_secret', 'totp']);
+const BLANKED = new Set(
+  (
+    'password refresh_token access_token token client_secret totp otp credentialId code code_verifier ' +
+    'device_code user_code session_code'
+  ).split(' '),
+);
 
 export class Counters {
   /** By method and route template, such as `POST /api/v1/reports/usage`. */
@@ -56,9 +61,16 @@ export class Counters {
   readonly log: SeenRequest[] = [];
   passwordGrants = { asked: 0, ok: 0 };
   refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
+  /** Posted at the login page. */
+  postedPasswords = 0;
+  deviceStarts = 0;
+  /** Sessions ended by the client itself, by revocation or logout. */
+  revocations = 0;
   /** Requests to the public list that carried credentials, which none should. */
   credentialsToConstituencies = 0;
   readonly #inFlightByName = new Map<string, number>();
+  readonly #loginsInFlight = new Set<Exchange>();
+  readonly #secondLogins = new WeakSet<Exchange>();
 
   /** Counts a request in; the returned function counts it out. */
   enter(exchange: Exchange, route: string): () => void {
@@ -69,7 +81,7 @@ export class Counters {
       method,
       path,
       route,
-      query: Object.fromEntries(query),
+      query: Object.fromEntries([...query].map(([key, value]) => [key, BLANKED.has(key) ? '***' : value])),
       body: blanked(exchange.body),
       authorized,
       userAgent: headers['user-agent'],
@@ -80,12 +92,27 @@ export class Counters {
     const grant = grantOf(exchange);
     if (grant === 'password') this.passwordGrants.asked += 1;
     if (grant === 'refresh_token') this.refreshGrants.asked += 1;
+    if (path.endsWith('/login-actions/authenticate') && fieldOf(exchange, 'password'))
+      this.postedPasswords += 1;
+    if (path.endsWith('/auth/device')) this.deviceStarts += 1;
+    const user = fieldOf(exchange, 'password') && fieldOf(exchange, 'username');
+    if (user) {
+      const isSame = (other: Exchange) => fieldOf(other, 'username') === user;
+      if ([...this.#loginsInFlight].some(isSame)) this.#secondLogins.add(exchange);
+      this.#loginsInFlight.add(exchange);
+    }
     const names = [route, ...(grant ? [`grant ${grant}`] : [])];
     for (const name of names) this.#shift(name, 1);
     this.refreshGrants.maxInFlight = this.maxInFlight['grant refresh_token'] ?? 0;
     return () => {
       for (const name of names) this.#shift(name, -1);
+      this.#loginsInFlight.delete(exchange);
     };
+  }
+
+  /** Whether another login of the same user was still being answered when this one came in. */
+  isSecondLogin(exchange: Exchange): boolean {
+    return this.#secondLogins.has(exchange);
   }
 
   granted(grant: 'password' | 'refresh_token'): void {
@@ -100,9 +127,14 @@ export class Counters {
   }
 }
 
-function grantOf({ path, body }: Exchange): unknown {
-  if (!path.endsWith('/protocol/openid-connect/token')) return undefined;
-  return typeof body === 'object' && body !== null && 'grant_type' in body ? body.grant_type : undefined;
+function grantOf(exchange: Exchange): unknown {
+  return exchange.path.endsWith('/protocol/openid-connect/token')
+    ? fieldOf(exchange, 'grant_type')
+    : undefined;
+}
+
+function fieldOf({ body }: Exchange, name: string): unknown {
+  return Object(body)[name];
 }
 
 function blanked(body: unknown): unknown {

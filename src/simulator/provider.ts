@@ -4,7 +4,8 @@ import { type AccountOptions, settle, wideAccounts } from './accounts.ts';
 import { billingRoutes, propertiesOf } from './billing.ts';
 import { constituencyRoutes } from './constituencies.ts';
 import { Counters, type Route, type SeenRequest } from './exchange.ts';
-import { Keycloak, REALM_PATH } from './issuer/keycloak.ts';
+import { Keycloak } from './issuer/keycloak.ts';
+import { REALM_PATH } from './issuer/protocol.ts';
 import { listen } from './server.ts';
 import { Switches } from './switches.ts';
 import { truthAt } from './usage/report.ts';
@@ -74,6 +75,13 @@ export async function startSimulator(options: {
     },
     /** Every session ends: refresh tokens answer `Session not active`. */
     endSessions: () => keycloak.sessions.endAll(),
+    /** What a person does at the verification address of the device grant. */
+    device: {
+      /** User codes that nobody has answered yet. */
+      pending: () => keycloak.devices.pending(),
+      approve: (userCode: string, username: string) => keycloak.devices.approve(userCode, username),
+      deny: (userCode: string) => keycloak.devices.deny(userCode),
+    },
     /** From now on the property has another id; questions about the old one are refused. */
     renumberProperty(from: number, to: number) {
       property(from).id = to;

@@ -4,6 +4,27 @@ import type { Fault } from './faults.ts';
 import type { SearchEngine } from './usage/request.ts';
 
 export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
+export type RequiredAction =
+  | 'UPDATE_PASSWORD'
+  | 'CONFIGURE_TOTP'
+  | 'UPDATE_PROFILE'
+  | 'TERMS_AND_CONDITIONS'
+  | 'VERIFY_EMAIL';
+export type LoginPage =
+  | 'usual'
+  /** The login form holds a puzzle, and is shown again without its solution. */
+  | 'captcha'
+  /** A page for a passkey comes first, or after the password as a second factor. */
+  | 'passkey'
+  | 'passkey_second'
+  /** The login page sends the browser to the login of another company at once. */
+  | 'foreign_provider'
+  /** The form would post to another origin. */
+  | 'foreign_action'
+  /** The form's action is relative to the page's own address. */
+  | 'relative_action'
+  /** Another language and markup; as in Keycloak's older theme, a wrong password looks like other messages. */
+  | 'other_theme';
 export type ConstituencyShape = 'newer' | 'older' | 'third';
 
 interface FaultRule {
@@ -29,9 +50,31 @@ export class Switches {
     /** After so many wrong passwords even the right one is wrong, for `lockSeconds`. */
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
     lockSeconds: 900,
-    /** By username: the code that the form field `totp` has to carry. */
-    oneTimeCodes: new Map<string, string>(),
+    /** By username: the code that the form field `totp` or the page for it wants, or what it is at the time. */
+    oneTimeCodes: new Map<string, string | (() => string)>(),
     passwordGrantAllowed: true,
+    codeFlowAllowed: true,
+    /** Where the code flow may end. */
+    redirectUris: ['https://portal.example.org/signed-in'] as string[],
+    /** The client has to send a PKCE challenge, with S256. */
+    pkceRequired: true,
+    codeSeconds: 60,
+    /** The code comes in the fragment, though it was not asked for there. */
+    codeInFragment: false,
+    /** The user has to agree to the client's access at each login. */
+    consentRequired: false,
+    /** Organizations are on: a page for the user name comes first, then one for the password. */
+    identityFirst: false,
+    loginPage: 'usual' as LoginPage,
+    /** By username: what the user has to do before the code flow ends. */
+    requiredActions: new Map<string, readonly RequiredAction[]>(),
+    /** The metadata names the device endpoint, which Keycloak does whether the client may use it or not. */
+    deviceAdvertised: true,
+    deviceAllowed: true,
+    deviceSeconds: 600,
+    devicePollSeconds: 5,
+    /** Refused as a scope of the client, or to the user once logged in. */
+    offlineAccess: 'allowed' as 'allowed' | 'scope_refused' | 'user_may_not',
     clientEnabled: true,
     realmEnabled: true,
     /** As a realm that demands TLS from everybody: plain HTTP is refused. */

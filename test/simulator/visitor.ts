@@ -14,19 +14,19 @@ export async function visit(url: string, init?: RequestInit): Promise<Seen> {
   return { status: response.status, headers: response.headers, text, body: jsonOf(text) };
 }
 
-export function login({ urls }: Simulator, changes: Record<string, string> = {}): Promise<Seen> {
+export function login(provider: Simulator, changes: Record<string, string> = {}): Promise<Seen> {
   const usual = {
     client_id: 'self-care',
     username: 'me@example.org',
     password: 'demo',
     scope: 'openid service-energy',
   };
-  return grant(urls.issuer, { grant_type: 'password', ...usual, ...changes });
+  return tokenRequest(provider, { grant_type: 'password', ...usual, ...changes });
 }
 
-export function refresh({ urls }: Simulator, from: Seen): Promise<Seen> {
+export function refresh(provider: Simulator, from: Seen): Promise<Seen> {
   const refresh_token = String(look(from.body, 'refresh_token'));
-  return grant(urls.issuer, { grant_type: 'refresh_token', client_id: 'self-care', refresh_token });
+  return tokenRequest(provider, { grant_type: 'refresh_token', client_id: 'self-care', refresh_token });
 }
 
 export function ask({ urls }: Simulator, from: Seen, path: string, body?: unknown): Promise<Seen> {
@@ -47,9 +47,14 @@ export function look(body: unknown, path: string): unknown {
   return value;
 }
 
-function grant(issuer: string, form: Record<string, string>): Promise<Seen> {
+export function tokenRequest(provider: Simulator, form: Record<string, string>): Promise<Seen> {
+  return postForm(provider, '/token', form);
+}
+
+/** To an endpoint below `protocol/openid-connect`. */
+export function postForm({ urls }: Simulator, path: string, form: Record<string, string>): Promise<Seen> {
   const body = new URLSearchParams(form);
-  return visit(`${issuer}/protocol/openid-connect/token`, { method: 'POST', body });
+  return visit(`${urls.issuer}/protocol/openid-connect${path}`, { method: 'POST', body });
 }
 
 function jsonOf(text: string): unknown {

@@ -4,20 +4,25 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Account } from '../accounts.ts';
 import { type Counters, type Exchange, json, type Reply, type Route } from '../exchange.ts';
 import type { Switches } from '../switches.ts';
-import { publicKeys, type Session, Sessions, signed } from './sessions.ts';
-
-type Form = Readonly<Record<string, string | undefined>>;
-
-export const REALM_PATH = '/auth/realms/energy';
+import { CodeFlow } from './codeFlow.ts';
+import { Credentials } from './credentials.ts';
+import { DEVICE_GRANT, Devices } from './device.ts';
+import {
+  allowedScopes,
+  clientRefusal,
+  type Form,
+  failed,
+  type Grant,
+  REALM_PATH,
+  type Realm,
+} from './protocol.ts';
+import { publicKeys, Sessions, signed } from './sessions.ts';
 
 export class Keycloak {
   readonly sessions: Sessions;
-  readonly #issuer: string;
-  readonly #clock: Clock;
-  readonly #accounts: readonly Account[];
-  readonly #switches: Switches;
-  readonly #counters: Counters;
-  readonly #wrongPasswords = new Map<string, { count: number; lockedUntil: number }>();
+  readonly devices: Devices;
+  readonly #codeFlow: CodeFlow;
+  readonly #realm: Realm;
 
   constructor(
     issuer: string,
@@ -26,23 +31,38 @@ export class Keycloak {
     switches: Switches,
     counters: Counters,
   ) {
-    this.#issuer = issuer;
-    this.#clock = clock;
-    this.#accounts = accounts;
-    this.#switches = switches;
-    this.#counters = counters;
     this.sessions = new Sessions(switches, issuer);
+    const credentials = new Credentials(clock, accounts, switches, counters);
+    this.#realm = { issuer, clock, switches, counters, sessions: this.sessions, credentials };
+    this.#codeFlow = new CodeFlow(this.#realm);
+    this.devices = new Devices(this.#realm);
   }
 
   routes(): Route[] {
     const discovery = '/.well-known/openid-configuration';
+    const { issuer, switches } = this.#realm;
     const at = (method: string, path: string, reply: (exchange: Exchange) => Reply): Route => {
       return { method, template: `${REALM_PATH}${path}`, reply };
     };
+    /** For endpoints that answer in JSON, after the checks of realm and client. */
+    const post = (path: string, reply: (form: Form, exchange: Exchange) => Reply): Route =>
+      at('POST', `/protocol/openid-connect${path}`, (exchange) => {
+        const form: Form = Object(exchange.body);
+        return clientRefusal(form, switches) ?? reply(form, exchange);
+      });
     return [
-      at('GET', discovery, () => json(providerMetadata(this.#issuer))),
-      at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(this.#switches.token.keyId))),
-      at('POST', '/protocol/openid-connect/token', ({ body }) => this.#token(Object(body))),
+      at('GET', discovery, () => json(providerMetadata(issuer, switches.token.deviceAdvertised))),
+      at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(switches.token.keyId))),
+      post('/token', (form, exchange) => this.#token(form, exchange)),
+      post('/auth/device', (form) => this.devices.start(form)),
+      post('/revoke', (form) => this.#revoke(form)),
+      post('/logout', (form) => this.#logout(form)),
+      at('GET', '/protocol/openid-connect/auth', (exchange) => this.#codeFlow.begin(exchange)),
+      at('POST', '/login-actions/authenticate', (exchange) => this.#codeFlow.authenticate(exchange)),
+      at('GET', '/login-actions/required-action', (exchange) => this.#codeFlow.showAction(exchange)),
+      at('POST', '/login-actions/required-action', (exchange) => this.#codeFlow.act(exchange)),
+      at('POST', '/login-actions/consent', (exchange) => this.#codeFlow.act(exchange)),
+      at('GET', '/broker/northlight/login', (exchange) => this.#codeFlow.leave(exchange)),
       {
         method: 'GET',
         template: `/auth/realms/:realm${discovery}`,
@@ -51,69 +71,76 @@ export class Keycloak {
     ];
   }
 
-  #token(form: Form): Reply {
-    const { clientId, clientEnabled, passwordGrantAllowed, realmEnabled, tlsRequired } = this.#switches.token;
-    if (tlsRequired) return failed(403, 'invalid_request', 'HTTPS required');
-    if (!realmEnabled) return failed(403, 'access_denied', 'Realm not enabled');
-    if (form.client_id !== clientId || !clientEnabled) {
-      return failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
+  #token(form: Form, exchange: Exchange): Reply {
+    switch (form.grant_type) {
+      case 'refresh_token':
+        return this.#refresh(form);
+      case 'password':
+        return this.#password(form, exchange);
+      case 'authorization_code':
+        return this.#granted(this.#codeFlow.redeem(form));
+      case DEVICE_GRANT:
+        return this.#granted(this.devices.poll(form));
+      default:
+        return failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
     }
-    if (form.grant_type === 'refresh_token') return this.#refresh(form);
-    if (form.grant_type !== 'password') {
-      return failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
-    }
+  }
+
+  #password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
+    const { clock, credentials, switches } = this.#realm;
+    const { passwordGrantAllowed, wrongPasswordStatus, accountStates, requiredActions } = switches.token;
     if (!passwordGrantAllowed) {
       return failed(400, 'unauthorized_client', 'Client not allowed for direct access grants');
     }
-    return this.#password(form);
-  }
-
-  #password({ username = '', password = '', scope = '', totp }: Form): Reply {
-    const { scopes, wrongPasswordStatus, accountStates } = this.#switches.token;
-    const asked = scope.split(' ').filter(Boolean);
-    if (asked.some((one) => !scopes.includes(one))) {
-      return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
-    }
-    const now = this.#clock.now();
-    const account = this.#accounts.find((one) => one.username.toLowerCase() === username.toLowerCase());
-    if (!account || !this.#passwordPasses(account, password, totp, now)) {
-      return failed(wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
-    }
+    const scopes = allowedScopes(scope, switches);
+    if (!scopes) return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
+    const account = credentials.login(exchange, username, password, { totp });
+    if (!account) return failed(wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
+    credentials.succeeded(account);
     const state = accountStates.get(account.username) ?? 'active';
     if (state === 'disabled') return failed(400, 'invalid_grant', 'Account disabled');
-    if (state === 'not_fully_set_up') return failed(400, 'invalid_grant', 'Account is not fully set up');
-    this.#counters.granted('password');
-    return this.#tokens(this.sessions.start(randomUUID(), account, asked, now), now);
-  }
-
-  /** While the lock holds, or without the one-time code, the right password is refused in the words for a wrong one. */
-  #passwordPasses(account: Account, password: string, totp: string | undefined, now: number): boolean {
-    const { lockAfterWrongPasswords, lockSeconds, oneTimeCodes } = this.#switches.token;
-    const { username } = account;
-    const tries = this.#wrongPasswords.get(username) ?? { count: 0, lockedUntil: 0 };
-    if (now < tries.lockedUntil) return false;
-    const code = oneTimeCodes.get(username);
-    if (password === account.password && (code === undefined || code === totp)) {
-      this.#wrongPasswords.delete(username);
-      return true;
+    if (state === 'not_fully_set_up' || requiredActions.get(account.username)?.length) {
+      return failed(400, 'invalid_grant', 'Account is not fully set up');
     }
-    const count = tries.count + 1;
-    const isLocked = count >= lockAfterWrongPasswords;
-    const lockedUntil = isLocked ? now + lockSeconds * 1000 : 0;
-    this.#wrongPasswords.set(username, { count: isLocked ? 0 : count, lockedUntil });
-    return false;
+    const session = this.sessions.start(randomUUID(), account, scopes, clock.now());
+    return this.#granted({ session, nonce: undefined }, 'password');
   }
 
   #refresh({ refresh_token: token = '' }: Form): Reply {
-    const now = this.#clock.now();
-    const outcome = this.sessions.refresh(token, now);
+    const { clock, counters } = this.#realm;
+    const outcome = this.sessions.refresh(token, clock.now());
     if ('refusal' in outcome) return failed(400, 'invalid_grant', outcome.refusal);
-    this.#counters.granted('refresh_token');
-    return this.#tokens(outcome, now);
+    counters.granted('refresh_token');
+    return this.#tokens({ session: outcome, nonce: undefined });
   }
 
-  #tokens(session: Session, now: number): Reply {
-    const { token } = this.#switches;
+  #granted(grant: Grant | Reply, kind?: 'password'): Reply {
+    if ('status' in grant) return grant;
+    const { counters, switches } = this.#realm;
+    if (grant.session.scopes.includes('offline_access') && switches.token.offlineAccess === 'user_may_not') {
+      return failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
+    }
+    if (kind) counters.granted(kind);
+    return this.#tokens(grant);
+  }
+
+  /** RFC 7009: a token that is worth nothing is no error. */
+  #revoke({ token = '' }: Form): Reply {
+    if (this.sessions.end(token)) this.#realm.counters.revocations += 1;
+    else return json({ error: 'invalid_token', error_description: 'Invalid token' });
+    return { status: 200, body: '' };
+  }
+
+  #logout({ refresh_token: token }: Form): Reply {
+    if (token === undefined) return failed(400, 'invalid_request', 'No refresh token');
+    if (this.sessions.end(token)) this.#realm.counters.revocations += 1;
+    return { status: 204, body: '' };
+  }
+
+  #tokens({ session, nonce }: Grant): Reply {
+    const { clock, issuer, switches } = this.#realm;
+    const { token } = switches;
+    const now = clock.now();
     const left = token.sessionMaxAnnounced
       ? this.sessions.secondsLeft(session, now)
       : Number.POSITIVE_INFINITY;
@@ -124,7 +151,7 @@ export class Keycloak {
     const iat = Math.floor(now / 1000);
     const scope = ['email', 'profile', ...scopes].join(' ');
     const tokenOf = (claims: Record<string, unknown>) => {
-      const common = { iat, iss: this.#issuer, sub: account.userId, azp: token.clientId, sid: session.id };
+      const common = { iat, iss: issuer, sub: account.userId, azp: token.clientId, sid: session.id };
       return signed({ ...common, jti: randomUUID(), ...claims }, token.keyId);
     };
     const about = { preferred_username: account.username, email: account.username, email_verified: true };
@@ -142,10 +169,10 @@ export class Keycloak {
     });
     const refresh_token = tokenOf({
       ...(isOffline ? { typ: 'Offline' } : { typ: 'Refresh', exp: iat + refreshExpiresIn }),
-      aud: this.#issuer,
+      aud: issuer,
       scope,
     });
-    const id_token = () => tokenOf({ exp: iat + expiresIn, aud: token.clientId, typ: 'ID', ...about });
+    const id_token = () => tokenOf({ exp: iat + expiresIn, aud: token.clientId, typ: 'ID', nonce, ...about });
     return json({
       access_token,
       expires_in: expiresIn,
@@ -161,19 +188,18 @@ export class Keycloak {
   }
 }
 
-function failed(status: number, error: string, error_description: string): Reply {
-  return json({ error, error_description }, status);
-}
-
-function providerMetadata(issuer: string): Record<string, unknown> {
+function providerMetadata(issuer: string, deviceAdvertised: boolean): Record<string, unknown> {
   const endpoint = `${issuer}/protocol/openid-connect`;
   return {
     issuer,
     authorization_endpoint: `${endpoint}/auth`,
     token_endpoint: `${endpoint}/token`,
+    ...(deviceAdvertised ? { device_authorization_endpoint: `${endpoint}/auth/device` } : {}),
+    revocation_endpoint: `${endpoint}/revoke`,
     end_session_endpoint: `${endpoint}/logout`,
     jwks_uri: `${endpoint}/certs`,
-    grant_types_supported: ['authorization_code', 'refresh_token', 'password'],
+    grant_types_supported: ['authorization_code', 'refresh_token', 'password', DEVICE_GRANT],
+    authorization_response_iss_parameter_supported: true,
     response_types_supported: ['code', 'none', 'id_token', 'token', 'id_token token', 'code id_token'],
     response_modes_supported: ['query', 'fragment', 'form_post'],
     subject_types_supported: ['public', 'pairwise'],

@@ -41,6 +41,12 @@ export class Sessions {
     this.#sessions.clear();
   }
 
+  /** The session of a refresh token is over; false when there was none. */
+  end(token: string): boolean {
+    const claims = verified(token, this.#switches.token.keyId);
+    return isRefreshToken(claims) && this.#sessions.delete(String(claims?.sid));
+  }
+
   /** An offline session has no longest life. */
   secondsLeft({ startedAt, scopes }: Session, now: number): number {
     if (scopes.includes('offline_access')) return Number.POSITIVE_INFINITY;
@@ -51,7 +57,7 @@ export class Sessions {
   refresh(token: string, now: number): Session | { readonly refusal: string } {
     const { notBefore, accountStates, keyId, rotation } = this.#switches.token;
     const claims = verified(token, keyId);
-    if (claims?.typ !== 'Refresh' && claims?.typ !== 'Offline') return { refusal: 'Invalid refresh token' };
+    if (!claims || !isRefreshToken(claims)) return { refusal: 'Invalid refresh token' };
     if (claims.iss !== this.#issuer) return { refusal: 'Invalid token issuer' };
     // An offline token has no end.
     if (Number(claims.exp ?? Number.POSITIVE_INFINITY) <= now / 1000)
@@ -66,6 +72,10 @@ export class Sessions {
     session.refreshedAt = Math.floor(now / 1000);
     return session;
   }
+}
+
+function isRefreshToken(claims: Claims | undefined): boolean {
+  return claims?.typ === 'Refresh' || claims?.typ === 'Offline';
 }
 
 function reused(session: Session, claims: Claims): string | undefined {

@@ -1,0 +1,96 @@
+// A browser as far as the simulated login needs one: it keeps cookies, follows redirects on its host, and fills in forms.
+import { createHash } from 'node:crypto';
+import type { Simulator } from '../../src/simulator/provider.ts';
+
+export interface Page {
+  readonly url: string;
+  readonly status: number;
+  readonly html: string;
+  /** Where a redirect leads that was not followed, because it leaves the host. */
+  readonly location: URL | undefined;
+  /** What went over: `GET 200 /path`. */
+  readonly trail: readonly string[];
+}
+
+export const REDIRECT = 'https://portal.example.org/signed-in';
+export const VERIFIER = 'an-invented-verifier-that-is-long-enough-for-rfc-7636';
+
+export function authorizationUrl(
+  { urls }: Simulator,
+  changes: Record<string, string | undefined> = {},
+): string {
+  const usual = {
+    response_type: 'code',
+    client_id: 'self-care',
+    redirect_uri: REDIRECT,
+    scope: 'openid service-energy',
+    state: 'a-state',
+    nonce: 'a-nonce',
+    code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
+    code_challenge_method: 'S256',
+  };
+  const given = Object.entries({ ...usual, ...changes }).filter(([, value]) => value !== undefined);
+  return `${urls.issuer}/protocol/openid-connect/auth?${new URLSearchParams(given as [string, string][])}`;
+}
+
+export class Browser {
+  readonly cookies = new Map<string, string>();
+
+  open(url: string): Promise<Page> {
+    return this.#go(url, undefined, []);
+  }
+
+  /** Posts the form of the page with its hidden fields and these; `action` in place of the form's own. */
+  post(page: Page, fields: Record<string, string>, action = actionOf(page)): Promise<Page> {
+    const body = new URLSearchParams({ ...hiddenFields(page), ...fields });
+    return this.#go(new URL(action, page.url).href, body, []);
+  }
+
+  async signIn(url: string, username = 'me@example.org', password = 'demo'): Promise<Page> {
+    return this.post(await this.open(url), { username, password });
+  }
+
+  async #go(url: string, body: URLSearchParams | undefined, trail: readonly string[]): Promise<Page> {
+    const method = body ? 'POST' : 'GET';
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const init: RequestInit = { method, redirect: 'manual', ...(cookie ? { headers: { cookie } } : {}) };
+    const response = await fetch(url, body ? { ...init, body } : init);
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      this.cookies.set(name, value);
+    }
+    const html = await response.text();
+    const to = response.headers.get('location');
+    const location = to === null ? undefined : new URL(to, url);
+    const passed = [...trail, `${method} ${response.status} ${new URL(url).pathname}`];
+    if (location?.host === new URL(url).host) return this.#go(location.href, undefined, passed);
+    return { url, status: response.status, html, location, trail: passed };
+  }
+}
+
+export function actionOf({ html }: Page): string {
+  const action = /<form [^>]*action="([^"]*)" method="post"/.exec(html)?.[1] ?? '';
+  return action.replaceAll('&amp;', '&');
+}
+
+export function executionOf(page: Page): string | null {
+  return new URL(actionOf(page), page.url).searchParams.get('execution');
+}
+
+export function pageIdOf({ html }: Page): string | undefined {
+  return /data-page-id="([^"]*)"/.exec(html)?.[1];
+}
+
+/** Names of the fields that a person sees and those that carry something along. */
+export function fieldsOf({ html }: Page): string[] {
+  return [...html.matchAll(/<input [^>]*name="([^"]*)"/g)].map(([, name = '']) => name);
+}
+
+export function hasId({ html }: Page, id: string): boolean {
+  return html.includes(`id="${id}"`);
+}
+
+function hiddenFields({ html }: Page): Record<string, string> {
+  const fields = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);
+  return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value]));
+}

@@ -40,6 +40,7 @@ export const bundling = {
     // The package is Node's own stream, copied out for other runtimes.
     'readable-stream': 'node:stream',
     socks: './scripts/absent.cjs',
+    tldts: './scripts/absent.cjs',
     'worker-timers': './scripts/absent.cjs',
     // The same code as ES modules, of which the bundler leaves out what is not used.
     yaml: './node_modules/yaml/browser/index.js',

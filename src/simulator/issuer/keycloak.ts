@@ -58,10 +58,11 @@ export class Keycloak {
       post('/revoke', (form) => this.#revoke(form)),
       post('/logout', (form) => this.#logout(form)),
       at('GET', '/protocol/openid-connect/auth', (exchange) => this.#codeFlow.begin(exchange)),
-      ...['authenticate', 'required-action', 'consent'].map((page) =>
-        at('POST', `/login-actions/${page}`, (exchange) => this.#codeFlow.post(exchange)),
-      ),
+      at('POST', '/login-actions/authenticate', (exchange) => this.#codeFlow.authenticate(exchange)),
       at('GET', '/login-actions/required-action', (exchange) => this.#codeFlow.showAction(exchange)),
+      at('POST', '/login-actions/required-action', (exchange) => this.#codeFlow.act(exchange)),
+      at('POST', '/login-actions/consent', (exchange) => this.#codeFlow.act(exchange)),
+      at('GET', '/broker/northlight/login', (exchange) => this.#codeFlow.leave(exchange)),
       {
         method: 'GET',
         template: `/auth/realms/:realm${discovery}`,

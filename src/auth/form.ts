@@ -1,0 +1,274 @@
+// Signs in on the issuer's login page without a browser: from the authorization address to the redirect with the code.
+// Execution ids, field names and types decide, never words: themes and languages differ.
+import { CookieJar } from 'tough-cookie';
+import { type Clock, deadline } from '../foundation/clock.ts';
+import { Failure } from '../foundation/failure.ts';
+import { retryAfterMs } from '../foundation/retry.ts';
+import type { HttpRequest, HttpResponse } from '../http/client.ts';
+import { IssuerUnreachable, unreachable } from './oidc.ts';
+import { type Field, type Form, type Page, readPage, words } from './page.ts';
+import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
+
+export interface FormSignIn {
+  /** With everything that the request for a code needs. */
+  readonly authorizationUrl: URL;
+  readonly redirectUri: string;
+  readonly username: string;
+  readonly password: string;
+  /** Asked only when the page wants a code, and once. `null`: there is none. */
+  readonly oneTimeCode: (() => Promise<string | null>) | null;
+  readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
+  readonly timeoutSeconds: number;
+  readonly clock: Clock;
+}
+
+/** What a page asks for. */
+type Asked = 'username' | 'password' | 'code';
+
+interface Request {
+  readonly url: URL;
+  /** `null`: a GET. */
+  readonly body: string | null;
+}
+
+const MOST_REQUESTS = 12;
+const LARGEST_PAGE_BYTES = 1024 * 1024;
+
+/** Keycloak's required actions by their `execution`. */
+const ACTIONS = new Map([
+  ['UPDATE_PASSWORD', 'choose a new password'],
+  ['CONFIGURE_TOTP', 'set up a second factor'],
+  ['CONFIGURE_RECOVERY_AUTHN_CODES', 'set up a second factor'],
+  ['webauthn-register', 'set up a second factor'],
+  ['webauthn-register-passwordless', 'set up a passkey'],
+  ['UPDATE_PROFILE', 'complete the profile'],
+  ['VERIFY_PROFILE', 'complete the profile'],
+  ['TERMS_AND_CONDITIONS', 'accept the terms'],
+  ['UPDATE_EMAIL', 'confirm the e-mail address'],
+  ['VERIFY_EMAIL', 'confirm the e-mail address'],
+  ['OAUTH_GRANT', 'consent to what this program asks for'],
+]);
+
+/**
+ * Posts the password at most once, and only to the issuer's origin. Resolves to the redirect address as the issuer
+ * completed it: code and state are in its query. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable.
+ */
+export async function signInByForm(options: FormSignIn): Promise<URL> {
+  const { authorizationUrl } = options;
+  const visitor = new Visitor(options);
+  let next: Request = { url: authorizationUrl, body: null };
+  for (let left = MOST_REQUESTS; left > 0; left -= 1) {
+    next = await visitor.visit(next);
+    if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url);
+    if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
+    rejectIfAction(next.url);
+  }
+  throw trouble('leads from address to address without an end');
+}
+
+class Visitor {
+  readonly #options: FormSignIn;
+  readonly #cookies = new CookieJar();
+  /** What was posted already, and the execution that had asked for it. */
+  readonly #given = new Map<Asked, string | null>();
+
+  constructor(options: FormSignIn) {
+    this.#options = options;
+  }
+
+  /** Resolves to what a browser would ask for next. */
+  async visit(request: Request): Promise<Request> {
+    const response = await this.#send(request);
+    const { status, headers, body } = response;
+    const { location } = headers;
+    if (status >= 300 && status < 400 && typeof location === 'string') {
+      // A browser would post once more.
+      const repeats = request.body !== null && (status === 307 || status === 308);
+      if (repeats || !URL.canParse(location, request.url.href))
+        throw trouble('redirects to no usable address');
+      return { url: new URL(location, request.url), body: null };
+    }
+    if (status === 400 && this.#given.size === 0) throw new LoginRefused(REFUSALS.wrongClient);
+    if (status !== 200) {
+      const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
+      throw trouble(`answered with HTTP ${status}`, wait);
+    }
+    const type = String(headers['content-type'] ?? '').toLowerCase();
+    if (!/^(text\/html|application\/xhtml\+xml)\b/.test(type)) throw trouble('is not HTML');
+    if (body.length > LARGEST_PAGE_BYTES) throw trouble('is too large');
+    return this.#next(readPage(body.toString(), request.url), request.url);
+  }
+
+  async #send({ url, body }: Request): Promise<HttpResponse> {
+    const { send, clock, timeoutSeconds } = this.#options;
+    const cookie = this.#cookies.getCookieStringSync(url.href);
+    const limit = deadline(clock, timeoutSeconds * 1000);
+    try {
+      const response = await send(url, {
+        method: body === null ? 'GET' : 'POST',
+        headers: {
+          accept: 'text/html,application/xhtml+xml',
+          ...(cookie === '' ? {} : { cookie }),
+          ...(body === null ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
+        },
+        body,
+        signal: limit.signal,
+        followRedirects: false,
+      });
+      for (const line of [response.headers['set-cookie'] ?? []].flat()) {
+        this.#cookies.setCookieSync(line, url.href, { ignoreError: true });
+      }
+      return response;
+    } catch (err) {
+      throw err instanceof Failure ? err : unreachable(err, clock.now());
+    } finally {
+      limit.clear();
+    }
+  }
+
+  async #next(page: Page, url: URL): Promise<Request> {
+    for (const { action } of page.forms) if (action !== null) rejectIfAction(action);
+    const found = formToFill(page);
+    if (found === null) return this.#withoutForm(page, url);
+    const { form, asked, fields } = found;
+    const { action } = form;
+    if (form.hasCaptcha) throw unsupported('a captcha');
+    if (action === null) throw unsupported('to go on at another site');
+    const execution = action.searchParams.get('execution');
+    if (this.#given.has(asked)) throw this.#refusal(page, form, asked, execution);
+    const { username, password, oneTimeCode } = this.#options;
+    const values = { username, password, code: asked === 'code' ? await oneTimeCode?.() : null };
+    if (asked === 'code' && values.code == null) throw new LoginRefused(REFUSALS.secondFactor);
+    const body = successful(form);
+    for (const [name, field] of Object.entries(fields) as [Asked, Field][]) {
+      body.set(field.name, values[name] ?? '');
+      this.#given.set(name, execution);
+    }
+    return { url: action, body: body.toString() };
+  }
+
+  /** The page asks again for what was posted. */
+  #refusal(page: Page, form: Form, asked: Asked, execution: string | null): LoginRefused {
+    const isSame = this.#given.get(asked) === execution;
+    if (asked === 'code')
+      return isSame ? new LoginRefused(REFUSALS.codeRefused) : unsupported('another code');
+    // A theme that marks wrong fields, and marks none, says something about the account.
+    const marksFields = form.fields.some(({ attributes }) => attributes['aria-invalid'] !== undefined);
+    const isMarked = [...page.ids].some((id) => /^input-error(?!-container)/.test(id));
+    const isDisabled = isSame && marksFields && !isMarked && page.classes.has('kc-feedback-text');
+    // Another execution counts as well: that costs minutes, the opposite may get the account locked.
+    return new LoginRefused(isDisabled ? REFUSALS.accountDisabled : REFUSALS.badCredentials);
+  }
+
+  #withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
+    if (refresh !== null) return { url: refresh, body: null };
+    if (id?.endsWith('login-page-expired') || ids.has('loginRestartLink')) throw trouble('has expired');
+    if (id?.endsWith('-verify-email')) throw notSetUp('confirm the e-mail address');
+    const isLoggedIn = this.#given.has('password');
+    if (isLoggedIn && forms.some(({ fields }) => fields.some(isNewPassword)))
+      throw notSetUp('choose a new password');
+    const isOfIssuer = id !== null || this.#cookies.getCookieStringSync(url.href) !== '';
+    if (!isLoggedIn && !isOfIssuer) throw trouble('is not there: some other page answers in its place');
+    throw unsupported(PLAIN_ID.test(id ?? '') ? `page ${id}` : null);
+  }
+}
+
+const PLAIN_ID = /^[a-z-]{1,60}$/;
+
+/** The form that a person would fill in next: with the password, else the code, else only the user name. */
+function formToFill({ forms }: Page) {
+  const found = forms.flatMap((form) => {
+    const fields = fieldsToFill(form);
+    const [asked] = (['password', 'code', 'username'] as const).filter((name) => fields[name]);
+    return asked ? [{ form, asked, fields }] : [];
+  });
+  const of = (wanted: Asked) => found.find(({ asked }) => asked === wanted);
+  return of('password') ?? of('code') ?? of('username') ?? null;
+}
+
+function fieldsToFill({ fields }: Form): { [asked in Asked]?: Field } {
+  const code = fields.find(isCode);
+  const passwords = fields.filter((field) => field.type === 'password' && field !== code);
+  const [password] = passwords;
+  // A form with a new password, or with one to repeat, is another one than that of the login.
+  if (passwords.length > 1 || (password && isNewPassword(password))) return {};
+  const texts = fields.filter((field) => TYPED.has(field.type) && field !== code);
+  const named = texts.find(isUsername);
+  const username = named ?? (password && texts.length === 1 ? texts[0] : undefined);
+  const unknown = ({ attributes, value }: Field) => attributes.required !== undefined && value === '';
+  if (texts.some((field) => field !== username && unknown(field))) return {};
+  if (password) return { password, ...(username ? { username } : {}) };
+  return code ? { code } : username ? { username } : {};
+}
+
+const TYPED = new Set(['text', 'email', 'tel', 'number']);
+
+// Codes on paper cannot be computed; some pages write one-time-code at the password itself.
+const isCode = ({ type, name, attributes }: Field) =>
+  (name === 'otp' && type !== 'hidden') ||
+  (TYPED.has(type) &&
+    name !== 'recoveryCodeInput' &&
+    words(attributes.autocomplete).includes('one-time-code'));
+
+const isNewPassword = ({ type, name, attributes }: Field) =>
+  type === 'password' && (name === 'password-new' || words(attributes.autocomplete).includes('new-password'));
+
+const isUsername = ({ name, attributes }: Field) =>
+  name === 'username' ||
+  words(attributes.autocomplete).some((word) => word === 'username' || word === 'email');
+
+/** What a browser sends of the form; of buttons that of the only one. */
+function successful({ fields }: Form): URLSearchParams {
+  const isButton = ({ type }: Field) => type === 'submit';
+  const buttons = fields.filter(isButton).length;
+  const sent = fields.filter((field) => {
+    if (field.name === '' || ['button', 'reset', 'image', 'file'].includes(field.type)) return false;
+    if (field.type === 'checkbox' || field.type === 'radio') return field.attributes.checked !== undefined;
+    return !isButton(field) || buttons === 1;
+  });
+  return new URLSearchParams(sent.map(({ name, value }): [string, string] => [name, value]));
+}
+
+function isAt(url: URL, redirectUri: URL): boolean {
+  return (['protocol', 'host', 'pathname'] as const).every((part) => url[part] === redirectUri[part]);
+}
+
+/** Puts the answer into the query when the issuer has written it behind the `#`. */
+function answerAt(url: URL): URL {
+  const answer = new URL(url);
+  const { searchParams } = answer;
+  const isAnswered = () => searchParams.has('code') || searchParams.has('error');
+  if (!isAnswered())
+    for (const [name, value] of new URLSearchParams(url.hash.slice(1))) searchParams.set(name, value);
+  answer.hash = '';
+  const error = searchParams.get('error');
+  if (error !== null) throw classifyRedirectError(error) ?? trouble('gave up');
+  if (!isAnswered()) throw trouble('came to its end without a code');
+  return answer;
+}
+
+function rejectIfAction({ pathname, searchParams }: URL): void {
+  const action = ACTIONS.get(searchParams.get('execution') ?? '');
+  if (action !== undefined) throw notSetUp(action);
+  if (pathname.endsWith('/login-actions/required-action')) throw notSetUp('do what the page asks for');
+}
+
+const notSetUp = (action: string) =>
+  new LoginRefused({
+    ...REFUSALS.notSetUp,
+    message: `The account waits for something only its owner can do: ${action}.`,
+  });
+
+const unsupported = (what: string | null) =>
+  new LoginRefused({
+    ...REFUSALS.unsupportedStep,
+    ...(what === null ? {} : { message: REFUSALS.unsupportedStep.message.replace(/\.$/, `: ${what}.`) }),
+  });
+
+/** Nothing is known about the credentials. */
+const trouble = (what: string, wait: number | null = null) =>
+  new IssuerUnreachable(`The issuer's login page ${what}.`, {
+    retry: 'later',
+    hint: 'It mostly passes by itself; the password is not in doubt. If it lasts, check provider.issuer.',
+    ...(wait === null ? {} : { retryAfterMs: wait }),
+  });

@@ -1,0 +1,117 @@
+// Whatever an issuer answers, page after page: the password goes out at most once, and never to another site.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { RUNS } from '../support/property.ts';
+import {
+  type Answer,
+  action,
+  actionOf,
+  done,
+  html,
+  login,
+  openLoginPages,
+  otp,
+  outcomeOf,
+  PASSWORD,
+  passwordPage,
+  redirect,
+  USERNAME,
+  usernamePage,
+} from './loginPages.ts';
+
+const CODE = '918273';
+
+const target = fc.constantFrom(
+  actionOf('e1'),
+  actionOf('e2'),
+  '/go',
+  '?x=1',
+  '',
+  'FOREIGN/go',
+  '//localhost:9/go',
+  'javascript:go()',
+  'http://[',
+);
+const field = fc
+  .record({
+    name: fc.constantFrom('username', 'password', 'otp', 'password-new', 'email', 'q', 'totp', ''),
+    type: fc.constantFrom('text', 'password', 'hidden', 'email', 'submit', 'PASSWORD', 'checkbox', 'odd'),
+    autocomplete: fc.constantFrom('', 'username', 'current-password', 'new-password', 'one-time-code'),
+    rest: fc.constantFrom('', 'required', 'disabled', 'form="f"', 'formaction="FOREIGN/b"', 'value="1"'),
+  })
+  .map(
+    ({ name, type, autocomplete, rest }) =>
+      `<input name="${name}" type="${type}" autocomplete="${autocomplete}" ${rest}>`,
+  );
+const tag = fc.oneof(
+  { weight: 4, arbitrary: field },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(target, fc.constantFrom('post', 'POST', 'get'), fc.constantFrom('f', 'g'))
+      .map(([to, method, id]) => `<form id="${id}" action="${to}" method="${method}">`),
+  },
+  fc.constantFrom(
+    '</form>',
+    '<div>',
+    '</div>',
+    '<table><tr>',
+    '</table>',
+    '<template>',
+    '</template>',
+    '<!--',
+    '-->',
+    '<base href="FOREIGN/">',
+    '<span id="input-error">',
+    '<i class="kc-feedback-text">',
+    '<i data-sitekey="k">',
+    '<meta http-equiv="refresh" content="0;url=/next">',
+    '<meta http-equiv="refresh" content="0;url=FOREIGN/next">',
+  ),
+);
+const soup = fc.array(tag, { maxLength: 12 }).map((tags) => html(tags.join('')));
+const known: fc.Arbitrary<Answer> = fc.constantFrom(
+  login('e1'),
+  login('e2'),
+  login('e1', '<i id="input-error">'),
+  usernamePage(),
+  passwordPage('e1'),
+  passwordPage('e3'),
+  otp('e2'),
+  otp('e3'),
+  action('UPDATE_PASSWORD'),
+  redirect('/realms/energy/next'),
+  redirect('/realms/energy/next', 307),
+  redirect('FOREIGN/next'),
+  redirect('FOREIGN/next', 308),
+  html('', { status: 500 }),
+  html('', { status: 400 }),
+  { isReset: true },
+  done,
+);
+
+test('the password is posted at most once, and only to the issuer', async () => {
+  const pages = await openLoginPages();
+  const told = fc.array(fc.oneof(known, soup), { minLength: 1, maxLength: 15 });
+  let signedIn = 0;
+  await fc.assert(
+    fc.asyncProperty(told, async (answers) => {
+      pages.play(...answers);
+      const { url, failure } = await outcomeOf(pages, { oneTimeCode: async () => CODE });
+      if (url) signedIn += 1;
+      const passwords = pages.posted(PASSWORD);
+      expect(passwords.length).toBeLessThanOrEqual(1);
+      expect(passwords.every(({ method, path }) => method === 'POST' && !path.includes('password'))).toBe(
+        true,
+      );
+      expect(pages.posted(CODE).length).toBeLessThanOrEqual(1);
+      expect(pages.seen.filter(({ at }) => at === 'foreign')).toEqual([]);
+      expect(pages.seen.length).toBeLessThanOrEqual(12);
+      const words = `${failure?.message} ${failure?.hint}`;
+      expect([USERNAME, PASSWORD, CODE].filter((secret) => words.includes(secret))).toEqual([]);
+    }),
+    { numRuns: RUNS * 3 },
+  );
+  // Otherwise nothing was tried.
+  expect(signedIn).toBeGreaterThan(0);
+});

@@ -1,0 +1,96 @@
+// Trouble of the issuer on the way: nothing is known about the credentials.
+import {
+  again,
+  error,
+  failsAsTold,
+  html,
+  login,
+  loginForm,
+  page,
+  REDIRECT_URI,
+  type Row,
+  redirect,
+} from './loginPages.ts';
+
+const TROUBLE: readonly Row[] = [
+  ['HTTP 500', [html('', { status: 500 })], 'issuer_unreachable', 0],
+  ['HTTP 503 after the password', [login(), html(loginForm(), { status: 503 })], 'issuer_unreachable', 1],
+  ['HTTP 403 of a firewall', [html('<p>Bobby</p>', { status: 403 })], 'issuer_unreachable', 0],
+  ['HTTP 404', [html('', { status: 404 })], 'issuer_unreachable', 0],
+  [
+    'HTTP 400 after the password: no cookies arrived',
+    [login(), html('<div id="kc-error-message">', { status: 400 })],
+    'issuer_unreachable',
+    1,
+  ],
+  ['HTTP 204', [{ status: 204 }], 'issuer_unreachable', 0],
+  ['an empty answer', [html('')], 'issuer_unreachable', 0],
+  [
+    'JSON',
+    [{ headers: { 'content-type': 'application/json' }, body: '{"error":"x"}' }],
+    'issuer_unreachable',
+    0,
+  ],
+  ['no type at all', [{ body: loginForm() }], 'issuer_unreachable', 0],
+  [
+    'a page of somebody else',
+    [html('<h1>Wi-Fi of the hotel</h1><form method="post"><input name="room"></form>')],
+    'issuer_unreachable',
+    0,
+  ],
+  [
+    'a page that expired',
+    [login(), page('login-login-page-expired', '<a id="loginRestartLink" href="/x">')],
+    'issuer_unreachable',
+    1,
+  ],
+  [
+    'a page that expired, in another theme',
+    [login(), html('<a id="loginRestartLink" href="/x">')],
+    'issuer_unreachable',
+    1,
+  ],
+  ['a huge page', [html(`${' '.repeat(2_000_000)}${loginForm()}`)], 'issuer_unreachable', 0],
+  ['a page without a bottom', [html(`${'<b>'.repeat(300_000)}${loginForm()}`)], 'issuer_unreachable', 0],
+  ['a redirect in a circle', again(redirect('/realms/energy/auth')), 'issuer_unreachable', 0],
+  [
+    'a redirect in a circle after the password',
+    [login(), ...again(redirect('/realms/energy/auth'))],
+    'issuer_unreachable',
+    1,
+  ],
+  [
+    'a page that refreshes for ever',
+    again(html('<meta http-equiv="refresh" content="1; url=?again">')),
+    'issuer_unreachable',
+    0,
+  ],
+  [
+    'a redirect that wants the post repeated',
+    [login(), redirect('/realms/energy/next', 307)],
+    'issuer_unreachable',
+    1,
+  ],
+  ['a redirect to nowhere', [login(), redirect('http://[')], 'issuer_unreachable', 1],
+  ['a redirect without an address', [login(), { status: 302 }], 'issuer_unreachable', 1],
+  ['an end without a code', [login(), redirect(REDIRECT_URI)], 'issuer_unreachable', 1],
+  [
+    'a form that posts to the redirect address',
+    [html(loginForm().replace(/action="[^"]*"/, `action="${REDIRECT_URI}"`))],
+    'issuer_unreachable',
+    0,
+  ],
+  [
+    'an error that passes',
+    [login(), error('error=temporarily_unavailable&error_description=authentication_expired')],
+    'issuer_unreachable',
+    1,
+  ],
+  ['an error in the fragment', [redirect(`${REDIRECT_URI}#error=server_error`)], 'issuer_unreachable', 0],
+  ['a denial', [login(), error('error=access_denied')], 'issuer_refused', 1],
+  ['an error that nobody knows', [error('error=Bobby')], 'issuer_refused', 0],
+  ['a connection that breaks', [{ isReset: true }], 'issuer_unreachable', 0],
+  ['a connection that breaks after the password', [login(), { isReset: true }], 'issuer_unreachable', 1],
+];
+
+failsAsTold(TROUBLE);

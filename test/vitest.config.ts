@@ -8,7 +8,14 @@ export default defineConfig({
     reporters: report ? ['default', ['json', { outputFile: `${report}/unit.json` }]] : ['default'],
     dir: 'test',
     include: ['**/*.test.ts'],
-    exclude: ['e2e/**', 'e2e-home-assistant/**', 'image/**', 'slow/**', '**/node_modules/**'],
+    exclude: [
+      'e2e/**',
+      'e2e-home-assistant/**',
+      'e2e-provider/**',
+      'image/**',
+      'slow/**',
+      '**/node_modules/**',
+    ],
     // Nothing is mocked, so files need not be kept apart: it takes half the time.
     isolate: false,
     // By default one core is left to vitest itself, which has little to do: two cores would run one worker.

@@ -14,16 +14,22 @@ export class ClaimMissing extends Failure {
 /** The token comes straight from the issuer over TLS and is only read, so its signature is the API's business. */
 export function readIdentity(
   accessToken: string,
-  claims: { readonly customer_code: string; readonly site_code: string },
+  {
+    claims,
+    scopes,
+  }: {
+    readonly claims: { readonly customer_code: string; readonly site_code: string };
+    readonly scopes: readonly string[];
+  },
 ): Identity {
   const payload = decodePayload(accessToken);
   const customerCode = payload[claims.customer_code];
   if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number')) {
     throw new ClaimMissing(
-      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}.`,
+      `The access token has no claim "${claims.customer_code}" with text; its claims are: ${Object.keys(payload).join(', ')}. It was asked for with the scopes: ${scopes.join(', ')}.`,
       {
         retry: 'later',
-        hint: 'Name the claim that holds the customer code in provider.claims.customer_code.',
+        hint: 'Name the claim that holds the customer code in provider.claims.customer_code, or add the scope that brings it to provider.scopes.',
       },
     );
   }

@@ -5,9 +5,9 @@ import { type Clock, deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
-import { IssuerUnreachable, unreachable } from './oidc.ts';
 import { type Field, type Form, type Page, readPage, words } from './page.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
+import { IssuerUnreachable, unreachable } from './unreachable.ts';
 
 export interface FormSignIn {
   /** With everything that the request for a code needs. */

@@ -27,10 +27,12 @@ export interface KeepAlive {
 /** Starts at once. `limit` is the concurrency limit of everything that asks the issuer or the provider. */
 export function keepAlive(
   session: Session,
-  limit: (step: () => Promise<void>) => Promise<void>,
+  limit: (step: () => Promise<boolean>) => Promise<boolean>,
   clock: Clock,
   random: () => number,
   log: Log,
+  /** Called once for each kind of trouble. */
+  onFault: (err: unknown) => void = () => undefined,
 ): KeepAlive {
   let isStopping = false;
   /** Ends the sleep under way, or the next one. */
@@ -59,7 +61,7 @@ export function keepAlive(
     if (planned !== current) plan(current);
     const wait = Math.max(msUntilFraction(current, fraction, clock), notBefore - clock.monotonic());
     if (wait > 0) return wait;
-    await limit(() => refresh(current)).then(succeeded, (err) => failed(err, current));
+    await limit(() => refresh(current)).then(done, (err) => failed(err, current));
     return 0;
   }
 
@@ -70,13 +72,13 @@ export function keepAlive(
     notBefore = 0;
   }
 
-  async function refresh(due: CurrentTokens): Promise<void> {
+  async function refresh(due: CurrentTokens): Promise<boolean> {
     // A poll may have refreshed the session while this waited for the concurrency limit.
-    if (!isStopping && (await session.current()) === due) await session.renew();
+    return isStopping || (await session.current()) !== due || session.renew();
   }
 
-  function succeeded(): void {
-    if (trouble !== '') log.info('refreshed ahead of expiry again');
+  function done(hasTokens: boolean): void {
+    if (trouble !== '' && hasTokens) log.info('refreshed ahead of expiry again');
     trouble = '';
   }
 
@@ -84,7 +86,10 @@ export function keepAlive(
     failures += 1;
     // Once for each kind of trouble: the issuer may be asked often while it is away.
     const words = safeWords(err);
-    if (words.message !== trouble) log.warn(words, 'refresh ahead of expiry failed');
+    if (words.message !== trouble) {
+      log.warn(words, 'refresh ahead of expiry failed');
+      onFault(err);
+    }
     trouble = words.message;
     const pause = pauseAfter(failures, current, clock) * (0.75 + random() / 4);
     const retryAfter = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;

@@ -1,17 +1,40 @@
-// One login with user name and password, when the login budget allows it.
+// One login that needs nobody: by password, or through the provider's login page; when the login budget allows it.
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { LoginBudget, LoginBudgetRecord } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
 import { LoginRefused, REFUSALS } from './refusals.ts';
-import type { Grant } from './tokens.ts';
+import type { Grant, TokenStore } from './tokens.ts';
 
-export interface Credentials {
+/** `null`: there is none to be had. */
+export type OneTimeCode = () => Promise<string | null>;
+
+export type SignIn = 'auto' | 'password' | 'form' | 'device' | 'link';
+
+/** How a login that needs nobody worked last, where it was not by password alone. */
+export interface WayIn {
+  readonly way: 'form';
+}
+
+export interface LoginOptions {
+  readonly issuer: Pick<Issuer, 'login' | 'offersDevice'>;
+  /**
+   * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. `null`: no address
+   * to come back to is configured.
+   */
+  readonly form: ((code: OneTimeCode | null, password: string) => Promise<Grant>) | null;
+  readonly signIn: SignIn;
   readonly username: string;
-  /** Read anew for each login, so that a changed secret needs no restart. */
-  readonly readPassword: () => Promise<string>;
+  /** Read anew for each login, so that a changed secret needs no restart. `null`: there is none. */
+  readonly readPassword: (() => Promise<string>) | null;
+  readonly readTotpSecret: (() => Promise<string>) | null;
+  /** The second factor: computed, or asked for. `null`: neither is possible. */
+  readonly oneTimeCode: OneTimeCode | null;
   /** Whatever else a login depends on (issuer, client, scopes): a change resets the budget like a new password. */
   readonly context: string;
+  readonly budget: LoginBudget;
+  readonly wayIn: TokenStore<WayIn>;
+  readonly log: Log;
 }
 
 /** The last login was refused, and the next attempt is not due yet. */
@@ -22,11 +45,15 @@ export class LoginSuspended extends Failure {
 
   constructor(budget: LoginBudgetRecord) {
     const { nextAttemptAt } = budget;
+    const what =
+      budget.state === 'backoff'
+        ? 'The program ended in the middle of the last login'
+        : 'The last login was refused';
     const next =
       nextAttemptAt === null
         ? 'none is tried until the password changes or somebody asks'
-        : `the next one waits until ${new Date(nextAttemptAt).toISOString().slice(0, 19)}Z`;
-    super(`The last login was refused; to keep the account from being locked, ${next}.`, {
+        : `the next one waits until ${toSeconds(nextAttemptAt)}`;
+    super(`${what}; to keep the account from being locked, ${next}.`, {
       retry: 'never',
       hint: hintFor(budget),
     });
@@ -35,46 +62,56 @@ export class LoginSuspended extends Failure {
   }
 }
 
+const toSeconds = (instant: number): string => `${new Date(instant).toISOString().slice(0, 19)}Z`;
+
 // Any other refusal keeps its own hint: only wrong credentials can be corrected in the configuration.
-function hintFor({ code, nextAttemptAt }: LoginBudgetRecord): string {
-  const refusal = Object.values(REFUSALS).find((row) => row.code === code);
-  if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return refusal.hint;
-  const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait';
-  return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.`;
+function hintFor({ code, state, nextAttemptAt, askedAt }: LoginBudgetRecord): string {
+  const asked =
+    askedAt === null ? '' : ` It was pressed at ${toSeconds(askedAt)}, and tries again an hour after that.`;
+  const refusal = Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
+  if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return `${refusal.hint}${asked}`;
+  const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait, or press Poll now to try at once';
+  if (state === 'backoff') return `Nothing needs to be done: ${otherwise}.${asked}`;
+  return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.${asked}`;
 }
 
 export class Login {
-  readonly #issuer: Pick<Issuer, 'login'>;
-  readonly #credentials: Credentials;
-  readonly #budget: LoginBudget;
-  readonly #log: Log;
+  /** A login needs a person: the configuration says so. */
+  readonly needsPerson: boolean;
+  readonly #options: LoginOptions;
 
-  constructor(issuer: Pick<Issuer, 'login'>, credentials: Credentials, budget: LoginBudget, log: Log) {
-    this.#issuer = issuer;
-    this.#credentials = credentials;
-    this.#budget = budget;
-    this.#log = log;
+  constructor(options: LoginOptions) {
+    const { signIn, readPassword } = options;
+    this.#options = options;
+    this.needsPerson = signIn === 'device' || signIn === 'link' || readPassword === null;
   }
 
-  /** Rejects with LoginSuspended, LoginRefused, IssuerUnreachable, or the reason why the password cannot be read. */
+  /**
+   * Rejects with LoginSuspended, LoginRefused, RefusedForNow, IssuerUnreachable, or the reason why a secret cannot be
+   * read.
+   */
   async attempt(): Promise<Grant> {
-    const { username, readPassword } = this.#credentials;
+    const { issuer, readPassword, budget, log } = this.#options;
+    if (this.needsPerson || readPassword === null) throw new LoginRefused(REFUSALS.noSession);
     const password = await readPassword().catch(async (err) => {
       await this.#rejectIfSuspended(null);
       throw err;
     });
-    await this.#rejectIfSuspended(password);
-    const logged = (message: string) => (err: unknown) => this.#log.error({ err }, message);
+    const secret = await this.#secret(password);
+    await this.#rejectIfSuspended(secret);
+    // Before the attempt is noted: without an issuer nothing is sent.
+    const offersDevice = await issuer.offersDevice();
+    const logged = (message: string) => (err: unknown) => log.error({ err }, message);
+    const attempt = await budget.begin(secret);
     try {
-      const grant = await this.#issuer.login(username, password);
-      await this.#budget.accepted().catch(logged('login budget could not be cleared'));
+      const grant = await this.#signInBy(password, offersDevice);
+      await attempt.accepted().catch(logged('login budget could not be cleared'));
       return grant;
     } catch (err) {
-      if (!(err instanceof LoginRefused)) throw err;
-      this.#log.error({ code: err.code, hint: err.hint }, 'login refused');
-      await this.#budget
-        .refused(err, this.#secret(password))
-        .catch(logged('login budget could not be saved'));
+      const isRefused = err instanceof LoginRefused;
+      if (isRefused) log.error({ code: err.code, hint: err.hint }, 'login refused');
+      const noted = isRefused ? attempt.refused(err) : attempt.unanswered();
+      await noted.catch(logged('login budget could not be saved'));
       throw err;
     }
   }
@@ -84,22 +121,51 @@ export class Login {
    * changed; one that cannot be read has not.
    */
   async suspendedBy(): Promise<LoginBudgetRecord | null> {
-    const password = await this.#credentials.readPassword().catch(() => null);
-    return this.#refusalFor(password);
+    const password = await this.#options.readPassword?.().catch(() => null);
+    return this.#options.budget.inForce(password ? await this.#secret(password) : null);
   }
 
-  async #rejectIfSuspended(password: string | null): Promise<void> {
-    const refusal = await this.#refusalFor(password);
+  async #signInBy(password: string, offersDevice: boolean): Promise<Grant> {
+    const { issuer, form, signIn, username, oneTimeCode, wayIn } = this.#options;
+    const known = signIn === 'auto' ? await wayIn.read() : null;
+    if ((known?.way ?? signIn) !== 'form') {
+      try {
+        return await issuer.login(username, password, (await oneTimeCode?.()) ?? null);
+      } catch (err) {
+        const isForbidden = err instanceof LoginRefused && err.code === REFUSALS.methodDisabled.code;
+        if (!isForbidden || signIn === 'password') throw err;
+        // A person could sign in some other way.
+        if (form === null) throw offersDevice ? new LoginRefused(REFUSALS.loginNeeded) : err;
+      }
+    }
+    if (form === null) throw new LoginRefused(REFUSALS.loginNeeded);
+    try {
+      const grant = await form(oneTimeCode, password);
+      if (signIn === 'auto' && known === null) await this.#remember({ way: 'form' });
+      return grant;
+    } catch (err) {
+      // The provider may have gone back to passwords.
+      if (known !== null && err instanceof LoginRefused && err.about === 'client') await this.#remember(null);
+      throw err;
+    }
+  }
+
+  async #remember(way: WayIn | null): Promise<void> {
+    const { wayIn, log } = this.#options;
+    await (way === null ? wayIn.remove() : wayIn.write(way)).catch((err) =>
+      log.warn({ err }, 'the way to sign in could not be remembered'),
+    );
+  }
+
+  async #rejectIfSuspended(secret: string | null): Promise<void> {
+    const refusal = await this.#options.budget.inForce(secret);
     if (refusal !== null) throw new LoginSuspended(refusal);
   }
 
-  #refusalFor(password: string | null): Promise<LoginBudgetRecord | null> {
-    return this.#budget.inForce(password === null ? null : this.#secret(password));
-  }
-
   /** Everything that the login budget must notice a change of. */
-  #secret(password: string): string {
-    const { username, context } = this.#credentials;
-    return JSON.stringify([context, username, password]);
+  async #secret(password: string): Promise<string> {
+    const { username, context, readTotpSecret } = this.#options;
+    const totp = await readTotpSecret?.().catch(() => null);
+    return JSON.stringify([context, username, password, ...(totp ? [totp] : [])]);
   }
 }

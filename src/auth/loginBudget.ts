@@ -6,21 +6,33 @@ import type { TokenStore } from './tokens.ts';
 
 /** As kept on disk; times in epoch milliseconds. */
 export interface LoginBudgetRecord {
+  /** Attempts that were refused, or that no answer is known of. */
   readonly refusals: number;
   /** `null` = stopped until the secret changes or somebody asks. */
   readonly nextAttemptAt: number | null;
-  readonly state: LoginRefused['state'] | null;
+  /** `backoff`: the program ended in the middle of a login. */
+  readonly state: LoginRefused['state'] | 'backoff' | null;
   readonly code: string | null;
-  /** Salted hash of the refused credentials, to notice when they change. */
+  /** Salted hash of the refused credentials, to notice when they change; `null`: not known. */
   readonly secretMark: string | null;
-  /** When somebody last asked for one more attempt, and got it. */
+  /** When somebody last asked for one more attempt after this refusal, and got it. */
   readonly askedAt: number | null;
+}
+
+/** A login that is under way, and noted on disk. Exactly one of these is called. */
+export interface Attempt {
+  accepted(): Promise<void>;
+  refused(refusal: LoginRefused): Promise<void>;
+  /** Nothing was learned about the credentials: everything is as before the attempt. */
+  unanswered(): Promise<void>;
 }
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
 const LONGEST_WAIT_MS = 6 * HOUR_MS;
+// Whoever is killed in the middle of a login may have been a power cut once; again and again it is as good as refused.
+const WAITS_AFTER_A_CRASH_MS = [MINUTE_MS, ...WAITS_MS];
 const HASH_BYTES = 32;
 // Node's default. Records of earlier versions were hashed with it.
 const SCRYPT_COST = 16_384;
@@ -30,7 +42,10 @@ export class LoginBudget {
   readonly #clock: Clock;
   readonly #scryptCost: number;
   readonly #openedAt: number;
-  #record: Promise<LoginBudgetRecord | null> | null = null;
+  /** What could not be written to disk; it counts all the same. */
+  #unsaved: LoginBudgetRecord | null | undefined;
+  /** A refusal of the client: the lock does not count it, so that a restart may try again. */
+  #client: { record: LoginBudgetRecord; credentials: string; at: number } | null = null;
   #askedFor = false;
   #lastAskedAt: number | null = null;
   /** The last comparison: the hash is slow on purpose, and a suspended login is asked about every few seconds. */
@@ -49,46 +64,44 @@ export class LoginBudget {
    * Credentials of `null` cannot be read at present, and count as unchanged.
    */
   async inForce(credentials: string | null): Promise<LoginBudgetRecord | null> {
+    const ofClient = this.#clientRefusal(credentials);
+    if (ofClient !== null) return ofClient;
     const record = await this.#read();
-    if (record === null || record.state === null) return null;
-    if (credentials !== null && record.secretMark !== null && !this.#isMarkOf(credentials, record.secretMark))
-      return null;
-    if (record.nextAttemptAt === null) return this.#askedFor ? null : record;
-    const wait = record.nextAttemptAt - this.#clock.now();
-    // A clock that stepped back must not stretch the wait.
-    return wait > 0 && wait <= LONGEST_WAIT_MS ? record : null;
+    if (record === null || this.#askedFor || !this.#isWaiting(record)) return null;
+    return credentials === null || this.#mayBeMarkOf(credentials, record) ? record : null;
   }
 
-  async refused(refusal: LoginRefused, credentials: string): Promise<void> {
-    const before = await this.#read();
-    const sameSecret = before?.secretMark != null && this.#isMarkOf(credentials, before.secretMark);
-    const refusals = (sameSecret ? before.refusals : 0) + 1;
-    const wait = refusal.about === 'password' ? WAITS_MS[refusals - 1] : undefined;
+  /** To be called before the credentials are sent: a crash until the answer comes counts as an attempt. */
+  async begin(credentials: string): Promise<Attempt> {
+    const found = await this.#read();
+    const before = found !== null && this.#mayBeMarkOf(credentials, found) ? found : null;
+    const refusals = before?.refusals ?? 0;
+    const wait = WAITS_AFTER_A_CRASH_MS[refusals] ?? LONGEST_WAIT_MS;
     this.#askedFor = false;
+    this.#client = null;
     await this.#write({
-      refusals,
-      nextAttemptAt: wait === undefined ? null : this.#clock.now() + wait,
-      state: refusal.state,
-      code: refusal.code,
-      secretMark: sameSecret ? before.secretMark : this.#markOf(credentials),
+      refusals: refusals + 1,
+      nextAttemptAt: this.#clock.now() + wait,
+      state: 'backoff',
+      code: 'login_unfinished',
+      secretMark: before?.secretMark ?? null,
       askedAt: before?.askedAt ?? null,
-    });
-  }
-
-  async accepted(): Promise<void> {
-    this.#askedFor = false;
-    if ((await this.#read()) === null) return;
-    this.#record = Promise.resolve(null);
-    await this.#store.remove();
+    }).catch(() => undefined);
+    return {
+      accepted: () => this.#write(null),
+      unanswered: () => this.#write(found),
+      refused: (refusal) => this.#refused(refusal, credentials, { found, before }),
+    };
   }
 
   /**
-   * Somebody asks for one more attempt. It is granted only after the budget has stopped, at most once an hour, and only
-   * if that can be written to disk.
+   * Somebody asks for one more attempt while a refusal is in force. It is granted once an hour for the same refusal of
+   * the same credentials, and only if that can be written to disk.
    */
   async ask(): Promise<void> {
+    this.#client = null;
     const record = await this.#read();
-    if (record === null || record.nextAttemptAt !== null || this.#wasAskedLately(record)) return;
+    if (record === null || !this.#isWaiting(record) || this.#wasAskedLately(record)) return;
     this.#lastAskedAt = this.#clock.monotonic();
     this.#askedFor = await this.#write({ ...record, askedAt: this.#clock.now() }).then(
       () => true,
@@ -96,24 +109,69 @@ export class LoginBudget {
     );
   }
 
-  #read(): Promise<LoginBudgetRecord | null> {
-    this.#record ??= this.#store.read();
-    return this.#record;
+  async #refused(
+    refusal: LoginRefused,
+    credentials: string,
+    { found, before }: Record<'found' | 'before', LoginBudgetRecord | null>,
+  ): Promise<void> {
+    const { state, code, about } = refusal;
+    const refusals = (before?.refusals ?? 0) + 1;
+    const now = this.#clock.now();
+    const same = before?.code === code;
+    if (!same) this.#lastAskedAt = null;
+    const record = { refusals, state, code, askedAt: same ? before.askedAt : null };
+    if (about === 'client') {
+      const held = { ...record, nextAttemptAt: now + LONGEST_WAIT_MS, secretMark: null };
+      this.#client = { record: held, credentials, at: this.#clock.monotonic() };
+      await this.#write(found);
+      return;
+    }
+    const wait = about === 'password' ? WAITS_MS[refusals - 1] : undefined;
+    await this.#write({
+      ...record,
+      nextAttemptAt: wait === undefined ? null : now + wait,
+      secretMark: before?.secretMark ?? this.#markOf(credentials),
+    });
   }
 
-  #write(record: LoginBudgetRecord): Promise<void> {
+  #clientRefusal(credentials: string | null): LoginBudgetRecord | null {
+    if (this.#client === null) return null;
+    const { record, at, credentials: refused } = this.#client;
+    const isOver = this.#clock.monotonic() - at >= LONGEST_WAIT_MS;
+    return isOver || (credentials !== null && credentials !== refused) ? null : record;
+  }
+
+  // Each time from the disk: another process may have tried.
+  async #read(): Promise<LoginBudgetRecord | null> {
+    return this.#unsaved === undefined ? this.#store.read() : this.#unsaved;
+  }
+
+  async #write(record: LoginBudgetRecord | null): Promise<void> {
     // In memory first: it counts even if the disk cannot be written.
-    this.#record = Promise.resolve(record);
-    return this.#store.write(record);
+    this.#unsaved = record;
+    await (record === null ? this.#store.remove() : this.#store.write(record));
+    this.#unsaved = undefined;
+  }
+
+  #isWaiting({ state, nextAttemptAt }: LoginBudgetRecord): boolean {
+    if (state === null || nextAttemptAt === null) return state !== null;
+    const wait = nextAttemptAt - this.#clock.now();
+    // A clock that stepped back must not stretch the wait.
+    return wait > 0 && wait <= LONGEST_WAIT_MS;
   }
 
   #wasAskedLately({ askedAt }: LoginBudgetRecord): boolean {
+    if (askedAt === null) return false;
     const now = this.#clock.monotonic();
     if (this.#lastAskedAt !== null && now - this.#lastAskedAt < HOUR_MS) return true;
-    if (askedAt === null) return false;
     const age = this.#clock.now() - askedAt;
     // After the wall clock stepped back its difference means nothing: wait until this process is an hour old.
     return (age < 0 ? now - this.#openedAt : age) < HOUR_MS;
+  }
+
+  /** Without a mark nobody can tell, and they count as the same. */
+  #mayBeMarkOf(credentials: string, { secretMark }: LoginBudgetRecord): boolean {
+    return secretMark === null || this.#isMarkOf(credentials, secretMark);
   }
 
   #isMarkOf(credentials: string, mark: string): boolean {

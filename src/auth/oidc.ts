@@ -1,20 +1,31 @@
-// The issuer over OpenID Connect: discovery, password grant, refresh grant. The only door to openid-client.
+// The issuer over OpenID Connect: discovery, the grants, the end of a session. The only door to openid-client.
 import type * as OpenIdClient from 'openid-client';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
-import { retryAfterMs } from '../foundation/retry.ts';
-import { classifyLoginError, classifyRefreshError } from './refusals.ts';
+import { Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import {
+  type Classify,
+  classifyCodeError,
+  classifyLoginError,
+  classifyRefreshError,
+  LoginRefused,
+  REFUSALS,
+} from './refusals.ts';
 import type { Grant } from './tokens.ts';
+import { unreachable } from './unreachable.ts';
 
 export interface IssuerOptions {
   readonly issuer: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
+  /** Asks for the scope offline_access besides, and goes on without where the issuer refuses it. */
+  readonly offlineAccess: boolean;
   readonly timeoutSeconds: number;
   /** Allows plain http. */
   readonly allowInsecure: boolean;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
+  readonly log: Log;
   /** Accounts that share it discover the issuer once for all of them. */
   readonly memory: IssuerMemory;
 }
@@ -24,51 +35,162 @@ export interface IssuerMemory {
   metadata: Promise<OpenIdClient.ServerMetadata> | null;
 }
 
-/** The issuer could not be reached, or its answer was not OpenID Connect: nothing is known about the credentials. */
-export class IssuerUnreachable extends Failure {
-  readonly code = 'issuer_unreachable';
-  readonly exitCode = EXIT.provider;
-}
-
 // Assumed for a reply without expires_in. Keycloak's access tokens usually live longer.
 const UNSTATED_LIFE_SECONDS = 60;
 // The times in the id_token do not matter here, and a Pi without a clock battery may start in 1970.
 const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
 
+/** A sign-in with a browser, or in place of one (RFC 6749 4.1, PKCE). */
+export interface CodeFlow {
+  /** Where the person signs in. */
+  readonly url: URL;
+  readonly state: string;
+  /** `callback`: the address that the issuer sends the browser back to. */
+  finish(callback: URL): Promise<Grant>;
+}
+
+/** A sign-in on another device (RFC 8628). */
+export interface DeviceFlow {
+  readonly userCode: string;
+  readonly verificationUri: string;
+  /** With the code in it, where the issuer gives one. */
+  readonly completeUri: string | null;
+  readonly expiresInSeconds: number;
+  /** Resolves once the person has agreed. */
+  wait(signal: AbortSignal): Promise<Grant>;
+}
+
 export class Issuer {
   readonly #options: IssuerOptions;
+  #refusesOffline = false;
 
   constructor(options: IssuerOptions) {
     this.#options = options;
   }
 
-  /** Resource Owner Password Credentials grant. Rejects with LoginRefused or IssuerUnreachable. */
-  login(username: string, password: string): Promise<Grant> {
-    const scope = this.#options.scopes.join(' ');
-    return this.#ask(
-      (client, configuration) =>
-        client.genericGrantRequest(configuration, 'password', { username, password, scope }),
-      classifyLoginError,
+  /** Resource Owner Password Credentials grant. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. */
+  login(username: string, password: string, oneTimeCode: string | null = null): Promise<Grant> {
+    const totp = oneTimeCode === null ? {} : { totp: oneTimeCode };
+    return this.withScope((scope) =>
+      this.#grant(
+        (client, configuration) =>
+          client.genericGrantRequest(configuration, 'password', { username, password, scope, ...totp }),
+        classifyLoginError,
+      ),
     );
   }
 
-  /** Refresh grant. Rejects with SessionEnded or IssuerUnreachable. */
+  /** Refresh grant. Rejects with SessionEnded, RefusedForNow or IssuerUnreachable. */
   refresh(refreshToken: string): Promise<Grant> {
-    return this.#ask(
+    return this.#grant(
       (client, configuration) => client.refreshTokenGrant(configuration, refreshToken),
       classifyRefreshError,
     );
   }
 
-  async #ask(
-    grant: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<Reply>,
-    classify: (error: string, description: string) => Failure | null,
+  /** Authorization code with PKCE. `finish` rejects like `login`. */
+  beginCodeFlow(redirectUri: string, scope: string): Promise<CodeFlow> {
+    return this.#ask(async (client, configuration) => {
+      const pkceCodeVerifier = client.randomPKCECodeVerifier();
+      const expectedState = client.randomState();
+      // Only an id_token brings it back.
+      const nonce = scope.split(' ').includes('openid') ? client.randomNonce() : null;
+      const url = client.buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        scope,
+        state: expectedState,
+        code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
+        code_challenge_method: 'S256',
+        ...(nonce === null ? {} : { nonce }),
+      });
+      const own = nonce === null ? {} : { expectedNonce: nonce };
+      const checks = { pkceCodeVerifier, expectedState, ...own };
+      return {
+        url,
+        state: expectedState,
+        finish: (callback) =>
+          this.#grant(
+            (_, same) => client.authorizationCodeGrant(same, withQuery(callback), checks),
+            classifyCodeError,
+          ),
+      };
+    }, classifyLoginError);
+  }
+
+  /** `null`: the issuer has no such thing. `wait` rejects like `login`. */
+  beginDeviceFlow(scope: string): Promise<DeviceFlow | null> {
+    return this.#ask(async (client, configuration) => {
+      if (configuration.serverMetadata().device_authorization_endpoint === undefined) return null;
+      const code_verifier = client.randomPKCECodeVerifier();
+      const begun = await client.initiateDeviceAuthorization(configuration, {
+        scope,
+        code_challenge: await client.calculatePKCECodeChallenge(code_verifier),
+        code_challenge_method: 'S256',
+      });
+      return {
+        userCode: begun.user_code,
+        verificationUri: begun.verification_uri,
+        completeUri: begun.verification_uri_complete ?? null,
+        expiresInSeconds: begun.expires_in,
+        wait: (signal) =>
+          this.#grant(
+            (_, same) => client.pollDeviceAuthorizationGrant(same, begun, { code_verifier }, { signal }),
+            classifyCodeError,
+          ),
+      };
+    }, classifyCodeError);
+  }
+
+  /** Whether a person could sign in on another device. */
+  offersDevice(): Promise<boolean> {
+    const known = (configuration: OpenIdClient.Configuration) =>
+      configuration.serverMetadata().device_authorization_endpoint !== undefined;
+    return this.#ask(async (_, configuration) => known(configuration), classifyLoginError);
+  }
+
+  /** Ends the session that the refresh token belongs to (RFC 7009). Rejects with RefusedForNow or IssuerUnreachable. */
+  endSession(refreshToken: string): Promise<void> {
+    return this.#ask(
+      (client, configuration) =>
+        client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' }),
+      classifyRefreshError,
+    );
+  }
+
+  /** Calls the step with the scopes to ask for, and again without offline_access where that is refused. */
+  async withScope<T>(step: (scope: string) => Promise<T>): Promise<T> {
+    const { scopes, offlineAccess, log } = this.#options;
+    if (offlineAccess && !this.#refusesOffline) {
+      try {
+        return await step([...scopes, 'offline_access'].join(' '));
+      } catch (err) {
+        if (!(err instanceof LoginRefused) || err.code !== REFUSALS.wrongScope.code) throw err;
+        this.#refusesOffline = true;
+        log.warn('the issuer refuses offline_access: signing in for an ordinary session');
+      }
+    }
+    return step(scopes.join(' '));
+  }
+
+  async #grant(
+    step: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<Reply>,
+    classify: Classify,
   ): Promise<Grant> {
+    return toGrant(await this.#ask(step, classify));
+  }
+
+  async #ask<T>(
+    step: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<T>,
+    classify: Classify,
+  ): Promise<T> {
     const client = await import('openid-client');
     try {
-      return toGrant(await grant(client, await this.#discover(client)));
+      return await step(client, await this.#discover(client));
     } catch (err) {
-      if (err instanceof client.ResponseBodyError && err.status < 500 && err.status !== 429) {
+      const isAnswer =
+        err instanceof client.AuthorizationResponseError ||
+        (err instanceof client.ResponseBodyError && err.status < 500 && err.status !== 429);
+      if (isAnswer) {
         const refusal = classify(err.error, err.error_description ?? '');
         if (refusal) throw refusal;
       }
@@ -112,6 +234,14 @@ function toGrant(reply: Reply): Grant {
   };
 }
 
+/** Some clients get their answer behind a #: openid-client reads the query. */
+function withQuery(callback: URL): URL {
+  const url = new URL(callback);
+  for (const [name, value] of new URLSearchParams(url.hash.slice(1))) url.searchParams.set(name, value);
+  url.hash = '';
+  return url;
+}
+
 // openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused.
 async function plainErrors(pending: Promise<Response>): Promise<Response> {
   const response = await pending;
@@ -119,49 +249,4 @@ async function plainErrors(pending: Promise<Response>): Promise<Response> {
   const headers = new Headers(response.headers);
   headers.delete('www-authenticate');
   return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
-}
-
-const OTHER_ISSUER = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-
-/** What a request that brought no answer of OpenID Connect says about the issuer. */
-export function unreachable(err: unknown, now: number): IssuerUnreachable {
-  const { root, response } = causesOf(err);
-  const { name = 'unknown error', code } = (root ?? {}) as { name?: string; code?: string };
-  const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
-  return new IssuerUnreachable(`The issuer ${whatHappened(name, code, response)}.`, {
-    retry: response === null ? 'soon' : 'later',
-    hint: `${hintFor(code, response)}; the password is not in doubt.`,
-    cause: err,
-    ...(retryAfter === null ? {} : { retryAfterMs: retryAfter }),
-  });
-}
-
-/** The innermost error, and the response that one of them carries. */
-function causesOf(err: unknown): { root: unknown; response: Response | null } {
-  let root = err;
-  let response: Response | undefined;
-  for (let at = err; at instanceof Error; at = at.cause) {
-    root = at;
-    response ??= ['response' in at && at.response, at.cause].find((one) => one instanceof Response);
-  }
-  return { root, response: response ?? null };
-}
-
-function whatHappened(name: string, code: string | undefined, response: Response | null): string {
-  if (response !== null) {
-    const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
-    return `answered with HTTP ${response.status} (${type}) where OpenID Connect JSON was expected`;
-  }
-  if (name === 'TimeoutError' || name === 'AbortError') return 'did not answer in time';
-  if (code === OTHER_ISSUER) return 'calls itself by another address than provider.issuer';
-  if (name === 'SyntaxError') return 'answered with something else than JSON';
-  return `could not be reached (${code ?? name})`;
-}
-
-function hintFor(code: string | undefined, response: Response | null): string {
-  if (code === OTHER_ISSUER)
-    return 'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals';
-  if (response !== null && (response.status === 429 || response.status >= 500))
-    return 'It mostly passes by itself. If it lasts, check provider.issuer';
-  return 'If this lasts, check provider.issuer and the network';
 }

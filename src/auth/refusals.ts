@@ -155,15 +155,32 @@ const ISSUER_REFUSES = {
   hint: 'It mostly passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',
 };
 
+const CODE_REFUSED = {
+  code: 'code_refused',
+  message: 'The issuer did not accept the sign-in: it was declined, or its code was too old or used before.',
+  hint: 'Begin again. A code lives for about a minute and works once.',
+};
+
 // These errors are about the issuer, not about the credentials.
 const ISSUER_TROUBLE = new Set(['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down']);
 const ISSUER_REFUSAL = new Set(['access_denied', 'invalid_request']);
 
-/** `null`: the issuer is in trouble, nothing was refused. */
+/** From `error` and `error_description` of OAuth. `null`: the issuer is in trouble, nothing was refused. */
+export type Classify = (error: string, description: string) => Failure | null;
+
 export function classifyLoginError(error: string, description: string): LoginRefused | RefusedForNow | null {
   if (ISSUER_TROUBLE.has(error)) return null;
   if (ISSUER_REFUSAL.has(error)) return new RefusedForNow(ISSUER_REFUSES);
   return new LoginRefused(refusalRow(error, description.toLowerCase()));
+}
+
+/** Of a code that a person has brought: no password is in play. */
+export function classifyCodeError(error: string, description: string): LoginRefused | RefusedForNow | null {
+  if (['invalid_grant', 'expired_token', 'access_denied'].includes(error))
+    return new RefusedForNow(CODE_REFUSED);
+  return error === 'unauthorized_client'
+    ? new LoginRefused(REFUSALS.wrongClient)
+    : classifyLoginError(error, description);
 }
 
 /** For an `error` that the login page sends to the redirect address. `null`: the issuer is in trouble. */

@@ -1,6 +1,7 @@
 // The session with the issuer: a valid access token, else a refresh, else one login; one token request at a time.
 import type { AuthState, AuthStatus } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type Login, LoginSuspended } from './login.ts';
@@ -9,8 +10,8 @@ import { AccessTokenRejected, LoginRefused, RefusedForNow, SessionEnded } from '
 import * as token from './tokens.ts';
 
 export interface SessionOptions {
-  readonly issuer: Pick<Issuer, 'refresh'>;
-  readonly login: Pick<Login, 'attempt' | 'suspendedBy'>;
+  readonly issuer: Pick<Issuer, 'refresh' | 'endSession'>;
+  readonly login: Pick<Login, 'attempt' | 'suspendedBy' | 'needsPerson'>;
   readonly tokens: token.TokenStore<token.TokenSet>;
   readonly clock: Clock;
   readonly log: Log;
@@ -21,6 +22,8 @@ export interface SessionOptions {
   readonly onChange: () => void;
   /** Gets each token before anything else may see it. */
   readonly scrub: (secret: string) => void;
+  /** Runs a step that no other process runs for this account at the same moment. `false`: it must not refresh. */
+  readonly exclusively: <T>(step: (mayRefresh: boolean) => Promise<T>) => Promise<T>;
 }
 
 const HOUR_MS = 3_600_000;
@@ -38,6 +41,9 @@ export class Session {
   #current: token.CurrentTokens | null | undefined;
   #state: AuthState = 'ok';
   #nextAttemptAt: number | null = null;
+  #fault: Failure | null = null;
+  /** The access token of the session that ended last: it may still be on the disk. */
+  #ended: string | null = null;
   #refreshesSinceLogin = 0;
   /** The last refresh got no answer: the issuer may have carried it out all the same. */
   #isUnanswered = false;
@@ -59,7 +65,9 @@ export class Session {
       const granted = await this.#flight.current;
       if (granted !== NONE && !rejected.includes(granted)) return granted;
     }
-    return this.#flight.run(() => this.#obtain(rejected));
+    return this.#flight.run(() =>
+      this.#options.exclusively((mayRefresh) => this.#obtain(rejected, mayRefresh)),
+    );
   }
 
   /** To be called when the API has answered: it accepts the access tokens again. */
@@ -67,9 +75,36 @@ export class Session {
     if (this.#state === 'backoff') this.#enter('ok');
   }
 
-  /** Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate. */
-  async renew(): Promise<void> {
-    await this.#flight.run(() => this.#renewNow());
+  /**
+   * Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate.
+   * Resolves to whether there are new tokens.
+   */
+  async renew(): Promise<boolean> {
+    const granted = await this.#flight.run(() => this.#options.exclusively(() => this.#renewNow()));
+    return granted !== NONE;
+  }
+
+  /** Takes tokens that a person has brought, by a sign-in of another kind. */
+  async adopt(grant: token.Grant): Promise<void> {
+    await this.#flight.run(() => this.#options.exclusively(() => this.#keep(grant, null)));
+  }
+
+  /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
+  async reload(): Promise<boolean> {
+    return this.#flight.current === null && this.#adoptStored();
+  }
+
+  /** Ends the session at the issuer and forgets the tokens. Resolves to false when there was none. */
+  async end(): Promise<boolean> {
+    const { issuer, tokens, exclusively } = this.#options;
+    return exclusively(async () => {
+      const stored = await tokens.read();
+      if (stored?.refreshToken) await issuer.endSession(stored.refreshToken);
+      await tokens.remove();
+      this.#current = null;
+      this.#enter('ok');
+      return stored !== null;
+    });
   }
 
   /** The tokens in use; read from disk at first. */
@@ -92,11 +127,23 @@ export class Session {
     };
   }
 
-  async #obtain(rejected: readonly string[]): Promise<string> {
-    const current = await this.current();
+  /** What went wrong last; `null` when nothing did. */
+  get fault(): Failure | null {
+    return this.#fault;
+  }
+
+  /** The last login was refused, and the next one waits. */
+  get isSuspended(): boolean {
+    const wasRefused = this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
+    return wasRefused && !this.#options.login.needsPerson;
+  }
+
+  async #obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
+    const current = await this.#newest();
     if (current) {
       if (this.#isUsable(current, rejected)) return current.set.accessToken;
-      if (rejected.length < 2 && token.refreshIsWorthTrying(current, this.#options.clock)) {
+      const isWorthIt = mayRefresh && token.refreshIsWorthTrying(current, this.#options.clock);
+      if (rejected.length < 2 && isWorthIt) {
         this.#enter('refreshing');
         const refreshed = await this.#refresh(current);
         if (refreshed !== null) return refreshed;
@@ -110,14 +157,17 @@ export class Session {
   }
 
   async #renewNow(): Promise<string> {
-    const current = await this.current();
+    const before = await this.current();
+    const current = await this.#newest();
+    if (current && current !== before) return current.set.accessToken;
     if (!current || !token.refreshIsWorthTrying(current, this.#options.clock)) return NONE;
     const wasRefreshed = this.#refreshesSinceLogin > 0;
     // Does not enter 'refreshing': nobody waits, and it would be the most frequent message of all.
     const refreshed = await this.#refresh(current);
     if (refreshed !== null) return refreshed;
     // If the realm ends each session at its first refresh, the next login waits for the next poll.
-    return wasRefreshed && this.#loginsForEndedSession.tryStart() ? this.#logIn() : NONE;
+    const mayLogIn = this.#options.login.needsPerson || wasRefreshed;
+    return mayLogIn && this.#loginsForEndedSession.tryStart() ? this.#logIn() : NONE;
   }
 
   /** `null` when the issuer has ended the session. */
@@ -130,14 +180,16 @@ export class Session {
       return await this.#keep(grant, set);
     } catch (err) {
       if (!(err instanceof SessionEnded)) {
-        this.#isUnanswered = true;
-        this.#enter(err instanceof RefusedForNow ? err.state : 'provider_down');
+        const wasAnswered = err instanceof RefusedForNow;
+        if (!wasAnswered) this.#isUnanswered = true;
+        this.#fail(err, wasAnswered ? err.state : 'provider_down');
         throw err;
       }
       // A lost answer means that the token was used; without one, using it twice is our own bug.
       const isOurs = err.reused && !this.#isUnanswered;
       log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
       this.#current = null;
+      this.#ended = set.accessToken;
       await tokens.remove().catch((fault) => log.error({ err: fault }, 'ended session could not be removed'));
       this.#enter('ok');
       return null;
@@ -155,10 +207,12 @@ export class Session {
       return await this.#keep(grant, null);
     } catch (err) {
       if (err instanceof LoginSuspended)
-        this.#enter(err.budget.state ?? 'bad_credentials_or_locked', err.budget.nextAttemptAt);
+        this.#fail(err, err.budget.state ?? 'bad_credentials_or_locked', err.budget.nextAttemptAt);
       else if (err instanceof LoginRefused)
-        this.#enter(err.state, (await login.suspendedBy())?.nextAttemptAt ?? null);
-      else this.#enter('provider_down');
+        this.#fail(err, err.state, (await login.suspendedBy())?.nextAttemptAt ?? null);
+      // The secret cannot be read: nobody has asked the issuer.
+      else if (err instanceof Failure && err.exitCode === EXIT.config) this.#fail(err, 'needs_user_action');
+      else this.#fail(err, 'provider_down');
       throw err;
     }
   }
@@ -180,9 +234,33 @@ export class Session {
     return !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, this.#options.clock);
   }
 
-  #enter(state: AuthState, nextAttemptAt: number | null = null): void {
+  /** The newest tokens: those in use, or what another process has stored since. */
+  async #newest(): Promise<token.CurrentTokens | null> {
+    await this.#adoptStored();
+    return this.current();
+  }
+
+  async #adoptStored(): Promise<boolean> {
+    const before = await this.current();
+    const stored = await this.#options.tokens.read();
+    if (stored === null || [before?.set.accessToken, this.#ended].includes(stored.accessToken)) return false;
+    // Ours are newer, and could not be saved.
+    if (this.#current !== before || (before && stored.obtainedAt < before.set.obtainedAt)) return false;
+    this.#scrub(stored);
+    this.#current = token.readFromDisk(stored, this.#options.clock);
+    this.#refreshesSinceLogin = 0;
+    this.#enter('ok');
+    return true;
+  }
+
+  #fail(err: unknown, state: AuthState, nextAttemptAt: number | null = null): void {
+    this.#enter(state, nextAttemptAt, err instanceof Failure ? err : null);
+  }
+
+  #enter(state: AuthState, nextAttemptAt: number | null = null, fault: Failure | null = null): void {
     this.#state = state;
     this.#nextAttemptAt = nextAttemptAt;
+    this.#fault = state === 'refreshing' ? this.#fault : fault;
     this.#options.onChange();
   }
 

@@ -16,6 +16,8 @@ export interface TokenSet {
   readonly obtainedAt: number;
   readonly accessExpiresAt: number;
   readonly refreshExpiresAt: number | null;
+  /** The scopes asked for at the login. Without them nobody can tell, and the tokens are used. */
+  readonly scopes?: readonly string[] | undefined;
 }
 
 /** Where tokens, or a login budget, are kept between restarts. */

@@ -12,11 +12,12 @@ import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { Connection } from '../mqtt/connection.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
-import { makePrivateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
+import { makePrivateDirectory } from '../store/privateFiles.ts';
+import { StateUnwritable } from '../store/stateDirectory.ts';
 import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
-import { openReadOnlyUpstream } from './upstream.ts';
+import { openUpstreamBeside } from './upstream.ts';
 
 interface Result {
   readonly check: string;
@@ -129,7 +130,8 @@ const LOOK_BACK_DAYS = 14;
 
 async function tryProvider(settings: Settings, account: Account, io: Io): Promise<string> {
   const { usage } = settings.config;
-  const upstream = await openReadOnlyUpstream(settings, account, io);
+  const upstream = await openUpstreamBeside(settings, account, io);
+  await upstream.budget.ask();
   const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());

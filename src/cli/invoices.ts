@@ -8,13 +8,13 @@ import { discover } from '../provider/discovery.ts';
 import type { Command, Io } from './command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
-import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';
+import { findCurrency, openUpstreamBeside, pickAccount } from './upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);
   const settings = await loadSettings({ options, words }, io);
   const account = pickAccount(settings, options.account);
-  const upstream = await openReadOnlyUpstream(settings, account, io);
+  const upstream = await openUpstreamBeside(settings, account, io);
   const found = await readAll(upstream, io);
   const currency = await findCurrency(settings, upstream);
   const zone = zoneOf(settings.config.usage.timezone);

@@ -1,4 +1,5 @@
 // The account that a command is about, and its way to the provider beside the running daemon.
+import type { OneTimeCode, SignIn } from '../auth/login.ts';
 import type { Account } from '../config/schema.ts';
 import { currencyOf } from '../daemon/accounts/site.ts';
 import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
@@ -17,12 +18,24 @@ export function pickAccount({ config }: Settings, option: unknown): Account {
   throw new WrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
-/** Uses a valid access token of the daemon, but never its refresh token: the daemon would lose its session. */
-export async function openReadOnlyUpstream(settings: Settings, account: Account, io: Io): Promise<Upstream> {
+/** Shares the session with a running daemon. `ways`: how to sign in, where it is not as configured. */
+export async function openUpstreamBeside(
+  settings: Settings,
+  account: Account,
+  io: Io,
+  ways: { readonly signIn?: SignIn; readonly askCode?: OneTimeCode } = {},
+): Promise<Upstream> {
   const { config, scrubber } = settings;
   const log = await openSilentLog(scrubber, io);
   const state = new StateDirectory(config.state_dir, log);
-  return openUpstream(account, { config, state, clock: systemClock, log, scrubber }, { readOnly: true });
+  return openUpstream(
+    account,
+    { config, state, clock: systemClock, log, scrubber },
+    {
+      isCommand: true,
+      ...ways,
+    },
+  );
 }
 
 /** As configured, else as the daemon has stored it, else as the provider says now, if it does. */

@@ -20,7 +20,7 @@ import { readUsage } from '../provider/usageReport.ts';
 import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from './command.ts';
 import { formatFrom } from './printing.ts';
 import { loadSettings } from './settings.ts';
-import { findCurrency, openReadOnlyUpstream, pickAccount } from './upstream.ts';
+import { findCurrency, openUpstreamBeside, pickAccount } from './upstream.ts';
 import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
 
 export const usage: Command = async ({ options }, io) => {
@@ -30,7 +30,7 @@ export const usage: Command = async ({ options }, io) => {
   const { timezone, reading_closes: readingCloses } = settings.config.usage;
   const zone = zoneOf(timezone);
   const { interval, span, wasShortened } = periodOf(wanted, zone.dayAt(Date.now()));
-  const upstream = await openReadOnlyUpstream(settings, pickAccount(settings, options.account), io);
+  const upstream = await openUpstreamBeside(settings, pickAccount(settings, options.account), io);
   const ask = ({ propertyCustomerId }: Property, asked: DaySpan, by: Interval) => {
     const signal = io.interrupted;
     const question = { propertyCustomerId, span: asked, interval: by, zone, readingCloses, signal };

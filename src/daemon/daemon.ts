@@ -119,7 +119,8 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   const keepAlives = new Map<string, KeepAlive>();
   for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
     const ownLog = log.child({ account: id });
-    keepAlives.set(id, keepAlive(upstream.session, context.limit, clock, random, ownLog));
+    const onFault = (err: unknown) => link.publish(events.ofRefresh(id, err));
+    keepAlives.set(id, keepAlive(upstream.session, context.limit, clock, random, ownLog, onFault));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
   const monitor = await startMonitor(accounts, { snapshot, link, heartbeat }, context);
@@ -158,7 +159,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
-          { name: 'state', deadlineMs: 500, run: () => retainedTopics.saved() },
+          { name: 'state', deadlineMs: 500, run: () => retainedTopics.saved().finally(() => state.unlock()) },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],
         clock,

@@ -14,7 +14,8 @@ export type LoginPage =
   | 'usual'
   /** The login form holds a puzzle, and is shown again without its solution. */
   | 'captcha'
-  /** A page for a passkey comes first, or after the password as a second factor. */
+  /** A passkey may be used in place of the password, comes in its place, or after it as a second factor. */
+  | 'passkey_offered'
   | 'passkey'
   | 'passkey_second'
   /** The login page sends the browser to the login of another company at once. */

@@ -40,8 +40,13 @@ export const tokensCodec = ownedBy(
     obtainedAt: instant,
     accessExpiresAt: instant,
     refreshExpiresAt: instant.nullable(),
+    /** What was asked for, not what was granted. Versions up to 0.1 did not write it. */
+    scopes: z.array(z.string()).optional(),
   }),
 );
+
+/** How a login that needs nobody worked last, where it was not by password alone. */
+export const wayInCodec = ownedBy(z.object({ way: z.literal('form') }));
 
 /** Refusals of the password step. `secretMark` is a salted hash of the refused secret, to notice a new one. */
 export const loginBudgetCodec = versioned(
@@ -49,7 +54,7 @@ export const loginBudgetCodec = versioned(
     refusals: z.number().int().min(0),
     nextAttemptAt: instant.nullable(),
     state: z
-      .enum(['bad_credentials_or_locked', 'needs_user_action', 'method_disabled', 'login_needed'])
+      .enum(['backoff', 'bad_credentials_or_locked', 'needs_user_action', 'method_disabled', 'login_needed'])
       .nullable(),
     code: z.string().nullable(),
     secretMark: z.string().nullable(),

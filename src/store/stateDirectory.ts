@@ -1,10 +1,12 @@
-// The state directory: small JSON documents, each written whole and privately. Nothing else in the program writes files.
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
+// The state directory: small JSON documents, each written whole. Nothing else in the program writes files.
+import { readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
+import { exclusively } from './lock.ts';
+import { replace } from './privateFiles.ts';
 
 export class StateUnwritable extends Failure {
   readonly code = 'state_unwritable';
@@ -44,6 +46,7 @@ interface Unfinished {
 export class StateDirectory {
   readonly path: string;
   readonly #log: Log;
+  readonly #locks = new Set<string>();
   /** By the name of the document. */
   readonly #unfinished = new Map<string, Unfinished>();
 
@@ -101,6 +104,16 @@ export class StateDirectory {
     };
   }
 
+  /** Runs the step while no other process runs one under this name; see lock.ts. */
+  exclusively<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
+    return exclusively(join(this.path, `${name}.lock`), clock, this.#locks, step);
+  }
+
+  /** To be called at the end of the process, whatever is still under way: others need not wait. */
+  async unlock(): Promise<void> {
+    for (const file of this.#locks) await rm(file, { force: true }).catch(() => undefined);
+  }
+
   /** Names of the documents in a folder of the directory, such as `accounts/home`. */
   async list(folder: string): Promise<string[]> {
     const names = await readdir(join(this.path, folder)).catch(() => []);
@@ -128,35 +141,6 @@ export class StateDirectory {
 
 // write-file-atomic calls them `<name>.<digits>`.
 const TEMPORARY_FILE = /\.json\.\d+$/;
-const PRIVATE_DIRECTORY = 0o700;
-const PRIVATE_FILE = 0o600;
-
-/** Makes the directory and those above it, 0700. Rejects with the system's error. */
-export async function makePrivateDirectory(path: string): Promise<void> {
-  // Node's own recursive mkdir never returns below some places, such as /proc.
-  const make = () =>
-    mkdir(path, { mode: PRIVATE_DIRECTORY }).catch((err: NodeJS.ErrnoException) => {
-      if (err.code !== 'EEXIST') throw err;
-    });
-  await make().catch(async (err: NodeJS.ErrnoException) => {
-    if (err.code !== 'ENOENT' || dirname(path) === path) throw err;
-    await makePrivateDirectory(dirname(path));
-    await make();
-  });
-}
-
-/** After a crash there is the old file or the new one, never a part. */
-async function replace(file: string, text: string): Promise<void> {
-  const write = () => writeFileAtomic(file, text, { mode: PRIVATE_FILE });
-  await write().catch(async (err: NodeJS.ErrnoException) => {
-    if (err.code !== 'ENOENT') throw err;
-    await makePrivateDirectory(dirname(file));
-    await write();
-  });
-  // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
-  const directory = await open(dirname(file), 'r');
-  await directory.sync().finally(() => directory.close());
-}
 
 export interface Owned<T> {
   readonly owner: string;

@@ -1,7 +1,7 @@
 // One account in front of the simulated issuer: all of auth, wired as the daemon does it.
 import { onTestFinished } from 'vitest';
 import { keepAlive } from '../../src/auth/keepAlive.ts';
-import { Login } from '../../src/auth/login.ts';
+import { Login, type LoginOptions, type SignIn, type WayIn } from '../../src/auth/login.ts';
 import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
 import { Issuer, type IssuerOptions } from '../../src/auth/oidc.ts';
 import { Session } from '../../src/auth/session.ts';
@@ -50,6 +50,10 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     simulator,
     tokens: memoryStore<TokenSet>(),
     budgetStore: memoryStore<LoginBudgetRecord>(),
+    wayIn: memoryStore<WayIn>(),
+    signIn: 'auto' as SignIn,
+    form: null as LoginOptions['form'],
+    oneTimeCode: null as LoginOptions['oneTimeCode'],
     /** As the user has written it down; `null`: the secret file is gone. */
     password: 'demo' as string | null,
     events: [] as string[],
@@ -63,6 +67,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         allowInsecure: true,
         fetch: counted,
         clock,
+        offlineAccess: false,
+        log: told.log,
         memory: { metadata: null },
         ...changes,
       }),
@@ -71,12 +77,22 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       const { log, events, scrubber } = account;
       const issuer = account.issuer();
       const budget = new LoginBudget(account.budgetStore, clock, QUICK_HASH);
-      const readPassword = async () => {
-        if (account.password === null) throw new Error('the secret file is gone');
-        return account.password;
-      };
-      const credentials = { username: 'me@example.org', readPassword, context: 'as configured' };
-      const login = new Login(issuer, credentials, budget, log);
+      const login = new Login({
+        issuer,
+        form: account.form,
+        signIn: account.signIn,
+        username: 'me@example.org',
+        async readPassword() {
+          if (account.password === null) throw new Error('the secret file is gone');
+          return account.password;
+        },
+        readTotpSecret: null,
+        oneTimeCode: account.oneTimeCode,
+        context: 'as configured',
+        budget,
+        wayIn: account.wayIn,
+        log,
+      });
       const session: Session = new Session({
         issuer,
         login,
@@ -87,11 +103,13 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         onRefresh: () => void events.push('refresh'),
         onChange: () => void events.push(session.status().state),
         scrub: scrubber.registerToken,
+        exclusively: (step) => step(true),
       });
       return {
         session,
         login,
-        keepAlive(random = () => 0.5, limit = (step: () => Promise<void>) => step()) {
+        budget,
+        keepAlive(random = () => 0.5, limit = (step: () => Promise<boolean>) => step()) {
           const alive = keepAlive(session, limit, clock, random, log);
           onTestFinished(() => alive.stop());
           return alive;

@@ -2,7 +2,10 @@
 import { expect, test } from 'vitest';
 import { ClaimMissing, readIdentity } from '../../src/auth/claims.ts';
 
-const NAMES = { customer_code: 'customer_code', site_code: 'sites' };
+const CONFIGURED = {
+  claims: { customer_code: 'customer_code', site_code: 'sites' },
+  scopes: ['openid', 'service-energy'],
+};
 const encoded = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url');
 const jwt = (claims: unknown) => `${encoded({ alg: 'RS256' })}.${encoded(claims)}.c2lnbmVk`;
 
@@ -15,12 +18,14 @@ test.each([
   [{ customer_code: 4711, sites: [1, 2] }, '4711', ['1', '2']],
   [{ customer_code: 'Zoë ☃', sub: 'someone-else' }, 'Zoë ☃', []],
 ])('%o', (claims, customerCode, siteCodes) => {
-  expect(readIdentity(jwt(claims), NAMES)).toEqual({ customerCode, siteCodes });
+  expect(readIdentity(jwt(claims), CONFIGURED)).toEqual({ customerCode, siteCodes });
 });
 
 test('under other names', () => {
   const claims = { customer_code: 'not this one', cust: 'c-17', place: '/north' };
-  expect(readIdentity(jwt(claims), { customer_code: 'cust', site_code: 'place' })).toEqual({
+  expect(
+    readIdentity(jwt(claims), { ...CONFIGURED, claims: { customer_code: 'cust', site_code: 'place' } }),
+  ).toEqual({
     customerCode: 'c-17',
     siteCodes: ['/north'],
   });
@@ -33,7 +38,7 @@ test.each([
   ['an object', { customer_code: { id: 'private-subject' } }],
   ['a flag', { customer_code: true, sub: 'private-subject' }],
 ])('a claim that is %s is named together with those that are there, without any value', (_, claims) => {
-  const read = () => readIdentity(jwt(claims), NAMES);
+  const read = () => readIdentity(jwt(claims), CONFIGURED);
   expect(read).toThrow(ClaimMissing);
   expect(read).toThrow(Object.keys(claims).join(', '));
   expect(read).toThrow('"customer_code"');
@@ -48,7 +53,7 @@ test.each([
   ['with a payload that is text', `${encoded({})}.${encoded('private')}.x`],
   ['with a payload that is null', `${encoded({})}.${encoded(null)}.x`],
 ])('a token that is %s is refused, and not quoted', (_, token) => {
-  const read = () => readIdentity(token, NAMES);
+  const read = () => readIdentity(token, CONFIGURED);
   expect(read).toThrow(ClaimMissing);
   expect(read).toThrow('not a JWT');
   expect(read).not.toThrow(/b3BhcXVl|bm90|not json|private/);

@@ -80,7 +80,9 @@ test('a suspended login names its time, and the hint for what was refused', asyn
   const { login } = await refusedOnce();
   expect(await refusalOf(login.attempt())).toMatchObject({
     message: expect.stringContaining('the next one waits until 2026-03-10T12:15:00Z.'),
-    hint: expect.stringMatching(/^Correct the user name or password .*, or wait\.$/),
+    hint: expect.stringMatching(
+      /^Correct the user name or password .*, or wait, or press Poll now to try at once\.$/,
+    ),
   });
   for (let count = 0; count < 3; count += 1) {
     account.clock.advance(7 * HOUR);

@@ -20,6 +20,9 @@ const restart = () => {
   budget = new LoginBudget(store, clock, QUICK_HASH);
 };
 const isFree = async (credentials = MINE) => (await budget.inForce(credentials)) === null;
+const refused = async (refusal: LoginRefused, credentials: string) =>
+  (await budget.begin(credentials)).refused(refusal);
+const accepted = async () => (await budget.begin(MINE)).accepted();
 
 beforeEach(() => {
   clock = handClock('2026-03-10T12:00:00Z');
@@ -32,7 +35,7 @@ async function refuse(times: number): Promise<void> {
   for (let count = 0; count < times; count += 1) {
     const { nextAttemptAt } = store.kept ?? {};
     if (nextAttemptAt) clock.advance(Math.max(0, nextAttemptAt - clock.now()));
-    await budget.refused(bad, MINE);
+    await refused(bad, MINE);
   }
 }
 
@@ -70,7 +73,7 @@ describe('after a refusal', () => {
   });
 
   test('one that waiting cannot help stops at once', async () => {
-    await budget.refused(final, MINE);
+    await refused(final, MINE);
     clock.advance(1000 * HOUR);
     expect(await budget.inForce(MINE)).toMatchObject({
       nextAttemptAt: null,
@@ -81,10 +84,11 @@ describe('after a refusal', () => {
 
   test('an accepted login forgets all of them; before the first nothing is in force or written', async () => {
     expect(await isFree()).toBe(true);
-    await budget.accepted();
     expect(store.steps).toEqual(['read']);
+    await accepted();
+    expect(store.kept).toBeNull();
     await refuse(3);
-    await budget.accepted();
+    await accepted();
     expect(store.kept).toBeNull();
     expect(await isFree()).toBe(true);
     await refuse(1);
@@ -103,7 +107,7 @@ describe('another secret', () => {
 
   test('that is refused as well starts its own count', async () => {
     await refuse(3);
-    await budget.refused(bad, OTHER);
+    await refused(bad, OTHER);
     expect(store.kept).toMatchObject({ refusals: 1, nextAttemptAt: clock.now() + 15 * MINUTE });
     expect(await isFree(OTHER)).toBe(false);
   });
@@ -112,7 +116,7 @@ describe('another secret', () => {
     await refuse(1);
     const kept = JSON.stringify(store.kept);
     expect(kept).not.toContain('password');
-    await budget.accepted();
+    await accepted();
     await refuse(1);
     expect(store.kept?.secretMark).not.toBe(JSON.parse(kept).secretMark);
   });
@@ -123,7 +127,7 @@ describe('another secret', () => {
     store.kept = { ...(store.kept as LoginBudgetRecord), secretMark };
     budget = new LoginBudget(store, clock);
     expect([await isFree(), await isFree(OTHER)]).toEqual([false, true]);
-    await budget.refused(bad, MINE);
+    await refused(bad, MINE);
     expect(store.kept).toMatchObject({ refusals: 2, secretMark });
   });
 
@@ -141,7 +145,7 @@ describe('a clock that jumps', () => {
     await refuse(1);
     clock.jump(HOUR);
     expect(await isFree()).toBe(true);
-    await budget.refused(bad, MINE);
+    await refused(bad, MINE);
     expect(store.kept?.refusals).toBe(2);
   });
 
@@ -149,7 +153,7 @@ describe('a clock that jumps', () => {
     await refuse(1);
     clock.jump(-365 * 24 * HOUR);
     expect(await isFree()).toBe(true);
-    await budget.refused(bad, MINE);
+    await refused(bad, MINE);
     expect(await isFree()).toBe(false);
   });
 
@@ -167,17 +171,46 @@ describe('asking for one more attempt', () => {
   const isGranted = async () => {
     await budget.ask();
     const granted = await isFree();
-    if (granted) await budget.refused(bad, MINE);
+    if (granted) await refused(bad, MINE);
     expect(await isFree()).toBe(false);
     return granted;
   };
 
-  test('changes nothing without a refusal, nor while a wait is running', async () => {
+  test('changes nothing without a refusal', async () => {
     await budget.ask();
+    expect(store.steps).toEqual(['read']);
+  });
+
+  test('while a wait is running gives one attempt, and the next only after an hour', async () => {
     await refuse(1);
+    expect(await isGranted()).toBe(true);
+    expect(store.kept).toMatchObject({ refusals: 2, nextAttemptAt: clock.now() + HOUR });
+    clock.advance(HOUR - 1);
     expect(await isGranted()).toBe(false);
-    await refuse(3);
+    clock.advance(1);
+    await budget.ask();
+    expect(await isFree()).toBe(true);
+  });
+
+  test('once the wait is over is not used up', async () => {
+    await refuse(1);
+    clock.advance(15 * MINUTE);
+    await budget.ask();
+    await refused(bad, MINE);
+    expect(await isGranted()).toBe(true);
+  });
+
+  test('after another refusal within the hour gives another attempt', async () => {
+    await refuse(4);
+    expect(await isGranted()).toBe(true);
+    await budget.ask();
     expect(await isFree()).toBe(false);
+    await refused(final, OTHER);
+    await budget.ask();
+    expect(await isFree(OTHER)).toBe(true);
+    await refused(final, OTHER);
+    await budget.ask();
+    expect(await isFree(OTHER)).toBe(false);
   });
 
   test('after the stop gives one attempt, and not more than one an hour', async () => {
@@ -212,10 +245,10 @@ describe('asking for one more attempt', () => {
   });
 
   test('also helps after a refusal that waiting could not', async () => {
-    await budget.refused(final, MINE);
+    await refused(final, MINE);
     await budget.ask();
     expect(await isFree()).toBe(true);
-    await budget.accepted();
+    await accepted();
     expect(store.kept).toBeNull();
   });
 });

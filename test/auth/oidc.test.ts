@@ -1,6 +1,6 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { IssuerUnreachable } from '../../src/auth/oidc.ts';
+import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { look } from '../simulator/visitor.ts';
 import { type Account, DISCOVERY_PATH, openAccount, refusalOf, TOKEN_PATH } from './account.ts';

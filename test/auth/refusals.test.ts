@@ -1,7 +1,6 @@
 // Every row of what Keycloak's token endpoint answers, over the wire: at the login and at the refresh, with status 400
 // and 401, and with a WWW-Authenticate header in the way.
 import { beforeEach, expect, test } from 'vitest';
-import { IssuerUnreachable } from '../../src/auth/oidc.ts';
 import {
   classifyLoginError,
   LoginRefused,
@@ -9,6 +8,7 @@ import {
   RefusedForNow,
   SessionEnded,
 } from '../../src/auth/refusals.ts';
+import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import { oauth } from '../../src/simulator/faults.ts';
 import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 

@@ -78,7 +78,7 @@ describe('fifty at a time', () => {
       session.renew(),
       ...Array.from({ length: 25 }, () => session.accessToken([first])),
     ]);
-    expect(new Set(all.filter((token) => token !== undefined)).size).toBe(1);
+    expect(new Set(all.filter((token) => typeof token === 'string')).size).toBe(1);
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 

@@ -89,25 +89,32 @@ test('once signed in again, health no longer says refused, however long the hist
   expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
 });
 
-test('method_disabled: one try, no next one, and words that do not blame the password', async () => {
-  const { story, probe } = await firstPoll({
-    prepare({ simulator }) {
-      simulator.switches.token.passwordGrantAllowed = false;
-    },
-  });
-  const health = probe.json(HEALTH);
-  expect(health).toMatchObject({
-    state: 'failing',
-    failures_in_a_row: 1,
-    auth: { home: { state: 'method_disabled', next_attempt_at: null } },
-    reasons: [{ code: 'method_disabled', account: 'home' }],
-  });
-  expect(JSON.stringify(health?.reasons)).toContain('the password is not at fault');
-  await story.pass(24 * HOUR_MS, 10 * 60_000);
-  await story.nextPoll();
-  expect(story.simulator.counters.passwordGrants.asked).toBe(1);
-  expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'method_disabled' });
-});
+test.each([
+  ['login_needed', true, 'Run heat2mqtt login'],
+  ['method_disabled', false, 'Direct access grants'],
+] as const)(
+  '%s: a try every six hours, and words that do not blame the password',
+  async (state, isOffered, hint) => {
+    const { story, probe } = await firstPoll({
+      prepare({ simulator }) {
+        simulator.switches.token.passwordGrantAllowed = false;
+        simulator.switches.token.deviceAdvertised = isOffered;
+      },
+    });
+    const health = probe.json(HEALTH);
+    expect(health).toMatchObject({
+      state: 'failing',
+      failures_in_a_row: 1,
+      auth: { home: { state, next_attempt_at: '2025-03-10T18:00:00+00:00' } },
+      reasons: [{ code: state, account: 'home', hint: expect.stringContaining(hint) }],
+    });
+    expect(JSON.stringify(health?.reasons)).not.toContain('user name');
+    await story.pass(24 * HOUR_MS, 10 * 60_000);
+    await story.nextPoll();
+    expect(story.simulator.counters.passwordGrants.asked).toBe(1 + 24 / 6);
+    expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: state });
+  },
+);
 
 test('once the owner has done what was asked for, a refresh request signs in', async () => {
   const { story, probe, switches, counters } = await firstPoll({

@@ -14,7 +14,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store'.split(' '),
-  cli: 'config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
+  cli: 'auth config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation/failure.ts'],
@@ -25,6 +25,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'p-limit': /^foundation\/limits\.ts$/,
   'pino-pretty': /^cli\/settings\.ts$/,
   'openid-client': /^auth\/oidc\.ts$/,
+  otpauth: /^auth\/oneTimeCode\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,
   mqtt: /^mqtt\/connection\.ts$/,
@@ -32,7 +33,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
-  'write-file-atomic': /^store\/stateDirectory\.ts$/,
+  'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
   zod: /^(config|store|provider|publication\/payloads)\/|^(homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

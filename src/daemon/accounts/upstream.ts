@@ -1,17 +1,25 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../../auth/claims.ts';
-import { Login } from '../../auth/login.ts';
+import { Login, type OneTimeCode, type SignIn } from '../../auth/login.ts';
 import { LoginBudget } from '../../auth/loginBudget.ts';
 import { Issuer, type IssuerMemory } from '../../auth/oidc.ts';
+import { oneTimeCode } from '../../auth/oneTimeCode.ts';
 import { Session } from '../../auth/session.ts';
 import type { TokenSet } from '../../auth/tokens.ts';
 import type { Account } from '../../config/schema.ts';
+import { totpParameters } from '../../config/totpSecret.ts';
 import { HttpClient } from '../../http/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';
 import { UsageDialect } from '../../provider/usageReport.ts';
-import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec } from '../../store/documents.ts';
+import {
+  contextCodec,
+  extrasCodec,
+  loginBudgetCodec,
+  tokensCodec,
+  wayInCodec,
+} from '../../store/documents.ts';
 import { type Document, owned } from '../../store/stateDirectory.ts';
 import type { Context } from '../context.ts';
 
@@ -23,8 +31,12 @@ export function openUpstream(
   account: Account,
   context: Pick<Context, 'config' | 'state' | 'clock' | 'log' | 'scrubber'>,
   options: {
-    /** For a command beside the daemon: uses a valid access token, but neither refreshes nor stores anything. */
-    readonly readOnly?: boolean;
+    /** For a command, which a daemon may run beside: it refreshes only what it can store for the daemon. */
+    readonly isCommand?: boolean;
+    /** In place of `provider.sign_in`. */
+    readonly signIn?: SignIn;
+    /** Asks a person for a one-time code. */
+    readonly askCode?: OneTimeCode;
     /** Shared by all accounts. */
     readonly issuerMemory?: IssuerMemory;
     readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
@@ -51,36 +63,48 @@ export function openUpstream(
     issuer: provider.issuer,
     clientId: provider.client_id,
     scopes: provider.scopes,
+    offlineAccess: provider.offline_access,
     timeoutSeconds: provider.timeout_seconds,
     // The configuration refuses plain http where it is not allowed.
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
     fetch: http.fetch,
     clock,
+    log,
     memory: options.issuerMemory ?? { metadata: null },
   });
   const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
-  const login = new Login(
+  const signIn = options.signIn ?? provider.sign_in;
+  const { password, totp_secret: totp } = account;
+  const { redirect_uri: redirectUri } = provider;
+  const login = new Login({
     issuer,
-    {
-      username: account.username,
-      readPassword: () =>
-        account.password?.read() ?? Promise.reject(new TypeError('an account without a password')),
-      context: JSON.stringify([provenance, provider.scopes]),
-    },
+    form: null,
+    signIn,
+    username: account.username,
+    readPassword: password ? () => password.read() : null,
+    readTotpSecret: totp ? () => totp.read() : null,
+    oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),
+    // What is as it always was is left out: a record on disk must not seem to be about other credentials.
+    context: JSON.stringify([provenance, provider.scopes, ...(redirectUri ? [redirectUri] : [])]),
     budget,
+    wayIn: owned(state.document(`${folder}/way-in`, wayInCodec), owner),
     log,
-  );
+  });
+  const asked = [...provider.scopes, ...(provider.offline_access ? ['offline_access'] : [])];
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
   const session = new Session({
     issuer,
     login,
-    tokens: options.readOnly ? readOnly(tokens) : tokens,
+    tokens: askedWith(asked, tokens),
     clock,
     log,
     onLogin: options.onLogin ?? nothing,
     onRefresh: options.onRefresh ?? nothing,
     onChange: options.onChange ?? nothing,
     scrub: scrubber.registerToken,
+    // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
+    exclusively: (step) =>
+      state.exclusively(`${folder}/session`, clock, (isHeld) => step(isHeld || !options.isCommand)),
   });
   const api = {
     baseUrl: provider.api_url,
@@ -95,6 +119,7 @@ export function openUpstream(
   };
   const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
+    issuer,
     session,
     login,
     budget,
@@ -108,21 +133,29 @@ export function openUpstream(
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
     /** Whose session it is. */
     async identity(): Promise<Identity> {
-      const identity = readIdentity(await session.accessToken(), provider.claims);
+      const identity = readIdentity(await session.accessToken(), provider);
       scrubber.register(identity.customerCode);
       return identity;
     },
   };
 }
 
-// With rotation a second use of the refresh token would end the daemon's session.
-function readOnly(tokens: Document<TokenSet>): Document<TokenSet> {
+async function codeFrom(secret: string, now: number): Promise<string | null> {
+  const parameters = totpParameters(secret);
+  return parameters ? oneTimeCode(parameters, now) : null;
+}
+
+/** Tokens that were asked for with other scopes are not used: a correction of provider.scopes takes effect. */
+function askedWith(scopes: readonly string[], tokens: Document<TokenSet>): Document<TokenSet> {
+  const sorted = (some: readonly string[]) => [...some].sort().join(' ');
   return {
     async read() {
       const set = await tokens.read();
-      return set && { ...set, refreshToken: null };
+      // Earlier versions did not note them.
+      const isSame = set?.scopes === undefined || sorted(set.scopes) === sorted(scopes);
+      return isSame ? set : null;
     },
-    write: async () => undefined,
-    remove: async () => undefined,
+    write: (set) => tokens.write({ ...set, scopes }),
+    remove: () => tokens.remove(),
   };
 }

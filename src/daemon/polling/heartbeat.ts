@@ -1,5 +1,5 @@
-// Every five seconds: retries that are due, secrets that have changed, and what changes with the time of day.
-import { needsAPerson } from '../../domain/health.ts';
+// Every five seconds: retries that are due, secrets that have changed, sessions that a command has brought, and what
+// changes with the time of day.
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
@@ -12,6 +12,7 @@ export interface Heartbeat {
 
 const BEAT_MS = 5_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
+const TAKE_SESSIONS_EVERY_MS = 20_000;
 const REPUBLISH_EVERY_MS = 5 * 60_000;
 
 export function startHeartbeat(accounts: readonly Account[], poller: Poller, context: Context): Heartbeat {
@@ -19,6 +20,7 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
   const stopping = new AbortController();
   let lastBeatAt = clock.monotonic();
   let lastRepublishAt = lastBeatAt;
+  let lastTakenAt = lastBeatAt;
   let wasWritable = true;
 
   async function run(): Promise<void> {
@@ -26,7 +28,7 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
       await clock.sleep(BEAT_MS, stopping.signal);
       lastBeatAt = clock.monotonic();
       // One that fails does not keep the others from their turn. None waits for a poll: a first history takes minutes.
-      for (const step of [retryState, pollAgain, republish]) {
+      for (const step of [retryState, takeSessions, pollAgain, republish]) {
         if (stopping.signal.aborted) return;
         await step().catch((err) => log.error({ err }, 'heartbeat fault'));
       }
@@ -46,21 +48,24 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
   async function pollAgain(): Promise<void> {
     if (poller.isPolling) return;
     poller.retry();
-    if (poller.isPolling || !(await someSecretChanged())) return;
-    log.info('trying a suspended login again: the secret has changed');
-    void poller.poll();
+    for (const { id, upstream } of accounts) {
+      if (!upstream.session.isSuspended || (await upstream.login.suspendedBy()) !== null) continue;
+      poller.retryNow(id);
+      if (poller.isPolling)
+        log.info({ account: id }, 'trying a suspended login again: the secret has changed');
+    }
   }
 
-  /** A login that was suspended and would be tried now. */
-  async function someSecretChanged(): Promise<boolean> {
-    for (const { upstream } of accounts) {
-      const { state, nextAttemptAt, accessExpiresAt } = upstream.session.status();
-      // With tokens it is a refresh that was refused, and it is tried again by itself.
-      if (!needsAPerson(state) || accessExpiresAt !== null) continue;
-      if (nextAttemptAt !== null && nextAttemptAt <= clock.now()) continue;
-      if ((await upstream.login.suspendedBy()) === null) return true;
+  /** `heat2mqtt login` may have been run. */
+  async function takeSessions(): Promise<void> {
+    const now = clock.monotonic();
+    if (now - lastTakenAt < TAKE_SESSIONS_EVERY_MS) return;
+    lastTakenAt = now;
+    for (const { id, upstream } of accounts) {
+      if (!(await upstream.session.reload())) continue;
+      log.info({ account: id }, 'took the session that another heat2mqtt has signed in for');
+      poller.retryNow(id);
     }
-    return false;
   }
 
   async function republish(): Promise<void> {

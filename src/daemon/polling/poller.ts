@@ -53,6 +53,13 @@ export class Poller {
     if (due.length > 0 && !this.isPolling) void this.#oneAtATime(() => this.#round(due));
   }
 
+  /** What troubled the account may be over: its retry is due now. */
+  retryNow(id: string): void {
+    const trouble = this.#troubles.get(id);
+    if (trouble) this.#troubles.set(id, { ...trouble, waitMs: 0 });
+    this.retry();
+  }
+
   get isPolling(): boolean {
     return this.#oneAtATime.activeCount + this.#oneAtATime.pendingCount > 0;
   }

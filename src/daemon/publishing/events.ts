@@ -22,6 +22,15 @@ export class Events {
     this.#context = context;
   }
 
+  /** A refresh between two polls has ended in a login that only a person can help. */
+  ofRefresh(account: string, fault: unknown): Message[] {
+    const session = this.#accounts.get(account)?.upstream.session.status();
+    if (!session || !needsAPerson(session.state)) return [];
+    const { code, message } = safeWords(fault);
+    const told = { event_type: 'auth_needed', at: this.#now(), code, message, account } as const;
+    return [this.#context.topics.message('bridge/event', [], told)];
+  }
+
   /** `before`: what troubled the account before this poll. */
   ofPoll({ account, events, fault }: AccountOutcome, before: Trouble | undefined): Message[] {
     const { topics } = this.#context;

@@ -125,10 +125,20 @@ export class Snapshot {
       ...this.#poller.troubles
         .filter((trouble) => !this.#isOver(trouble))
         .map((trouble) => ({ ...safeWords(trouble.fault), account: trouble.account })),
+      ...this.#accounts.flatMap(({ id, upstream }) => this.#refusalOf(id, upstream.session.fault)),
       ...(this.#statistics?.reasons() ?? []),
       ...this.#metersOf().flatMap((meter) => this.#reasonsOf(meter)),
       ...this.#accounts.flatMap(({ extras }) => extras.reasons()),
     ];
+  }
+
+  /** What a refresh between two polls met, unless the last poll met the same. */
+  #refusalOf(account: string, fault: Failure | null): Reason[] {
+    const isKnown = this.#poller.troubles.some(
+      (trouble) =>
+        trouble.account === account && fault !== null && safeWords(trouble.fault).code === fault.code,
+    );
+    return fault === null || isKnown ? [] : [{ ...safeWords(fault), account }];
   }
 
   #reasonsOf(meter: Meter): Reason[] {

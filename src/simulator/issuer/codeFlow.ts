@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Account } from '../accounts.ts';
 import type { Exchange, Reply } from '../exchange.ts';
 import { drawFor, uuidFrom } from '../random.ts';
-import { errorPage, expiredPage, type Feedback, type Step, stepPage } from './loginPages.ts';
+import { errorPage, expiredPage, type Step, stepPage } from './loginPages.ts';
 import {
   allowedScopes,
   challengeFault,
@@ -27,7 +27,7 @@ interface Tab {
   sessionCode: string;
   username: string;
   account: Account | undefined;
-  /** What is to be done after the login. */
+  /** What is still to be done after the login. */
   actions: Step[];
 }
 
@@ -39,11 +39,6 @@ interface Code {
 }
 
 const FOREIGN = 'https://login.northlight.example';
-/** Those of the browser flow have ids, actions go by their names. */
-const FLOW_STEPS: readonly string[] = ['username', 'login', 'password', 'otp', 'passkey'];
-/** Each page says where it posts to, but consent only relative to the issuer. */
-const EXECUTION = (step: string) =>
-  FLOW_STEPS.includes(step) ? uuidFrom(drawFor(26, 7, step === 'password' ? 'login' : step)) : step;
 
 export class CodeFlow {
   readonly #realm: Realm;
@@ -59,103 +54,54 @@ export class CodeFlow {
     const { switches } = this.#realm;
     const { token } = switches;
     const request: Form = Object.fromEntries(exchange.query);
+    const { client_id, redirect_uri = '', response_type, scope = '' } = request;
     if (token.tlsRequired) return errorPage('HTTPS required', 403);
     if (!token.realmEnabled) return errorPage('Realm not enabled');
-    if (request.client_id !== token.clientId) return errorPage('Client not found.');
-    if (!token.clientEnabled) return errorPage('Client disabled.');
-    if (!token.redirectUris.includes(request.redirect_uri ?? '')) {
-      return errorPage('Invalid parameter: redirect_uri');
-    }
+    if (client_id !== token.clientId || !token.clientEnabled) return errorPage('Client not found.');
+    if (!token.redirectUris.includes(redirect_uri)) return errorPage('Invalid parameter: redirect_uri');
     if (!token.codeFlowAllowed) return errorPage('Standard flow is disabled for the client.');
-    if (request.response_type !== 'code') return this.#back(request, { error: 'unsupported_response_type' });
+    const refused = (error: string, words = '') => this.#back(request, { error, error_description: words });
+    if (response_type !== 'code') return refused('unsupported_response_type');
     const fault = challengeFault(request, switches);
-    if (fault) return this.#back(request, { error: 'invalid_request', error_description: fault });
-    const scopes = allowedScopes(request.scope ?? '', switches);
-    if (!scopes) {
-      const error_description = `Invalid scopes: ${request.scope}`;
-      return this.#back(request, { error: 'invalid_scope', error_description });
-    }
-    const tab: Tab = {
-      id: randomUUID().slice(0, 11),
-      cookie: randomUUID(),
-      request,
-      scopes,
-      step: token.loginPage === 'passkey' ? 'passkey' : token.identityFirst ? 'username' : 'login',
-      sessionCode: '',
-      username: '',
-      account: undefined,
-      actions: [],
-    };
-    this.#tabs.set(tab.id, tab);
-    const reply =
-      token.loginPage === 'foreign_provider'
-        ? redirect(this.#address('broker/northlight/login', tab), 303)
-        : this.#show(tab, exchange);
-    const attributes = `Path=${REALM_PATH}/; HttpOnly; Secure; SameSite=None`;
-    const cookies = {
-      AUTH_SESSION_ID: tab.cookie,
-      KC_RESTART: randomUUID(),
-      KC_AUTH_SESSION_HASH: randomUUID(),
-    };
-    const set = Object.entries(cookies).map(([name, value]) => `${name}=${value}; ${attributes}`);
-    return { ...reply, headers: { ...reply.headers, 'set-cookie': set } };
+    if (fault) return refused('invalid_request', fault);
+    const scopes = allowedScopes(scope, switches);
+    if (!scopes) return refused('invalid_scope', `Invalid scopes: ${scope}`);
+    if (token.loginPage === 'foreign_provider') return redirect(`${FOREIGN}/authorize?client_id=energy`, 303);
+    const [id = '', cookie = '', restart = '', hash = ''] = Array.from({ length: 4 }, () => randomUUID());
+    const step = token.loginPage === 'passkey' ? 'passkey' : token.identityFirst ? 'username' : 'login';
+    const unknown = { sessionCode: '', username: '', account: undefined, actions: [] };
+    const tab: Tab = { id, cookie, request, scopes, step, ...unknown };
+    this.#tabs.set(id, tab);
+    const cookies = { AUTH_SESSION_ID: cookie, KC_RESTART: restart, KC_AUTH_SESSION_HASH: hash };
+    const { headers, ...page } = this.#show(tab, exchange);
+    const setCookie = Object.entries(cookies).map(
+      ([name, value]) => `${name}=${value}; Path=${REALM_PATH}/; HttpOnly; Secure; SameSite=None`,
+    );
+    return { ...page, headers: { ...headers, 'set-cookie': setCookie } };
   }
 
-  /** A form of the login itself was posted. */
-  authenticate(exchange: Exchange): Reply {
-    const { credentials, switches } = this.#realm;
-    const { accountStates, loginPage } = switches.token;
+  /** A form of any of the pages was posted. */
+  post(exchange: Exchange): Reply {
     const form: Form = Object(exchange.body);
     const tab = this.#tabOf(exchange);
     if (!tab) return errorPage('Restart login cookie not found.');
     if (isStale(tab, exchange, form)) return expiredPage();
+    if (tab.account && tab.actions.length > 0) return this.#act(tab, tab.account, form, exchange);
     if (tab.step === 'username') {
       Object.assign(tab, { username: form.username ?? '', step: 'password' });
       return this.#show(tab, exchange);
     }
     if (tab.step === 'otp' && tab.account) {
-      const passes = credentials.oneTimeCodePasses(exchange, tab.account, form.otp);
+      const passes = this.#realm.credentials.oneTimeCodePasses(exchange, tab.account, form.otp);
       return passes ? this.#loggedIn(tab, tab.account) : this.#show(tab, exchange, 'wrong');
     }
-    const isUnsolved = loginPage === 'captcha' && !form['g-recaptcha-response'];
-    if (tab.step === 'passkey' || isUnsolved) return this.#show(tab, exchange);
-    if (tab.step === 'login') tab.username = form.username ?? '';
-    const account = credentials.login(exchange, tab.username, form.password);
-    if (!account) return this.#show(tab, exchange, 'wrong');
-    if (accountStates.get(account.username) === 'disabled') return this.#show(tab, exchange, 'disabled');
-    tab.account = account;
-    const second = loginPage === 'passkey_second' ? 'passkey' : undefined;
-    const next = credentials.wantsOneTimeCode(account) ? 'otp' : second;
-    if (!next) return this.#loggedIn(tab, account);
-    tab.step = next;
-    return this.#show(tab, exchange);
+    return tab.step === 'passkey' ? this.#show(tab, exchange) : this.#password(tab, form, exchange);
   }
 
   /** The page of what is to be done after the login. */
   showAction(exchange: Exchange): Reply {
     const tab = this.#tabOf(exchange);
-    if (!tab) return errorPage('Restart login cookie not found.');
-    return tab.actions.length > 0 ? this.#show(tab, exchange) : expiredPage();
-  }
-
-  /** Terms and consent can be agreed to; the other actions are left to a person. */
-  act(exchange: Exchange): Reply {
-    const form: Form = Object(exchange.body);
-    const tab = this.#tabOf(exchange);
-    if (!tab) return errorPage('Restart login cookie not found.');
-    if (isStale(tab, exchange, form) || !tab.account) return expiredPage();
-    if (form.cancel !== undefined) {
-      tab.step = 'done';
-      return this.#back(tab.request, { error: 'access_denied' });
-    }
-    if (form.accept === undefined) return this.#show(tab, exchange);
-    tab.actions.shift();
-    return this.#next(tab, tab.account);
-  }
-
-  /** On to the login of another company. */
-  leave({ query }: Exchange): Reply {
-    return redirect(`${FOREIGN}/authorize?client_id=energy&state=${query.get('tab_id')}`, 303);
+    return tab ? this.#show(tab, exchange) : errorPage('Restart login cookie not found.');
   }
 
   /** What a code was given for; the second use of a code ends what the first one got. */
@@ -172,6 +118,21 @@ export class CodeFlow {
     return fault ? failed(400, 'invalid_grant', fault) : { session, nonce: request.nonce };
   }
 
+  #password(tab: Tab, form: Form, exchange: Exchange): Reply {
+    const { credentials, switches } = this.#realm;
+    const { accountStates, loginPage } = switches.token;
+    if (tab.step === 'login') tab.username = form.username ?? '';
+    if (loginPage === 'captcha' && !form['g-recaptcha-response']) return this.#show(tab, exchange);
+    const account = credentials.login(exchange, tab.username, form.password);
+    if (!account) return this.#show(tab, exchange, 'wrong');
+    if (accountStates.get(account.username) === 'disabled') return this.#show(tab, exchange, 'disabled');
+    tab.account = account;
+    if (credentials.wantsOneTimeCode(account)) tab.step = 'otp';
+    else if (loginPage === 'passkey_second') tab.step = 'passkey';
+    else return this.#loggedIn(tab, account);
+    return this.#show(tab, exchange);
+  }
+
   #loggedIn(tab: Tab, account: Account): Reply {
     const { credentials, switches } = this.#realm;
     const { accountStates, consentRequired, requiredActions } = switches.token;
@@ -182,11 +143,22 @@ export class CodeFlow {
     return this.#next(tab, account);
   }
 
+  /** Terms and consent can be agreed to; the other actions are left to a person. */
+  #act(tab: Tab, account: Account, form: Form, exchange: Exchange): Reply {
+    if (form.cancel !== undefined) {
+      tab.step = 'done';
+      return this.#back(tab.request, { error: 'access_denied' });
+    }
+    if (form.accept === undefined) return this.#show(tab, exchange);
+    tab.actions.shift();
+    return this.#next(tab, account);
+  }
+
   #next(tab: Tab, account: Account): Reply {
     const { clock, sessions, switches, issuer } = this.#realm;
     const [action] = tab.actions;
     tab.step = action ?? 'done';
-    if (action) return redirect(this.#address('login-actions/required-action', tab, { execution: action }));
+    if (action) return redirect(this.#address('required-action', tab, { execution: action }));
     const session = sessions.start(randomUUID(), account, tab.scopes, clock.now());
     const code = `${randomUUID()}.${session.id}`;
     const expiresAt = clock.now() + switches.token.codeSeconds * 1000;
@@ -195,43 +167,45 @@ export class CodeFlow {
   }
 
   /** To the redirect address of the request. */
-  #back({ redirect_uri = '', response_mode, state }: Form, answer: Record<string, string>): Reply {
+  #back({ redirect_uri = '', response_mode, state = '' }: Form, answer: Record<string, string>): Reply {
     const url = new URL(redirect_uri);
-    const all = new URLSearchParams({ ...(state === undefined ? {} : { state }), ...answer });
+    const all = new URLSearchParams({ state, ...answer });
     if (response_mode === 'fragment' || this.#realm.switches.token.codeInFragment) url.hash = String(all);
     else for (const [name, value] of all) url.searchParams.append(name, value);
     return redirect(url.href);
   }
 
-  #show(tab: Tab, exchange: Exchange, feedback?: Feedback): Reply {
+  #show(tab: Tab, exchange: Exchange, feedback?: 'wrong' | 'disabled'): Reply {
     const { step, username } = tab;
     if (step === 'done') return expiredPage();
-    tab.sessionCode = randomUUID();
-    const { loginPage } = this.#realm.switches.token;
-    const parts = { sessionCode: tab.sessionCode, username, feedback, variant: loginPage };
-    return stepPage(step, { ...parts, action: this.#action(tab, step, exchange) });
+    const sessionCode = randomUUID();
+    tab.sessionCode = sessionCode;
+    const { loginPage: variant } = this.#realm.switches.token;
+    return stepPage(step, {
+      action: this.#action(tab, step, exchange),
+      sessionCode,
+      username,
+      feedback,
+      variant,
+    });
   }
 
   /** That of the consent is relative to the issuer's origin. */
-  #action(tab: Tab, step: Step, exchange: Exchange): string {
+  #action(tab: Tab, step: Step, { path }: Exchange): string {
     const { issuer, switches } = this.#realm;
-    if (step === 'OAUTH_GRANT')
-      return this.#address('login-actions/consent', tab).replace(issuer, REALM_PATH);
-    const path = FLOW_STEPS.includes(step) ? 'authenticate' : 'required-action';
-    const action = this.#address(`login-actions/${path}`, tab, {
-      session_code: tab.sessionCode,
-      execution: EXECUTION(step),
-    });
     const { loginPage } = switches.token;
+    if (step === 'OAUTH_GRANT') return this.#address('consent', tab).replace(issuer, REALM_PATH);
+    const query = { session_code: tab.sessionCode, execution: executionOf(step) };
+    const action = this.#address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
     if (loginPage === 'foreign_action') return action.replace(issuer, FOREIGN);
     if (loginPage !== 'relative_action') return action;
-    const depth = exchange.path.slice(REALM_PATH.length + 1).split('/').length - 1;
+    const depth = path.slice(REALM_PATH.length + 1).split('/').length - 1;
     return action.replace(`${issuer}/`, '../'.repeat(depth));
   }
 
   #address(path: string, { id, request }: Tab, more: Record<string, string> = {}): string {
     const query = new URLSearchParams({ ...more, client_id: request.client_id ?? '', tab_id: id });
-    return `${this.#realm.issuer}/${path}?${query}`;
+    return `${this.#realm.issuer}/login-actions/${path}?${query}`;
   }
 
   /** Undefined as well when the browser did not keep the cookies. */
@@ -246,8 +220,13 @@ function redirect(location: string, status = 302): Reply {
   return { status, body: '', headers: { location } };
 }
 
+/** The pages of the login have ids that stay, what follows goes by its name. */
+function executionOf(step: string): string {
+  return step === step.toUpperCase() ? step : uuidFrom(drawFor(26, 7, step));
+}
+
 /** Whether the form was on another page than the one that is open; that of the consent has its code in a field. */
 function isStale({ step, sessionCode }: Tab, { query }: Exchange, form: Form): boolean {
   if (step === 'OAUTH_GRANT') return form.code !== sessionCode;
-  return query.get('session_code') !== sessionCode || query.get('execution') !== EXECUTION(step);
+  return query.get('session_code') !== sessionCode || query.get('execution') !== executionOf(step);
 }

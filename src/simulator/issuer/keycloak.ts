@@ -58,11 +58,10 @@ export class Keycloak {
       post('/revoke', (form) => this.#revoke(form)),
       post('/logout', (form) => this.#logout(form)),
       at('GET', '/protocol/openid-connect/auth', (exchange) => this.#codeFlow.begin(exchange)),
-      at('POST', '/login-actions/authenticate', (exchange) => this.#codeFlow.authenticate(exchange)),
+      ...['authenticate', 'required-action', 'consent'].map((page) =>
+        at('POST', `/login-actions/${page}`, (exchange) => this.#codeFlow.post(exchange)),
+      ),
       at('GET', '/login-actions/required-action', (exchange) => this.#codeFlow.showAction(exchange)),
-      at('POST', '/login-actions/required-action', (exchange) => this.#codeFlow.act(exchange)),
-      at('POST', '/login-actions/consent', (exchange) => this.#codeFlow.act(exchange)),
-      at('GET', '/broker/northlight/login', (exchange) => this.#codeFlow.leave(exchange)),
       {
         method: 'GET',
         template: `/auth/realms/:realm${discovery}`,

@@ -4,141 +4,92 @@ import type { LoginPage, RequiredAction } from '../switches.ts';
 
 export type Step = 'username' | 'login' | 'password' | 'otp' | 'passkey' | RequiredAction | 'OAUTH_GRANT';
 
-/** `wrong`: what was typed; `disabled`: the account. */
-export type Feedback = 'wrong' | 'disabled' | undefined;
+/** The page's id, the form's or none, and its fields with their types, which for a button is its id. */
+type Layout = readonly [pageId: string, formId: string, ...fields: (readonly [name: string, type: string])[]];
+
+const PASSKEY = 'clientDataJSON authenticatorData signature credentialId userHandle error'
+  .split(' ')
+  .map((name) => [name, 'hidden'] as const);
+const CREDENTIAL = ['credentialId', 'hidden'] as const;
+
+const LAYOUTS: Readonly<Record<Step, Layout>> = {
+  username: ['login-username', 'kc-form-login', ['username', 'text']],
+  login: ['login', 'kc-form-login', ['username', 'text'], ['password', 'password'], CREDENTIAL],
+  password: ['login', 'kc-form-login', ['password', 'password'], CREDENTIAL],
+  otp: ['login-otp', 'kc-otp-login-form', ['otp', 'text'], ['selectedCredentialId', 'hidden']],
+  passkey: ['webauthn-authenticate', 'webauth', ...PASSKEY],
+  UPDATE_PASSWORD: [
+    'login-update-password',
+    'kc-passwd-update-form',
+    ['password-new', 'password'],
+    ['password-confirm', 'password'],
+  ],
+  CONFIGURE_TOTP: ['login-config-totp', 'kc-totp-settings-form', ['totp', 'text'], ['totpSecret', 'hidden']],
+  UPDATE_PROFILE: [
+    'login-update-profile',
+    'kc-update-profile-form',
+    ['firstName', 'text'],
+    ['email', 'text'],
+  ],
+  TERMS_AND_CONDITIONS: ['terms', '', ['accept', 'kc-accept'], ['cancel', 'kc-decline']],
+  VERIFY_EMAIL: ['login-verify-email', ''],
+  OAUTH_GRANT: ['login-oauth-grant', '', ['code', 'hidden'], ['accept', 'kc-login'], ['cancel', 'kc-cancel']],
+};
 
 interface PageParts {
   readonly action: string;
   readonly sessionCode: string;
   readonly username: string;
-  readonly feedback: Feedback;
+  /** `wrong`: what was typed; `disabled`: the account. */
+  readonly feedback: 'wrong' | 'disabled' | undefined;
   readonly variant: LoginPage;
 }
 
-type Content = readonly [pageId: string, content: (parts: PageParts) => string];
-
-const PAGES: Readonly<Record<Step, Content>> = {
-  username: ['login-username', (parts) => form('kc-form-login', parts, field(parts, 'username'))],
-  login: [
-    'login',
-    (parts) =>
-      loginForm(
-        parts,
-        field(parts, 'username'),
-        field({ ...parts, feedback: undefined }, 'password', 'password'),
-      ),
-  ],
-  password: ['login', (parts) => loginForm(parts, field(parts, 'password', 'password'))],
-  otp: ['login-otp', (parts) => form('kc-otp-login-form', parts, field(parts, 'otp'))],
-  passkey: [
-    'webauthn-authenticate',
-    (parts) => {
-      const names = [
-        'clientDataJSON',
-        'authenticatorData',
-        'signature',
-        'credentialId',
-        'userHandle',
-        'error',
-      ];
-      return form('webauth', parts, ...names.map((name) => hidden(name)));
-    },
-  ],
-  UPDATE_PASSWORD: [
-    'login-update-password',
-    (parts) => {
-      const fields = ['password-new', 'password-confirm'].map((name) => field(parts, name, 'password'));
-      return form('kc-passwd-update-form', parts, ...fields);
-    },
-  ],
-  CONFIGURE_TOTP: [
-    'login-config-totp',
-    (parts) =>
-      form('kc-totp-settings-form', parts, field(parts, 'totp'), hidden('totpSecret', 'Y7aSimulated')),
-  ],
-  UPDATE_PROFILE: [
-    'login-update-profile',
-    (parts) => form('kc-update-profile-form', parts, field(parts, 'firstName'), field(parts, 'lastName')),
-  ],
-  TERMS_AND_CONDITIONS: [
-    'terms',
-    (parts) => form('kc-terms-form', parts, submit('accept', 'kc-accept'), submit('cancel', 'kc-decline')),
-  ],
-  VERIFY_EMAIL: ['login-verify-email', () => '<p>A letter with a link is on its way.</p>'],
-  OAUTH_GRANT: [
-    'login-oauth-grant',
-    (parts) => {
-      const buttons = submit('accept', 'kc-login') + submit('cancel', 'kc-cancel');
-      return form('kc-oauth-grant', parts, hidden('code', parts.sessionCode), buttons);
-    },
-  ],
-};
-
 export function stepPage(step: Step, parts: PageParts): Reply {
-  const [pageId, content] = PAGES[step];
-  const alert = parts.feedback === 'disabled' ? said('This account is disabled.') : '';
-  return page(pageId, alert + content(parts), 200, parts.variant === 'other_theme');
+  const { action, feedback, variant } = parts;
+  const [pageId, formId, ...fields] = LAYOUTS[step];
+  const rows = fields.map(([name, type], at) => row(name, type, parts, feedback === 'wrong' && at === 0));
+  const isLogin = step === 'login' || step === 'password';
+  if (isLogin && variant === 'captcha')
+    rows.push('<div class="g-recaptcha" data-sitekey="an-invented-key"></div>');
+  const id = formId && `id="${formId}"`;
+  const form = `<form ${id} action="${escaped(action)}" method="${id ? 'post' : 'POST'}">${rows.join('\n')}</form>`;
+  const alert = feedback === 'disabled' ? '<span class="kc-feedback-text">Not now.</span>' : '';
+  const passkey = `<form id="webauth" action="${escaped(action)}" method="post">
+${PASSKEY.map(([name]) => row(name, 'hidden', parts)).join('\n')}</form>`;
+  const content = alert + (fields.length > 0 ? form : '<p>A letter with a link is on its way.</p>');
+  return page(pageId, isLogin && variant === 'passkey_offered' ? content + passkey : content, 200, variant);
 }
 
 export function expiredPage(): Reply {
-  return page(
-    'login-page-expired',
-    '<p id="instruction1">Start <a id="loginRestartLink" href="#">again</a>.</p>',
-  );
+  return page('login-page-expired', '<p id="instruction1"><a id="loginRestartLink" href="#">Again</a></p>');
 }
 
 export function errorPage(words: string, status = 400): Reply {
   return page('error', `<div id="kc-error-message"><p>${escaped(words)}</p></div>`, status);
 }
 
-export function infoPage(words: string): Reply {
-  return page('info', `<div id="kc-info-message"><p>${escaped(words)}</p></div>`);
-}
-
 /** Another theme has no page ids, other class names, and a form for the language above the one that matters. */
-function page(pageId: string, content: string, status = 200, isOtherTheme = false): Reply {
-  const body = isOtherTheme
-    ? `<html lang="de"><title>Anmelden</title><body class="nl-seite"><form method="get" action="?">
-<select name="kc_locale"><option>de</option></select></form><section class="nl-karte">${content}</section></body>`
-    : `<html lang="en"><title>Sign in to energy</title><body id="keycloak-bg" data-page-id="login-${pageId}">
-<main><div id="kc-content">${content}</div></main></body>`;
-  const headers = { 'content-type': 'text/html;charset=utf-8' };
-  return { status, body: `<!DOCTYPE html>\n${body}</html>\n`, headers };
-}
-
-function loginForm(parts: PageParts, ...fields: string[]): string {
-  const captcha = '<div class="g-recaptcha" data-sitekey="simulated-site-key"></div>';
-  const puzzle = parts.variant === 'captcha' ? captcha : '';
-  const remember = '<input id="rememberMe" name="rememberMe" type="checkbox">';
-  const rest = [hidden('credentialId'), puzzle, remember, submit('login', 'kc-login')];
-  return form('kc-form-login', parts, ...fields, ...rest);
-}
-
-function form(id: string, { action }: PageParts, ...fields: string[]): string {
-  return `<form id="${id}" action="${escaped(action)}" method="post">${fields.join('\n')}</form>`;
-}
-
-function field({ feedback, username, variant }: PageParts, name: string, type = 'text'): string {
-  const isWrong = feedback === 'wrong';
-  const value = name === 'username' ? escaped(username) : '';
-  const error =
+function page(pageId: string, content: string, status = 200, variant: LoginPage = 'usual'): Reply {
+  const body =
     variant === 'other_theme'
-      ? said('Das war falsch.', 'input-error')
-      : `<div id="input-error-${name}">No.</div>`;
-  const attributes = `id="${name}" name="${name}" type="${type}" value="${value}" aria-invalid="${isWrong || ''}"`;
-  return `<label for="${name}">${name}</label><input ${attributes}>${isWrong ? error : ''}`;
+      ? `<html lang="de"><title>Anmelden</title><body class="nl-seite"><form method="get" action="?">
+<select name="kc_locale"><option>de</option></select></form><section class="nl-karte">${content}</section>`
+      : `<html lang="en"><title>Sign in to energy</title><body id="keycloak-bg" data-page-id="login-${pageId}">
+<main id="kc-content">${content}</main>`;
+  const headers = { 'content-type': 'text/html;charset=utf-8' };
+  return { status, body: `<!DOCTYPE html>\n${body}</body></html>\n`, headers };
 }
 
-function said(words: string, id = 'kc-said'): string {
-  return `<span id="${id}" class="kc-feedback-text">${words}</span>`;
-}
-
-function hidden(name: string, value = ''): string {
-  return `<input type="hidden" name="${name}" value="${escaped(value)}">`;
-}
-
-function submit(name: string, id: string): string {
-  return `<input type="submit" name="${name}" id="${id}" value="Go on">`;
+function row(name: string, type: string, parts: PageParts, isWrong = false): string {
+  const { sessionCode, username, variant } = parts;
+  if (type.startsWith('kc-')) return `<button type="submit" name="${name}" id="${type}">${name}</button>`;
+  const values: Record<string, string> = { username, code: sessionCode };
+  const input = `<input type="${type}" name="${name}" value="${escaped(values[name] ?? '')}"`;
+  if (type === 'hidden') return `${input}>`;
+  const id = variant === 'other_theme' ? 'input-error' : `input-error-${name}`;
+  const error = `<div id="${id}"><span class="kc-feedback-text">No.</span></div>`;
+  return `${input} id="${name}" aria-invalid="${isWrong || ''}">${isWrong ? error : ''}`;
 }
 
 function escaped(text: string): string {

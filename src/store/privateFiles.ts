@@ -1,0 +1,51 @@
+// Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
+import { chown, mkdir, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+
+const PRIVATE_DIRECTORY = 0o700;
+const PRIVATE_FILE = 0o600;
+
+/** Makes the directory and those above it, 0700. Rejects with the system's error. */
+export async function makePrivateDirectory(path: string): Promise<void> {
+  // Node's own recursive mkdir never returns below some places, such as /proc.
+  const make = async () => {
+    await mkdir(path, { mode: PRIVATE_DIRECTORY });
+    const { uid, gid } = await stat(dirname(path));
+    // Only root can give something away.
+    await chown(path, uid, gid).catch(() => undefined);
+  };
+  await make().catch(async (err: NodeJS.ErrnoException) => {
+    if (err.code === 'EEXIST') return;
+    if (err.code !== 'ENOENT' || dirname(path) === path) throw err;
+    await makePrivateDirectory(dirname(path));
+    await makePrivateDirectory(path);
+  });
+}
+
+/** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */
+export async function replace(file: string, text: string): Promise<void> {
+  const folder = dirname(file);
+  const write = async () => {
+    const { uid, gid } = await stat(folder);
+    await writeFileAtomic(file, text, { mode: PRIVATE_FILE, chown: { uid, gid } });
+  };
+  await write().catch(async (err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT') throw err;
+    await makePrivateDirectory(folder);
+    await write();
+  });
+  // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
+  const directory = await open(folder, 'r');
+  await directory.sync().finally(() => directory.close());
+}
+
+/** Makes an empty file. Rejects with EEXIST when there is one. */
+export async function create(file: string): Promise<void> {
+  const make = async () => (await open(file, 'wx', PRIVATE_FILE)).close();
+  await make().catch(async (err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT') throw err;
+    await makePrivateDirectory(dirname(file));
+    await make();
+  });
+}

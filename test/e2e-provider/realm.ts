@@ -1,0 +1,153 @@
+// A realm of a test: one client with direct access grants, one without, and whoever lives there.
+import { randomUUID } from 'node:crypto';
+import { inject } from 'vitest';
+import { Admin } from './admin.ts';
+
+export type Settings = Readonly<Record<string, unknown>>;
+export type Realm = Awaited<ReturnType<typeof openRealm>>;
+
+/** The password grant is for this client. */
+export const CLIENT = 'self-care';
+/** The login page is for this client. */
+export const PAGE_CLIENT = 'portal';
+export const REDIRECT_URI = 'http://127.0.0.1:9/portal/after-sign-in';
+export const SCOPE = 'service-energy';
+
+export const ME = { username: 'me@example.org', password: 'p ä"$\\\'#:% of the tests' };
+export const MY_CODE = 'code-of-me';
+
+export interface Happened {
+  readonly type: string;
+  readonly clientId: string;
+  readonly error?: string;
+  readonly sessionId?: string;
+  readonly details?: Readonly<Record<string, string>>;
+}
+
+interface RealmOptions {
+  /** Over the usual: access tokens that live ten seconds, rotation, a lock after three wrong passwords. */
+  readonly realm?: Settings;
+  /** Of the only user: `me@example.org`. */
+  readonly user?: Settings;
+  /** Of the client with direct access grants. */
+  readonly client?: Settings;
+  readonly pageClient?: Settings;
+  /** Default: the one that all tests share. */
+  readonly url?: string;
+}
+
+const USUAL = {
+  enabled: true,
+  sslRequired: 'none',
+  accessTokenLifespan: 10,
+  ssoSessionIdleTimeout: 180,
+  ssoSessionMaxLifespan: 600,
+  revokeRefreshToken: true,
+  refreshTokenMaxReuse: 0,
+  bruteForceProtected: true,
+  failureFactor: 3,
+  eventsEnabled: true,
+};
+
+export async function openRealm({ url = inject('keycloak'), ...options }: RealmOptions = {}) {
+  const admin = new Admin(url);
+  const name = `energy-${randomUUID().slice(0, 8)}`;
+  const at = `/${name}`;
+  await admin.ask('POST', '', { realm: name, ...USUAL, ...options.realm });
+  // The customer code is an attribute that the realm's profile does not know.
+  await admin.patch(`${at}/users/profile`, { unmanagedAttributePolicy: 'ENABLED' });
+  await admin.ask('POST', `${at}/client-scopes`, {
+    name: SCOPE,
+    protocol: 'openid-connect',
+    attributes: { 'include.in.token.scope': 'true' },
+    protocolMappers: [
+      {
+        name: 'customer code',
+        protocol: 'openid-connect',
+        protocolMapper: 'oidc-usermodel-attribute-mapper',
+        config: {
+          'user.attribute': 'customer_code',
+          'claim.name': 'customer_code',
+          'jsonType.label': 'String',
+          'access.token.claim': 'true',
+        },
+      },
+    ],
+  });
+  const addClient = async (clientId: string, settings: Settings, scopes: readonly string[] = [SCOPE]) => {
+    const common = { clientId, publicClient: true, standardFlowEnabled: false };
+    await admin.ask('POST', `${at}/clients`, { ...common, ...settings });
+    const all = await admin.ask<{ id: string; name: string }[]>('GET', `${at}/client-scopes`);
+    for (const { id } of all.filter((one) => scopes.includes(one.name))) {
+      await admin.ask('PUT', `${await client(clientId)}/optional-client-scopes/${id}`);
+    }
+  };
+  const client = async (clientId: string) => {
+    const [found] = await admin.ask<{ id: string }[]>('GET', `${at}/clients?clientId=${clientId}`);
+    return `${at}/clients/${found?.id}`;
+  };
+  await addClient(CLIENT, { directAccessGrantsEnabled: true, ...options.client });
+  await addClient(PAGE_CLIENT, {
+    standardFlowEnabled: true,
+    directAccessGrantsEnabled: false,
+    redirectUris: [REDIRECT_URI],
+    attributes: { 'pkce.code.challenge.method': 'S256' },
+    ...options.pageClient,
+  });
+
+  const user = async (username: string) => {
+    const asked = `username=${encodeURIComponent(username)}&exact=true`;
+    const [found] = await admin.ask<{ id: string }[]>('GET', `${at}/users?${asked}`);
+    return `${at}/users/${found?.id}`;
+  };
+  const addUser = (fields: Settings = {}) =>
+    admin.ask('POST', `${at}/users`, {
+      username: ME.username,
+      email: ME.username,
+      emailVerified: true,
+      enabled: true,
+      firstName: 'Orla',
+      lastName: 'Invented',
+      attributes: { customer_code: [MY_CODE] },
+      credentials: [passwordCredential(ME.password)],
+      ...fields,
+    });
+  await addUser(options.user);
+
+  const happened = (type?: string) =>
+    admin.ask<Happened[]>('GET', `${at}/events?max=1000${type === undefined ? '' : `&type=${type}`}`);
+  return {
+    name,
+    issuer: `${url}/realms/${name}`,
+    admin,
+    /** Where it is below `/admin/realms`. */
+    at,
+    user,
+    addClient,
+    addUser,
+    set: (fields: Settings) => admin.patch(at, fields),
+    setClient: async (fields: Settings, clientId = CLIENT) => admin.patch(await client(clientId), fields),
+    setUser: async (fields: Settings, username = ME.username) => admin.patch(await user(username), fields),
+    /** What Keycloak has written down, newest first. */
+    happened,
+    /** How often, by the type of the event. */
+    async counts(): Promise<Record<string, number>> {
+      const counts: Record<string, number> = {};
+      for (const { type } of await happened()) counts[type] = (counts[type] ?? 0) + 1;
+      return counts;
+    },
+    sessions: async (username = ME.username) =>
+      admin.ask<{ id: string }[]>('GET', `${await user(username)}/sessions`),
+    /** What a token endpoint answers, in short. */
+    grant: (form: Record<string, string>) => tokenRequest(`${url}/realms/${name}`, form),
+  };
+}
+
+export const passwordCredential = (value: string) => ({ type: 'password', value, temporary: false });
+
+export async function tokenRequest(issuer: string, form: Record<string, string>) {
+  const path = '/protocol/openid-connect/token';
+  const body = new URLSearchParams({ client_id: CLIENT, ...form });
+  const reply = await fetch(issuer + path, { method: 'POST', body });
+  return { status: reply.status, body: Object(await reply.json()) as Record<string, unknown> };
+}

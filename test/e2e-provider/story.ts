@@ -1,0 +1,113 @@
+// A realm, the API, a Mosquitto, and the built program beside them.
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
+import { outcome, run } from '../e2e/program.ts';
+import { HEALTH } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
+import { openStack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { startApi } from './api.ts';
+import { DAILY, type Home, SINCE } from './readings.ts';
+import { CLIENT, ME, type Realm, type Settings } from './realm.ts';
+
+export type Story = Awaited<ReturnType<typeof openStory>>;
+
+interface StoryOptions {
+  readonly home?: Home;
+  /** Sections of the configuration over the usual ones. */
+  readonly provider?: Settings;
+  readonly account?: Settings;
+  readonly usage?: Settings;
+}
+
+/** A poll every ten seconds. */
+export const OFTEN = { schedule: '*/10 * * * * *', allow_fast_schedule: true, jitter_seconds: 0 };
+
+/** To be called from within a test. */
+export async function openStory(realm: Realm, { home = DAILY, provider, account, usage }: StoryOptions = {}) {
+  const stack = openStack();
+  const folder = await stack.folder();
+  const api = stack.use(await startApi(realm.issuer, home));
+  const broker = stack.use(await startMosquitto(undefined, false));
+  const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
+  const config = join(folder, 'config.yaml');
+  const configure = (over: Settings = {}) => {
+    const sections = {
+      version: 1,
+      provider: { issuer: realm.issuer, api_url: api.url, client_id: CLIENT, ...provider },
+      accounts: [{ ...ME, ...account }],
+      usage: { schedule: notSoon(), history_since: SINCE, ...closing(home), ...usage },
+      extras: { meter_reading: false, balance: false, invoices: false },
+      mqtt: { url: broker.url },
+      http: { listen: `127.0.0.1:${httpPort}` },
+      state_dir: join(folder, 'state'),
+      ...over,
+    };
+    // JSON is YAML.
+    return writeFile(config, JSON.stringify(sections));
+  };
+  const httpPort = await freePort();
+  await configure();
+
+  const health = () => inShort(probe.json(HEALTH));
+  return {
+    stack,
+    folder,
+    api,
+    probe,
+    config,
+    configure,
+    start: () => stack.use(run(['run', '--config', config])),
+    /** Runs a command to its end. */
+    command: (...words: string[]) => outcome([...words, '--config', config]),
+    health,
+    /** Waits until what is said now pleases. */
+    until: (what: string, pleases: (health: Health) => boolean) =>
+      waitFor(what, () => pleases(health()), {
+        diagnose: () => ({ health: health(), api: api.seen.slice(-5) }),
+      }),
+    /** Waits until the account's session is well and the last poll went well. */
+    untilWell: () => waitFor('a bridge that is well', () => health().state === 'ok', { diagnose: health }),
+    /** The refresh token as it is on disk. */
+    async refreshToken(): Promise<string> {
+      const text = await readFile(join(folder, 'state/accounts/home/tokens.json'), 'utf8');
+      return JSON.parse(text).value.refreshToken;
+    },
+  };
+}
+
+export interface Health {
+  readonly state?: string;
+  readonly auth: string;
+  /** Those of the reasons, the worst first. */
+  readonly codes: readonly string[];
+  readonly words: string;
+  readonly lastError: string | null;
+}
+
+function inShort(document: Record<string, unknown> = {}): Health {
+  const {
+    state,
+    auth,
+    reasons = [],
+    last_error,
+  } = document as {
+    state?: string;
+    auth?: Record<string, { state: string }>;
+    reasons?: { code: string; message: string; hint?: string }[];
+    last_error?: string | null;
+  };
+  return {
+    ...(state === undefined ? {} : { state }),
+    auth: auth?.home?.state ?? 'unknown',
+    codes: reasons.map(({ code }) => code),
+    words: reasons.map(({ message, hint = '' }) => `${message} ${hint}`).join(' '),
+    lastError: last_error ?? null,
+  };
+}
+
+/** In half an hour at the earliest. */
+const notSoon = (): string => `${(new Date().getMinutes() + 30) % 60} */4 * * *`;
+
+const closing = ({ every }: Home) => ({ reading_closes: every === 'day' ? 'previous_day' : 'same_day' });

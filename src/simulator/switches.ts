@@ -51,7 +51,7 @@ export class Switches {
     /** After so many wrong passwords even the right one is wrong, for `lockSeconds`. */
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
     lockSeconds: 900,
-    /** By username: the code that the form field `totp` or the page for it wants, or what it is at the time. */
+    /** By username: the code that the field `totp` or the page for it wants; one that follows the time serves once. */
     oneTimeCodes: new Map<string, string | (() => string)>(),
     passwordGrantAllowed: true,
     codeFlowAllowed: true,

@@ -83,7 +83,7 @@ export function pageIdOf({ html }: Page): string | undefined {
 
 /** Names of the fields that a person sees and those that carry something along. */
 export function fieldsOf({ html }: Page): string[] {
-  return [...html.matchAll(/<input [^>]*name="([^"]*)"/g)].map(([, name = '']) => name);
+  return [...html.matchAll(/<(?:input|button) [^>]*name="([^"]*)"/g)].map(([, name = '']) => name);
 }
 
 export function hasId({ html }: Page, id: string): boolean {

@@ -50,17 +50,17 @@ describe('the login page', () => {
     expect(action.origin + action.pathname).toBe(`${provider.urls.issuer}/login-actions/authenticate`);
     expect([...action.searchParams.keys()]).toEqual(['session_code', 'execution', 'client_id', 'tab_id']);
     expect(page.html).toContain('&amp;execution=');
-    expect([...browser.cookies.keys()]).toEqual(['AUTH_SESSION_ID', 'KC_RESTART', 'KC_AUTH_SESSION_HASH']);
+    expect([...browser.cookies.keys()]).toEqual(['AUTH_SESSION_ID', 'KC_AUTH_SESSION_HASH', 'KC_RESTART']);
     const { headers } = await fetch(url());
-    for (const line of headers.getSetCookie()) expect(line).toMatch(/; Secure; SameSite=None$/);
+    for (const line of headers.getSetCookie()) expect(line).toMatch(/;Secure(;HttpOnly)?;SameSite=None$/);
   });
 
   test.each<[string, object, Record<string, string | undefined>]>([
     ['an unknown client', {}, { client_id: 'other' }],
     ['another redirect address', {}, { redirect_uri: 'https://elsewhere.example.org/' }],
-    ['the flow switched off', { codeFlowAllowed: false }, {}],
     ['a client switched off', { clientEnabled: false }, {}],
     ['a realm switched off', { realmEnabled: false }, {}],
+    ['a realm that demands TLS', { tlsRequired: true }, {}],
   ])('is an error page with status 400 for %s', async (_, switched, changes) => {
     Object.assign(provider.switches.token, switched);
     const page = await browser.open(url(changes));
@@ -81,7 +81,8 @@ describe('the login page', () => {
     ],
     ['no PKCE', {}, { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
     ['plain PKCE', {}, { code_challenge_method: 'plain' }, 'invalid_request'],
-    ['another response type', {}, { response_type: 'token' }, 'unsupported_response_type'],
+    ['the flow switched off', { codeFlowAllowed: false }, {}, 'unauthorized_client'],
+    ['another response type', {}, { response_type: 'other' }, 'unsupported_response_type'],
   ])('is left with an error for the redirect address: %s', async (_, switched, changes, error) => {
     Object.assign(provider.switches.token, switched);
     const { status, location } = await browser.open(url(changes));
@@ -91,6 +92,7 @@ describe('the login page', () => {
       error,
     ]);
     expect(location?.searchParams.get('state')).toBe('a-state');
+    expect(location?.searchParams.get('iss')).toBe(provider.urls.issuer);
   });
 });
 
@@ -195,7 +197,7 @@ describe('after the password', () => {
   test('a one-time code: a page of its own with another execution, also when it is refused', async () => {
     const { token } = provider.switches;
     token.lockAfterWrongPasswords = 2;
-    token.oneTimeCodes.set(ME, () => '123456');
+    token.oneTimeCodes.set(ME, '123456');
     const first = await browser.open(url());
     const page = await browser.post(first, { username: ME, password: 'demo' });
     expect([page.status, hasId(page, 'kc-otp-login-form'), fieldsOf(page)[0]]).toEqual([200, true, 'otp']);
@@ -211,6 +213,17 @@ describe('after the password', () => {
     await browser.post(await browser.signIn(url()), { otp: '000000' });
     expect(pageIdOf(await browser.signIn(url()))).toBe('login-login');
     expect(JSON.stringify(provider.requests)).not.toContain('123456');
+  });
+
+  test('a one-time code that follows the time serves once, whichever grant it came with', async () => {
+    const code = () => String(100_000 + (Math.floor(clock.now() / 30_000) % 900_000));
+    provider.switches.token.oneTimeCodes.set(ME, code);
+    expect((await login(provider, { totp: code() })).status).toBe(200);
+    const page = await browser.signIn(url());
+    const refused = await browser.post(page, { otp: code() });
+    expect(hasId(refused, 'input-error-otp')).toBe(true);
+    clock.advance(30_000);
+    expect((await browser.post(refused, { otp: code() })).status).toBe(302);
   });
 
   test.each<[RequiredAction, string, string | undefined]>([
@@ -259,24 +272,17 @@ describe('after the password', () => {
     expect([answer.status, pageIdOf(answer)]).toEqual([400, 'login-error']);
   });
 
-  test('posted twice: the page that says it has expired', async () => {
-    for (const password of ['no', 'demo']) {
-      const page = await browser.open(url());
-      await browser.post(page, { username: ME, password });
-      const again = await browser.post(page, { username: ME, password });
-      expect([again.status, pageIdOf(again)]).toEqual([200, 'login-login-page-expired']);
-    }
-  });
-
   test('with organizations the user name is asked for on a page of its own', async () => {
     provider.switches.token.identityFirst = true;
     const first = await browser.open(url());
-    expect(fieldsOf(first)).toEqual(['username']);
+    expect(fieldsOf(first)).toEqual(['username', 'login']);
     const second = await browser.post(first, { username: ME });
     expect(fieldsOf(second)).not.toContain('username');
     const wrong = await browser.post(second, { password: 'no' });
     expect([hasId(wrong, 'input-error-password'), executionOf(wrong)]).toEqual([true, executionOf(second)]);
     expect(executionOf(first)).not.toBe(executionOf(second));
+    provider.switches.token.identityFirst = false;
+    expect(executionOf(await new Browser().open(url()))).toBe(executionOf(second));
     expect(codeIn(await browser.post(wrong, { password: 'demo' }))).not.toBe('');
   });
 });

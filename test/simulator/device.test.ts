@@ -74,16 +74,30 @@ test('denied, expired, and another verifier', async () => {
   const stolen = await start();
   provider.device.approve(userCodeOf(stolen), ME);
   expect(said(await poll(stolen, { code_verifier: 'another' })).slice(0, 2)).toEqual([400, 'invalid_grant']);
+  expect((await poll(stolen)).status).toBe(200);
   const late = await start();
   clock.advance(600_000);
   expect(said(await poll(late)).slice(0, 2)).toEqual([400, 'expired_token']);
+});
+
+test('scopes that are not allowed are left out, and a user may be disabled meanwhile', async () => {
+  provider.switches.token.offlineAccess = 'scope_refused';
+  const started = await start({ scope: `heat ${OFFLINE}` });
+  provider.device.approve(userCodeOf(started), ME);
+  expect((await poll(started)).body).toMatchObject({
+    scope: 'email profile openid service-energy',
+    refresh_expires_in: 2100,
+  });
+  const late = await start();
+  provider.device.approve(userCodeOf(late), ME);
+  provider.switches.token.accountStates.set(ME, 'disabled');
+  expect(said(await poll(late))).toEqual([400, 'invalid_grant', 'User disabled']);
 });
 
 const OFF = 'Client is not allowed to initiate OAuth 2.0 Device Authorization Grant';
 test.each<[string, object, Record<string, string>, number, string, RegExp]>([
   ['the flow is off', { deviceAllowed: false }, {}, 400, 'unauthorized_client', RegExp(`^${OFF}`)],
   ['no PKCE', {}, { code_challenge_method: 'plain' }, 400, 'invalid_request', /code challenge method/],
-  ['a scope that is not allowed', {}, { scope: 'heat' }, 400, 'invalid_scope', /^Invalid scopes: heat$/],
   ['another client', {}, { client_id: 'other' }, 401, 'invalid_client', /^Invalid client/],
   ['a realm switched off', { realmEnabled: false }, {}, 403, 'access_denied', /^Realm not enabled$/],
 ])('no code: %s', async (_, switched, changes, status, error, words) => {
@@ -104,20 +118,31 @@ test('the metadata name the endpoints, whether the client may use them or not', 
   expect(await metadata()).not.toHaveProperty('device_authorization_endpoint');
 });
 
-test.each<[string, string, (token: string) => Record<string, string>, number]>([
-  ['revocation', '/revoke', (token) => ({ token, token_type_hint: 'refresh_token' }), 200],
-  ['logout', '/logout', (refresh_token) => ({ refresh_token }), 204],
-])('%s ends the session of the token and no other', async (_, path, form, status) => {
+test.each<[string, string, (token: string) => Record<string, string>, number, unknown[]]>([
+  ['revocation', '/revoke', (token) => ({ token }), 200, [200, 'invalid_token', 'Invalid token']],
+  [
+    'logout',
+    '/logout',
+    (refresh_token) => ({ refresh_token }),
+    204,
+    [400, 'invalid_grant', 'Invalid refresh token'],
+  ],
+])('%s ends the session of the token and no other', async (_, path, form, status, nonsense) => {
   const [seen, other] = [await login(provider, { scope: OFFLINE }), await login(provider)];
   const ended = await postForm(provider, path, {
     ...SELF,
     ...form(String(look(seen.body, 'refresh_token'))),
   });
   expect([ended.status, ended.text]).toEqual([status, '']);
-  expect(said(await refresh(provider, seen))).toEqual([400, 'invalid_grant', 'Session not active']);
+  expect(said(await refresh(provider, seen))).toEqual([
+    400,
+    'invalid_grant',
+    'Offline user session not found',
+  ]);
   expect((await refresh(provider, other)).status).toBe(200);
   expect((await postForm(provider, path, { client_id: 'other', ...form('x') })).status).toBe(401);
-  expect((await postForm(provider, path, { ...SELF, ...form('not.a.token') })).status).toBe(status);
+  expect(said(await postForm(provider, path, { ...SELF, ...form('not.a.token') }))).toEqual(nonsense);
+  expect(said(await postForm(provider, path, SELF)).slice(0, 2)).toEqual([400, 'invalid_request']);
   expect(provider.counters.revocations).toBe(1);
   expect(JSON.stringify(provider.requests)).not.toContain(look(seen.body, 'refresh_token'));
 });

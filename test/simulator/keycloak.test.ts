@@ -62,6 +62,7 @@ test.each<[string, Record<string, string>, object, number, string, string]>([
   ['wrong user', { username: 'nobody@example.org' }, {}, 401, GRANT, WRONG],
   ['another client', { client_id: 'other' }, {}, 401, 'invalid_client', CLIENT],
   ['another scope', { scope: 'openid heat' }, {}, 400, 'invalid_scope', 'Invalid scopes: openid heat'],
+  ['consent wanted', {}, { consentRequired: true }, 400, 'invalid_client', 'Client requires user consent'],
   ['another grant', { grant_type: 'magic' }, {}, 400, 'unsupported_grant_type', 'Unsupported grant_type'],
   ['grant switched off', {}, { passwordGrantAllowed: false }, 400, 'unauthorized_client', GRANT_OFF],
   ['disabled', {}, state('disabled'), 400, GRANT, 'Account disabled'],
@@ -122,7 +123,7 @@ test('an offline session has no longest life, and ends when everybody is signed 
   const later = await refresh(provider, seen);
   expect(later.status).toBe(200);
   provider.endSessions();
-  expect(said(await refresh(provider, later))).toEqual([400, GRANT, 'Session not active']);
+  expect(said(await refresh(provider, later))).toEqual([400, GRANT, 'Offline user session not found']);
 });
 
 test.each<[string, number, object, string]>([

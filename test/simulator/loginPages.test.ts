@@ -1,9 +1,9 @@
-// Login pages that differ from the usual one, and two logins of one user at the same moment.
+// Login pages that differ from the usual one, forms posted twice, and two logins of one user at the same moment.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import type { LoginPage } from '../../src/simulator/switches.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
-import { actionOf, authorizationUrl, Browser, fieldsOf, hasId, pageIdOf } from './browser.ts';
+import { actionOf, authorizationUrl, Browser, fieldsOf, hasId, type Page, pageIdOf } from './browser.ts';
 import { login } from './visitor.ts';
 
 const ME = 'me@example.org';
@@ -16,9 +16,9 @@ beforeEach(async () => {
 });
 afterEach(() => provider.stop());
 
-const show = (page: LoginPage) => {
+const show = (page: LoginPage, browser = new Browser()) => {
   provider.switches.token.loginPage = page;
-  return new Browser().open(authorizationUrl(provider));
+  return browser.open(authorizationUrl(provider));
 };
 
 test('a captcha stands in the form, which is shown again without its solution', async () => {
@@ -61,7 +61,7 @@ test('a relative action is resolved against the address of its page', async () =
 test('another theme keeps the fields and little else: a wrong password is told by the field that is invalid', async () => {
   const browser = new Browser();
   const page = await show('other_theme');
-  expect([pageIdOf(page), fieldsOf(page)]).toEqual([undefined, ['username', 'password', 'credentialId']]);
+  expect([pageIdOf(page), fieldsOf(page).slice(0, 2)]).toEqual([undefined, ['username', 'password']]);
   const wrong = await browser.signIn(authorizationUrl(provider), ME, 'no');
   expect([hasId(wrong, 'input-error-username'), hasId(wrong, 'input-error')]).toEqual([false, true]);
   expect(wrong.html).toMatch(/name="username"[^>]* aria-invalid="true"/);
@@ -69,6 +69,40 @@ test('another theme keeps the fields and little else: a wrong password is told b
   const disabled = await browser.signIn(authorizationUrl(provider));
   expect([wrong, disabled].map(({ html }) => html.includes('kc-feedback-text'))).toEqual([true, true]);
   expect(disabled.html).not.toContain('aria-invalid="true"');
+});
+
+test.each<[string, string, (page: Page) => unknown[], unknown[]]>([
+  [
+    'a wrong password: the login page with a message, and no field invalid',
+    'no',
+    (page) => [
+      page.status,
+      pageIdOf(page),
+      page.html.includes('kc-feedback-text'),
+      hasId(page, 'input-error-username'),
+    ],
+    [200, 'login-login', true, false],
+  ],
+  [
+    'the right one: an error for the redirect address',
+    'demo',
+    ({ status, location }) => [status, location?.searchParams.get('error')],
+    [302, 'temporarily_unavailable'],
+  ],
+])('a form posted twice with %s', async (_, password, seen, expected) => {
+  const browser = new Browser();
+  const page = await show('usual', browser);
+  await browser.post(page, { username: ME, password });
+  expect(seen(await browser.post(page, { username: ME, password }))).toEqual(expected);
+});
+
+test('a form posted twice when another page has followed: that page has expired', async () => {
+  provider.switches.token.requiredActions.set(ME, ['UPDATE_PASSWORD']);
+  const browser = new Browser();
+  const page = await show('usual', browser);
+  await browser.post(page, { username: ME, password: 'demo' });
+  const again = await browser.post(page, { username: ME, password: 'demo' });
+  expect([again.status, pageIdOf(again)]).toEqual([200, 'login-login-page-expired']);
 });
 
 test.each([

@@ -5,13 +5,13 @@ import type { Exchange, Reply } from '../exchange.ts';
 import { drawFor, uuidFrom } from '../random.ts';
 import { errorPage, expiredPage, type Step, stepPage } from './loginPages.ts';
 import {
-  allowedScopes,
   challengeFault,
   type Form,
   failed,
   type Grant,
   REALM_PATH,
   type Realm,
+  scopesIn,
   verifierFault,
 } from './protocol.ts';
 import type { Session } from './sessions.ts';
@@ -38,6 +38,10 @@ interface Code {
   isUsed: boolean;
 }
 
+const FLOW_OFF =
+  'Client is not allowed to initiate browser login with given response_type. ' +
+  'Standard flow is disabled for the client.';
+const AGAIN = { error: 'temporarily_unavailable', error_description: 'authentication_expired' };
 const FOREIGN = 'https://login.northlight.example';
 
 export class CodeFlow {
@@ -55,28 +59,29 @@ export class CodeFlow {
     const { token } = switches;
     const request: Form = Object.fromEntries(exchange.query);
     const { client_id, redirect_uri = '', response_type, scope = '' } = request;
-    if (token.tlsRequired) return errorPage('HTTPS required', 403);
+    if (token.tlsRequired) return errorPage('HTTPS required');
     if (!token.realmEnabled) return errorPage('Realm not enabled');
     if (client_id !== token.clientId || !token.clientEnabled) return errorPage('Client not found.');
     if (!token.redirectUris.includes(redirect_uri)) return errorPage('Invalid parameter: redirect_uri');
-    if (!token.codeFlowAllowed) return errorPage('Standard flow is disabled for the client.');
     const refused = (error: string, words = '') => this.#back(request, { error, error_description: words });
+    if (!token.codeFlowAllowed) return refused('unauthorized_client', FLOW_OFF);
     if (response_type !== 'code') return refused('unsupported_response_type');
     const fault = challengeFault(request, switches);
     if (fault) return refused('invalid_request', fault);
-    const scopes = allowedScopes(scope, switches);
-    if (!scopes) return refused('invalid_scope', `Invalid scopes: ${scope}`);
+    const { allowed: scopes, areAll } = scopesIn(scope, switches);
+    if (!areAll) return refused('invalid_scope', `Invalid scopes: ${scope}`);
     if (token.loginPage === 'foreign_provider') return redirect(`${FOREIGN}/authorize?client_id=energy`, 303);
     const [id = '', cookie = '', restart = '', hash = ''] = Array.from({ length: 4 }, () => randomUUID());
     const step = token.loginPage === 'passkey' ? 'passkey' : token.identityFirst ? 'username' : 'login';
     const unknown = { sessionCode: '', username: '', account: undefined, actions: [] };
     const tab: Tab = { id, cookie, request, scopes, step, ...unknown };
     this.#tabs.set(id, tab);
-    const cookies = { AUTH_SESSION_ID: cookie, KC_RESTART: restart, KC_AUTH_SESSION_HASH: hash };
     const { headers, ...page } = this.#show(tab, exchange);
-    const setCookie = Object.entries(cookies).map(
-      ([name, value]) => `${name}=${value}; Path=${REALM_PATH}/; HttpOnly; Secure; SameSite=None`,
-    );
+    const setCookie = [
+      `AUTH_SESSION_ID=${cookie};Version=1;Path=${REALM_PATH}/;Secure;HttpOnly;SameSite=None`,
+      `KC_AUTH_SESSION_HASH="${hash}";Version=1;Path=${REALM_PATH}/;Max-Age=60;Secure;SameSite=None`,
+      `KC_RESTART=${restart};Version=1;Path=${REALM_PATH}/;Secure;HttpOnly;SameSite=None`,
+    ];
     return { ...page, headers: { ...headers, 'set-cookie': setCookie } };
   }
 
@@ -85,7 +90,12 @@ export class CodeFlow {
     const form: Form = Object(exchange.body);
     const tab = this.#tabOf(exchange);
     if (!tab) return errorPage('Restart login cookie not found.');
-    if (isStale(tab, exchange, form)) return expiredPage();
+    if (tab.step === 'done') return this.#back(tab.request, AGAIN);
+    if (isStale(tab, exchange, form)) {
+      const execution = executionOf(tab.step);
+      if (exchange.query.get('execution') !== execution) return expiredPage();
+      return redirect(this.#address('authenticate', tab, { execution }));
+    }
     if (tab.account && tab.actions.length > 0) return this.#act(tab, tab.account, form, exchange);
     if (tab.step === 'username') {
       Object.assign(tab, { username: form.username ?? '', step: 'password' });
@@ -98,10 +108,10 @@ export class CodeFlow {
     return tab.step === 'passkey' ? this.#show(tab, exchange) : this.#password(tab, form, exchange);
   }
 
-  /** The page of what is to be done after the login. */
-  showAction(exchange: Exchange): Reply {
+  /** The page that is open, with a word on why it comes. */
+  show(exchange: Exchange): Reply {
     const tab = this.#tabOf(exchange);
-    return tab ? this.#show(tab, exchange) : errorPage('Restart login cookie not found.');
+    return tab ? this.#show(tab, exchange, 'message') : errorPage('Restart login cookie not found.');
   }
 
   /** What a code was given for; the second use of a code ends what the first one got. */
@@ -125,7 +135,7 @@ export class CodeFlow {
     if (loginPage === 'captcha' && !form['g-recaptcha-response']) return this.#show(tab, exchange);
     const account = credentials.login(exchange, tab.username, form.password);
     if (!account) return this.#show(tab, exchange, 'wrong');
-    if (accountStates.get(account.username) === 'disabled') return this.#show(tab, exchange, 'disabled');
+    if (accountStates.get(account.username) === 'disabled') return this.#show(tab, exchange, 'message');
     tab.account = account;
     if (credentials.wantsOneTimeCode(account)) tab.step = 'otp';
     else if (loginPage === 'passkey_second') tab.step = 'passkey';
@@ -155,7 +165,7 @@ export class CodeFlow {
   }
 
   #next(tab: Tab, account: Account): Reply {
-    const { clock, sessions, switches, issuer } = this.#realm;
+    const { clock, sessions, switches } = this.#realm;
     const [action] = tab.actions;
     tab.step = action ?? 'done';
     if (action) return redirect(this.#address('required-action', tab, { execution: action }));
@@ -163,19 +173,19 @@ export class CodeFlow {
     const code = `${randomUUID()}.${session.id}`;
     const expiresAt = clock.now() + switches.token.codeSeconds * 1000;
     this.#codes.set(code, { session, request: tab.request, expiresAt, isUsed: false });
-    return this.#back(tab.request, { session_state: session.id, iss: issuer, code });
+    return this.#back(tab.request, { session_state: session.id, code });
   }
 
   /** To the redirect address of the request. */
   #back({ redirect_uri = '', response_mode, state = '' }: Form, answer: Record<string, string>): Reply {
     const url = new URL(redirect_uri);
-    const all = new URLSearchParams({ state, ...answer });
+    const all = new URLSearchParams({ state, iss: this.#realm.issuer, ...answer });
     if (response_mode === 'fragment' || this.#realm.switches.token.codeInFragment) url.hash = String(all);
     else for (const [name, value] of all) url.searchParams.append(name, value);
     return redirect(url.href);
   }
 
-  #show(tab: Tab, exchange: Exchange, feedback?: 'wrong' | 'disabled'): Reply {
+  #show(tab: Tab, exchange: Exchange, feedback?: 'wrong' | 'message'): Reply {
     const { step, username } = tab;
     if (step === 'done') return expiredPage();
     const sessionCode = randomUUID();
@@ -222,7 +232,8 @@ function redirect(location: string, status = 302): Reply {
 
 /** The pages of the login have ids that stay, what follows goes by its name. */
 function executionOf(step: string): string {
-  return step === step.toUpperCase() ? step : uuidFrom(drawFor(26, 7, step));
+  if (step === step.toUpperCase()) return step;
+  return uuidFrom(drawFor(26, 7, step === 'password' ? 'login' : step));
 }
 
 /** Whether the form was on another page than the one that is open; that of the consent has its code in a field. */

@@ -9,6 +9,7 @@ export class Credentials {
   readonly #accounts: readonly Account[];
   readonly #switches: Switches;
   readonly #counters: Counters;
+  readonly #usedCodes = new Map<string, string>();
   readonly #wrong = new Map<string, { count: number; lockedUntil: number }>();
 
   constructor(clock: Clock, accounts: readonly Account[], switches: Switches, counters: Counters) {
@@ -43,9 +44,13 @@ export class Credentials {
     this.#wrong.delete(username);
   }
 
+  /** A code that follows the time serves once. */
   #isCode({ username }: Account, given: string | undefined): boolean {
     const code = this.#switches.token.oneTimeCodes.get(username);
-    return code === undefined || given === (typeof code === 'string' ? code : code());
+    if (code === undefined || typeof code === 'string') return code === undefined || given === code;
+    if (given !== code() || given === this.#usedCodes.get(username)) return false;
+    this.#usedCodes.set(username, given);
+    return true;
   }
 
   /** While the lock holds, and for the later of two logins at a time, what is right is refused as if it were wrong. */

@@ -2,12 +2,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { json, type Reply } from '../exchange.ts';
 import {
-  allowedScopes,
   challengeFault,
   type Form,
   failed,
   type Grant,
   type Realm,
+  scopesIn,
   verifierFault,
 } from './protocol.ts';
 import type { Session } from './sessions.ts';
@@ -16,9 +16,7 @@ export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 
 interface Device {
   readonly userCode: string;
-  readonly scopes: readonly string[];
-  readonly challenge: string | undefined;
-  readonly nonce: string | undefined;
+  readonly request: Form;
   readonly expiresAt: number;
   polledAt: number;
   answer: 'pending' | 'denied' | Session;
@@ -32,7 +30,7 @@ export class Devices {
     this.#realm = realm;
   }
 
-  start(form: Form): Reply {
+  start(request: Form): Reply {
     const { clock, issuer, switches } = this.#realm;
     const { deviceAllowed, deviceSeconds, devicePollSeconds } = switches.token;
     if (!deviceAllowed) {
@@ -40,17 +38,13 @@ export class Devices {
       const refusal = `Client is not allowed to initiate OAuth 2.0 Device Authorization Grant. ${disabled}`;
       return failed(400, 'unauthorized_client', refusal);
     }
-    const fault = challengeFault(form, switches);
+    const fault = challengeFault(request, switches);
     if (fault) return failed(400, 'invalid_request', fault);
-    const scopes = allowedScopes(form.scope ?? '', switches);
-    if (!scopes) return failed(400, 'invalid_scope', `Invalid scopes: ${form.scope}`);
     const device_code = randomBytes(32).toString('base64url');
     const user_code = userCode();
     this.#devices.set(device_code, {
       userCode: user_code,
-      scopes,
-      challenge: form.code_challenge,
-      nonce: form.nonce,
+      request,
       expiresAt: clock.now() + deviceSeconds * 1000,
       polledAt: Number.NEGATIVE_INFINITY,
       answer: 'pending',
@@ -68,23 +62,28 @@ export class Devices {
   /** The order of the checks is Keycloak's. */
   poll({ device_code: code = '', code_verifier: verifier }: Form): Grant | Reply {
     const now = this.#realm.clock.now();
+    const { deviceAllowed, devicePollSeconds } = this.#realm.switches.token;
+    if (!deviceAllowed) {
+      return failed(400, 'invalid_grant', 'Client not allowed OAuth 2.0 Device Authorization Grant');
+    }
     const device = this.#devices.get(code);
     if (!device) return failed(400, 'invalid_grant', 'Device code not valid');
     if (now >= device.expiresAt) return failed(400, 'expired_token', 'Device code is expired');
-    if (now - device.polledAt < this.#realm.switches.token.devicePollSeconds * 1000) {
+    if (now - device.polledAt < devicePollSeconds * 1000) {
       return failed(400, 'slow_down', 'Slow down');
     }
     device.polledAt = now;
-    const { answer, challenge, nonce } = device;
+    const { answer, request } = device;
     if (answer === 'denied') {
       return failed(400, 'access_denied', 'The end user denied the authorization request');
     }
     if (answer === 'pending') {
       return failed(400, 'authorization_pending', 'The authorization request is still pending');
     }
+    const fault = verifierFault(request.code_challenge, verifier);
+    if (fault) return failed(400, 'invalid_grant', fault);
     this.#devices.delete(code);
-    const fault = verifierFault(challenge, verifier);
-    return fault ? failed(400, 'invalid_grant', fault) : { session: answer, nonce };
+    return { session: answer, nonce: request.nonce };
   }
 
   pending(): string[] {
@@ -94,11 +93,12 @@ export class Devices {
   }
 
   approve(userCode: string, username: string): void {
-    const { clock, credentials, sessions } = this.#realm;
+    const { clock, credentials, sessions, switches } = this.#realm;
     const account = credentials.account(username);
     if (!account) throw new Error('the simulator has no such account');
     const device = this.#waiting(userCode);
-    device.answer = sessions.start(randomUUID(), account, device.scopes, clock.now());
+    const { allowed } = scopesIn(device.request.scope ?? '', switches);
+    device.answer = sessions.start(randomUUID(), account, allowed, clock.now());
   }
 
   deny(userCode: string): void {
@@ -112,9 +112,8 @@ export class Devices {
   }
 }
 
-/** Without vowels, so that it spells no word. */
 function userCode(): string {
-  const letters = 'BCDFGHJKLMNPQRSTVWXZ';
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
   const drawn = [...randomBytes(8)].map((byte) => letters[byte % letters.length]).join('');
   return `${drawn.slice(0, 4)}-${drawn.slice(4)}`;
 }

@@ -8,13 +8,13 @@ import { CodeFlow } from './codeFlow.ts';
 import { Credentials } from './credentials.ts';
 import { DEVICE_GRANT, Devices } from './device.ts';
 import {
-  allowedScopes,
   clientRefusal,
   type Form,
   failed,
   type Grant,
   REALM_PATH,
   type Realm,
+  scopesIn,
 } from './protocol.ts';
 import { publicKeys, Sessions, signed } from './sessions.ts';
 
@@ -61,7 +61,9 @@ export class Keycloak {
       ...['authenticate', 'required-action', 'consent'].map((page) =>
         at('POST', `/login-actions/${page}`, (exchange) => this.#codeFlow.post(exchange)),
       ),
-      at('GET', '/login-actions/required-action', (exchange) => this.#codeFlow.showAction(exchange)),
+      ...['authenticate', 'required-action'].map((page) =>
+        at('GET', `/login-actions/${page}`, (exchange) => this.#codeFlow.show(exchange)),
+      ),
       {
         method: 'GET',
         template: `/auth/realms/:realm${discovery}`,
@@ -87,12 +89,14 @@ export class Keycloak {
 
   #password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
     const { clock, credentials, switches } = this.#realm;
-    const { passwordGrantAllowed, wrongPasswordStatus, accountStates, requiredActions } = switches.token;
+    const { accountStates, consentRequired, passwordGrantAllowed, requiredActions, wrongPasswordStatus } =
+      switches.token;
     if (!passwordGrantAllowed) {
       return failed(400, 'unauthorized_client', 'Client not allowed for direct access grants');
     }
-    const scopes = allowedScopes(scope, switches);
-    if (!scopes) return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
+    if (consentRequired) return failed(400, 'invalid_client', 'Client requires user consent');
+    const { allowed, areAll } = scopesIn(scope, switches);
+    if (!areAll) return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
     const account = credentials.login(exchange, username, password, { totp });
     if (!account) return failed(wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
     credentials.succeeded(account);
@@ -101,7 +105,7 @@ export class Keycloak {
     if (state === 'not_fully_set_up' || requiredActions.get(account.username)?.length) {
       return failed(400, 'invalid_grant', 'Account is not fully set up');
     }
-    const session = this.sessions.start(randomUUID(), account, scopes, clock.now());
+    const session = this.sessions.start(randomUUID(), account, allowed, clock.now());
     return this.#granted({ session, nonce: undefined }, 'password');
   }
 
@@ -116,7 +120,12 @@ export class Keycloak {
   #granted(grant: Grant | Reply, kind?: 'password'): Reply {
     if ('status' in grant) return grant;
     const { counters, switches } = this.#realm;
-    if (grant.session.scopes.includes('offline_access') && switches.token.offlineAccess === 'user_may_not') {
+    const { account, scopes } = grant.session;
+    const { accountStates, offlineAccess } = switches.token;
+    if (accountStates.get(account.username) === 'disabled') {
+      return failed(400, 'invalid_grant', 'User disabled');
+    }
+    if (scopes.includes('offline_access') && offlineAccess === 'user_may_not') {
       return failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
     }
     if (kind) counters.granted(kind);
@@ -124,15 +133,18 @@ export class Keycloak {
   }
 
   /** RFC 7009: a token that is worth nothing is no error. */
-  #revoke({ token = '' }: Form): Reply {
-    if (this.sessions.end(token)) this.#realm.counters.revocations += 1;
-    else return json({ error: 'invalid_token', error_description: 'Invalid token' });
+  #revoke({ token }: Form): Reply {
+    if (token === undefined) return failed(400, 'invalid_request', 'Token not provided');
+    if (this.sessions.end(token) !== true) return failed(200, 'invalid_token', 'Invalid token');
+    this.#realm.counters.revocations += 1;
     return { status: 200, body: '' };
   }
 
   #logout({ refresh_token: token }: Form): Reply {
     if (token === undefined) return failed(400, 'invalid_request', 'No refresh token');
-    if (this.sessions.end(token)) this.#realm.counters.revocations += 1;
+    const ended = this.sessions.end(token);
+    if (ended === undefined) return failed(400, 'invalid_grant', 'Invalid refresh token');
+    if (ended) this.#realm.counters.revocations += 1;
     return { status: 204, body: '' };
   }
 

@@ -11,12 +11,13 @@ const PASSKEY = 'clientDataJSON authenticatorData signature credentialId userHan
   .split(' ')
   .map((name) => [name, 'hidden'] as const);
 const CREDENTIAL = ['credentialId', 'hidden'] as const;
+const LOGIN = ['login', 'kc-login'] as const;
 
 const LAYOUTS: Readonly<Record<Step, Layout>> = {
-  username: ['login-username', 'kc-form-login', ['username', 'text']],
-  login: ['login', 'kc-form-login', ['username', 'text'], ['password', 'password'], CREDENTIAL],
-  password: ['login', 'kc-form-login', ['password', 'password'], CREDENTIAL],
-  otp: ['login-otp', 'kc-otp-login-form', ['otp', 'text'], ['selectedCredentialId', 'hidden']],
+  username: ['login-username', 'kc-form-login', ['username', 'text'], LOGIN],
+  login: ['login', 'kc-form-login', ['username', 'text'], ['password', 'password'], CREDENTIAL, LOGIN],
+  password: ['login', 'kc-form-login', ['password', 'password'], CREDENTIAL, LOGIN],
+  otp: ['login-otp', 'kc-otp-login-form', ['otp', 'text'], ['selectedCredentialId', 'hidden'], LOGIN],
   passkey: ['webauthn-authenticate', 'webauth', ...PASSKEY],
   UPDATE_PASSWORD: [
     'login-update-password',
@@ -40,8 +41,8 @@ interface PageParts {
   readonly action: string;
   readonly sessionCode: string;
   readonly username: string;
-  /** `wrong`: what was typed; `disabled`: the account. */
-  readonly feedback: 'wrong' | 'disabled' | undefined;
+  /** What was typed is wrong, which the field tells; or a message stands above the form. */
+  readonly feedback: 'wrong' | 'message' | undefined;
   readonly variant: LoginPage;
 }
 
@@ -54,7 +55,7 @@ export function stepPage(step: Step, parts: PageParts): Reply {
     rows.push('<div class="g-recaptcha" data-sitekey="an-invented-key"></div>');
   const id = formId && `id="${formId}"`;
   const form = `<form ${id} action="${escaped(action)}" method="${id ? 'post' : 'POST'}">${rows.join('\n')}</form>`;
-  const alert = feedback === 'disabled' ? '<span class="kc-feedback-text">Not now.</span>' : '';
+  const alert = feedback === 'message' && formId ? '<span class="kc-feedback-text">Not now.</span>' : '';
   const passkey = `<form id="webauth" action="${escaped(action)}" method="post">
 ${PASSKEY.map(([name]) => row(name, 'hidden', parts)).join('\n')}</form>`;
   const content = alert + (fields.length > 0 ? form : '<p>A letter with a link is on its way.</p>');
@@ -65,8 +66,8 @@ export function expiredPage(): Reply {
   return page('login-page-expired', '<p id="instruction1"><a id="loginRestartLink" href="#">Again</a></p>');
 }
 
-export function errorPage(words: string, status = 400): Reply {
-  return page('error', `<div id="kc-error-message"><p>${escaped(words)}</p></div>`, status);
+export function errorPage(words: string): Reply {
+  return page('error', `<div id="kc-error-message"><p>${escaped(words)}</p></div>`, 400);
 }
 
 /** Another theme has no page ids, other class names, and a form for the language above the one that matters. */

@@ -36,12 +36,12 @@ export function clientRefusal(form: Form, { token }: Switches): Reply | undefine
   return failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 }
 
-/** The scopes asked for; undefined when one of them is not for this client. */
-export function allowedScopes(scope: string, { token }: Switches): string[] | undefined {
+/** Those of the scopes asked for that are for this client. */
+export function scopesIn(scope: string, { token }: Switches): { allowed: string[]; areAll: boolean } {
   const asked = scope.split(' ').filter(Boolean);
   const refused = token.offlineAccess === 'scope_refused' ? ['offline_access'] : [];
-  const isAllowed = (one: string) => token.scopes.includes(one) && !refused.includes(one);
-  return asked.every(isAllowed) ? asked : undefined;
+  const allowed = asked.filter((one) => token.scopes.includes(one) && !refused.includes(one));
+  return { allowed, areAll: allowed.length === asked.length };
 }
 
 /** What is wrong with the challenge of an authorization or device request. */

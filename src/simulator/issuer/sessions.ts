@@ -41,10 +41,10 @@ export class Sessions {
     this.#sessions.clear();
   }
 
-  /** The session of a refresh token is over; false when there was none. */
-  end(token: string): boolean {
+  /** The session of a refresh token is over; false when it was before, undefined when it is no such token. */
+  end(token: string): boolean | undefined {
     const claims = verified(token, this.#switches.token.keyId);
-    return isRefreshToken(claims) && this.#sessions.delete(String(claims?.sid));
+    return isRefreshToken(claims) ? this.#sessions.delete(String(claims?.sid)) : undefined;
   }
 
   /** An offline session has no longest life. */
@@ -63,6 +63,7 @@ export class Sessions {
     if (Number(claims.exp ?? Number.POSITIVE_INFINITY) <= now / 1000)
       return { refusal: 'Token is not active' };
     const session = this.#sessions.get(String(claims.sid));
+    if (!session && claims.typ === 'Offline') return { refusal: 'Offline user session not found' };
     if (!session || this.secondsLeft(session, now) <= 0) return { refusal: 'Session not active' };
     if (accountStates.get(session.account.username) === 'disabled') return { refusal: 'User disabled' };
     if (session.clientDetached) return { refusal: "Session doesn't have required client" };

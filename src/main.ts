@@ -2,6 +2,7 @@
 // Runs the command line, and turns a Failure into a message and an exit code.
 import type { Io } from './cli/command.ts';
 import { runCommandLine } from './cli/commands.ts';
+import { openPrompt } from './cli/prompt.ts';
 import { EXIT, Failure } from './foundation/failure.ts';
 
 const LINGER_MS = 250;
@@ -19,9 +20,11 @@ process.stdout.on('error', (err: NodeJS.ErrnoException) => {
   process.exit(EXIT.fine);
 });
 
+const out = (text: string) => void process.stdout.write(text);
 const io: Io = {
-  out: (text) => process.stdout.write(text),
+  out,
   err: (text) => process.stderr.write(text),
+  ask: openPrompt(process.stdin, out, interrupted.signal),
   env: process.env,
   isTerminal: process.stdout.isTTY === true,
   columns: process.stdout.columns ?? 100,

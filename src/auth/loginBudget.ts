@@ -88,7 +88,7 @@ export class LoginBudget {
       askedAt: before?.askedAt ?? null,
     }).catch(() => undefined);
     return {
-      accepted: () => this.#write(null),
+      accepted: () => this.forget(),
       unanswered: () => this.#write(found),
       refused: (refusal) => this.#refused(refusal, credentials, { found, before }),
     };
@@ -107,6 +107,12 @@ export class LoginBudget {
       () => true,
       () => false,
     );
+  }
+
+  /** Somebody has signed in: no refusal counts any more. */
+  async forget(): Promise<void> {
+    this.#client = null;
+    await this.#write(null);
   }
 
   async #refused(

@@ -148,13 +148,17 @@ export class Issuer {
     return this.#ask(async (_, configuration) => known(configuration), classifyLoginError);
   }
 
-  /** Ends the session that the refresh token belongs to (RFC 7009). Rejects with RefusedForNow or IssuerUnreachable. */
+  /** Ends the session that the refresh token belongs to. Rejects with RefusedForNow or IssuerUnreachable. */
   endSession(refreshToken: string): Promise<void> {
-    return this.#ask(
-      (client, configuration) =>
-        client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' }),
-      classifyRefreshError,
-    );
+    return this.#ask(async (client, configuration) => {
+      const { revocation_endpoint, end_session_endpoint } = configuration.serverMetadata();
+      // RFC 7009; Keycloak before 10 has its own way.
+      if (revocation_endpoint !== undefined || end_session_endpoint === undefined)
+        return client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' });
+      const body = new URLSearchParams({ client_id: this.#options.clientId, refresh_token: refreshToken });
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      await this.#options.fetch(end_session_endpoint, { method: 'POST', headers, body });
+    }, classifyRefreshError);
   }
 
   /** Calls the step with the scopes to ask for, and again without offline_access where that is refused. */

@@ -84,6 +84,11 @@ export class Session {
     return granted !== NONE;
   }
 
+  /** Logs in, whatever tokens there are. */
+  async logIn(): Promise<void> {
+    await this.#flight.run(() => this.#options.exclusively(() => this.#logIn()));
+  }
+
   /** Takes tokens that a person has brought, by a sign-in of another kind. */
   async adopt(grant: token.Grant): Promise<void> {
     await this.#flight.run(() => this.#options.exclusively(() => this.#keep(grant, null)));

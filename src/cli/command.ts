@@ -6,6 +6,8 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Asks for one line of input; `null`: there is none. */
+  readonly ask: (question: string) => Promise<string | null>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
   readonly columns: number;

@@ -94,6 +94,22 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./healthcheck.ts')).healthcheck,
   },
   {
+    name: 'login',
+    summary: 'sign in once, beside a running daemon too; a second factor is asked for',
+    options: {
+      ...CONFIG,
+      account: ACCOUNT,
+      method: text('auto|password|form|device|link', 'default: provider.sign_in'),
+    },
+    load: async () => (await import('./login.ts')).login,
+  },
+  {
+    name: 'logout',
+    summary: 'end the session at the issuer and forget its tokens',
+    options: { ...CONFIG, account: ACCOUNT },
+    load: async () => (await import('./login.ts')).logout,
+  },
+  {
     name: 'demo',
     summary: 'simulated provider, embedded broker and the real daemon in one process',
     options: { port: text('N', "the broker's port; default: 1883, or a free one") },

@@ -32,6 +32,7 @@ function printed(
   const io = {
     out: (text: string) => void lines.push(text),
     err: () => undefined,
+    ask: async () => null,
     env: {},
     isTerminal,
     columns,

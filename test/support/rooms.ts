@@ -17,13 +17,14 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: 'auth config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),
-  'main.ts': ['cli/command.ts', 'cli/commands.ts', 'foundation/failure.ts'],
+  'main.ts': ['cli/command.ts', 'cli/commands.ts', 'cli/prompt.ts', 'foundation/failure.ts'],
 };
 /** The one file that imports each npm package. */
 export const DOORS: Readonly<Record<string, RegExp>> = {
   pino: /^foundation\/log\.ts$/,
   'p-limit': /^foundation\/limits\.ts$/,
   'pino-pretty': /^cli\/settings\.ts$/,
+  uqr: /^cli\/login\.ts$/,
   'openid-client': /^auth\/oidc\.ts$/,
   otpauth: /^auth\/oneTimeCode\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,

@@ -9,6 +9,7 @@ export async function typed(words: readonly string[], given: Partial<Io> = {}) {
   const exitCode = await runCommandLine(words, {
     out: (text) => void out.push(text),
     err: (text) => void err.push(text),
+    ask: async () => null,
     env: {},
     isTerminal: false,
     columns: 100,

@@ -74,13 +74,22 @@ export function openUpstream(
   });
   const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
   const signIn = options.signIn ?? provider.sign_in;
-  const { password, totp_secret: totp } = account;
-  const { redirect_uri: redirectUri } = provider;
+  const { username, password, totp_secret: totp } = account;
+  const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
+  const logInByForm = (redirectUri: string) => async (oneTimeCode: OneTimeCode | null, password: string) => {
+    const { signInByForm } = await import('../../auth/form.ts');
+    const credentials = { username, password, oneTimeCode };
+    return issuer.withScope(async (scope) => {
+      const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
+      const how = { authorizationUrl, redirectUri, timeoutSeconds, send: http.send, clock };
+      return finish(await signInByForm({ ...how, ...credentials }));
+    });
+  };
   const login = new Login({
     issuer,
-    form: null,
+    form: redirectUri === undefined ? null : logInByForm(redirectUri),
     signIn,
-    username: account.username,
+    username,
     readPassword: password ? () => password.read() : null,
     readTotpSecret: totp ? () => totp.read() : null,
     oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),

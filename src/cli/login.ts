@@ -1,0 +1,167 @@
+// heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
+import type { Grant } from '../auth/tokens.ts';
+import type { Account } from '../config/schema.ts';
+import type { Upstream } from '../daemon/accounts/upstream.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { type Command, choiceOf, type Io } from './command.ts';
+import { loadSettings, type Settings } from './settings.ts';
+import { openUpstreamBeside, pickAccount } from './upstream.ts';
+
+const METHODS = ['auto', 'password', 'form', 'device', 'link'] as const;
+type Method = (typeof METHODS)[number];
+
+/** The method cannot be used with this configuration, or at this provider. */
+class MethodUnusable extends Failure {
+  readonly code = 'method_unusable';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string, hint: string) {
+    super(message, { retry: 'never', hint });
+    this.exitCode = exitCode;
+  }
+}
+
+export const login: Command = async ({ options, words }, io) => {
+  const settings = await loadSettings({ options, words }, io);
+  const account = pickAccount(settings, options.account);
+  const { provider } = settings.config;
+  const method =
+    options.method === undefined
+      ? (provider?.sign_in ?? 'auto')
+      : choiceOf('--method', options.method, METHODS);
+  rejectUnusable(method, account, settings);
+  const upstream = await openUpstreamBeside(settings, account, io, {
+    signIn: method,
+    askCode: codePrompt(io),
+  });
+  await signIn(method, upstream, settings, io);
+  await upstream.identity();
+  const { refreshExpiresAt } = upstream.session.status();
+  const until =
+    refreshExpiresAt === null ? '' : ` Unless it is refreshed, it ends at ${iso(refreshExpiresAt)} UTC.`;
+  io.out(`Signed in: the session of ${account.id} is stored.${until}\n`);
+  if (provider?.offline_access && refreshExpiresAt !== null)
+    io.out('It has an end though offline_access was asked for: the issuer did not give it.\n');
+  io.out('A running bridge takes it within a minute.\n');
+  return EXIT.fine;
+};
+
+export const logout: Command = async ({ options, words }, io) => {
+  const settings = await loadSettings({ options, words }, io);
+  const account = pickAccount(settings, options.account);
+  const { session, login: byItself } = await openUpstreamBeside(settings, account, io);
+  const had = await session.end();
+  io.out(
+    had
+      ? 'Signed out: the issuer has ended the session, and its tokens are removed.\n'
+      : 'No session is stored.\n',
+  );
+  if (!byItself.needsPerson)
+    io.out('The configuration has a password: a running bridge signs in again by itself.\n');
+  return EXIT.fine;
+};
+
+function rejectUnusable(method: Method, { id, password }: Account, { config }: Settings): void {
+  if ((method === 'form' || method === 'link') && config.provider?.redirect_uri === undefined)
+    throw new MethodUnusable(
+      EXIT.config,
+      `--method ${method} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
+      "The address bar of the provider's own login page shows it after redirect_uri=.",
+    );
+  if ((method === 'form' || method === 'password') && password === undefined)
+    throw new MethodUnusable(
+      EXIT.config,
+      `--method ${method} needs the password of ${id} in the configuration, and there is none.`,
+      'With --method device or --method link nothing but the provider sees the password.',
+    );
+}
+
+/** With `auto`: by itself, else on another device, else by a link. */
+async function signIn(method: Method, upstream: Upstream, settings: Settings, io: Io): Promise<void> {
+  const redirectUri = settings.config.provider?.redirect_uri;
+  if (method === 'device') return adopt(await byDevice(upstream, io), upstream);
+  if (method === 'link' && redirectUri) return adopt(await byLink(upstream, redirectUri, io), upstream);
+  await upstream.budget.ask();
+  const refused = await upstream.session.logIn().then(
+    () => null,
+    (err: unknown) => err,
+  );
+  if (refused === null) return;
+  const canHelp = refused instanceof Failure && ['login_needed', 'unsupported_step'].includes(refused.code);
+  if (method !== 'auto' || !canHelp) throw refused;
+  io.out(`${refused.message}\n\n`);
+  const grant = await byDevice(upstream, io).catch((err: unknown) => {
+    const isUnusable = err instanceof Failure && err.exitCode === EXIT.credentials;
+    if (!isUnusable || redirectUri === undefined) throw err;
+    io.out(`${err.message} Signing in by a link instead.\n\n`);
+    return byLink(upstream, redirectUri, io);
+  });
+  await adopt(grant, upstream);
+}
+
+async function adopt(grant: Grant, { session, budget }: Upstream): Promise<void> {
+  await session.adopt(grant);
+  await budget.forget();
+}
+
+async function byDevice({ issuer }: Upstream, io: Io): Promise<Grant> {
+  const flow = await issuer.withScope((scope) => issuer.beginDeviceFlow(scope));
+  if (flow === null)
+    throw new MethodUnusable(
+      EXIT.credentials,
+      'The issuer does not offer to sign in on another device.',
+      'Configure provider.redirect_uri, and use --method link.',
+    );
+  const address = flow.completeUri ?? flow.verificationUri;
+  if (io.isTerminal) {
+    const { renderUnicodeCompact } = await import('uqr');
+    io.out(`${renderUnicodeCompact(address)}\n\n`);
+  }
+  io.out(`Open ${address}\non any device and sign in. The code, if it asks for one: ${flow.userCode}\n`);
+  io.out(`Waiting for ${Math.round(flow.expiresInSeconds / 60)} minutes at most; Ctrl-C ends it.\n`);
+  return flow.wait(io.interrupted).catch((err: unknown) => {
+    if (!io.interrupted.aborted) throw err;
+    throw new MethodUnusable(EXIT.unexpected, 'Ended before anybody signed in.', 'Run the command again.');
+  });
+}
+
+async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promise<Grant> {
+  return issuer.withScope(async (scope) => {
+    const flow = await issuer.beginCodeFlow(redirectUri, scope);
+    io.out(`Open this address in a browser and sign in:\n\n${flow.url.href}\n\n`);
+    io.out('Then copy the address you land on, within a minute. The page itself may well show an error.\n');
+    for (;;) {
+      const pasted = await io.ask('Paste the address: ');
+      if (pasted === null)
+        throw new MethodUnusable(EXIT.usage, 'No address was pasted.', 'Run the command in a terminal.');
+      const mistake = mistakeOf(pasted.trim(), flow.state);
+      if (mistake === null) return flow.finish(new URL(pasted.trim()));
+      io.out(`${mistake}\n`);
+    }
+  });
+}
+
+/** What is wrong with an address that was pasted; it is not repeated, for it may hold a code. */
+function mistakeOf(pasted: string, state: string): string | null {
+  if (!URL.canParse(pasted)) return 'This is no address. Copy the whole of it, from https:// to its end.';
+  const { search, hash } = new URL(pasted);
+  const given = new URLSearchParams(hash.length > search.length ? hash.slice(1) : search);
+  if (!given.has('code') && !given.has('error'))
+    return 'This address has no code: it is not the one after signing in, or the page has cleaned it. The network view of the browser still has it.';
+  if (given.get('state') !== state)
+    return 'This address belongs to another attempt. Use the one printed above.';
+  return null;
+}
+
+/** Asks once, and again when the login page wants a code and none was typed. */
+function codePrompt(io: Io): () => Promise<string | null> {
+  let typed = '';
+  let question = 'One-time code, if the account has a second factor (Enter for none): ';
+  return async () => {
+    if (typed === '') typed = (await io.ask(question))?.replace(/\s/g, '') ?? '';
+    question = 'One-time code: ';
+    return typed === '' ? null : typed;
+  };
+}
+
+const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16).replace('T', ' ');

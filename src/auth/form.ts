@@ -38,13 +38,10 @@ const LARGEST_PAGE_BYTES = 1024 * 1024;
 const ACTIONS = new Map([
   ['UPDATE_PASSWORD', 'choose a new password'],
   ['CONFIGURE_TOTP', 'set up a second factor'],
-  ['CONFIGURE_RECOVERY_AUTHN_CODES', 'set up a second factor'],
   ['webauthn-register', 'set up a second factor'],
-  ['webauthn-register-passwordless', 'set up a passkey'],
   ['UPDATE_PROFILE', 'complete the profile'],
   ['VERIFY_PROFILE', 'complete the profile'],
   ['TERMS_AND_CONDITIONS', 'accept the terms'],
-  ['UPDATE_EMAIL', 'confirm the e-mail address'],
   ['VERIFY_EMAIL', 'confirm the e-mail address'],
   ['OAUTH_GRANT', 'consent to what this program asks for'],
 ]);
@@ -190,9 +187,9 @@ function fieldsToFill({ fields }: Form): { [asked in Asked]?: Field } {
   const code = fields.find(isCode);
   const passwords = fields.filter((field) => field.type === 'password' && field !== code);
   const [password] = passwords;
-  // A form with a new password, or with one to repeat, is another one than that of the login.
-  if (passwords.length > 1 || (password && isNewPassword(password))) return {};
-  const texts = fields.filter((field) => TYPED.has(field.type) && field !== code);
+  // A form with a new password, or with one to repeat, is another one than that of the login; without names it is for scripts.
+  if (passwords.length > 1 || password?.name === '' || passwords.some(isNewPassword)) return {};
+  const texts = fields.filter((field) => isTyped(field) && field !== code);
   const named = texts.find(isUsername);
   const username = named ?? (password && texts.length === 1 ? texts[0] : undefined);
   const unknown = ({ attributes, value }: Field) => attributes.required !== undefined && value === '';
@@ -201,14 +198,14 @@ function fieldsToFill({ fields }: Form): { [asked in Asked]?: Field } {
   return code ? { code } : username ? { username } : {};
 }
 
-const TYPED = new Set(['text', 'email', 'tel', 'number']);
+const isTyped = ({ type, name }: Field) => ['text', 'email', 'tel', 'number'].includes(type) && name !== '';
 
 // Codes on paper cannot be computed; some pages write one-time-code at the password itself.
-const isCode = ({ type, name, attributes }: Field) =>
-  (name === 'otp' && type !== 'hidden') ||
-  (TYPED.has(type) &&
-    name !== 'recoveryCodeInput' &&
-    words(attributes.autocomplete).includes('one-time-code'));
+const isCode = (field: Field) =>
+  (field.name === 'otp' && field.type !== 'hidden') ||
+  (isTyped(field) &&
+    field.name !== 'recoveryCodeInput' &&
+    words(field.attributes.autocomplete).includes('one-time-code'));
 
 const isNewPassword = ({ type, name, attributes }: Field) =>
   type === 'password' && (name === 'password-new' || words(attributes.autocomplete).includes('new-password'));
@@ -269,6 +266,6 @@ const unsupported = (what: string | null) =>
 const trouble = (what: string, wait: number | null = null) =>
   new IssuerUnreachable(`The issuer's login page ${what}.`, {
     retry: 'later',
-    hint: 'It mostly passes by itself; the password is not in doubt. If it lasts, check provider.issuer.',
+    hint: 'It mostly passes by itself, and says nothing about the password. If it lasts, check provider.issuer.',
     ...(wait === null ? {} : { retryAfterMs: wait }),
   });

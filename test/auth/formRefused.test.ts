@@ -80,7 +80,7 @@ describe('what the owner has to do', () => {
   test.each<[string, Answer, RegExp]>([
     ['a new password', action('UPDATE_PASSWORD'), /new password/],
     ['a second factor to set up', action('CONFIGURE_TOTP'), /second factor/],
-    ['a passkey to set up', action('webauthn-register-passwordless'), /passkey/],
+    ['a passkey to set up as a second factor', action('webauthn-register'), /second factor/],
     ['the profile', action('UPDATE_PROFILE'), /profile/],
     ['terms', action('TERMS_AND_CONDITIONS'), /terms/],
     ['the e-mail address', action('VERIFY_EMAIL'), /e-mail address/],

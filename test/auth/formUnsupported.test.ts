@@ -123,6 +123,13 @@ const UNSUPPORTED: readonly Row[] = [
     0,
   ],
   [
+    'a form for scripts: its fields have no names',
+    [kept(loginForm().replaceAll(/ name="(username|password)"/g, ''))],
+    'unsupported_step',
+    0,
+  ],
+  ['a password without a name', [kept(loginForm().replace(/ name="password"/, ''))], 'unsupported_step', 0],
+  [
     'a page for scripts',
     [kept('<div id="root"></div><script src="/app.js"></script>')],
     'unsupported_step',

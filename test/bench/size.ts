@@ -15,7 +15,7 @@ export async function benchSize(): Promise<Row[]> {
   const [packed] = JSON.parse(stdout) as { size: number }[];
   const kb = (bytes: number) => (bytes / 1000).toFixed(0);
   return [
-    { what: 'bundle, kB', ours: kb(bundle), limit: '1000 kB' },
+    { what: 'bundle, kB', ours: kb(bundle), limit: '1150 kB' },
     { what: 'npm pack, kB', ours: kb(packed?.size ?? 0), limit: '600 kB' },
   ];
 }

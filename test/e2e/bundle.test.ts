@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 
 const DIST = join(ROOT, 'dist');
-const MEGABYTE = 1_000_000;
+// A quarter of it is for moments: the demo, the login page, a person's login, Home Assistant, the embedded broker.
+const LARGEST_BYTES = 1_150_000;
 
 const files = readdirSync(DIST, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.js'))
@@ -28,9 +29,9 @@ function loadedWith(paths: readonly string[], known = new Set<string>()): Set<st
   return known;
 }
 
-test('all of it is below one megabyte', () => {
+test('all of it is below 1.15 MB', () => {
   const bytes = files.reduce((sum, path) => sum + statSync(path).size, 0);
-  expect(bytes).toBeLessThan(MEGABYTE);
+  expect(bytes).toBeLessThan(LARGEST_BYTES);
 });
 
 /** What only some commands and moments need, by a text that nothing else has. */
@@ -39,6 +40,8 @@ const LAZY = {
   aedes: 'mqemitter',
   'home-assistant-js-websocket': 'Unsubscribing',
   'pino-pretty': 'customPrettifiers',
+  htmlparser2: 'altGlyph',
+  'tough-cookie': 'Cookie has domain set to a public suffix',
   'the simulator': '/protocol/openid-connect/token',
 };
 

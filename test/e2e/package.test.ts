@@ -12,7 +12,7 @@ import { run } from './program.ts';
 const execute = promisify(execFile);
 const LARGEST_PACK_BYTES = 600_000;
 const NEEDED =
-  /^package\/(dist\/(chunks\/[\w-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|CHANGELOG\.md|LICENSE|config\.example\.yaml)$/;
+  /^package\/(dist\/(chunks\/[\w.-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|CHANGELOG\.md|LICENSE|config\.example\.yaml)$/;
 
 /** `npm pack` in a folder of its own, and what `npm install --global` makes of it without any network. */
 async function installed() {

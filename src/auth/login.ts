@@ -3,7 +3,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { LoginBudget, LoginBudgetRecord } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
-import { LoginRefused, REFUSALS } from './refusals.ts';
+import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
 import type { Grant, TokenStore } from './tokens.ts';
 
 /** `null`: there is none to be had. */
@@ -17,7 +17,7 @@ export interface WayIn {
 }
 
 export interface LoginOptions {
-  readonly issuer: Pick<Issuer, 'login' | 'offersDevice'>;
+  readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice'>;
   /**
    * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. `null`: no address
    * to come back to is configured.
@@ -144,8 +144,15 @@ export class Login {
       if (signIn === 'auto' && known === null) await this.#remember({ way: 'form' });
       return grant;
     } catch (err) {
+      if (!(err instanceof LoginRefused) || err.about !== 'client') throw err;
+      // The page of a realm that is switched off looks like that of an unknown client; the token endpoint tells them apart.
+      const answer = await issuer.refresh('none').then(
+        () => null,
+        (fault: unknown) => fault,
+      );
+      if (answer instanceof RefusedForNow && answer.code === ISSUER_REFUSES.code) throw answer;
       // The provider may have gone back to passwords.
-      if (known !== null && err instanceof LoginRefused && err.about === 'client') await this.#remember(null);
+      if (known !== null) await this.#remember(null);
       throw err;
     }
   }

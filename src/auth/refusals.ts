@@ -149,7 +149,7 @@ export const REFUSALS = {
 } as const satisfies Record<string, RefusalRow>;
 
 /** Not in the table of logins: the issuer as a whole refuses. */
-const ISSUER_REFUSES = {
+export const ISSUER_REFUSES = {
   code: 'issuer_refused',
   message: 'The issuer refuses every request at present; password and session are not in doubt.',
   hint: 'It mostly passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',

@@ -86,12 +86,12 @@ export class Session {
 
   /** Logs in, whatever tokens there are. */
   async logIn(): Promise<void> {
-    await this.#flight.run(() => this.#options.exclusively(() => this.#logIn()));
+    await this.#alone(() => this.#logIn());
   }
 
   /** Takes tokens that a person has brought, by a sign-in of another kind. */
   async adopt(grant: token.Grant): Promise<void> {
-    await this.#flight.run(() => this.#options.exclusively(() => this.#keep(grant, null)));
+    await this.#alone(() => this.#keep(grant, null));
   }
 
   /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
@@ -141,6 +141,12 @@ export class Session {
   get isSuspended(): boolean {
     const wasRefused = this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
     return wasRefused && !this.#options.login.needsPerson;
+  }
+
+  /** After whatever is under way. */
+  async #alone(step: () => Promise<string>): Promise<void> {
+    while (this.#flight.current !== null) await this.#flight.current.catch(() => undefined);
+    await this.#flight.run(() => this.#options.exclusively(step));
   }
 
   async #obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
@@ -203,7 +209,7 @@ export class Session {
 
   async #logIn(): Promise<string> {
     const { login, log, onLogin } = this.#options;
-    this.#enter('refreshing');
+    if (!login.needsPerson) this.#enter('refreshing');
     try {
       const grant = await login.attempt();
       this.#refreshesSinceLogin = 0;

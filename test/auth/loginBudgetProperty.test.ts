@@ -47,6 +47,7 @@ async function run(steps: readonly Step[]) {
   let row: keyof typeof REFUSALS = 'badCredentials';
   const issuer = {
     offersDevice: async () => false,
+    refresh: () => Promise.reject(new Error('not asked for')),
     async login(): Promise<never> {
       if (isDown) throw new IssuerUnreachable('Away.', { retry: 'soon' });
       refusedAt.push(clock.monotonic());

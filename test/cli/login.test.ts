@@ -192,6 +192,19 @@ describe('by itself', () => {
     expect(simulator.counters.postedPasswords).toBe(1);
   });
 
+  test('a realm that is switched off is told from an address that is not registered', async () => {
+    const { token } = simulator.switches;
+    token.realmEnabled = false;
+    const trying = () => type('login --method form', WITH_REDIRECT);
+    await expect(trying()).rejects.toMatchObject({ code: 'issuer_refused', exitCode: 5 });
+    token.realmEnabled = true;
+    token.redirectUris = [];
+    await expect(trying()).rejects.toMatchObject({ code: 'client_refused', exitCode: 4 });
+    token.redirectUris = [REDIRECT];
+    expect(await trying()).toBe(0);
+    expect(simulator.counters.postedPasswords).toBe(1);
+  });
+
   test('a wrong password stays a wrong password', async () => {
     await expect(type('login', { HEAT2MQTT_PASSWORD: 'wrong' })).rejects.toMatchObject({
       code: 'bad_credentials_or_locked',

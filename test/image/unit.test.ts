@@ -53,7 +53,13 @@ test('installed word by word it starts, has no rights, is watched, and starts ag
     '/etc/heat2mqtt/config.yaml': configuration,
     '/etc/heat2mqtt/password': `${ME.password}\n`,
   });
-  expect(printed.at(-1)).toContain('Active: active (running)');
+  expect(printed.at(-2)).toContain('Active: active (running)');
+  expect(printed.at(-1)).toContain('Signed in');
+  // Root typed that, and the daemon's user has to read it.
+  const owners = await machine.shell(
+    'stat -c %U /var/lib/heat2mqtt/. /var/lib/heat2mqtt/accounts/home/tokens.json',
+  );
+  expect(new Set(owners.trim().split('\n')).size).toBe(1);
   await probe.until(STATE, () => true);
 
   const pid = () => machine.property('MainPID');

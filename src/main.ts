@@ -27,6 +27,7 @@ const io: Io = {
   ask: openPrompt(process.stdin, out, interrupted.signal),
   env: process.env,
   isTerminal: process.stdout.isTTY === true,
+  isInteractive: process.stdin.isTTY === true,
   columns: process.stdout.columns ?? 100,
   interrupted: interrupted.signal,
 };

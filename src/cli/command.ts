@@ -10,6 +10,8 @@ export interface Io {
   readonly ask: (question: string) => Promise<string | null>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
+  /** A person sits at the input. */
+  readonly isInteractive: boolean;
   readonly columns: number;
   /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once. */
   readonly interrupted: AbortSignal;

@@ -153,13 +153,15 @@ function mistakeOf(pasted: string, state: string): string | null {
   return null;
 }
 
-/** Asks once, and again when the login page wants a code and none was typed. */
+/** Asks a person beforehand, and again when the login page wants a code and none was typed. */
 function codePrompt(io: Io): () => Promise<string | null> {
   let typed = '';
-  let question = 'One-time code, if the account has a second factor (Enter for none): ';
+  let isBeforehand = true;
   return async () => {
-    if (typed === '') typed = (await io.ask(question))?.replace(/\s/g, '') ?? '';
-    question = 'One-time code: ';
+    const isIdle = typed !== '' || (isBeforehand && !io.isInteractive);
+    const condition = isBeforehand ? ', if the account has a second factor (Enter for none)' : '';
+    isBeforehand = false;
+    if (!isIdle) typed = (await io.ask(`One-time code${condition}: `))?.replace(/\s/g, '') ?? '';
     return typed === '' ? null : typed;
   };
 }

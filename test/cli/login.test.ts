@@ -162,6 +162,11 @@ describe('by itself', () => {
     expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   });
 
+  test('where nobody sits at the input, nothing is asked beforehand', async () => {
+    expect(await type('login', {}, undefined, { isInteractive: false })).toBe(0);
+    expect(told).not.toContain('One-time code');
+  });
+
   test('a second factor is asked for: at the password grant', async () => {
     simulator.switches.token.oneTimeCodes.set(ME.username, '246810');
     expect(await type('login', {}, () => '246 810')).toBe(0);

@@ -35,6 +35,7 @@ function printed(
     ask: async () => null,
     env: {},
     isTerminal,
+    isInteractive: false,
     columns,
     interrupted: new AbortController().signal,
   };

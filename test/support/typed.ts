@@ -12,6 +12,7 @@ export async function typed(words: readonly string[], given: Partial<Io> = {}) {
     ask: async () => null,
     env: {},
     isTerminal: false,
+    isInteractive: true,
     columns: 100,
     interrupted: new AbortController().signal,
     ...given,

@@ -33,6 +33,8 @@ export function keepAlive(
   log: Log,
   /** Called once for each kind of trouble. */
   onFault: (err: unknown) => void = () => undefined,
+  /** Called when there are new tokens after trouble. */
+  onRecovery: () => void = () => undefined,
 ): KeepAlive {
   let isStopping = false;
   /** Ends the sleep under way, or the next one. */
@@ -78,8 +80,11 @@ export function keepAlive(
   }
 
   function done(hasTokens: boolean): void {
-    if (trouble !== '' && hasTokens) log.info('refreshed ahead of expiry again');
+    const isOver = trouble !== '' && hasTokens;
     trouble = '';
+    if (!isOver) return;
+    log.info('the session has new tokens again');
+    onRecovery();
   }
 
   function failed(err: unknown, current: CurrentTokens): void {

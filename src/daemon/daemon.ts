@@ -120,7 +120,9 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
     const ownLog = log.child({ account: id });
     const onFault = (err: unknown) => link.publish(events.ofRefresh(id, err));
-    keepAlives.set(id, keepAlive(upstream.session, context.limit, clock, random, ownLog, onFault));
+    const onRecovery = () => poller.retryNow(id);
+    const { session } = upstream;
+    keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
   const monitor = await startMonitor(accounts, { snapshot, link, heartbeat }, context);

@@ -78,6 +78,8 @@ export const needsAPerson = (state: AuthState): boolean => NEEDS_A_PERSON.has(st
 /** `failing` means that waiting will not help, or has not helped for a while; `degraded` that it may. */
 export function verdict(record: HealthRecord): Verdict {
   const stuck = Object.values(record.auth).some(({ state }) => needsAPerson(state));
-  if (stuck || record.failuresInARow >= FAILURES_UNTIL_FAILING) return 'failing';
+  // What they failed of may be over already, although no poll has come to its end since.
+  const isLasting = record.failuresInARow >= FAILURES_UNTIL_FAILING && record.reasons.length > 0;
+  if (stuck || isLasting) return 'failing';
   return record.reasons.length > 0 || record.failuresInARow > 0 ? 'degraded' : 'ok';
 }

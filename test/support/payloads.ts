@@ -47,6 +47,14 @@ export const baseOf = (topic: string): string | undefined =>
 export const kindOf = (topic: string): string | undefined =>
   KINDS.find(({ pattern }) => pattern.test(topic))?.kind;
 
+/** Whoever reads `failing` has to read why as well: what is wrong with a message on bridge/health, or `null`. */
+export function reasonMissing({ topic, payload }: Said): string | null {
+  if (kindOf(topic) !== 'bridge/health' || payload === '') return null;
+  const { state, reasons = [], last_error } = Object(parsed(payload));
+  const isTold = reasons.length > 0 ? last_error !== null && state !== 'ok' : state !== 'failing';
+  return isTold ? null : `${topic}: ${state} does not go with its reasons: ${payload.slice(0, 700)}`;
+}
+
 function validatorOf(kind: string): ValidateFunction {
   const known = validators.get(kind) ?? ajv.compile(SCHEMAS.get(kind) ?? false);
   validators.set(kind, known);

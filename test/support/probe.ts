@@ -1,6 +1,6 @@
 // An MQTT client that hears everything, remembers every message with its retain flag, and checks it against its schema.
 import { connectAsync, type IClientOptions, type IClientPublishOptions } from 'mqtt';
-import { baseOf, complaintAbout, schemaMissing } from './payloads.ts';
+import { baseOf, complaintAbout, reasonMissing, schemaMissing } from './payloads.ts';
 import { turn, waitFor } from './waitFor.ts';
 
 export interface Heard {
@@ -42,7 +42,7 @@ export async function startProbe(
     topics.add(topic);
     const base = baseOf(topic);
     if (base !== undefined) bases.add(base);
-    const complaint = complaintAbout(one);
+    const complaint = complaintAbout(one) ?? reasonMissing(one);
     if (complaint !== null) complaints.add(complaint);
   });
   await client.subscribeAsync('#', { qos: 1 });

@@ -1,5 +1,6 @@
 // Every five seconds: retries that are due, secrets that have changed, sessions that a command has brought, and what
 // changes with the time of day.
+import { needsAPerson } from '../../domain/health.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
@@ -50,9 +51,9 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
     poller.retry();
     for (const { id, upstream } of accounts) {
       if (!upstream.session.isSuspended || (await upstream.login.suspendedBy()) !== null) continue;
-      poller.retryNow(id);
+      poller.retryNow(id, true);
       if (poller.isPolling)
-        log.info({ account: id }, 'trying a suspended login again: the secret has changed');
+        log.info({ account: id }, 'trying a suspended login again');
     }
   }
 
@@ -62,9 +63,10 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
     if (now - lastTakenAt < TAKE_SESSIONS_EVERY_MS) return;
     lastTakenAt = now;
     for (const { id, upstream } of accounts) {
+      const wasNeeded = needsAPerson(upstream.session.status().state);
       if (!(await upstream.session.reload())) continue;
       log.info({ account: id }, 'took the session that another heat2mqtt has signed in for');
-      poller.retryNow(id);
+      poller.retryNow(id, wasNeeded);
     }
   }
 

@@ -53,11 +53,13 @@ export class Poller {
     if (due.length > 0 && !this.isPolling) void this.#oneAtATime(() => this.#round(due));
   }
 
-  /** What troubled the account may be over: its retry is due now. */
-  retryNow(id: string): void {
+  /** What troubled the account may be over: its retry is due now. `always`: also after a poll that went well. */
+  retryNow(id: string, always = false): void {
     const trouble = this.#troubles.get(id);
     if (trouble) this.#troubles.set(id, { ...trouble, waitMs: 0 });
     this.retry();
+    if (trouble || !always || this.isPolling) return;
+    void this.#oneAtATime(() => this.#round(this.#accounts.filter((account) => account.id === id)));
   }
 
   get isPolling(): boolean {

@@ -1,0 +1,121 @@
+// The issuer's bad days: realm, client or user switched off for a while. The session outlives them, and health tells why.
+import { expect, test } from 'vitest';
+import type { Simulator } from '../../src/simulator/provider.ts';
+import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
+
+const MINUTE_MS = 60_000;
+type Token = Simulator['switches']['token'];
+
+const OUTAGES = {
+  realm: {
+    begin: (token: Token) => void Object.assign(token, { realmEnabled: false }),
+    end: (token: Token) => void Object.assign(token, { realmEnabled: true }),
+    code: 'issuer_refused',
+    auth: 'provider_down',
+    words: /realm/i,
+  },
+  client: {
+    begin: (token: Token) => void Object.assign(token, { clientEnabled: false }),
+    end: (token: Token) => void Object.assign(token, { clientEnabled: true }),
+    code: 'client_refused',
+    auth: 'provider_down',
+    words: /client/,
+  },
+  user: {
+    begin: (token: Token) => void token.accountStates.set(ME.username, 'disabled'),
+    end: (token: Token) => void token.accountStates.clear(),
+    code: 'account_disabled',
+    auth: 'needs_user_action',
+    words: /disabled/,
+  },
+} as const;
+
+const openOutage = () =>
+  firstPoll({
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { accessSeconds: 300, refreshSeconds: 3_600 }),
+  });
+
+test.each(Object.entries(OUTAGES))(
+  'the %s is off twice: no session lost, no login, no blame on the password',
+  async (_, { begin, end, code, auth, words }) => {
+    const { story, probe, counters, switches } = await openOutage();
+    for (let round = 1; round <= 2; round += 1) {
+      probe.forget();
+      begin(switches.token);
+      // By the keep-alive alone, before the access token has expired and before any poll.
+      await story.pass(285_000, 5_000);
+      const health = probe.json(HEALTH);
+      expect(health).toMatchObject({
+        state: auth === 'needs_user_action' ? 'failing' : 'degraded',
+        failures_in_a_row: 0,
+        auth: { home: { state: auth } },
+        reasons: [{ code, account: 'home', message: health?.last_error }],
+      });
+      expect(JSON.stringify(health?.reasons)).toMatch(words);
+      // The access token expires, and polls ask for another one.
+      await story.pass(5 * MINUTE_MS, 5_000);
+      await story.nextPoll();
+      await story.pass(10 * MINUTE_MS, 5_000);
+      expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
+      expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
+
+      end(switches.token);
+      await story.pass(31 * MINUTE_MS, 5_000);
+      await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+      await story.nextPoll();
+      expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
+      const said = [...probe.heard.map(({ payload }) => payload), ...story.log.map((line) => JSON.stringify(line))];
+      expect(said.filter((text) => /bad_credentials|user name or password/.test(text))).toEqual([]);
+      expect(probe.on(STATE).every(({ payload }) => payload !== '')).toBe(true);
+    }
+    expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+    expect(story.logged('session ended by the issuer')).toEqual([]);
+    const { home } = Object(probe.json(HEALTH)?.auth);
+    expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
+  },
+);
+
+test.each(Object.entries(OUTAGES))(
+  'the %s is off for hours: the issuer is asked less and less, and no login is tried while the session lasts',
+  async (_, { begin, end }) => {
+    const { story, counters, switches } = await openOutage();
+    Object.assign(switches.token, { refreshSeconds: 86_400 });
+    await story.pass(5 * MINUTE_MS, 5_000);
+    begin(switches.token);
+    const inAnHour: number[] = [];
+    for (let hour = 1; hour <= 4; hour += 1) {
+      const before = counters.refreshGrants.asked;
+      await story.pass(HOUR_MS, 10_000);
+      inAnHour.push(counters.refreshGrants.asked - before);
+    }
+    // Pauses double up to half an hour, those of the keep-alive and those of the polls.
+    expect(inAnHour[0]).toBeLessThanOrEqual(24);
+    for (const asked of inAnHour.slice(1)) expect(asked).toBeLessThanOrEqual(6);
+    end(switches.token);
+    await story.pass(31 * MINUTE_MS, 5_000);
+    expect(counters.passwordGrants.asked).toBe(1);
+    expect(counters.refreshGrants.maxInFlight).toBe(1);
+  },
+);
+
+test('the lock of the account is not touched by a login during an outage', async () => {
+  const { story, probe, counters, switches } = await firstPoll({
+    prepare: ({ simulator }) => void Object.assign(simulator.switches.token, { realmEnabled: false }),
+  });
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'degraded',
+    auth: { home: { state: 'provider_down', next_attempt_at: null } },
+    reasons: [{ code: 'issuer_refused' }],
+  });
+  await story.pass(5 * MINUTE_MS, 5_000);
+  const asked = counters.passwordGrants.asked;
+  expect(asked).toBeLessThanOrEqual(7);
+  switches.token.realmEnabled = true;
+  await story.pass(10 * MINUTE_MS, 5_000);
+  await probe.until(STATE);
+  expect(counters.passwordGrants.ok).toBe(1);
+  expect(story.logged('login refused')).toEqual([]);
+});

@@ -67,7 +67,10 @@ test.each(Object.entries(OUTAGES))(
       await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
       await story.nextPoll();
       expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
-      const said = [...probe.heard.map(({ payload }) => payload), ...story.log.map((line) => JSON.stringify(line))];
+      const said = [
+        ...probe.heard.map(({ payload }) => payload),
+        ...story.log.map((line) => JSON.stringify(line)),
+      ];
       expect(said.filter((text) => /bad_credentials|user name or password/.test(text))).toEqual([]);
       expect(probe.on(STATE).every(({ payload }) => payload !== '')).toBe(true);
     }

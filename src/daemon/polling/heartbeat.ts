@@ -52,8 +52,7 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
     for (const { id, upstream } of accounts) {
       if (!upstream.session.isSuspended || (await upstream.login.suspendedBy()) !== null) continue;
       poller.retryNow(id, true);
-      if (poller.isPolling)
-        log.info({ account: id }, 'trying a suspended login again');
+      if (poller.isPolling) log.info({ account: id }, 'trying a suspended login again');
     }
   }
 

@@ -1,0 +1,172 @@
+// A provider that has switched the password grant off: the bridge signs in on its login page, and stops where it must.
+import { createHmac } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { Simulator } from '../../src/simulator/provider.ts';
+import { REDIRECT } from '../simulator/browser.ts';
+import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
+
+const SECRET = 'MZXW6YTBOI4DSNBQGEZDGNBV';
+const FORM = { redirect_uri: REDIRECT };
+type Token = Simulator['switches']['token'];
+
+/** RFC 6238 by hand: what the person's phone would show. */
+function codeAt(now: number): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+  const bits = [...SECRET].map((letter) => letters.indexOf(letter).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(now / 30_000)));
+  const hash = createHmac('sha1', key).update(counter).digest();
+  const offset = (hash.at(-1) ?? 0) & 15;
+  return String((hash.readUInt32BE(offset) & 0x7fff_ffff) % 1_000_000).padStart(6, '0');
+}
+
+const pageStory = (
+  change: (token: Token, story: Story) => void = () => undefined,
+  provider = {},
+  account = {},
+) =>
+  firstPoll({
+    config: {
+      provider: { ...FORM, ...provider },
+      accounts: [{ id: 'home', username: ME.username, password: ME.password, ...account }],
+    },
+    prepare(story) {
+      const { token } = story.simulator.switches;
+      token.passwordGrantAllowed = false;
+      change(token, story);
+    },
+  });
+
+test('auto finds the login page, and remembers it over a restart', async () => {
+  const { story, counters, state, restart } = await pageStory();
+  expect(state).toMatchObject({ energy_total: expect.any(Number) });
+  expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 1 });
+  await story.pass(2 * HOUR_MS, 60_000);
+  expect(counters.refreshGrants.ok).toBeGreaterThan(2);
+  story.simulator.endSessions();
+  await restart({ provider: FORM });
+  await story.pass(HOUR_MS, 30_000);
+  await story.nextPoll();
+  expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 2 });
+});
+
+test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second factor', async (sign_in) => {
+  const { story, probe, counters } = await pageStory(
+    (token, { clock }) => {
+      token.passwordGrantAllowed = true;
+      token.oneTimeCodes.set(ME.username, () => codeAt(clock.now()));
+    },
+    { sign_in },
+    { totp_secret: SECRET },
+  );
+  expect(probe.json(STATE)).toBeDefined();
+  story.simulator.endSessions();
+  await story.pass(2 * HOUR_MS, 60_000);
+  await story.nextPoll();
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
+  const { asked, ok } = counters.passwordGrants;
+  expect(sign_in === 'form' ? [counters.postedPasswords, asked] : [ok, asked]).toEqual(
+    sign_in === 'form' ? [2, 0] : [2, 2],
+  );
+});
+
+test.each<[string, string, string, RegExp, (token: Token) => void]>([
+  [
+    'wants a new password',
+    'needs_user_action',
+    'account_not_set_up',
+    /choose a new password/,
+    ({ requiredActions }) => void requiredActions.set(ME.username, ['UPDATE_PASSWORD']),
+  ],
+  [
+    'wants its terms accepted',
+    'needs_user_action',
+    'account_not_set_up',
+    /accept the terms/,
+    ({ requiredActions }) => void requiredActions.set(ME.username, ['TERMS_AND_CONDITIONS']),
+  ],
+  [
+    'wants a passkey',
+    'login_needed',
+    'unsupported_step',
+    /cannot do/,
+    (token) => void Object.assign(token, { loginPage: 'passkey_second' }),
+  ],
+  [
+    'wants a one-time code',
+    'login_needed',
+    'second_factor',
+    /one-time code/,
+    ({ oneTimeCodes }) => void oneTimeCodes.set(ME.username, '135790'),
+  ],
+])(
+  'a login page that %s: one password, one verdict, no try by itself',
+  async (_, state, code, words, change) => {
+    const { story, probe, counters } = await pageStory(change);
+    expect(probe.json(HEALTH)).toMatchObject({
+      state: 'failing',
+      auth: { home: { state, next_attempt_at: null } },
+      reasons: [{ code, message: expect.stringMatching(words) }],
+    });
+    expect(probe.all('heat2mqtt/bridge/event')).toMatchObject([{ event_type: 'auth_needed', code }]);
+    await story.pass(24 * HOUR_MS, 10 * 60_000);
+    await story.nextPoll();
+    expect(counters.postedPasswords).toBe(1);
+    expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: state });
+  },
+);
+
+test.each<[string, (token: Token) => void]>([
+  ['a captcha', (token) => void Object.assign(token, { loginPage: 'captcha' })],
+  ['a passkey in place of the password', (token) => void Object.assign(token, { loginPage: 'passkey' })],
+  ['another company', (token) => void Object.assign(token, { loginPage: 'foreign_provider' })],
+  ['a form that leaves the issuer', (token) => void Object.assign(token, { loginPage: 'foreign_action' })],
+])('%s gets no password at all', async (_, change) => {
+  const { story, probe, counters } = await pageStory(change);
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'failing',
+    auth: { home: { state: 'login_needed', next_attempt_at: null } },
+    reasons: [{ code: 'unsupported_step', hint: expect.stringContaining('--method device') }],
+  });
+  await story.pass(24 * HOUR_MS, 10 * 60_000);
+  expect(counters.postedPasswords).toBe(0);
+});
+
+test('a redirect address that is not registered: the client is refused, and tried again every six hours', async () => {
+  const { story, probe, counters } = await pageStory((token) => {
+    token.redirectUris = [];
+  });
+  expect(probe.json(HEALTH)).toMatchObject({
+    auth: { home: { state: 'needs_user_action', next_attempt_at: '2025-03-10T18:00:00+00:00' } },
+    reasons: [{ code: 'client_refused', hint: expect.stringContaining('redirect_uri') }],
+  });
+  await story.pass(13 * HOUR_MS, 10 * 60_000);
+  expect(counters).toMatchObject({ passwordGrants: { asked: 3 }, postedPasswords: 0 });
+  story.simulator.switches.token.redirectUris = [REDIRECT];
+  await story.pass(6 * HOUR_MS, 10 * 60_000);
+  expect(probe.json(STATE)).toBeDefined();
+  expect(counters.postedPasswords).toBe(1);
+});
+
+test.each(['scope_refused', 'user_may_not'] as const)(
+  'offline_access that is refused (%s): an ordinary session, said in the log, and no login at each restart',
+  async (offlineAccess) => {
+    const { story, probe, counters, restart } = await firstPoll({
+      config: { provider: { offline_access: true } },
+      prepare: ({ simulator }) => void Object.assign(simulator.switches.token, { offlineAccess }),
+    });
+    expect(probe.json(STATE)).toBeDefined();
+    expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+    const said = () => story.log.filter(({ msg }) => String(msg).includes('offline_access')).length;
+    expect(said()).toBe(1);
+    for (let start = 1; start <= 3; start += 1) {
+      const daemon = await restart({ provider: { offline_access: true } });
+      await story.pass(HOUR_MS, 60_000);
+      await story.stop(daemon);
+    }
+    expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+    expect(counters.refreshGrants.ok).toBeGreaterThan(3);
+  },
+);

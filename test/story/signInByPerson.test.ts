@@ -1,0 +1,193 @@
+// Sessions that a person brings: heat2mqtt login and logout beside the running daemon, on one state directory.
+import { expect, test } from 'vitest';
+import { Browser, REDIRECT } from '../simulator/browser.ts';
+import { HEALTH, ME, METER, STATE, USAGE } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
+import { openStory, type Story } from '../support/story.ts';
+import { environmentOf, typed } from '../support/typed.ts';
+
+const MINUTE_MS = 60_000;
+const ACCOUNT = 'heat2mqtt/account/home/state';
+const EVENT = 'heat2mqtt/bridge/event';
+const WITHOUT_PASSWORD = { accounts: [{ id: 'home', username: ME.username }] };
+
+/** The commands know no clock but that of the machine, so the story begins now. */
+async function openToday() {
+  const at = new Date();
+  const story = await openStory({ at: at.toISOString() });
+  // The commands fall behind the daemon's clock, by less than a session lasts.
+  const lives = { accessSeconds: 300, refreshSeconds: 36_000, devicePollSeconds: 0.2 };
+  Object.assign(story.simulator.switches.token, lives);
+  const since = new Date(at.getTime() - 20 * 86_400_000).toISOString().slice(0, 10);
+  return { story, probe: await story.listen(), usage: { history_since: since } };
+}
+
+/** What a person types, with the daemon's own configuration; `answer` gets what was printed so far. */
+async function type(
+  { simulator, stateDir }: Story,
+  words: string,
+  env: Record<string, string | undefined> = {},
+  answer: (told: string) => Promise<string> | string = () => '',
+) {
+  let told = '';
+  const note = (text: string) => {
+    told += text;
+  };
+  const { exitCode } = await typed(words.split(' '), {
+    env: { ...environmentOf(simulator.urls, ME, stateDir), HEAT2MQTT_PASSWORD: undefined, ...env },
+    out: note,
+    err: note,
+    ask: async () => answer(told),
+  });
+  return { told, exitCode };
+}
+
+async function agree({ simulator }: Story): Promise<void> {
+  const [code = ''] = await untilTrue('a user code', () => {
+    const pending = simulator.device.pending();
+    return pending.length > 0 && pending;
+  });
+  simulator.device.approve(code, ME.username);
+}
+
+const browse = async (told: string): Promise<string> => {
+  const url = /http\S+\/openid-connect\/auth\?\S+/.exec(told)?.[0] ?? '';
+  return (await new Browser().signIn(url, ME.username, ME.password)).location?.href ?? '';
+};
+
+const LINK = { sign_in: 'link', redirect_uri: REDIRECT };
+const WAYS = {
+  device: {
+    provider: { sign_in: 'device' },
+    signIn: async (story: Story) => {
+      const [result] = await Promise.all([
+        type(story, 'login', { HEAT2MQTT_PROVIDER_SIGN_IN: 'device' }),
+        agree(story),
+      ]);
+      return result;
+    },
+  },
+  link: {
+    provider: LINK,
+    signIn: (story: Story) =>
+      type(
+        story,
+        'login',
+        { HEAT2MQTT_PROVIDER_SIGN_IN: 'link', HEAT2MQTT_PROVIDER_REDIRECT_URI: REDIRECT },
+        browse,
+      ),
+  },
+} as const;
+
+test.each(Object.entries(WAYS))(
+  'sign_in %s: told to sign in at once, without a request for tokens; login is taken within a minute',
+  async (_, { provider, signIn }) => {
+    const { story, probe, usage } = await openToday();
+    await story.start({ ...WITHOUT_PASSWORD, provider, usage });
+    await story.polled(1);
+    const health = probe.json(HEALTH);
+    expect(health).toMatchObject({
+      state: 'failing',
+      auth: { home: { state: 'login_needed', next_attempt_at: null } },
+      reasons: [{ code: 'login_needed', hint: expect.stringContaining('heat2mqtt login') }],
+      last_error: expect.stringContaining('sign in'),
+    });
+    expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'login_needed' });
+    expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'login_needed' }]);
+    await story.pass(30 * MINUTE_MS, 10_000);
+    expect(story.simulator.requests).toEqual([]);
+
+    probe.forget();
+    expect(await signIn(story)).toMatchObject({
+      exitCode: 0,
+      told: expect.stringContaining('within a minute'),
+    });
+    await story.pass(MINUTE_MS, 5_000);
+    await probe.until(STATE);
+    await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+    expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'ok' });
+    expect(probe.all(EVENT)).toMatchObject([{ event_type: 'recovered' }]);
+    // Kept alive like any other.
+    await story.pass(20 * MINUTE_MS, 5_000);
+    const { counters } = story.simulator;
+    expect(counters.refreshGrants.ok).toBeGreaterThan(3);
+    expect(counters.refreshGrants).toMatchObject({ asked: counters.refreshGrants.ok, maxInFlight: 1 });
+    expect(counters.passwordGrants.asked).toBe(0);
+  },
+);
+
+test.each(Object.entries(WAYS))(
+  'sign_in %s: a session that the issuer ends between two polls is told at once, and a login ends that',
+  async (_, { provider, signIn }) => {
+    const { story, probe, usage } = await openToday();
+    await signIn(story);
+    await story.start({ ...WITHOUT_PASSWORD, provider, usage });
+    await story.polled(1);
+    await probe.until(STATE);
+    await story.pass(5 * MINUTE_MS, 5_000);
+    story.simulator.endSessions();
+    probe.forget();
+    await story.pass(5 * MINUTE_MS, 5_000);
+    expect(probe.json(HEALTH)).toMatchObject({
+      state: 'failing',
+      failures_in_a_row: 0,
+      reasons: [{ code: 'login_needed' }],
+    });
+    expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'login_needed' }]);
+    expect(probe.json(ACCOUNT)).toMatchObject({ auth_state: 'login_needed' });
+    const asked = story.simulator.requests.length;
+    await story.pass(30 * MINUTE_MS, 10_000);
+    expect(story.simulator.requests.length).toBe(asked);
+    const polls = story.simulator.counters.requests[USAGE] ?? 0;
+    await signIn(story);
+    await story.pass(MINUTE_MS, 5_000);
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', auth: { home: { state: 'ok' } } });
+    expect(story.simulator.counters.requests[USAGE]).toBeGreaterThan(polls);
+  },
+);
+
+test('logout beside a daemon that has no password: a person has to sign in again', async () => {
+  const { story, probe, usage } = await openToday();
+  const { provider, signIn } = WAYS.device;
+  await signIn(story);
+  await story.start({ ...WITHOUT_PASSWORD, provider, usage });
+  await story.polled(1);
+  expect((await type(story, 'logout', { HEAT2MQTT_PROVIDER_SIGN_IN: 'device' })).told).toContain(
+    'Signed out',
+  );
+  expect(story.simulator.counters.revocations).toBe(1);
+  await story.pass(5 * MINUTE_MS, 5_000);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [{ code: 'login_needed' }] });
+  expect(story.simulator.counters.passwordGrants.asked).toBe(0);
+});
+
+test('logout beside a daemon that has one: it signs in again by itself, once', async () => {
+  const { story, probe, usage } = await openToday();
+  await story.start({ usage });
+  await story.polled(1);
+  await story.pass(5 * MINUTE_MS, 5_000);
+  await type(story, 'logout', { HEAT2MQTT_PASSWORD: ME.password });
+  expect(story.simulator.counters.revocations).toBe(1);
+  await story.pass(10 * MINUTE_MS, 5_000);
+  expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+  expect(probe.json(`heat2mqtt/meter/${METER}/state`)).toBeDefined();
+});
+
+test('auto, and neither password grant nor login page: login_needed, until login is run on another device', async () => {
+  const { story, probe, usage } = await openToday();
+  story.simulator.switches.token.passwordGrantAllowed = false;
+  await story.start({ usage });
+  await story.polled(1);
+  expect(probe.json(HEALTH)).toMatchObject({
+    reasons: [
+      { code: 'login_needed', hint: expect.stringMatching(/login.*redirect_uri.*Direct access grants/) },
+    ],
+  });
+  const login = type(story, 'login', { HEAT2MQTT_PASSWORD: ME.password });
+  await agree(story);
+  expect((await login).exitCode).toBe(0);
+  await story.pass(MINUTE_MS, 5_000);
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(story.simulator.counters.passwordGrants.ok).toBe(0);
+});

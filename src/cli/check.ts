@@ -130,7 +130,11 @@ const LOOK_BACK_DAYS = 14;
 
 async function tryProvider(settings: Settings, account: Account, io: Io): Promise<string> {
   const { usage } = settings.config;
-  const upstream = await openUpstreamBeside(settings, account, io);
+  let signedIn = 'the stored session is good (the password was not tried)';
+  const onLogin = () => {
+    signedIn = 'signed in';
+  };
+  const upstream = await openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.budget.ask();
   const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
   const zone = zoneOf(usage.timezone);
@@ -140,7 +144,7 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
   const readingCloses = usage.reading_closes;
   const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses } as const;
   const buckets = await readUsage(upstream.ask, question, upstream.dialect, upstream.log);
-  return `signed in, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
+  return `${signedIn}, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
 }
 
 async function tryBroker(mqtt: Config['mqtt']): Promise<string> {

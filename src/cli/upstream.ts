@@ -18,12 +18,12 @@ export function pickAccount({ config }: Settings, option: unknown): Account {
   throw new WrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
-/** Shares the session with a running daemon. `ways`: how to sign in, where it is not as configured. */
+/** Shares the session with a running daemon. `signIn`: where it is not as configured. */
 export async function openUpstreamBeside(
   settings: Settings,
   account: Account,
   io: Io,
-  ways: { readonly signIn?: SignIn; readonly askCode?: OneTimeCode } = {},
+  more: { readonly signIn?: SignIn; readonly askCode?: OneTimeCode; readonly onLogin?: () => void } = {},
 ): Promise<Upstream> {
   const { config, scrubber } = settings;
   const log = await openSilentLog(scrubber, io);
@@ -33,7 +33,7 @@ export async function openUpstreamBeside(
     { config, state, clock: systemClock, log, scrubber },
     {
       isCommand: true,
-      ...ways,
+      ...more,
     },
   );
 }

@@ -87,8 +87,13 @@ test('check --json: offline and live, all told, the worst as exit code', async (
   const live = await outcome(['check', '--live', '--json', '--config', config]);
   expect(live.code).toBe(0);
   expect(home.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(live.output).toContain('signed in, ');
   expect(live.output).not.toContain(ME.password);
+  const again = await outcome(['check', '--live', '--json', '--config', config]);
+  expect(again.output).toContain('the stored session is good (the password was not tried), ');
+  expect(home.simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
 
+  await outcome(['logout', '--config', config]);
   home.simulator.changePassword(ME.username, 'another one');
   await home.broker.stop();
   const failing = await outcome(['check', '--live', '--json', '--config', config]);

@@ -42,8 +42,8 @@ export class Session {
   #state: AuthState = 'ok';
   #nextAttemptAt: number | null = null;
   #fault: Failure | null = null;
-  /** The access token of the session that ended last: it may still be on the disk. */
-  #ended: string | null = null;
+  /** The access token that was on the disk when it was last read or written: another one is news. */
+  #onDisk: string | null = null;
   #refreshesSinceLogin = 0;
   /** The last refresh got no answer: the issuer may have carried it out all the same. */
   #isUnanswered = false;
@@ -118,6 +118,7 @@ export class Session {
     const stored = await this.#options.tokens.read();
     if (this.#current === undefined) {
       if (stored !== null) this.#scrub(stored);
+      this.#onDisk = stored?.accessToken ?? null;
       this.#current = stored && token.readFromDisk(stored, this.#options.clock);
     }
     return this.#current;
@@ -200,7 +201,6 @@ export class Session {
       const isOurs = err.reused && !this.#isUnanswered;
       log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
       this.#current = null;
-      this.#ended = set.accessToken;
       await tokens.remove().catch((fault) => log.error({ err: fault }, 'ended session could not be removed'));
       this.#enter('ok');
       return null;
@@ -234,7 +234,9 @@ export class Session {
     const next = token.grantedNow(set, clock);
     this.#scrub(set);
     // On disk before its first use: a crash in between must not lose the only valid pair.
-    await tokens.write(set).catch((err) => log.error({ err }, 'tokens could not be saved'));
+    const fault = await tokens.write(set).catch((err: unknown) => err);
+    if (fault === undefined) this.#onDisk = set.accessToken;
+    else log.error({ err: fault }, 'tokens could not be saved');
     this.#current = next;
     this.#isUnanswered = false;
     this.#enter('ok');
@@ -254,9 +256,10 @@ export class Session {
   async #adoptStored(): Promise<boolean> {
     const before = await this.current();
     const stored = await this.#options.tokens.read();
-    if (stored === null || [before?.set.accessToken, this.#ended].includes(stored.accessToken)) return false;
-    // Ours are newer, and could not be saved.
-    if (this.#current !== before || (before && stored.obtainedAt < before.set.obtainedAt)) return false;
+    // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
+    if (stored === null || this.#current !== before || stored.accessToken === this.#onDisk) return false;
+    this.#onDisk = stored.accessToken;
+    if (stored.accessToken === before?.set.accessToken) return false;
     this.#scrub(stored);
     this.#current = token.readFromDisk(stored, this.#options.clock);
     this.#refreshesSinceLogin = 0;

@@ -1,26 +1,13 @@
 // A provider that has switched the password grant off: the bridge signs in on its login page, and stops where it must.
-import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { REDIRECT } from '../simulator/browser.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
+import { codeAt, TOTP_SECRET } from '../support/oneTimeCode.ts';
 import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
 
-const SECRET = 'MZXW6YTBOI4DSNBQGEZDGNBV';
 const FORM = { redirect_uri: REDIRECT };
 type Token = Simulator['switches']['token'];
-
-/** RFC 6238 by hand: what the person's phone would show. */
-function codeAt(now: number): string {
-  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-  const bits = [...SECRET].map((letter) => letters.indexOf(letter).toString(2).padStart(5, '0')).join('');
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
-  const counter = Buffer.alloc(8);
-  counter.writeBigUInt64BE(BigInt(Math.floor(now / 30_000)));
-  const hash = createHmac('sha1', key).update(counter).digest();
-  const offset = (hash.at(-1) ?? 0) & 15;
-  return String((hash.readUInt32BE(offset) & 0x7fff_ffff) % 1_000_000).padStart(6, '0');
-}
 
 const pageStory = (
   change: (token: Token, story: Story) => void = () => undefined,
@@ -59,7 +46,7 @@ test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second 
       token.oneTimeCodes.set(ME.username, () => codeAt(clock.now()));
     },
     { sign_in },
-    { totp_secret: SECRET },
+    { totp_secret: TOTP_SECRET },
   );
   expect(probe.json(STATE)).toBeDefined();
   story.simulator.endSessions();

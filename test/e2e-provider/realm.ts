@@ -24,6 +24,13 @@ export interface Happened {
   readonly details?: Readonly<Record<string, string>>;
 }
 
+interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly providerId: string;
+  readonly config: Readonly<Record<string, string[] | undefined>>;
+}
+
 interface RealmOptions {
   /** Over the usual: access tokens that live ten seconds, rotation, a lock after three wrong passwords. */
   readonly realm?: Settings;
@@ -46,7 +53,14 @@ const USUAL = {
   refreshTokenMaxReuse: 0,
   bruteForceProtected: true,
   failureFactor: 3,
+  // A second wrong password within a second would lock as well.
+  quickLoginCheckMilliSeconds: 0,
   eventsEnabled: true,
+  // Refreshes are not among the usual ones.
+  enabledEventTypes: [
+    ...['LOGIN', 'REFRESH_TOKEN', 'CODE_TO_TOKEN', 'OAUTH2_DEVICE_CODE_TO_TOKEN', 'LOGOUT', 'REVOKE_GRANT'],
+    ...['LOGIN_ERROR', 'REFRESH_TOKEN_ERROR', 'CODE_TO_TOKEN_ERROR', 'OAUTH2_DEVICE_CODE_TO_TOKEN_ERROR'],
+  ],
 };
 
 export async function openRealm({ url = inject('keycloak'), ...options }: RealmOptions = {}) {
@@ -128,6 +142,11 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
     set: (fields: Settings) => admin.patch(at, fields),
     setClient: async (fields: Settings, clientId = CLIENT) => admin.patch(await client(clientId), fields),
     setUser: async (fields: Settings, username = ME.username) => admin.patch(await user(username), fields),
+    setPassword: async (value: string, username = ME.username) =>
+      admin.ask('PUT', `${await user(username)}/reset-password`, passwordCredential(value)),
+    /** Some required actions are off in a new realm. */
+    allow: (action: string) =>
+      admin.patch(`${at}/authentication/required-actions/${action}`, { enabled: true }),
     /** What Keycloak has written down, newest first. */
     happened,
     /** How often, by the type of the event. */
@@ -136,14 +155,60 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
       for (const { type } of await happened()) counts[type] = (counts[type] ?? 0) + 1;
       return counts;
     },
+    /** New keys that sign from now on; the old ones are kept for older tokens, or not. */
+    async renewKeys({ keepOld }: { readonly keepOld: boolean }): Promise<void> {
+      const { id: parentId } = await admin.ask<{ id: string }>('GET', at);
+      const providerType = 'org.keycloak.keys.KeyProvider';
+      const all = await admin.ask<Key[]>('GET', `${at}/components?type=${providerType}`);
+      for (const { name: before, providerId, config } of all) {
+        const fresh = { priority: ['200'], algorithm: config.algorithm ?? [] };
+        const key = { name: `${before}-2`, providerId, providerType, parentId, config: fresh };
+        await admin.ask('POST', `${at}/components`, key);
+      }
+      if (keepOld) return;
+      for (const { id } of all) await admin.ask('DELETE', `${at}/components/${id}`);
+    },
+    /** By the lock of the account. */
+    async failuresCounted(username = ME.username): Promise<number> {
+      const id = (await user(username)).split('/').at(-1);
+      const status = await admin.ask<{ numFailures: number }>(
+        'GET',
+        `${at}/attack-detection/brute-force/users/${id}`,
+      );
+      return status.numFailures;
+    },
     sessions: async (username = ME.username) =>
       admin.ask<{ id: string }[]>('GET', `${await user(username)}/sessions`),
-    /** What a token endpoint answers, in short. */
+    /** What the token endpoint answers. */
     grant: (form: Record<string, string>) => tokenRequest(`${url}/realms/${name}`, form),
   };
 }
 
 export const passwordCredential = (value: string) => ({ type: 'password', value, temporary: false });
+
+/** What an authenticator app would be told: its bytes are those of the text. */
+export const OTP_SECRET = 'invented-secret-0001';
+export const OTP_BASE32 = base32(OTP_SECRET);
+
+function base32(text: string): string {
+  const bits = [...Buffer.from(text)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+  const fives = bits.match(/.{1,5}/g) ?? [];
+  return fives
+    .map((five) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'[Number.parseInt(five.padEnd(5, '0'), 2)])
+    .join('');
+}
+
+export const otpCredential = () => ({
+  type: 'otp',
+  secretData: JSON.stringify({ value: OTP_SECRET }),
+  credentialData: JSON.stringify({
+    subType: 'totp',
+    digits: 6,
+    period: 30,
+    algorithm: 'HmacSHA1',
+    counter: 0,
+  }),
+});
 
 export async function tokenRequest(issuer: string, form: Record<string, string>) {
   const path = '/protocol/openid-connect/token';

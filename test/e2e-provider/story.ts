@@ -1,12 +1,14 @@
 // A realm, the API, a Mosquitto, and the built program beside them.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { freePort, startMosquitto } from '../e2e/mosquitto.ts';
 import { outcome, run } from '../e2e/program.ts';
+import type { Child } from '../support/child.ts';
 import { HEALTH } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { openStack } from '../support/stack.ts';
-import { waitFor } from '../support/waitFor.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
 import { startApi } from './api.ts';
 import { DAILY, type Home, SINCE } from './readings.ts';
 import { CLIENT, ME, type Realm, type Settings } from './realm.ts';
@@ -21,8 +23,10 @@ interface StoryOptions {
   readonly usage?: Settings;
 }
 
-/** A poll every ten seconds. */
-export const OFTEN = { schedule: '*/10 * * * * *', allow_fast_schedule: true, jitter_seconds: 0 };
+/** A poll every four seconds. */
+export const OFTEN = { schedule: '*/4 * * * * *', jitter_seconds: 0 };
+
+const LOOK_MS = 300;
 
 /** To be called from within a test. */
 export async function openStory(realm: Realm, { home = DAILY, provider, account, usage }: StoryOptions = {}) {
@@ -50,6 +54,18 @@ export async function openStory(realm: Realm, { home = DAILY, provider, account,
   const httpPort = await freePort();
   await configure();
 
+  let program: Child | undefined;
+  const start = () => {
+    program = stack.use(run(['run', '--config', config]));
+    return program;
+  };
+  const diagnose = () => ({
+    health: health(),
+    api: api.seen.slice(-5),
+    output: program?.output.slice(-2_000),
+    errors: program?.errors,
+  });
+
   const health = () => inShort(probe.json(HEALTH));
   return {
     stack,
@@ -58,23 +74,33 @@ export async function openStory(realm: Realm, { home = DAILY, provider, account,
     probe,
     config,
     configure,
-    start: () => stack.use(run(['run', '--config', config])),
+    start,
+    /** Only a person can sign in. */
+    withoutPassword: () => configure({ accounts: [{ username: ME.username }] }),
     /** Runs a command to its end. */
     command: (...words: string[]) => outcome([...words, '--config', config]),
     health,
     /** Waits until what is said now pleases. */
     until: (what: string, pleases: (health: Health) => boolean) =>
-      waitFor(what, () => pleases(health()), {
-        diagnose: () => ({ health: health(), api: api.seen.slice(-5) }),
-      }),
+      waitFor(what, () => pleases(health()), { diagnose }),
+    /** The same for what is asked elsewhere. */
+    untilAsync: (what: string, isSo: () => Promise<boolean>) =>
+      waitFor(what, () => turn(LOOK_MS).then(isSo), { diagnose }),
     /** Waits until the account's session is well and the last poll went well. */
-    untilWell: () => waitFor('a bridge that is well', () => health().state === 'ok', { diagnose: health }),
+    untilWell: () => waitFor('a bridge that is well', () => health().state === 'ok', { diagnose }),
     /** The refresh token as it is on disk. */
     async refreshToken(): Promise<string> {
       const text = await readFile(join(folder, 'state/accounts/home/tokens.json'), 'utf8');
       return JSON.parse(text).value.refreshToken;
     },
   };
+}
+
+/** Nothing that was said blames the password. */
+export function expectNoBlame({ probe }: Story, log: string): void {
+  const topics = [HEALTH, 'heat2mqtt/bridge/event', 'heat2mqtt/account/home/state'];
+  const said = topics.flatMap((topic) => probe.on(topic)).map(({ payload }) => payload);
+  expect([log, ...said].filter((text) => /bad_credentials|login refused/.test(text))).toEqual([]);
 }
 
 export interface Health {
@@ -84,6 +110,8 @@ export interface Health {
   readonly codes: readonly string[];
   readonly words: string;
   readonly lastError: string | null;
+  readonly loginsToday: number;
+  readonly nextAttemptAt: string | null;
 }
 
 function inShort(document: Record<string, unknown> = {}): Health {
@@ -92,11 +120,13 @@ function inShort(document: Record<string, unknown> = {}): Health {
     auth,
     reasons = [],
     last_error,
+    logins_today = 0,
   } = document as {
     state?: string;
-    auth?: Record<string, { state: string }>;
+    auth?: Record<string, { state: string; next_attempt_at: string | null }>;
     reasons?: { code: string; message: string; hint?: string }[];
     last_error?: string | null;
+    logins_today?: number;
   };
   return {
     ...(state === undefined ? {} : { state }),
@@ -104,6 +134,8 @@ function inShort(document: Record<string, unknown> = {}): Health {
     codes: reasons.map(({ code }) => code),
     words: reasons.map(({ message, hint = '' }) => `${message} ${hint}`).join(' '),
     lastError: last_error ?? null,
+    loginsToday: logins_today,
+    nextAttemptAt: auth?.home?.next_attempt_at ?? null,
   };
 }
 

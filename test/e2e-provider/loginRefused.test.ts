@@ -1,0 +1,164 @@
+// The password grant row by row: what a real Keycloak's refusal becomes on health, and what it cost the account.
+import { expect, test } from 'vitest';
+import {
+  CLIENT,
+  ME,
+  openRealm,
+  otpCredential,
+  passwordCredential,
+  type Realm,
+  type Settings,
+} from './realm.ts';
+import { OFTEN, openStory } from './story.ts';
+
+interface Row {
+  readonly what: string;
+  readonly user?: Settings;
+  readonly client?: Settings;
+  readonly arrange?: (realm: Realm) => Promise<unknown>;
+  readonly provider?: Settings;
+  readonly account?: Settings;
+  /** `<state of the account>/<code of the reason>` */
+  readonly becomes: string;
+  /** What the advice has to name. */
+  readonly names?: RegExp;
+  /** How many failures the lock of the account has counted. */
+  readonly counted?: number;
+}
+
+const BAD = 'bad_credentials_or_locked/bad_credentials_or_locked';
+const ROWS: readonly Row[] = [
+  { what: 'a wrong password', account: { password: 'no' }, becomes: BAD, names: /lock/i, counted: 1 },
+  { what: 'an unknown user', account: { username: 'nobody@example.org' }, becomes: BAD },
+  {
+    what: 'a locked user',
+    async arrange({ grant }) {
+      const wrong = { grant_type: 'password', ...ME, password: 'no' };
+      for (let attempt = 0; attempt < 3; attempt += 1) await grant(wrong);
+    },
+    becomes: BAD,
+    names: /lock/i,
+    counted: 0,
+  },
+  {
+    what: 'a second factor',
+    user: { credentials: [passwordCredential(ME.password), otpCredential()] },
+    becomes: BAD,
+    names: /second factor.*totp_secret/i,
+    counted: 1,
+  },
+  ...['UPDATE_PASSWORD', 'CONFIGURE_TOTP', 'VERIFY_EMAIL', 'UPDATE_PROFILE', 'TERMS_AND_CONDITIONS'].map(
+    (action) => ({
+      what: `the required action ${action}`,
+      arrange: ({ allow, setUser }: Realm) =>
+        allow(action).then(() => setUser({ requiredActions: [action] })),
+      becomes: 'needs_user_action/account_not_set_up',
+      counted: 0,
+    }),
+  ),
+  {
+    what: 'a temporary password',
+    user: { credentials: [{ ...passwordCredential(ME.password), temporary: true }] },
+    becomes: 'needs_user_action/account_not_set_up',
+    counted: 0,
+  },
+  {
+    what: 'a disabled user',
+    user: { enabled: false },
+    becomes: 'needs_user_action/account_disabled',
+    counted: 0,
+  },
+  {
+    what: 'direct access grants switched off',
+    client: { directAccessGrantsEnabled: false },
+    provider: { sign_in: 'password' },
+    becomes: 'method_disabled/method_disabled',
+    names: /Direct access grants/,
+    counted: 0,
+  },
+  {
+    what: 'direct access grants switched off, and no way named',
+    client: { directAccessGrantsEnabled: false, standardFlowEnabled: true },
+    becomes: 'login_needed/login_needed',
+    names: /heat2mqtt login.*redirect_uri.*Direct access grants/,
+    counted: 0,
+  },
+  {
+    what: 'an unknown client',
+    provider: { client_id: 'unknown' },
+    becomes: 'needs_user_action/client_refused',
+    names: /client_id.*Poll now/,
+    counted: 0,
+  },
+  {
+    what: 'a disabled client',
+    client: { enabled: false },
+    becomes: 'needs_user_action/client_refused',
+    counted: 0,
+  },
+  {
+    what: 'a scope that the client may not have',
+    provider: { scopes: ['openid', 'service-energy', 'service-mistyped'] },
+    becomes: 'needs_user_action/scope_refused',
+    names: /provider\.scopes.*Poll now/,
+    counted: 0,
+  },
+];
+
+test.each(ROWS)('$what: $becomes', async (row) => {
+  const { user = {}, client = {}, becomes, names, counted } = row;
+  const realm = await openRealm({ user, client });
+  await row.arrange?.(realm);
+  const failures = await realm.failuresCounted();
+  const story = await openStory(realm, {
+    provider: row.provider ?? {},
+    account: row.account ?? {},
+    usage: OFTEN,
+  });
+  const program = story.start();
+  const isThere = await story.until(becomes, ({ auth, codes }) =>
+    codes.some((code) => `${auth}/${code}` === becomes),
+  );
+  expect(isThere).toBe(true);
+  const { state, words, lastError } = story.health();
+  expect(state).toBe('failing');
+  expect(lastError).not.toBeNull();
+  if (names) expect(words).toMatch(names);
+
+  // Two polls later it still has been tried once.
+  const polls = () => program.output.split('"poll').length;
+  const before = (await realm.counts()).LOGIN_ERROR ?? 0;
+  const seen = polls();
+  await story.until('two polls more', () => polls() > seen + 1);
+  const counts = await realm.counts();
+  expect(counts.LOGIN_ERROR ?? 0).toBe(before);
+  expect(counts).not.toHaveProperty('LOGIN');
+  if (counted !== undefined) expect(await realm.failuresCounted()).toBe(failures + counted);
+  expect(program.output + program.errors).not.toContain(ME.password);
+});
+
+test('a realm that is switched off at the first login costs nothing, and is waited for', async () => {
+  const realm = await openRealm();
+  const story = await openStory(realm, { usage: OFTEN });
+  await realm.set({ enabled: false });
+  story.start();
+  await story.until(
+    'trouble at the provider',
+    ({ auth, codes }) => auth === 'provider_down' && codes.length > 0,
+  );
+  await realm.set({ enabled: true });
+  await story.untilWell();
+  expect(await realm.counts()).toEqual({ LOGIN: 1 });
+});
+
+test('a mistyped realm is named as such', async () => {
+  const realm = await openRealm();
+  const story = await openStory(realm, {
+    provider: { issuer: `${realm.issuer}-mistyped`, client_id: CLIENT },
+  });
+  story.start();
+  await story.until('trouble', ({ codes }) => codes.length > 0);
+  const { auth, words } = story.health();
+  expect(auth).toBe('provider_down');
+  expect(words).toMatch(/realm/i);
+});

@@ -1,0 +1,137 @@
+// A person signs in and out beside a running daemon: on another device, by a link, with a one-time code.
+import { expect, test } from 'vitest';
+import { converse, oneTimeCode, signIn } from './person.ts';
+import {
+  ME,
+  openRealm,
+  otpCredential,
+  PAGE_CLIENT,
+  passwordCredential,
+  REDIRECT_URI,
+  type Settings,
+} from './realm.ts';
+import { OFTEN, openStory } from './story.ts';
+
+const PKCE = { 'pkce.code.challenge.method': 'S256' };
+const DEVICE = { attributes: { ...PKCE, 'oauth2.device.authorization.grant.enabled': 'true' } };
+const ADDRESS = /Open (?:this address in a browser and sign in:\s+)?(http\S+)/;
+
+async function waitingDaemon(provider: Settings, pageClient: Settings = DEVICE) {
+  const realm = await openRealm({ pageClient });
+  const page = { client_id: PAGE_CLIENT, redirect_uri: REDIRECT_URI };
+  const story = await openStory(realm, { provider: { ...page, ...provider }, usage: OFTEN });
+  await story.withoutPassword();
+  const program = story.start();
+  await story.until(
+    'a person wanted',
+    ({ auth, codes }) => auth === 'login_needed' && codes.includes('login_needed'),
+  );
+  return {
+    realm,
+    story,
+    program,
+    login: (...words: string[]) => converse(story.stack, ['login', ...words, '--config', story.config]),
+  };
+}
+
+const unsaid = (texts: readonly string[], secrets: readonly string[]) => {
+  for (const secret of secrets) expect(texts.filter((text) => text.includes(secret))).toEqual([]);
+};
+
+test('on another device: the running daemon takes the session, and logout ends it at the issuer', async () => {
+  const { realm, story, program, login } = await waitingDaemon({ sign_in: 'device' });
+  const command = login();
+  const address = await command.says(ADDRESS);
+  await signIn(address, 'accept');
+  expect(await command.exited).toBe(0);
+  await story.untilWell();
+  expect(await realm.counts()).toMatchObject({ OAUTH2_DEVICE_CODE_TO_TOKEN: 1 });
+  await story.untilAsync('a refresh', async () => (await realm.happened('REFRESH_TOKEN')).length > 0);
+  const userCode = new URL(address).searchParams.get('user_code') ?? '';
+  unsaid(
+    [program.output, program.errors, ...story.probe.heard.map(({ payload }) => payload)],
+    [userCode, ME.password],
+  );
+
+  const signedOut = await story.command('logout');
+  expect(signedOut).toMatchObject({ code: 0, output: expect.stringContaining('Signed out') });
+  expect(await realm.sessions()).toEqual([]);
+  await expect(story.refreshToken()).rejects.toThrow();
+  await story.until('a person wanted', ({ auth }) => auth === 'login_needed');
+});
+
+test('on another device: declined', async () => {
+  const { realm, story, login } = await waitingDaemon({ sign_in: 'device' });
+  const command = login();
+  await signIn(await command.says(ADDRESS), 'cancel');
+  expect([await command.exited, command.said]).toEqual([
+    expect.any(Number),
+    expect.stringMatching(/declined/),
+  ]);
+  expect(await command.exited).not.toBe(0);
+  expect(await realm.happened('REFRESH_TOKEN')).toEqual([]);
+  expect(story.health().auth).toBe('login_needed');
+});
+
+test('on another device, where the client may not: the refusal is about the client', async () => {
+  const { login } = await waitingDaemon({ sign_in: 'device' }, { attributes: PKCE });
+  const command = login();
+  expect(await command.exited).toBe(4);
+  expect(command.said).toMatch(/refused the client/);
+});
+
+test('by a link: an address of another attempt is refused, the right one is taken', async () => {
+  const { realm, story, program, login } = await waitingDaemon({ sign_in: 'link' });
+  const command = login('--method', 'link');
+  const address = await command.says(ADDRESS);
+  const { location } = await signIn(address);
+  expect(location?.href.startsWith(REDIRECT_URI)).toBe(true);
+  const other = new URL(location ?? '');
+  other.searchParams.set('state', 'of-another-attempt');
+  command.type(other.href);
+  await command.says(/(another attempt)/);
+  command.type(location?.href ?? '');
+  expect([await command.exited, command.said]).toEqual([0, expect.stringContaining('Signed in')]);
+  await story.untilWell();
+  expect(await realm.counts()).toMatchObject({ LOGIN: 1, CODE_TO_TOKEN: 1 });
+  const code = location?.searchParams.get('code') ?? 'none';
+  const state = new URL(address).searchParams.get('state') ?? 'none';
+  unsaid([program.output, ...story.probe.heard.map(({ payload }) => payload)], [code, state]);
+});
+
+test('by a link: a code that was used already', async () => {
+  const { login, realm } = await waitingDaemon({ sign_in: 'link' });
+  const command = login('--method', 'link');
+  const { location } = await signIn(await command.says(ADDRESS));
+  const form = { client_id: PAGE_CLIENT, grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
+  await realm.grant({ ...form, code: location?.searchParams.get('code') ?? '' });
+  command.type(location?.href ?? '');
+  expect(await command.exited).not.toBe(0);
+  expect(command.said).toMatch(/too old or used before/);
+});
+
+test.each([
+  ['password', { directAccessGrantsEnabled: true }],
+  ['form', {}],
+])('with a one-time code that is typed, method %s', async (method, client) => {
+  const realm = await openRealm({
+    user: { credentials: [passwordCredential(ME.password), otpCredential()] },
+    pageClient: client,
+  });
+  const story = await openStory(realm, { provider: { client_id: PAGE_CLIENT, redirect_uri: REDIRECT_URI } });
+  const command = converse(story.stack, ['login', '--method', method, '--config', story.config]);
+  await command.says(/(One-time code)/);
+  command.type(oneTimeCode());
+  expect([await command.exited, command.said]).toEqual([0, expect.stringContaining('Signed in')]);
+  expect(await realm.counts()).toMatchObject({ LOGIN: 1 });
+  expect(await realm.failuresCounted()).toBe(0);
+});
+
+test('auto without any way by itself: another device is offered at once', async () => {
+  const realm = await openRealm({ pageClient: DEVICE });
+  const story = await openStory(realm, { provider: { client_id: PAGE_CLIENT } });
+  const command = converse(story.stack, ['login', '--config', story.config]);
+  command.type('');
+  await signIn(await command.says(ADDRESS), 'accept');
+  expect([await command.exited, command.said]).toEqual([0, expect.stringContaining('Signed in')]);
+});

@@ -119,9 +119,14 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   const keepAlives = new Map<string, KeepAlive>();
   for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
     const ownLog = log.child({ account: id });
-    const onFault = (err: unknown) => link.publish(events.ofRefresh(id, err));
-    const onRecovery = () => poller.retryNow(id);
     const { session } = upstream;
+    const onFault = (err: unknown) => {
+      link.publish(events.ofRefresh(id, err));
+      const { state, accessExpiresAt } = session.status();
+      // Nothing is left to be kept alive: the retries of the poll go on.
+      if (state === 'provider_down' && accessExpiresAt === null) poller.retryNow(id, true);
+    };
+    const onRecovery = () => poller.retryNow(id);
     keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());

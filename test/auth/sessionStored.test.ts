@@ -152,3 +152,13 @@ describe('a disk that cannot be written', () => {
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
   });
 });
+
+test('the tokens of another process are taken, though the clock has stepped back since ours were granted', async () => {
+  const [one, other] = [account.start().session, account.start().session];
+  await one.accessToken();
+  account.clock.advance(1750 * SECOND);
+  account.clock.jump(-3600 * SECOND);
+  const theirs = await other.accessToken();
+  expect(await one.accessToken()).toBe(theirs);
+  expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+});

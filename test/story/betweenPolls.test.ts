@@ -80,3 +80,27 @@ test('an outage that ends the session: the log tells of a login, of no refresh',
   expect(messages).toContain('logged in');
   expect(messages.filter((message) => /refreshed/.test(message))).toEqual([]);
 });
+
+test('an outage in the middle of the login: it is tried again by itself, before the next poll', async () => {
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  Object.assign(switches.token, { accessSeconds: 60, refreshSeconds: 900 });
+  const probe = await story.listen();
+  await story.start();
+  await story.polled(1);
+  await story.pass(2 * MINUTE_MS);
+  story.simulator.endSessions();
+  const isLogin = ({ text }: { text: string }) => text.includes('grant_type=password');
+  const down = switches.fault('/auth/', FAULTS.serverError, { when: isLogin });
+  await story.pass(2 * MINUTE_MS);
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'degraded',
+    auth: { home: { state: 'provider_down' } },
+    reasons: [{ code: 'issuer_unreachable' }],
+  });
+  down.remove();
+  await story.pass(5 * MINUTE_MS, 5_000);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+  expect(counters.passwordGrants.ok).toBe(2);
+  expect(counters.passwordGrants.asked).toBeLessThan(8);
+});

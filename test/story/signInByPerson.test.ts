@@ -142,6 +142,7 @@ test.each(Object.entries(WAYS))(
     await signIn(story);
     await story.pass(MINUTE_MS, 5_000);
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', auth: { home: { state: 'ok' } } });
+    expect(probe.all(EVENT).map(({ event_type }) => event_type)).toEqual(['auth_needed', 'recovered']);
     expect(story.simulator.counters.requests[USAGE]).toBeGreaterThan(polls);
   },
 );

@@ -15,6 +15,8 @@ export class Events {
   readonly #snapshot: Snapshot;
   readonly #context: Context;
   readonly #wasLate = new Map<string, boolean>();
+  /** Accounts of which a refresh has told that they need a person, and no poll has told that this is over. */
+  readonly #needed = new Set<string>();
 
   constructor(accounts: readonly Account[], snapshot: Snapshot, context: Context) {
     this.#accounts = new Map(accounts.map((account) => [account.id, account]));
@@ -26,6 +28,7 @@ export class Events {
   ofRefresh(account: string, fault: unknown): Message[] {
     const session = this.#accounts.get(account)?.upstream.session.status();
     if (!session || !needsAPerson(session.state)) return [];
+    this.#needed.add(account);
     const { code, message } = safeWords(fault);
     const told = { event_type: 'auth_needed', at: this.#now(), code, message, account } as const;
     return [this.#context.topics.message('bridge/event', [], told)];
@@ -42,7 +45,7 @@ export class Events {
       const event_type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
       return [...changes, topics.message('bridge/event', [], { event_type, at, code, message, account })];
     }
-    if (!before) return changes;
+    if (!this.#needed.delete(account) && !before) return changes;
     const message = 'The account is read again.';
     const recovered = { event_type: 'recovered', at, code: 'recovered', message, account } as const;
     return [...changes, topics.message('bridge/event', [], recovered)];

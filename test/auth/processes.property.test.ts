@@ -1,0 +1,164 @@
+// Two processes on one store, whatever they do at the same time, are killed at, or meet at the issuer: no refresh token
+// is used twice, no session is lost that the issuer has not ended, and no login is tried that need not be.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Failure } from '../../src/foundation/failure.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { handClock } from '../support/clock.ts';
+import { RUNS } from '../support/property.ts';
+import { untilAtRest } from '../support/rest.ts';
+import { openStack } from '../support/stack.ts';
+import { openProcesses, type Process, type Sent } from './processes.ts';
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+
+type Act = (typeof ACTS)[number];
+const ACTS = ['use', 'renew', 'login', 'bring', 'reload', 'logout', 'restart'] as const;
+type Happening = (typeof HAPPENINGS)[number];
+const HAPPENINGS = ['sessions end', 'realm off', 'user off', 'all on', 'reply lost', 'jump'] as const;
+type Step =
+  | { readonly who: number; readonly act: Act; readonly turns: number }
+  | { readonly happens: Happening; readonly ms: number }
+  | { readonly passes: number };
+
+const acts = (among: readonly Act[]) =>
+  fc.record({ who: fc.nat(1), act: fc.constantFrom(...among), turns: fc.nat(12) });
+const passes = fc.record({
+  passes: fc.oneof(fc.nat(300), fc.constantFrom(20 * SECOND, 5 * MINUTE, 30 * MINUTE)),
+});
+const happens = fc.record({
+  happens: fc.constantFrom(...HAPPENINGS),
+  ms: fc.integer({ min: -10 * MINUTE, max: 10 * MINUTE }),
+});
+
+async function run(steps: readonly Step[], password = 'demo') {
+  const stack = openStack();
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const simulator = await startSimulator({ clock });
+  const { switches } = simulator;
+  const { token } = switches;
+  Object.assign(token, { accessSeconds: 600, refreshSeconds: 86_400, sessionMaxSeconds: 864_000 });
+  // Answers take their time, so that whatever is not kept apart meets.
+  switches.fault('/auth/realms/energy/protocol', { kind: 'slow', ms: 100 }, { when: () => !isLost });
+  let isLost = false;
+  switches.fault(
+    '/auth/realms/energy/protocol',
+    { kind: 'reply_lost' },
+    {
+      when: ({ text }) => {
+        const takes = isLost && text.includes('grant_type=refresh_token');
+        if (takes) isLost = false;
+        return takes;
+      },
+    },
+  );
+  const { start, sent, world } = openProcesses(simulator, clock, await stack.folder());
+  world.password = password;
+  const processes: Process[] = [start(), start()];
+  const unexpected: unknown[] = [];
+  const underWay = new Set<{ readonly process: Process }>();
+
+  function begin(process: Process, step: () => Promise<unknown>): void {
+    const one = { process };
+    underWay.add(one);
+    void step()
+      .catch((err) => {
+        if (!(err instanceof Failure)) unexpected.push(err);
+      })
+      .finally(() => underWay.delete(one));
+  }
+  const doing: Record<Exclude<Act, 'restart'>, (process: Process) => Promise<unknown>> = {
+    use: ({ session }) => session.accessToken(),
+    renew: ({ session }) => session.renew(),
+    login: (process) => process.wantLogin(),
+    bring: (process) => process.bring(),
+    reload: ({ session }) => session.reload(),
+    logout: ({ session }) => session.end(),
+  };
+  const happening: Record<Happening, (ms: number) => void> = {
+    'sessions end': () => simulator.endSessions(),
+    'realm off': () => void Object.assign(token, { realmEnabled: false }),
+    'user off': () => void token.accountStates.set('me@example.org', 'disabled'),
+    'all on': () => {
+      token.realmEnabled = true;
+      token.accountStates.clear();
+    },
+    'reply lost': () => {
+      isLost = true;
+    },
+    jump: (ms) => clock.jump(ms),
+  };
+  for (const step of steps) {
+    if ('passes' in step) await clock.pass(step.passes, untilAtRest);
+    else if ('happens' in step) happening[step.happens](step.ms);
+    else if (step.act === 'restart') {
+      processes[step.who]?.kill();
+      processes[step.who] = start();
+    } else {
+      const process = processes[step.who] as Process;
+      const act = doing[step.act];
+      begin(process, () => act(process));
+      for (let left = step.turns; left > 0; left -= 1) await new Promise((done) => setImmediate(done));
+    }
+  }
+  await clock.pass(3 * MINUTE, untilAtRest);
+  const stuck = [...underWay].filter(({ process }) => process.isAlive);
+  for (const process of processes) process.kill();
+  await simulator.stop();
+  return { sent, unexpected, stuck, simulator };
+}
+
+const isRefresh = ({ form }: Sent) => form.grant_type === 'refresh_token';
+const isLogin = ({ form }: Sent) => form.grant_type === 'password';
+/** The words with which the issuer ends a session. */
+const endingOf = ({ answer }: Sent): string | null => {
+  const { error, error_description } = answer?.body ?? {};
+  return error === 'invalid_grant' && error_description !== 'User disabled'
+    ? String(error_description)
+    : null;
+};
+
+test('whatever two processes do at the same time', { timeout: 120_000 }, async () => {
+  const step = fc.oneof({ weight: 6, arbitrary: acts(ACTS) }, { weight: 3, arbitrary: passes }, happens);
+  const claim = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24 }), async (steps) => {
+    const { sent, unexpected, stuck, simulator } = await run(steps);
+    expect(unexpected).toEqual([]);
+    expect(stuck).toEqual([]);
+    const signedOut = simulator.counters.revocations > 0;
+    const wasEnded = signedOut || steps.some((one) => 'happens' in one && one.happens === 'sessions end');
+    const used = new Map<string, Sent>();
+    for (const one of sent.filter(isRefresh)) {
+      const refreshToken = one.form.refresh_token ?? '';
+      const before = used.get(refreshToken);
+      // A killed process may have sent it; a lost answer, or a refusal for now, leaves it as it was.
+      const isAgain = before?.answer?.status === 200 || (before !== undefined && endingOf(before) !== null);
+      // Once somebody has signed out, the session is over for the other process too: it learns that from the issuer.
+      expect(isAgain && one.kept !== null).toBe(false);
+      const isByRight = wasEnded || (before !== undefined && before.answer === null);
+      if (endingOf(one) !== null)
+        expect({ isByRight, words: endingOf(one) }).toMatchObject({ isByRight: true });
+      used.set(refreshToken, one);
+    }
+    expect(simulator.counters.refreshGrants.asked).toBe(sent.filter(isRefresh).length);
+    for (const { isWanted, kept } of sent.filter(isLogin)) if (!isWanted) expect(kept).toBeNull();
+  });
+  await fc.assert(claim, { numRuns: Math.ceil(RUNS / 2) });
+});
+
+test('a wrong password: the waits of the budget hold for both processes, whoever is killed', {
+  timeout: 120_000,
+}, async () => {
+  const step = fc.oneof(acts(['use', 'renew', 'restart']), passes);
+  const claim = fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 24 }), async (steps) => {
+    const { sent, unexpected, simulator } = await run(steps, 'not the password');
+    expect(unexpected).toEqual([]);
+    const logins = sent.filter(isLogin);
+    const gaps = logins.slice(1).map(({ at }, index) => at - (logins[index]?.at ?? 0));
+    // A minute after a login of which no answer is known, but only once.
+    for (const [index, gap] of gaps.entries())
+      expect(gap).toBeGreaterThanOrEqual(index === 0 && !logins[0]?.answer ? MINUTE : 15 * MINUTE);
+    expect(simulator.counters.maxInFlight['grant password'] ?? 0).toBeLessThanOrEqual(1);
+  });
+  await fc.assert(claim, { numRuns: Math.ceil(RUNS / 4) });
+});

@@ -86,6 +86,9 @@ class Visitor {
       return { url: new URL(location, request.url), body: null };
     }
     if (status === 400 && this.#given.size === 0) throw new LoginRefused(REFUSALS.wrongClient);
+    // Others than Keycloak refuse a password this way. In doubt it is wrong: each repetition might count towards a lock.
+    if (request.body !== null && (status === 401 || status === 403) && this.#given.has('password'))
+      throw new LoginRefused(REFUSALS.badCredentials);
     if (status !== 200) {
       const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
       throw trouble(`answered with HTTP ${status}`, wait);

@@ -9,6 +9,7 @@ import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { home, METER, person, quiet } from '../support/homes.ts';
 import { openStack } from '../support/stack.ts';
 import { environmentOf, typed } from '../support/typed.ts';
+import { waitFor } from '../support/waitFor.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2026-01-01' }))]);
 const METER_USER = ME.username;
@@ -63,7 +64,7 @@ describe('on another device', () => {
   const DEVICE = { ...BY_PERSON, HEAT2MQTT_PROVIDER_SIGN_IN: 'device' };
   /** A person who looks at the screen, and answers as soon as there is a code. */
   async function beside(answer: (code: string) => void): Promise<void> {
-    await expect.poll(() => simulator.device.pending()).toHaveLength(1);
+    await waitFor('a user code', () => simulator.device.pending().length === 1);
     answer(simulator.device.pending()[0] ?? '');
   }
 

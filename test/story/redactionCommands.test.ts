@@ -111,3 +111,34 @@ test.each([
     expectSilence(said);
   }
 });
+
+test.each([
+  [
+    'an error that quotes',
+    { kind: 'reply', status: 400, body: { error: QUOTED, error_description: QUOTED } },
+  ],
+  [
+    'a refusal that quotes',
+    { kind: 'reply', status: 401, body: { error: 'invalid_grant', error_description: QUOTED } },
+  ],
+  [
+    'a page that quotes',
+    { kind: 'reply', status: 200, body: `<title>${QUOTED}</title><form>${QUOTED}</form>` },
+  ],
+] as const)('login, by whatever method, meets %s', async (_, fault) => {
+  const { simulator, usual, write, type } = await openCommands();
+  const { body, ...rest } = fault;
+  const headers = typeof body === 'string' ? { headers: { 'content-type': 'text/html' } } : {};
+  // Discovery is as usual.
+  const when = ({ path }: { path: string }) => path.includes('/protocol/');
+  simulator.switches.fault('/auth/', { ...rest, body, ...headers }, { when });
+  await write({
+    ...usual,
+    provider: { ...usual.provider, redirect_uri: 'https://portal.example.org/signed-in' },
+  });
+  for (const method of ['auto', 'password', 'form', 'device', 'link']) {
+    const { code, said } = await type('login', '--method', method);
+    expect(code).toBeGreaterThan(0);
+    expectSilence(said);
+  }
+});

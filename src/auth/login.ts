@@ -93,11 +93,10 @@ export class Login {
   async attempt(): Promise<Grant> {
     const { issuer, readPassword, budget, log } = this.#options;
     if (this.needsPerson || readPassword === null) throw new LoginRefused(REFUSALS.noSession);
-    const password = await readPassword().catch(async (err) => {
+    const { password, secret } = await this.#credentials(readPassword).catch(async (err) => {
       await this.#rejectIfSuspended(null);
       throw err;
     });
-    const secret = await this.#secret(password);
     await this.#rejectIfSuspended(secret);
     // Before the attempt is noted: without an issuer nothing is sent.
     const offersDevice = await issuer.offersDevice();
@@ -117,17 +116,18 @@ export class Login {
   }
 
   /**
-   * The refusal that suspends the next login; `null` when it may be tried. Reads the password to see whether it has
+   * The refusal that suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have
    * changed; one that cannot be read has not.
    */
   async suspendedBy(): Promise<LoginBudgetRecord | null> {
-    const password = await this.#options.readPassword?.().catch(() => null);
-    return this.#options.budget.inForce(password ? await this.#secret(password) : null);
+    const { readPassword, budget } = this.#options;
+    const found = readPassword && (await this.#credentials(readPassword).catch(() => null));
+    return budget.inForce(found?.secret ?? null);
   }
 
   async #signInBy(password: string, offersDevice: boolean): Promise<Grant> {
     const { issuer, form, signIn, username, oneTimeCode, wayIn } = this.#options;
-    const known = signIn === 'auto' ? await wayIn.read() : null;
+    const known = signIn === 'auto' && form !== null ? await wayIn.read() : null;
     if ((known?.way ?? signIn) !== 'form') {
       try {
         return await issuer.login(username, password, (await oneTimeCode?.()) ?? null);
@@ -169,10 +169,11 @@ export class Login {
     if (refusal !== null) throw new LoginSuspended(refusal);
   }
 
-  /** Everything that the login budget must notice a change of. */
-  async #secret(password: string): Promise<string> {
+  /** `secret`: everything that the login budget must notice a change of. */
+  async #credentials(readPassword: () => Promise<string>): Promise<{ password: string; secret: string }> {
     const { username, context, readTotpSecret } = this.#options;
-    const totp = await readTotpSecret?.().catch(() => null);
-    return JSON.stringify([context, username, password, ...(totp ? [totp] : [])]);
+    const password = await readPassword();
+    const totp = readTotpSecret ? [await readTotpSecret()] : [];
+    return { password, secret: JSON.stringify([context, username, password, ...totp]) };
   }
 }

@@ -137,14 +137,14 @@ export const REFUSALS = {
     state: 'needs_user_action',
     about: 'client',
     message: 'The issuer refused the client.',
-    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. It is tried again every six hours; to try at once, ${POLL_NOW}.`,
+    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. It is tried again within six hours; to try at once, ${POLL_NOW}.`,
   },
   wrongScope: {
     code: 'scope_refused',
     state: 'needs_user_action',
     about: 'client',
     message: 'The issuer refused the scopes.',
-    hint: `Check provider.scopes. It is tried again every six hours; to try at once, ${POLL_NOW}.`,
+    hint: `Check provider.scopes. It is tried again within six hours; to try at once, ${POLL_NOW}.`,
   },
 } as const satisfies Record<string, RefusalRow>;
 

@@ -70,9 +70,10 @@ export class Session {
     );
   }
 
-  /** To be called when the API has answered: it accepts the access tokens again. */
+  /** To be called when the API has answered: it accepts the access tokens again, and no login is needed. */
   accepted(): void {
-    if (this.#state === 'backoff') this.#enter('ok');
+    const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
+    if (isInDoubt && this.#current && this.#isUsable(this.#current, [])) this.#enter('ok');
   }
 
   /**
@@ -140,8 +141,11 @@ export class Session {
 
   /** The last login was refused, and the next one waits. */
   get isSuspended(): boolean {
-    const wasRefused = this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
-    return wasRefused && !this.#options.login.needsPerson;
+    return this.#wasRefused && !this.#options.login.needsPerson;
+  }
+
+  get #wasRefused(): boolean {
+    return this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
   }
 
   /** After whatever is under way. */

@@ -135,7 +135,7 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
     signedIn = 'signed in';
   };
   const upstream = await openUpstreamBeside(settings, account, io, { onLogin });
-  await upstream.budget.ask();
+  await upstream.askForLogin();
   const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());

@@ -2,6 +2,7 @@
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
+import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import { loadSettings, type Settings } from './settings.ts';
@@ -9,6 +10,8 @@ import { openUpstreamBeside, pickAccount } from './upstream.ts';
 
 const METHODS = ['auto', 'password', 'form', 'device', 'link'] as const;
 type Method = (typeof METHODS)[number];
+
+const LONGEST_TYPING_MS = 3 * 60_000;
 
 /** The method cannot be used with this configuration, or at this provider. */
 class MethodUnusable extends Failure {
@@ -35,6 +38,7 @@ export const login: Command = async ({ options, words }, io) => {
     askCode: codePrompt(io),
   });
   await signIn(method, upstream, settings, io);
+  if (upstream.state.fault !== null) throw upstream.state.fault;
   await upstream.identity();
   const { refreshExpiresAt } = upstream.session.status();
   const until =
@@ -81,7 +85,7 @@ async function signIn(method: Method, upstream: Upstream, settings: Settings, io
   const redirectUri = settings.config.provider?.redirect_uri;
   if (method === 'device') return adopt(await byDevice(upstream, io), upstream);
   if (method === 'link' && redirectUri) return adopt(await byLink(upstream, redirectUri, io), upstream);
-  await upstream.budget.ask();
+  await upstream.askForLogin();
   const refused = await upstream.session.logIn().then(
     () => null,
     (err: unknown) => err,
@@ -121,7 +125,7 @@ async function byDevice({ issuer }: Upstream, io: Io): Promise<Grant> {
   io.out(`Waiting for ${Math.round(flow.expiresInSeconds / 60)} minutes at most; Ctrl-C ends it.\n`);
   return flow.wait(io.interrupted).catch((err: unknown) => {
     if (!io.interrupted.aborted) throw err;
-    throw new MethodUnusable(EXIT.unexpected, 'Ended before anybody signed in.', 'Run the command again.');
+    throw endedEarly();
   });
 }
 
@@ -153,6 +157,9 @@ function mistakeOf(pasted: string, state: string): string | null {
   return null;
 }
 
+const endedEarly = () =>
+  new MethodUnusable(EXIT.unexpected, 'Ended before anybody signed in.', 'Run the command again.');
+
 /** Asks a person beforehand, and again when the login page wants a code and none was typed. */
 function codePrompt(io: Io): () => Promise<string | null> {
   let typed = '';
@@ -161,7 +168,15 @@ function codePrompt(io: Io): () => Promise<string | null> {
     const isIdle = typed !== '' || (isBeforehand && !io.isInteractive);
     const condition = isBeforehand ? ', if the account has a second factor (Enter for none)' : '';
     isBeforehand = false;
-    if (!isIdle) typed = (await io.ask(`One-time code${condition}: `))?.replace(/\s/g, '') ?? '';
+    if (isIdle) return typed || null;
+    // A running bridge cannot refresh its session meanwhile.
+    const given = await Promise.race([
+      io.ask(`One-time code${condition}: `),
+      systemClock.sleep(LONGEST_TYPING_MS),
+    ]);
+    // Going on without a code would cost a refused password.
+    if (io.interrupted.aborted || given === undefined) throw endedEarly();
+    typed = given?.replace(/\s/g, '') ?? '';
     return typed === '' ? null : typed;
   };
 }

@@ -56,6 +56,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     oneTimeCode: null as LoginOptions['oneTimeCode'],
     /** As the user has written it down; `null`: the secret file is gone. */
     password: 'demo' as string | null,
+    /** `undefined`: none is configured; `null`: its file is gone. */
+    totpSecret: undefined as string | null | undefined,
     events: [] as string[],
     issuer: (changes: Partial<IssuerOptions> = {}) =>
       new Issuer({
@@ -74,6 +76,10 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       }),
     /** A process starts: nothing is left of the one before but the stores. */
     start() {
+      const read = async (secret: string | null) => {
+        if (secret === null) throw new Error('the secret file is gone');
+        return secret;
+      };
       const { log, events, scrubber } = account;
       const issuer = account.issuer();
       const budget = new LoginBudget(account.budgetStore, clock, QUICK_HASH);
@@ -82,11 +88,8 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         form: account.form,
         signIn: account.signIn,
         username: 'me@example.org',
-        async readPassword() {
-          if (account.password === null) throw new Error('the secret file is gone');
-          return account.password;
-        },
-        readTotpSecret: null,
+        readPassword: () => read(account.password),
+        readTotpSecret: account.totpSecret === undefined ? null : () => read(account.totpSecret ?? null),
         oneTimeCode: account.oneTimeCode,
         context: 'as configured',
         budget,

@@ -149,3 +149,18 @@ test('the password is in no line of the log', async () => {
   await refusalOf(account.start().login.attempt());
   expect(account.lines.join('')).not.toContain('wrong password 17');
 });
+
+test('the login page worked once, and its redirect address is gone from the configuration: the password again', async () => {
+  account.wayIn.kept = { way: 'form' };
+  expect(await account.start().login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
+});
+
+test('a file with the secret of one-time codes that vanishes has not changed, and no password is sent without a code', async () => {
+  account.totpSecret = 'HEAT2MQTTEXAMPLE';
+  const { login } = await refusedOnce();
+  account.totpSecret = null;
+  expect(await login.suspendedBy()).toMatchObject({ refusals: 1 });
+  account.clock.advance(HOUR);
+  await expect(login.attempt()).rejects.toThrow('the secret file is gone');
+  expect(account.asked().logins).toBe(1);
+});

@@ -54,6 +54,26 @@ describe('when the API refuses the access token', () => {
   });
 });
 
+test('a refused login is over once the API accepts the tokens that there are after all', async () => {
+  const { session } = account.start();
+  const rejected = [await session.accessToken()];
+  rejected.push(await session.accessToken(rejected));
+  account.password = 'wrong';
+  await refusalOf(session.accessToken(rejected));
+  expect(session.isSuspended).toBe(true);
+  session.accepted();
+  expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
+});
+
+test('a late answer of the API does not hide that the session has ended', async () => {
+  const session = await expiring(account);
+  account.password = 'wrong';
+  account.simulator.switches.fault(TOKEN_PATH, FAULTS.sessionNotActive, { times: 1 });
+  await refusalOf(session.accessToken());
+  session.accepted();
+  expect(session.status().state).toBe('bad_credentials_or_locked');
+});
+
 describe('when a refresh is refused', () => {
   test.each(['tokenNotActive', 'sessionNotActive', 'noRequiredClient', 'staleToken'] as const)(
     '%s: exactly one login, which is no failure',

@@ -94,11 +94,18 @@ export function openUpstream(
     readTotpSecret: totp ? () => totp.read() : null,
     oneTimeCode: totp ? async () => codeFrom(await totp.read(), clock.now()) : (options.askCode ?? null),
     // What is as it always was is left out: a record on disk must not seem to be about other credentials.
-    context: JSON.stringify([provenance, provider.scopes, ...(redirectUri ? [redirectUri] : [])]),
+    context: JSON.stringify([
+      provenance,
+      provider.scopes,
+      ...(redirectUri ? [redirectUri] : []),
+      ...(provider.sign_in === 'auto' ? [] : [provider.sign_in]),
+    ]),
     budget,
     wayIn: owned(state.document(`${folder}/way-in`, wayInCodec), owner),
     log,
   });
+  const exclusively = <T>(step: (isHeld: boolean) => Promise<T>) =>
+    state.exclusively(`${folder}/session`, clock, step);
   const asked = [...provider.scopes, ...(provider.offline_access ? ['offline_access'] : [])];
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
   const session = new Session({
@@ -112,8 +119,7 @@ export function openUpstream(
     onChange: options.onChange ?? nothing,
     scrub: scrubber.registerToken,
     // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
-    exclusively: (step) =>
-      state.exclusively(`${folder}/session`, clock, (isHeld) => step(isHeld || !options.isCommand)),
+    exclusively: (step) => exclusively((isHeld) => step(isHeld || !options.isCommand)),
   });
   const api = {
     baseUrl: provider.api_url,
@@ -132,6 +138,9 @@ export function openUpstream(
     session,
     login,
     budget,
+    state,
+    /** Somebody asks for a login, whatever the budget says. After one under way: it may end the refusal, or renew it. */
+    askForLogin: () => exclusively(() => budget.ask()),
     /** A 401 refreshes the session. */
     ask: createAsk(api),
     /** Its requests may be refused without any effect on the session. */

@@ -89,7 +89,7 @@ export function pollHandlers(
       readParameters(REQUESTS.refresh, parameters);
       const instead = skip();
       if (instead !== null) return instead;
-      for (const { upstream } of accounts) await upstream.budget.ask();
+      for (const { upstream } of accounts) await upstream.askForLogin();
       return answerOf(await poller.poll());
     },
     async backfill(parameters, tell) {

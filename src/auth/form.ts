@@ -5,6 +5,7 @@ import { type Clock, deadline } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
+import { withQuery } from './oidc.ts';
 import { type Field, type Form, type Page, readPage, words } from './page.ts';
 import { classifyRedirectError, LoginRefused, REFUSALS } from './refusals.ts';
 import { IssuerUnreachable, unreachable } from './unreachable.ts';
@@ -233,17 +234,11 @@ function isAt(url: URL, redirectUri: URL): boolean {
   return (['protocol', 'host', 'pathname'] as const).every((part) => url[part] === redirectUri[part]);
 }
 
-/** Puts the answer into the query when the issuer has written it behind the `#`. */
 function answerAt(url: URL): URL {
-  const answer = new URL(url);
-  const { searchParams } = answer;
-  const isAnswered = () => searchParams.has('code') || searchParams.has('error');
-  if (!isAnswered())
-    for (const [name, value] of new URLSearchParams(url.hash.slice(1))) searchParams.set(name, value);
-  answer.hash = '';
-  const error = searchParams.get('error');
+  const answer = withQuery(url);
+  const error = answer.searchParams.get('error');
   if (error !== null) throw classifyRedirectError(error) ?? trouble('gave up');
-  if (!isAnswered()) throw trouble('came to its end without a code');
+  if (!answer.searchParams.has('code')) throw trouble('came to its end without a code');
   return answer;
 }
 

@@ -238,8 +238,8 @@ function toGrant(reply: Reply): Grant {
   };
 }
 
-/** Some clients get their answer behind a #: openid-client reads the query. */
-function withQuery(callback: URL): URL {
+/** Some clients get their answer behind a #: here it is in the query. */
+export function withQuery(callback: URL): URL {
   const url = new URL(callback);
   for (const [name, value] of new URLSearchParams(url.hash.slice(1))) url.searchParams.set(name, value);
   url.hash = '';

@@ -1,4 +1,5 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
+import { withQuery } from '../auth/oidc.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
@@ -148,8 +149,7 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
 /** What is wrong with an address that was pasted; it is not repeated, for it may hold a code. */
 function mistakeOf(pasted: string, state: string): string | null {
   if (!URL.canParse(pasted)) return 'This is no address. Copy the whole of it, from https:// to its end.';
-  const { search, hash } = new URL(pasted);
-  const given = new URLSearchParams(hash.length > search.length ? hash.slice(1) : search);
+  const given = withQuery(new URL(pasted)).searchParams;
   if (!given.has('code') && !given.has('error'))
     return 'This address has no code: it is not the one after signing in, or the page has cleaned it. The network view of the browser still has it.';
   if (given.get('state') !== state)

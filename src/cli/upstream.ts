@@ -31,10 +31,7 @@ export async function openUpstreamBeside(
   return openUpstream(
     account,
     { config, state, clock: systemClock, log, scrubber },
-    {
-      isCommand: true,
-      ...more,
-    },
+    { isCommand: true, ...more },
   );
 }
 

@@ -1,65 +1,27 @@
-// The simulator answers as the real Keycloak does: the same request in the same situation, status and words compared.
-import { expect, onTestFinished, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
-import { home } from '../support/homes.ts';
-import { ME, MY_CODE, openRealm, type Realm, tokenRequest } from './realm.ts';
+// The simulator answers the password and refresh grants as the real Keycloak does, in every situation.
+import { test } from 'vitest';
+import type { Simulator } from '../../src/simulator/provider.ts';
+import {
+  asItIs,
+  expectSame,
+  type Form,
+  NO_CLIENT,
+  NOT_ACTIVE,
+  NOT_SET_UP,
+  nextSecond,
+  OK,
+  openBoth,
+  PASSWORD,
+  refreshTokens,
+  type Situation,
+  STALE,
+  token,
+  WRONG,
+} from './both.ts';
+import { ME } from './realm.ts';
 
-type Form = Record<string, string>;
-
-interface Situation {
-  readonly at: (realm: Realm) => Promise<unknown>;
-  readonly simulated: (simulator: Simulator) => unknown;
-}
-
-async function openBoth() {
-  const realm = await openRealm();
-  const person = { ...ME, customerCode: MY_CODE, groups: [{ properties: [home()] }] };
-  const simulator = await startSimulator({ clock: systemClock, accounts: [person] });
-  onTestFinished(() => simulator.stop());
-  // Since Keycloak 26.6.
-  simulator.switches.token.wrongPasswordStatus = 400;
-  simulator.switches.token.lockAfterWrongPasswords = 3;
-  const both = [realm.issuer, simulator.urls.issuer] as const;
-  return {
-    arrange: async ({ at, simulated }: Situation) => {
-      await at(realm);
-      await simulated(simulator);
-    },
-    askBoth: (form: Form) => Promise.all(both.map((issuer) => tokenRequest(issuer, form))),
-    /** Each is asked with the refresh token that it gave. */
-    refreshBoth: (tokens: readonly string[]) =>
-      Promise.all(
-        both.map((issuer, at) =>
-          tokenRequest(issuer, { grant_type: 'refresh_token', refresh_token: tokens[at] ?? '' }),
-        ),
-      ),
-  };
-}
-
-type Answers = Awaited<ReturnType<typeof tokenRequest>>[];
-
-const PASSWORD = { grant_type: 'password', ...ME, scope: 'openid service-energy' };
-const inShort = (answers: Answers) =>
-  answers.map(({ status, body }) => [status, body.error, body.error_description]);
-
-function expectSame(answers: Answers, expected: readonly unknown[]): void {
-  const [real, simulated] = inShort(answers);
-  expect(real).toEqual(expected);
-  expect(simulated).toEqual(real);
-}
-
-const asItIs = { at: async () => undefined, simulated: () => undefined };
 const state = (is: 'disabled' | 'not_fully_set_up') => (simulator: Simulator) =>
   simulator.switches.token.accountStates.set(ME.username, is);
-const token =
-  (fields: Partial<Simulator['switches']['token']>) =>
-  ({ switches }: Simulator) =>
-    Object.assign(switches.token, fields);
-
-const WRONG = [400, 'invalid_grant', 'Invalid user credentials'];
-const NOT_SET_UP = [400, 'invalid_grant', 'Account is not fully set up'];
-const NO_CLIENT = [401, 'invalid_client', 'Invalid client or Invalid client credentials'];
 
 const DIRECT_GRANTS_OFF: Situation = {
   at: ({ setClient }) => setClient({ directAccessGrantsEnabled: false }),
@@ -91,7 +53,7 @@ const ALL_WELL: Situation = {
 };
 
 test.each<[string, Situation, Form, readonly unknown[]]>([
-  ['the right password', asItIs, {}, [200, undefined, undefined]],
+  ['the right password', asItIs, {}, OK],
   ['a wrong password', asItIs, { password: 'no' }, WRONG],
   ['an unknown user', asItIs, { username: 'nobody@example.org' }, WRONG],
   ['an unknown client', asItIs, { client_id: 'unknown' }, NO_CLIENT],
@@ -172,15 +134,26 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
     'good',
   ],
   ['a disabled user', USER_DISABLED, [400, 'invalid_grant', 'User disabled'], 'good'],
-  ['direct access grants off', DIRECT_GRANTS_OFF, [200, undefined, undefined], 'good'],
+  ['direct access grants off', DIRECT_GRANTS_OFF, OK, 'good'],
   [
     'a session ended by an administrator',
     {
-      at: ({ admin, at }) => admin.ask('POST', `${at}/logout-all`),
+      async at({ admin, at, sessions }) {
+        for (const { id } of await sessions()) await admin.ask('DELETE', `${at}/sessions/${id}`);
+      },
       simulated: (simulator) => simulator.endSessions(),
     },
-    [400, 'invalid_grant', 'Session not active'],
-    [400, 'invalid_grant', 'Session not active'],
+    NOT_ACTIVE,
+    NOT_ACTIVE,
+  ],
+  [
+    'everybody signed out by an administrator',
+    {
+      at: ({ admin, at }) => nextSecond().then(() => admin.ask('POST', `${at}/logout-all`)),
+      simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 1_000 }),
+    },
+    STALE,
+    STALE,
   ],
   [
     'tokens of before now declared stale',
@@ -188,8 +161,8 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
       at: ({ set }) => set({ notBefore: Math.floor(Date.now() / 1000) + 1 }),
       simulated: token({ notBefore: Math.floor(Date.now() / 1000) + 1_000 }),
     },
-    [400, 'invalid_grant', 'Stale token'],
-    [400, 'invalid_grant', 'Stale token'],
+    STALE,
+    STALE,
   ],
   [
     'keys replaced at once',
@@ -200,7 +173,7 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
   [
     'keys rotated',
     { at: ({ renewKeys }) => renewKeys({ keepOld: true }), simulated: () => undefined },
-    [200, undefined, undefined],
+    OK,
     'good',
   ],
   [
@@ -209,7 +182,7 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
       at: ({ setPassword }) => setPassword('another one'),
       simulated: (simulator) => simulator.changePassword(ME.username, 'another one'),
     },
-    [200, undefined, undefined],
+    OK,
     'good',
   ],
   [
@@ -218,25 +191,25 @@ test.each<[string, Situation, readonly unknown[], 'good' | readonly unknown[]]>(
       at: ({ setUser }) => setUser({ requiredActions: ['UPDATE_PASSWORD'] }),
       simulated: state('not_fully_set_up'),
     },
-    [200, undefined, undefined],
+    OK,
     'good',
   ],
 ])('refresh: %s', async (_, situation, expected, afterwards) => {
   const { arrange, askBoth, refreshBoth } = await openBoth();
   const before = await askBoth(PASSWORD);
-  const tokens = before.map(({ body }) => String(body.refresh_token));
+  const tokens = refreshTokens(before);
   await arrange(situation);
   const answers = await refreshBoth(tokens);
   expectSame(answers, expected);
   await arrange(ALL_WELL);
   const next = answers.map(({ body }, at) => String(body.refresh_token ?? tokens[at]));
-  expectSame(await refreshBoth(next), afterwards === 'good' ? [200, undefined, undefined] : afterwards);
+  expectSame(await refreshBoth(next), afterwards === 'good' ? OK : afterwards);
 });
 
 test('refresh: a token used twice ends the session for its successor too', async () => {
   const { askBoth, refreshBoth } = await openBoth();
-  const first = (await askBoth(PASSWORD)).map(({ body }) => String(body.refresh_token));
-  const second = (await refreshBoth(first)).map(({ body }) => String(body.refresh_token));
+  const first = refreshTokens(await askBoth(PASSWORD));
+  const second = refreshTokens(await refreshBoth(first));
   expectSame(await refreshBoth(first), [
     400,
     'invalid_grant',

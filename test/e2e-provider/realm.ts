@@ -139,6 +139,7 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
     user,
     addClient,
     addUser,
+    client,
     set: (fields: Settings) => admin.patch(at, fields),
     setClient: async (fields: Settings, clientId = CLIENT) => admin.patch(await client(clientId), fields),
     setUser: async (fields: Settings, username = ME.username) => admin.patch(await user(username), fields),
@@ -180,7 +181,8 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
     sessions: async (username = ME.username) =>
       admin.ask<{ id: string }[]>('GET', `${await user(username)}/sessions`),
     /** What the token endpoint answers. */
-    grant: (form: Record<string, string>) => tokenRequest(`${url}/realms/${name}`, form),
+    grant: (form: Record<string, string>) =>
+      postForm(`${url}/realms/${name}`, '/token', { client_id: CLIENT, ...form }),
   };
 }
 
@@ -210,9 +212,16 @@ export const otpCredential = () => ({
   }),
 });
 
-export async function tokenRequest(issuer: string, form: Record<string, string>) {
-  const path = '/protocol/openid-connect/token';
-  const body = new URLSearchParams({ client_id: CLIENT, ...form });
-  const reply = await fetch(issuer + path, { method: 'POST', body });
-  return { status: reply.status, body: Object(await reply.json()) as Record<string, unknown> };
+export interface Answer {
+  readonly status: number;
+  /** Empty where the answer is. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** To an endpoint below `protocol/openid-connect`. */
+export async function postForm(issuer: string, path: string, form: Record<string, string>): Promise<Answer> {
+  const body = new URLSearchParams(form);
+  const reply = await fetch(`${issuer}/protocol/openid-connect${path}`, { method: 'POST', body });
+  const text = await reply.text();
+  return { status: reply.status, body: text === '' ? {} : JSON.parse(text) };
 }

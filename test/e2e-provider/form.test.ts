@@ -64,12 +64,12 @@ test.each<Row>([
     what: 'a page that remembers, registers and resets',
     realm: { rememberMe: true, registrationAllowed: true, resetPasswordAllowed: true },
   },
-  { what: 'the user name on a page of its own', realm: { organizationsEnabled: true } },
+  { what: 'the user name on a page of its own', arrange: ({ addOrganization }: Realm) => addOrganization() },
   { what: 'a client without PKCE', client: { attributes: {} } },
   { what: 'a second factor that is computed', user: withOtp, account: { totp_secret: OTP_BASE32 } },
   {
     what: 'the user name on a page of its own, and a second factor',
-    realm: { organizationsEnabled: true },
+    arrange: ({ addOrganization }) => addOrganization(),
     user: withOtp,
     account: { totp_secret: OTP_BASE32 },
   },
@@ -106,7 +106,7 @@ test.each<Row & { readonly code: string; readonly words?: RegExp; readonly count
   },
   {
     what: 'a wrong password on a page of its own',
-    realm: { organizationsEnabled: true },
+    arrange: ({ addOrganization }) => addOrganization(),
     account: { password: 'no' },
     code: BAD,
     counted: 1,

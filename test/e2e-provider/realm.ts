@@ -145,6 +145,12 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
     setUser: async (fields: Settings, username = ME.username) => admin.patch(await user(username), fields),
     setPassword: async (value: string, username = ME.username) =>
       admin.ask('PUT', `${await user(username)}/reset-password`, passwordCredential(value)),
+    /** The user name gets a page of its own only where there is an organization. */
+    async addOrganization(): Promise<void> {
+      await admin.patch(at, { organizationsEnabled: true });
+      const domains = [{ name: 'northlight.example' }];
+      await admin.ask('POST', `${at}/organizations`, { name: 'Northlight', alias: 'northlight', domains });
+    },
     /** Some required actions are off in a new realm. */
     allow: (action: string) =>
       admin.patch(`${at}/authentication/required-actions/${action}`, { enabled: true }),

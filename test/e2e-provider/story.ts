@@ -111,7 +111,7 @@ export interface Health {
   readonly words: string;
   readonly lastError: string | null;
   readonly loginsToday: number;
-  readonly nextAttemptAt: string | null;
+  readonly refreshExpiresAt: string | null;
 }
 
 function inShort(document: Record<string, unknown> = {}): Health {
@@ -123,7 +123,7 @@ function inShort(document: Record<string, unknown> = {}): Health {
     logins_today = 0,
   } = document as {
     state?: string;
-    auth?: Record<string, { state: string; next_attempt_at: string | null }>;
+    auth?: Record<string, { state: string; refresh_expires_at: string | null }>;
     reasons?: { code: string; message: string; hint?: string }[];
     last_error?: string | null;
     logins_today?: number;
@@ -135,7 +135,7 @@ function inShort(document: Record<string, unknown> = {}): Health {
     words: reasons.map(({ message, hint = '' }) => `${message} ${hint}`).join(' '),
     lastError: last_error ?? null,
     loginsToday: logins_today,
-    nextAttemptAt: auth?.home?.next_attempt_at ?? null,
+    refreshExpiresAt: auth?.home?.refresh_expires_at ?? null,
   };
 }
 

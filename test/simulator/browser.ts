@@ -69,7 +69,7 @@ export class Browser {
 }
 
 export function actionOf({ html }: Page): string {
-  const action = /<form [^>]*action="([^"]*)" method="post"/i.exec(html)?.[1] ?? '';
+  const action = /<form [^>]*action="([^"]*)"[^>]* method="post"/i.exec(html)?.[1] ?? '';
   return action.replaceAll('&amp;', '&');
 }
 

@@ -130,7 +130,7 @@ export class Login {
     const known = signIn === 'auto' && form !== null ? await wayIn.read() : null;
     if ((known?.way ?? signIn) !== 'form') {
       try {
-        return await issuer.login(username, password, (await oneTimeCode?.()) ?? null);
+        return await issuer.login(username, password, oneTimeCode);
       } catch (err) {
         const isForbidden = err instanceof LoginRefused && err.code === REFUSALS.methodDisabled.code;
         if (!isForbidden || signIn === 'password') throw err;

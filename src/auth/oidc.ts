@@ -9,7 +9,9 @@ import {
   classifyLoginError,
   classifyRefreshError,
   LoginRefused,
+  NO_REVOCATION,
   REFUSALS,
+  RefusedForNow,
 } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 import { unreachable } from './unreachable.ts';
@@ -20,6 +22,8 @@ export interface IssuerOptions {
   readonly scopes: readonly string[];
   /** Asks for the scope offline_access besides, and goes on without where the issuer refuses it. */
   readonly offlineAccess: boolean;
+  /** How long a one-time code of the account is computed to last; `null`: none is. */
+  readonly codeSeconds: number | null;
   readonly timeoutSeconds: number;
   /** Allows plain http. */
   readonly allowInsecure: boolean;
@@ -69,15 +73,19 @@ export class Issuer {
   }
 
   /** Resource Owner Password Credentials grant. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. */
-  login(username: string, password: string, oneTimeCode: string | null = null): Promise<Grant> {
-    const totp = oneTimeCode === null ? {} : { totp: oneTimeCode };
-    return this.withScope((scope) =>
-      this.#grant(
-        (client, configuration) =>
-          client.genericGrantRequest(configuration, 'password', { username, password, scope, ...totp }),
+  login(
+    username: string,
+    password: string,
+    oneTimeCode: (() => Promise<string | null>) | null = null,
+  ): Promise<Grant> {
+    return this.withScope(async (scope) => {
+      const totp = await oneTimeCode?.();
+      const form = { username, password, scope, ...(totp == null ? {} : { totp }) };
+      return this.#grant(
+        (client, configuration) => client.genericGrantRequest(configuration, 'password', form),
         classifyLoginError,
-      ),
-    );
+      );
+    });
   }
 
   /** Refresh grant. Rejects with SessionEnded, RefusedForNow or IssuerUnreachable. */
@@ -148,22 +156,18 @@ export class Issuer {
     return this.#ask(async (_, configuration) => known(configuration), classifyLoginError);
   }
 
-  /** Ends the session that the refresh token belongs to. Rejects with RefusedForNow or IssuerUnreachable. */
+  /** Ends the session that the refresh token belongs to (RFC 7009). Rejects with RefusedForNow or IssuerUnreachable. */
   endSession(refreshToken: string): Promise<void> {
     return this.#ask(async (client, configuration) => {
-      const { revocation_endpoint, end_session_endpoint } = configuration.serverMetadata();
-      // RFC 7009; Keycloak before 10 has its own way.
-      if (revocation_endpoint !== undefined || end_session_endpoint === undefined)
-        return client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' });
-      const body = new URLSearchParams({ client_id: this.#options.clientId, refresh_token: refreshToken });
-      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-      await this.#options.fetch(end_session_endpoint, { method: 'POST', headers, body });
+      if (configuration.serverMetadata().revocation_endpoint === undefined)
+        throw new RefusedForNow(NO_REVOCATION);
+      await client.tokenRevocation(configuration, refreshToken, { token_type_hint: 'refresh_token' });
     }, classifyRefreshError);
   }
 
   /** Calls the step with the scopes to ask for, and again without offline_access where that is refused. */
   async withScope<T>(step: (scope: string) => Promise<T>): Promise<T> {
-    const { scopes, offlineAccess, log } = this.#options;
+    const { scopes, offlineAccess, codeSeconds, clock, log } = this.#options;
     if (offlineAccess && !this.#refusesOffline) {
       try {
         return await step([...scopes, 'offline_access'].join(' '));
@@ -171,6 +175,8 @@ export class Issuer {
         if (!(err instanceof LoginRefused) || err.code !== REFUSALS.wrongScope.code) throw err;
         this.#refusesOffline = true;
         log.warn('the issuer refuses offline_access: signing in for an ordinary session');
+        // The code of this moment may be used up: it works once.
+        if (codeSeconds !== null) await clock.sleep(codeSeconds * 1000);
       }
     }
     return step(scopes.join(' '));

@@ -79,7 +79,7 @@ export const REFUSALS = {
     state: 'bad_credentials_or_locked',
     about: 'password',
     message: 'The issuer accepted the password and refused the one-time code.',
-    hint: `Check totp_secret and the clock of this machine, then ${POLL_NOW}.`,
+    hint: `Check totp_secret and the clock of this machine, then ${POLL_NOW}. If you typed the code, run heat2mqtt login again.`,
   },
   secondFactor: {
     code: 'second_factor',
@@ -153,6 +153,12 @@ export const ISSUER_REFUSES = {
   code: 'issuer_refused',
   message: 'The issuer refuses every request at present; password and session are not in doubt.',
   hint: 'It mostly passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',
+};
+
+export const NO_REVOCATION = {
+  code: 'no_revocation',
+  message: 'The issuer offers no way for this program to end a session.',
+  hint: "End it on the provider's own page, and remove tokens.json from the state directory.",
 };
 
 const CODE_REFUSED = {

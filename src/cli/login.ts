@@ -54,7 +54,7 @@ export const login: Command = async ({ options, words }, io) => {
 export const logout: Command = async ({ options, words }, io) => {
   const settings = await loadSettings({ options, words }, io);
   const account = pickAccount(settings, options.account);
-  const { session, login: byItself } = await openUpstreamBeside(settings, account, io);
+  const { session, login: byItself } = await openUpstreamBeside(settings, account, io, { anyScopes: true });
   const had = await session.end();
   io.out(
     had

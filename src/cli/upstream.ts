@@ -1,5 +1,4 @@
 // The account that a command is about, and its way to the provider beside the running daemon.
-import type { OneTimeCode, SignIn } from '../auth/login.ts';
 import type { Account } from '../config/schema.ts';
 import { currencyOf } from '../daemon/accounts/site.ts';
 import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
@@ -18,12 +17,12 @@ export function pickAccount({ config }: Settings, option: unknown): Account {
   throw new WrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
-/** Shares the session with a running daemon. `signIn`: where it is not as configured. */
+/** Shares the session with a running daemon. */
 export async function openUpstreamBeside(
   settings: Settings,
   account: Account,
   io: Io,
-  more: { readonly signIn?: SignIn; readonly askCode?: OneTimeCode; readonly onLogin?: () => void } = {},
+  more: Omit<Parameters<typeof openUpstream>[2], 'isCommand'> = {},
 ): Promise<Upstream> {
   const { config, scrubber } = settings;
   const log = await openSilentLog(scrubber, io);

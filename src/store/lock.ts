@@ -1,6 +1,7 @@
 // A lock between processes on one state directory: a file that its holder touches while it holds it.
 // No process ids: two containers on one volume count their processes separately.
-import { rm, stat, utimes } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readFile, rm, stat, utimes } from 'node:fs/promises';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { create } from './privateFiles.ts';
@@ -34,7 +35,8 @@ export async function exclusively<T>(
   held: Set<string>,
   step: (isHeld: boolean) => Promise<T>,
 ): Promise<T> {
-  if (!(await acquire(file, clock))) return step(false);
+  const holder = randomUUID();
+  if (!(await acquire(file, holder, clock))) return step(false);
   held.add(file);
   const released = new AbortController();
   const touching = touch(file, clock, released.signal);
@@ -44,16 +46,18 @@ export async function exclusively<T>(
     released.abort();
     await touching;
     held.delete(file);
-    await rm(file, { force: true }).catch(() => undefined);
+    // Whoever was suspended for long may have lost it to another process.
+    const isOurs = (await readFile(file, 'utf8').catch(() => '')) === holder;
+    if (isOurs) await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
-async function acquire(file: string, clock: Clock): Promise<boolean> {
+async function acquire(file: string, holder: string, clock: Clock): Promise<boolean> {
   const began = clock.monotonic();
   let touched: number | null = null;
   let touchedAt = began;
   for (;;) {
-    const code = await create(file).then(
+    const code = await create(file, holder).then(
       () => null,
       (err: NodeJS.ErrnoException) => err.code,
     );

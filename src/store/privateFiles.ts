@@ -1,5 +1,5 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
-import { chown, mkdir, open, stat } from 'node:fs/promises';
+import { chown, mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
@@ -40,9 +40,9 @@ export async function replace(file: string, text: string): Promise<void> {
   await directory.sync().finally(() => directory.close());
 }
 
-/** Makes an empty file. Rejects with EEXIST when there is one. */
-export async function create(file: string): Promise<void> {
-  const make = async () => (await open(file, 'wx', PRIVATE_FILE)).close();
+/** Makes a new file. Rejects with EEXIST when there is one. */
+export async function create(file: string, text: string): Promise<void> {
+  const make = () => writeFile(file, text, { flag: 'wx', mode: PRIVATE_FILE });
   await make().catch(async (err: NodeJS.ErrnoException) => {
     if (err.code !== 'ENOENT') throw err;
     await makePrivateDirectory(dirname(file));

@@ -70,6 +70,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         fetch: counted,
         clock,
         offlineAccess: false,
+        codeSeconds: null,
         log: told.log,
         memory: { metadata: null },
         ...changes,

@@ -149,3 +149,15 @@ test('plain http is refused unless allowed', async () => {
   expect(err).toBeInstanceOf(IssuerUnreachable);
   expect(account.simulator.requests).toEqual([]);
 });
+
+test('where offline_access is refused after a one-time code, the next sign-in waits for another code', async () => {
+  const { clock, simulator } = account;
+  const codeNow = () => String(Math.floor(clock.now() / 30_000) % 1e6).padStart(6, '0');
+  simulator.switches.token.offlineAccess = 'user_may_not';
+  simulator.switches.token.oneTimeCodes.set('me@example.org', codeNow);
+  const issuer = account.issuer({ offlineAccess: true, codeSeconds: 60 });
+  const login = issuer.login('me@example.org', 'demo', async () => codeNow());
+  await account.pass(60_000);
+  await expect(login).resolves.toMatchObject({ expiresInSeconds: 1800 });
+  expect(account.messages('warn')).toEqual([expect.stringContaining('offline_access')]);
+});

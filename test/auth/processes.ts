@@ -88,6 +88,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       clientId: 'self-care',
       scopes: ['openid', 'service-energy'],
       offlineAccess: false,
+      codeSeconds: null,
       timeoutSeconds: 60,
       allowInsecure: true,
       fetch: noted,

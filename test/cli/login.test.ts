@@ -269,6 +269,12 @@ describe('logout', () => {
     expect(told).toContain('No session is stored.');
   });
 
+  test('also ends one that was asked for with other scopes', async () => {
+    await type('login');
+    expect(await type('logout', { HEAT2MQTT_PROVIDER_SCOPES: 'openid' })).toBe(0);
+    expect(simulator.counters.revocations).toBe(1);
+  });
+
   test('keeps the tokens while the issuer cannot be told', async () => {
     await type('login');
     simulator.switches.token.realmEnabled = false;

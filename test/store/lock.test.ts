@@ -86,6 +86,17 @@ test('where no lock can be made the step runs all the same, and knows', async ()
   expect(await one.exclusively('accounts/home/session', clock, async (isHeld) => isHeld)).toBe(false);
 });
 
+test('a holder that was suspended for long leaves the lock to its successor', async () => {
+  let wake = () => {};
+  const first = one.exclusively('session', clock, () => new Promise<void>((resolve) => (wake = resolve)));
+  await expect.poll(locks).toHaveLength(1);
+  // Another process has found it stale.
+  await writeFile(join(path, 'session.lock'), 'somebody else');
+  wake();
+  await first;
+  expect(await locks()).toEqual(['session.lock']);
+});
+
 test('a step that fails frees the lock, and so does the end of the process', async () => {
   const failing = one.exclusively('session', clock, async () => {
     throw new Error('refused');

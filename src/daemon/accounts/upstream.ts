@@ -26,6 +26,8 @@ import type { Context } from '../context.ts';
 export type Upstream = ReturnType<typeof openUpstream>;
 
 const nothing = () => undefined;
+// RFC 6238 recommends 30 seconds; some providers take a minute.
+const LONGEST_CODE_SECONDS = 60;
 
 export function openUpstream(
   account: Account,
@@ -33,6 +35,8 @@ export function openUpstream(
   options: {
     /** For a command, which a daemon may run beside: it refreshes only what it can store for the daemon. */
     readonly isCommand?: boolean;
+    /** Takes the session whatever scopes it was asked for with. */
+    readonly anyScopes?: boolean;
     /** In place of `provider.sign_in`. */
     readonly signIn?: SignIn;
     /** Asks a person for a one-time code. */
@@ -64,6 +68,7 @@ export function openUpstream(
     clientId: provider.client_id,
     scopes: provider.scopes,
     offlineAccess: provider.offline_access,
+    codeSeconds: account.totp_secret ? LONGEST_CODE_SECONDS : null,
     timeoutSeconds: provider.timeout_seconds,
     // The configuration refuses plain http where it is not allowed.
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
@@ -111,7 +116,7 @@ export function openUpstream(
   const session = new Session({
     issuer,
     login,
-    tokens: askedWith(asked, tokens),
+    tokens: options.anyScopes ? tokens : askedWith(asked, tokens),
     clock,
     log,
     onLogin: options.onLogin ?? nothing,

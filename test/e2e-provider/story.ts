@@ -87,7 +87,8 @@ export async function openStory(realm: Realm, { home = DAILY, provider, account,
     untilAsync: (what: string, isSo: () => Promise<boolean>) =>
       waitFor(what, () => turn(LOOK_MS).then(isSo), { diagnose }),
     /** Waits until the account's session is well and the last poll went well. */
-    untilWell: () => waitFor('a bridge that is well', () => health().state === 'ok', { diagnose }),
+    untilWell: () =>
+      waitFor('a bridge that is well', () => health().state === 'ok' && health().hasPolled, { diagnose }),
     /** The refresh token as it is on disk. */
     async refreshToken(): Promise<string> {
       const text = await readFile(join(folder, 'state/accounts/home/tokens.json'), 'utf8');
@@ -112,6 +113,8 @@ export interface Health {
   readonly lastError: string | null;
   readonly loginsToday: number;
   readonly refreshExpiresAt: string | null;
+  /** Before, nothing is known to be wrong. */
+  readonly hasPolled: boolean;
 }
 
 function inShort(document: Record<string, unknown> = {}): Health {
@@ -121,12 +124,14 @@ function inShort(document: Record<string, unknown> = {}): Health {
     reasons = [],
     last_error,
     logins_today = 0,
+    last_success_at = null,
   } = document as {
     state?: string;
     auth?: Record<string, { state: string; refresh_expires_at: string | null }>;
     reasons?: { code: string; message: string; hint?: string }[];
     last_error?: string | null;
     logins_today?: number;
+    last_success_at?: string | null;
   };
   return {
     ...(state === undefined ? {} : { state }),
@@ -136,6 +141,7 @@ function inShort(document: Record<string, unknown> = {}): Health {
     lastError: last_error ?? null,
     loginsToday: logins_today,
     refreshExpiresAt: auth?.home?.refresh_expires_at ?? null,
+    hasPolled: last_success_at !== null,
   };
 }
 

@@ -12,7 +12,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 120_000,
     // What is waited for comes; how soon depends on what else the machine does.
-    env: { WAIT_TIMEOUT_MS: process.env.WAIT_TIMEOUT_MS ?? '90000' },
+    env: { WAIT_TIMEOUT_MS: process.env.WAIT_TIMEOUT_MS ?? '60000' },
     // Each test has a realm of its own, and most of its time is spent waiting for tokens to grow old.
     maxWorkers: 4,
   },

@@ -1,6 +1,5 @@
 // A lock between processes on one state directory: a file that its holder touches while it holds it.
 // No process ids: two containers on one volume count their processes separately.
-import { randomUUID } from 'node:crypto';
 import { readFile, rm, stat, utimes } from 'node:fs/promises';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -18,6 +17,13 @@ export class StateBusy extends Failure {
   }
 }
 
+export interface LockHolder {
+  /** Of this process, and no other. */
+  readonly id: string;
+  /** The locks that it holds. */
+  readonly held: Set<string>;
+}
+
 const LOOK_MS = 100;
 const TOUCH_MS = 2_000;
 // Whoever died while holding it touches it no more.
@@ -27,16 +33,14 @@ const LONGEST_WAIT_MS = 60_000;
 /**
  * Runs the step while no other process runs one under the lock `file`. `isHeld` is false where no lock can be made,
  * such as on a full disk or without the permission to write. Rejects with StateBusy after a minute.
- * `held` has the locks that this process holds.
  */
 export async function exclusively<T>(
   file: string,
   clock: Clock,
-  held: Set<string>,
+  { id, held }: LockHolder,
   step: (isHeld: boolean) => Promise<T>,
 ): Promise<T> {
-  const holder = randomUUID();
-  if (!(await acquire(file, holder, clock))) return step(false);
+  if (!(await acquire(file, id, clock))) return step(false);
   held.add(file);
   const released = new AbortController();
   const touching = touch(file, clock, released.signal);
@@ -47,17 +51,17 @@ export async function exclusively<T>(
     await touching;
     held.delete(file);
     // Whoever was suspended for long may have lost it to another process.
-    const isOurs = (await readFile(file, 'utf8').catch(() => '')) === holder;
+    const isOurs = (await readFile(file, 'utf8').catch(() => '')) === id;
     if (isOurs) await rm(file, { force: true }).catch(() => undefined);
   }
 }
 
-async function acquire(file: string, holder: string, clock: Clock): Promise<boolean> {
+async function acquire(file: string, id: string, clock: Clock): Promise<boolean> {
   const began = clock.monotonic();
   let touched: number | null = null;
   let touchedAt = began;
   for (;;) {
-    const code = await create(file, holder).then(
+    const code = await create(file, id).then(
       () => null,
       (err: NodeJS.ErrnoException) => err.code,
     );

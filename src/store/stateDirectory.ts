@@ -1,11 +1,12 @@
 // The state directory: small JSON documents, each written whole. Nothing else in the program writes files.
+import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { exclusively } from './lock.ts';
+import { exclusively, type LockHolder } from './lock.ts';
 import { replace } from './privateFiles.ts';
 
 export class StateUnwritable extends Failure {
@@ -46,21 +47,25 @@ interface Unfinished {
 export class StateDirectory {
   readonly path: string;
   readonly #log: Log;
-  readonly #locks = new Set<string>();
+  readonly #holder: LockHolder;
   /** By the name of the document. */
   readonly #unfinished = new Map<string, Unfinished>();
 
   /** For a command beside the daemon. The directory is made with the first document. */
-  constructor(path: string, log: Log) {
+  constructor(path: string, log: Log, kind: 'command' | typeof DAEMON = 'command') {
     this.path = path;
     this.#log = log;
+    this.#holder = { id: `${kind} ${randomUUID()}`, held: new Set() };
   }
 
-  /** For the daemon: removes what a killed write has left behind, which a command must not do beside it. */
+  /** For the daemon: removes what a killed one has left behind, which a command must not do beside it. */
   static async open(path: string, log: Log): Promise<StateDirectory> {
     const names = await readdir(path, { recursive: true }).catch(() => []);
-    for (const name of names) if (TEMPORARY_FILE.test(name)) await rm(join(path, name), { force: true });
-    return new StateDirectory(path, log);
+    for (const file of names.map((name) => join(path, name))) {
+      const isLeft = TEMPORARY_FILE.test(file) || (file.endsWith('.lock') && (await isOfDaemon(file)));
+      if (isLeft) await rm(file, { force: true });
+    }
+    return new StateDirectory(path, log, DAEMON);
   }
 
   /** Set while something that had to be written or removed has not been. */
@@ -106,12 +111,12 @@ export class StateDirectory {
 
   /** Runs the step while no other process runs one under this name; see lock.ts. */
   exclusively<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
-    return exclusively(join(this.path, `${name}.lock`), clock, this.#locks, step);
+    return exclusively(join(this.path, `${name}.lock`), clock, this.#holder, step);
   }
 
   /** To be called at the end of the process, whatever is still under way: others need not wait. */
   async unlock(): Promise<void> {
-    for (const file of this.#locks) await rm(file, { force: true }).catch(() => undefined);
+    for (const file of this.#holder.held) await rm(file, { force: true }).catch(() => undefined);
   }
 
   /** Names of the documents in a folder of the directory, such as `accounts/home`. */
@@ -138,6 +143,13 @@ export class StateDirectory {
     }
   }
 }
+
+const DAEMON = 'daemon';
+const isOfDaemon = (lock: string): Promise<boolean> =>
+  readFile(lock, 'utf8').then(
+    (text) => text.startsWith(DAEMON),
+    () => false,
+  );
 
 // write-file-atomic calls them `<name>.<digits>`.
 const TEMPORARY_FILE = /\.json\.\d+$/;

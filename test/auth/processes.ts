@@ -1,5 +1,6 @@
 // Processes of one account on one store, with the lock between them, which may be killed at any moment; and what each
 // of them sends to the issuer.
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Login, type WayIn } from '../../src/auth/login.ts';
 import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
@@ -119,7 +120,8 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       onRefresh: () => undefined,
       onChange: () => undefined,
       scrub: scrubber.registerToken,
-      exclusively: (step) => exclusively(join(folder, 'session.lock'), own, new Set(), step),
+      exclusively: (step) =>
+        exclusively(join(folder, 'session.lock'), own, { id: randomUUID(), held: new Set() }, step),
     });
     return {
       session,

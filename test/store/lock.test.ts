@@ -53,6 +53,18 @@ test('two processes take their turns, however long the first takes', async () =>
   expect(await locks()).toEqual([]);
 });
 
+test('a daemon that starts need not wait for one that was killed, but for a command', async () => {
+  for (const [directory, left] of [
+    [await StateDirectory.open(path, logLines().log), []],
+    [one, ['session.lock']],
+  ] as const) {
+    void directory.exclusively('session', clock, () => new Promise(() => undefined));
+    await expect.poll(locks).toHaveLength(1);
+    await StateDirectory.open(path, logLines().log);
+    expect(await locks()).toEqual(left);
+  }
+});
+
 test('a lock whose holder died is taken after ten seconds', async () => {
   await writeFile(join(path, 'session.lock'), '');
   const taken = other.exclusively('session', clock, async (isHeld) => isHeld);

@@ -5,7 +5,8 @@ import { type Import, importsOf, type Source, sourcesBelow, withoutComments } fr
 
 const house = sourcesBelow('src');
 
-const DEMO = 'cli/demo.ts';
+const WITH_SIMULATOR = ['cli/demo.ts', 'cli/simulate.ts'];
+const [DEMO = ''] = WITH_SIMULATOR;
 
 const roomOf = (path: string): string => path.split('/')[0] ?? path;
 
@@ -16,7 +17,7 @@ function complaints(sources: readonly Source[], complain: (source: Source) => re
 
 function isAllowed(path: string, { file, typeOnly }: Import & { file: string }): boolean {
   if (roomOf(file) === roomOf(path)) return true;
-  if (path === DEMO && roomOf(file) === 'simulator') return true;
+  if (WITH_SIMULATOR.includes(path) && roomOf(file) === 'simulator') return true;
   return (MAY_IMPORT[roomOf(path)] ?? []).some((rule) => {
     const [place = '', needsType] = rule.startsWith('type ') ? [rule.slice(5), true] : [rule, false];
     return (file === place || roomOf(file) === place) && (typeOnly || !needsType);

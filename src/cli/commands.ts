@@ -116,6 +116,12 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./demo.ts')).demo,
   },
   {
+    name: 'simulate',
+    summary: 'the simulated provider alone; prints a configuration that works with it',
+    options: { port: text('N', "the provider's port; default: 8180, or a free one") },
+    load: async () => (await import('./simulate.ts')).simulate,
+  },
+  {
     name: 'config',
     words: 'example|schema|show',
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',

@@ -9,13 +9,18 @@ import { EXIT } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
-import { type Command, type Io, WrongUsage, wrongOption } from './command.ts';
+import type { Command, Io } from './command.ts';
+import { meterSentence, NO_READING, Telling, timeWords } from './demoWords.ts';
+import { onSomePort, portFrom } from './ports.ts';
 import { startRealDaemon } from './run.ts';
 import { openLog, untilInterrupted } from './settings.ts';
 
+const BASE = 'heat2mqtt';
+const LONGEST_WAIT_MS = 20_000;
+
 export const demo: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
-  // Loaded here, since no other command needs it.
+  // Loaded here, since hardly any other command needs it.
   const { startSimulator } = await import('../simulator/provider.ts');
   const { demoAccounts } = await import('../simulator/accounts.ts');
   const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts() });
@@ -24,36 +29,22 @@ export const demo: Command = async (given, io) => {
   simulator.switches.token.refreshSeconds = 90;
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
   try {
-    const daemon = await startOnSomePort(wanted, (port) => start(port, simulator, stateDir, io));
-    const watcher = await printMessages(daemon.brokerUrl, io);
-    io.out(whereToLook(daemon, simulator));
+    const daemon = await onSomePort(wanted, 1883, (port) => start(port, simulator, stateDir, io));
+    const watcher = await watch(daemon.brokerUrl, io);
+    const sentence = await watcher.sentence;
+    const addresses = whereToLook(daemon, simulator);
+    io.out(`${sentence}\n\n${WHAT_THIS_IS}\n${addresses}\n`);
+    watcher.tell();
     await untilInterrupted(io);
     await daemon.stop();
-    await watcher.close(200);
+    await watcher.close();
+    io.out(`\nThat was the demo. Until now it was here:\n${addresses}${WHAT_NEXT}\n`);
   } finally {
     await simulator.stop();
     await rm(stateDir, { recursive: true, force: true });
   }
   return EXIT.fine;
 };
-
-function portFrom(option: unknown): number | null {
-  if (option === undefined) return null;
-  const port = Number(option);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw wrongOption('--port', option, 'a port from 0 to 65535');
-}
-
-/** On the usual port if it is free, otherwise on any; a port that was asked for must be free. */
-async function startOnSomePort(wanted: number | null, start: (port: number) => Promise<Daemon>) {
-  try {
-    return await start(wanted ?? 1883);
-  } catch (err) {
-    if ((err as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw err;
-    if (wanted !== null) throw new WrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
-    return start(0);
-  }
-}
 
 async function start(port: number, simulator: Simulator, stateDir: string, io: Io): Promise<Daemon> {
   const scrubber = createScrubber();
@@ -62,10 +53,10 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     accounts: [{ username: 'me@example.org', password: 'demo' }],
     usage: { schedule: '* * * * *', jitter_seconds: 0 },
     constituencies: { base_url: simulator.urls.constituencies },
-    mqtt: { embedded: { port, host: '127.0.0.1' } },
+    mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
     http: { listen: '127.0.0.1:0' },
     state_dir: stateDir,
-    log: { format: 'pretty' },
+    log: { level: 'warn', format: 'pretty' },
   });
   const readFile = async () => text;
   const { config } = await loadConfig({ path: 'demo', readFile, env: {}, now: Date.now, scrubber });
@@ -73,29 +64,59 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
   return startRealDaemon(config, log, scrubber);
 }
 
-/** Prints what anyone who subscribes would see. */
-async function printMessages(url: string, io: Io): Promise<Connection> {
-  const print = ({ topic, payload, retained }: { topic: string; payload: Buffer; retained: boolean }) => {
-    const line = `${retained ? '(retained) ' : ''}${topic} ${payload.toString('utf8')}`;
-    io.out(`${line.length > io.columns ? `${line.slice(0, io.columns - 1)}…` : line}\n`);
+/** Sees what anyone who subscribes would see. */
+async function watch(url: string, io: Io) {
+  const telling = new Telling(BASE);
+  let isTelling = false;
+  let onSentence = (_sentence: string) => {};
+  const sentence = new Promise<string>((resolve) => {
+    onSentence = resolve;
+  });
+  const hear = ({ topic, payload }: { topic: string; payload: Buffer }) => {
+    const said = read(payload);
+    if (said === null) return;
+    if (/\/meter\/[^/]+\/state$/.test(topic)) onSentence(meterSentence(said));
+    for (const line of telling.linesOf(topic, said))
+      if (isTelling) io.out(`${timeWords(new Date())}  ${line}  [${topic}]\n`);
   };
   const address = { url, clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } };
   const will = { topic: 'demo/watcher', payload: '', retain: false };
-  const connection = await Connection.open(address, 4, will, print, systemClock);
-  await connection.subscribe(['heat2mqtt/#', 'homeassistant/#']);
-  return connection;
+  const connection = await Connection.open(address, 4, will, hear, systemClock);
+  await connection.subscribe([`${BASE}/#`]);
+  const patience = systemClock.sleep(LONGEST_WAIT_MS, io.interrupted).then(() => NO_READING);
+  return {
+    /** On the meter; after a while that there is none yet. */
+    sentence: Promise.race([sentence, patience]),
+    /** From now on each publication that matters is told. */
+    tell() {
+      isTelling = true;
+    },
+    close: () => connection.close(200),
+  };
 }
+
+function read(payload: Buffer): Readonly<Record<string, unknown>> | null {
+  try {
+    return JSON.parse(payload.toString('utf8'));
+  } catch {
+    // bridge/state is plain text.
+    return null;
+  }
+}
+
+const WHAT_THIS_IS =
+  'A simulated flat with a heat meter. Nothing leaves this machine, and Ctrl-C ends it. Where to look:';
 
 function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): string {
   const { port } = new URL(brokerUrl);
-  return `
-Everything below is simulated; nothing leaves this machine. Ctrl-C ends it.
-  broker       ${brokerUrl}
+  const request = `mosquitto_pub -h 127.0.0.1 -p ${port} -t ${BASE}/bridge/request`;
+  return `  broker       ${brokerUrl}
   watch        mosquitto_sub -h 127.0.0.1 -p ${port} -v -t '#'
-  poll now     mosquitto_pub -h 127.0.0.1 -p ${port} -t heat2mqtt/bridge/request/refresh -n
-  list         mosquitto_pub -h 127.0.0.1 -p ${port} -t heat2mqtt/bridge/request/constituencies -n
+  poll now     ${request}/refresh -n
+  list         ${request}/constituencies -n
   health       http://127.0.0.1:${httpPort}/healthz  /readyz  /metrics
   provider     ${urls.api} (issuer ${urls.issuer})
-
 `;
 }
+
+const WHAT_NEXT = 'With your own meter: heat2mqtt config example > config.yaml, then heat2mqtt check --live.';

@@ -15,6 +15,8 @@ test('shows discovery, states and health, tells where to look, and leaves with e
   const began = performance.now();
   const demo = stack.use(run(['demo', '--port', String(port)]));
   await demo.says('mosquitto_sub -h 127.0.0.1');
+  const [sentence] = demo.output.split('\n');
+  expect(sentence).toMatch(/^\w+day \d+ \w+: [\d.]+ kWh, [\d.]+ EUR\. This month so far: /);
   const probe = stack.use(await startProbe(`mqtt://127.0.0.1:${port}`));
   await waitFor('discovery', () =>
     probe.heard.some(({ topic }) => /^homeassistant\/device\/.*_meter_/.test(topic)),
@@ -27,9 +29,13 @@ test('shows discovery, states and health, tells where to look, and leaves with e
   expect(JSON.parse(meter.payload).energy_total).toBeGreaterThan(1_000);
   const http = /http:\/\/127\.0\.0\.1:\d+/.exec(demo.output)?.[0];
   expect((await fetch(`${http}/healthz`)).status).toBe(200);
+  await probe.publish('heat2mqtt/bridge/request/constituencies', '');
+  await demo.says('Answer to the request constituencies: ok, ');
+  expect(demo.output).not.toContain('{"');
 
   const { code, ms } = await demo.end('SIGINT');
   expect([code, ms < 8_000]).toEqual([0, true]);
+  expect(demo.output.slice(demo.output.indexOf('That was the demo'))).toContain(`mqtt://127.0.0.1:${port}`);
   await waitFor('offline', () => probe.last('heat2mqtt/bridge/state')?.payload === 'offline');
 });
 

@@ -48,7 +48,7 @@ test('a small tarball of needed files, which installs offline and runs', async (
 
   const entry = join(prefix, 'bin/heat2mqtt');
   const demo = stack.use(run(['demo', '--port', String(await freePort())], { entry }));
-  await demo.says('/meter/');
+  await demo.says(/ kWh, .*This month so far/);
   expect((await demo.end('SIGINT')).code).toBe(0);
 });
 

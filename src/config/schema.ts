@@ -16,14 +16,24 @@ const extrasSection = section({
   site: extra("the site's time zone and currency"),
 }).describe('What else to ask for, at most once a day.');
 
+/** Home Assistant lives at the root of its host: what follows is the page that was open when the address was copied. */
+function webSocketOf(given: string): string {
+  const { protocol, host, pathname } = new URL(given);
+  if (protocol.startsWith('ws') && pathname !== '/') return given;
+  return `${protocol.replace('http', 'ws')}//${host}/api/websocket`;
+}
+
 const homeAssistantSection = section({
   url: address(
-    ['wss:', 'ws:'],
-    'an address starting with ws:// or wss:// without user name or password in it',
-  ).meta({
-    description: "Home Assistant's WebSocket address.",
-    examples: ['ws://homeassistant.local:8123/api/websocket'],
-  }),
+    ['http:', 'https:', 'ws:', 'wss:'],
+    'an address starting with http://, https://, ws:// or wss:// without user name or password in it',
+  )
+    .meta({
+      description:
+        "Home Assistant's address as a browser opens it, or that of its WebSocket (ws://homeassistant.local:8123/api/websocket).",
+      examples: ['http://homeassistant.local:8123'],
+    })
+    .transform(webSocketOf),
   ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
 });
 
@@ -56,7 +66,7 @@ export const fileSchema = section({
     .meta({
       description:
         'Home Assistant, to write late readings into its statistics at their true day. Optional; within a Home Assistant app it is found by itself ($SUPERVISOR_TOKEN). false: off.',
-      examples: [{ url: 'ws://homeassistant.local:8123/api/websocket', token_file: '/run/secrets/ha_token' }],
+      examples: [{ url: 'http://homeassistant.local:8123', token_file: '/run/secrets/ha_token' }],
     }),
   http: z
     .union([z.boolean(), httpSection], 'false, or listen')

@@ -26,7 +26,7 @@ const ROWS = {
   no_home_assistant: {
     message: 'What answers at home_assistant.url is not Home Assistant (%).',
     retry: 'later',
-    hint: 'The address ends with /api/websocket, as in ws://homeassistant.local:8123/api/websocket.',
+    hint: 'It is the address at which a browser shows Home Assistant, as in http://homeassistant.local:8123.',
   },
   token_refused: {
     message: 'Home Assistant refuses the token.',

@@ -41,7 +41,7 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['mqtt: { embedded: 1883 }', 'mqtt.embedded', /true, false, or port and host/],
   ['mqtt: { embedded: { port: 99999 } }', 'mqtt.embedded.port', /65535/],
   ['mqtt: { embedded: { hots: x } }', 'mqtt.embedded.hots', /did you mean host/],
-  ["home_assistant: { url: 'http://ha:8123', token: abcdef }", 'home_assistant.url', /ws:\/\//],
+  ["home_assistant: { url: 'ha:8123', token: abcdef }", 'home_assistant.url', /http:\/\/.*ws:\/\//],
   ['home_assistant: { token: abcdef }', 'home_assistant.url', /HEAT2MQTT_HOME_ASSISTANT_URL/],
   ["home_assistant: { url: 'ws://ha:8123' }", 'home_assistant.token', /token or token_file here/],
   ['http: 8099', 'http', /false, or listen/],

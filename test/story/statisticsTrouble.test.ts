@@ -18,7 +18,7 @@ const TROUBLES: readonly (readonly [what: string, code: string, advice: string, 
   ['it is starting up', 'starting', 'by itself', { state: 'STARTING' }],
   ['it restarts behind the proxy of the Supervisor', 'starting', 'by itself', { httpStatus: 502 }],
   ['its recorder is not loaded', 'no_recorder', 'recorder:', { hasRecorder: false }],
-  ['something else answers there', 'no_home_assistant', '/api/websocket', { httpStatus: 404 }],
+  ['something else answers there', 'no_home_assistant', 'a browser shows', { httpStatus: 404 }],
   [
     'it sends us to another machine',
     'moved',

@@ -2,14 +2,13 @@
 import { access, constants } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
 import { totpParameters } from '../config/totpSecret.ts';
-import { brokerAddress, protocolVersions } from '../daemon/publishing/broker.ts';
+import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
-import { Connection } from '../mqtt/connection.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
@@ -148,19 +147,7 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
 }
 
 async function tryBroker(mqtt: Config['mqtt']): Promise<string> {
-  const address = await brokerAddress(mqtt, mqtt.url, 'heat2mqtt_check');
-  // A topic of its own and a will that is not retained, so that the check never publishes in place of the daemon.
-  const will = { topic: `${mqtt.base_topic}/check`, payload: '', retain: false };
-  const versions = protocolVersions(mqtt);
-  for (const version of versions) {
-    try {
-      const connection = await Connection.open(address, version, will, () => undefined, systemClock);
-      await connection.close(1_000);
-      return `connected with MQTT ${version === 5 ? '5' : '3.1.1'}`;
-    } catch (err) {
-      if (version === versions.at(-1)) throw err;
-      if (!(err instanceof Failure) || err.code !== 'broker_speaks_no_mqtt5') throw err;
-    }
-  }
-  return 'not tried';
+  const connection = await openBroker(mqtt, 'check', systemClock);
+  await connection.close(1_000);
+  return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
 }

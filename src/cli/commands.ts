@@ -122,6 +122,12 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./simulate.ts')).simulate,
   },
   {
+    name: 'uninstall',
+    summary: 'clear all topics and devices of this installation from the broker; asks once',
+    options: { ...CONFIG, yes: flag('do not ask') },
+    load: async () => (await import('./uninstall.ts')).uninstall,
+  },
+  {
     name: 'config',
     words: 'example|schema|show',
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',

@@ -149,3 +149,22 @@ test('another client with our id: suspected, no duel, and everything is there on
   await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
   expect((await program.end('SIGTERM')).code).toBe(0);
 });
+
+test.each([
+  ['5', 'did not take it'],
+  ['3.1.1', 'still keeps 1, such as'],
+])('uninstall with MQTT %s where it may not write: said, exit code 6', async (protocol, words) => {
+  const home = await openHome();
+  const acl = join(home.folder, 'acl');
+  await writeFile(acl, 'topic read #\nuser owner\ntopic readwrite #\n');
+  const broker = home.stack.use(await startMosquitto(['allow_anonymous true', `acl_file ${acl}`]));
+  const owner = home.stack.use(await startProbe(broker.url, { username: 'owner' }));
+  await owner.publish('heat2mqtt/bridge/info', '{}', { retain: true });
+  const config = await home.configure({ mqtt: { url: broker.url, protocol } });
+  expect(await outcome(['uninstall', '--config', config])).toMatchObject({ code: 2, output: '' });
+  const { code, errors } = await outcome(['uninstall', '--yes', '--config', config]);
+  expect([code, errors]).toEqual([6, expect.stringContaining(words)]);
+  const allowed = await home.configure({ mqtt: { url: broker.url, protocol, username: 'owner' } });
+  expect(await outcome(['uninstall', '--yes', '--config', allowed])).toMatchObject({ code: 0 });
+  await owner.untilCleared(['heat2mqtt/bridge/info']);
+});

@@ -1,8 +1,11 @@
 // Where the broker is: from the configuration, or the one that the daemon brings along.
 import { readFile } from 'node:fs/promises';
 import type { Mqtt } from '../../config/schema.ts';
-import type { BrokerAddress, ProtocolVersion } from '../../mqtt/connection.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { Failure } from '../../foundation/failure.ts';
+import { type BrokerAddress, Connection, type ProtocolVersion } from '../../mqtt/connection.ts';
 import { type EmbeddedBroker, startBroker } from '../../mqtt/embedded.ts';
+import type { Incoming } from '../../mqtt/message.ts';
 
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
 export async function startEmbedded(mqtt: Mqtt): Promise<EmbeddedBroker | null> {
@@ -36,3 +39,22 @@ export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): 
 
 export const protocolVersions = ({ protocol }: Mqtt): readonly ProtocolVersion[] =>
   protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4];
+
+/** A command's own connection, beside that of the daemon. Rejects with BrokerUnreachable, or a fault of a secret file. */
+export async function openBroker(
+  mqtt: Mqtt,
+  command: string,
+  clock: Clock,
+  onMessage: (incoming: Incoming) => void = () => undefined,
+): Promise<Connection> {
+  const address = await brokerAddress(mqtt, mqtt.url, `heat2mqtt_${command}`);
+  // A topic of its own and a will that is not retained, so that a command never publishes in place of the daemon.
+  const will = { topic: `${mqtt.base_topic}/${command}`, payload: '', retain: false };
+  const [first = 4, second] = protocolVersions(mqtt);
+  try {
+    return await Connection.open(address, first, will, onMessage, clock);
+  } catch (err) {
+    if (second === undefined || !(err instanceof Failure) || err.code !== 'broker_speaks_no_mqtt5') throw err;
+    return Connection.open(address, second, will, onMessage, clock);
+  }
+}

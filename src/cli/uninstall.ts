@@ -1,0 +1,80 @@
+// heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker.
+import { findRetained, type RetainedMessages } from '../daemon/publishing/retainedMessages.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { announcedCodec } from '../store/documents.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
+import { type Command, type Io, WrongUsage } from './command.ts';
+import { loadSettings, openSilentLog, type Settings } from './settings.ts';
+
+/** Another heat2mqtt would bring everything back. */
+class StillRunning extends Failure {
+  readonly code = 'still_running';
+  readonly exitCode = EXIT.unexpected;
+
+  constructor(base: string) {
+    super(`heat2mqtt is running: it answers on ${base}, and would bring everything back.`, {
+      retry: 'never',
+      hint: 'Stop it first, then try again.',
+    });
+  }
+}
+
+const MOST_NAMED = 20;
+
+export const uninstall: Command = async (given, io) => {
+  if (!given.options.yes && !io.isInteractive)
+    throw new WrongUsage('uninstall asks once, and nobody sits at the input: it then needs --yes.');
+  const settings = await loadSettings(given, io);
+  const { mqtt, state_dir } = settings.config;
+  if (mqtt.embedded !== false) {
+    io.out('The broker is part of heat2mqtt and keeps nothing when it stops: there is nothing to clear.\n');
+    io.out(whatIsLeft(settings));
+    return EXIT.fine;
+  }
+  const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
+  const announced = state.document('announced', announcedCodec);
+  const retained = await findRetained(mqtt, (await announced.read())?.topics ?? [], systemClock);
+  try {
+    if (await retained.isInUse()) throw new StillRunning(mqtt.base_topic);
+    if (retained.topics.length === 0) {
+      io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
+    } else {
+      tell(retained, mqtt.url, io);
+      if (!given.options.yes && !(await isAgreed(io))) {
+        io.out('Nothing was changed.\n');
+        return EXIT.fine;
+      }
+      await retained.clear();
+      io.out(`All ${retained.topics.length} are cleared.\n`);
+    }
+    await announced.remove();
+  } finally {
+    await retained.close();
+  }
+  io.out(whatIsLeft(settings));
+  return EXIT.fine;
+};
+
+function tell({ topics, devices }: RetainedMessages, url: string, io: Io): void {
+  const more = topics.length - MOST_NAMED;
+  io.out(`At ${url}, topics: ${topics.length}, of them devices in Home Assistant: ${devices}\n`);
+  for (const topic of topics.slice(0, MOST_NAMED)) io.out(`  ${topic}\n`);
+  if (more > 0) io.out(`  and ${more} more\n`);
+}
+
+async function isAgreed(io: Io): Promise<boolean> {
+  const answer = await io.ask('Clear them all? Home Assistant then removes the devices. [y/N] ');
+  return /^y(es)?$/i.test(answer?.trim() ?? '');
+}
+
+function whatIsLeft({ config, path }: Settings): string {
+  const { accounts, home_assistant } = config;
+  const rows = [
+    ...(accounts.length === 0 ? [] : ['the session at the provider: heat2mqtt logout ends it']),
+    ...(home_assistant ? ["what is in Home Assistant's statistics: Developer tools, Statistics"] : []),
+    `tokens and readings: the folder ${config.state_dir}`,
+    ...(path === undefined ? [] : [`the configuration: ${path}`]),
+  ];
+  return `What is left, and does nothing by itself:\n${rows.map((row) => `  ${row}\n`).join('')}`;
+}

@@ -1,0 +1,27 @@
+// Whose a retained message is: ours by its topic, or by the availability of the device that it announces.
+import { expect, test } from 'vitest';
+import { isOurs, RETAINED } from '../../src/publication/ownership.ts';
+import { TOPICS } from '../../src/publication/payloads/payloads.ts';
+import { isRetained, Topics } from '../../src/publication/topics.ts';
+
+test('every topic that is retained is known', () => {
+  expect(RETAINED).toEqual(Object.keys(TOPICS).filter((topic) => isRetained(`x/${topic}`)));
+});
+
+const device = (availability: string) => JSON.stringify({ availability_topic: availability });
+
+test.each([
+  ['a/b/bridge/state', 'offline', true],
+  ['a/b/meter/70418235/usage/day', '{}', true],
+  ['a/b/constituencies/query/0123abcd', '{}', true],
+  ['a/b/meter/70418235/event', '{}', false],
+  ['a/b/meter/70418235', '{}', false],
+  ['a/b/bridge/request/refresh', '{}', false],
+  ['a/bridge/state', 'online', false],
+  ['homeassistant/device/a_b_bridge/config', device('a/b/bridge/state'), true],
+  ['homeassistant/device/a_b_bridge/config', device('a/bridge/state'), false],
+  ['homeassistant/device/a_b_bridge/config', 'null', false],
+  ['homeassistant/device/a_b_bridge/config', '{', false],
+])('%s %s: %s', (topic, payload, ours) => {
+  expect(isOurs(new Topics('a/b'), { topic, payload: Buffer.from(payload) })).toBe(ours);
+});

@@ -1,0 +1,108 @@
+// heat2mqtt uninstall: what a real daemon has left on its broker is gone, and nothing else is.
+import { expect, test } from 'vitest';
+import { ME, METER } from '../support/homes.ts';
+import { firstPoll } from '../support/story.ts';
+import { environmentOf, typed } from '../support/typed.ts';
+
+const OTHERS = [
+  'heat2mqtt/notes',
+  'heat2mqtt/meter/7',
+  'heat2mqtt2/bridge/info',
+  'homeassistant/device/heat2mqtt_bridge_lamp/config',
+  'homeassistant/device/garbage/config',
+];
+
+/** A daemon that has published everything, and the command beside it. */
+async function published(config: Readonly<Record<string, unknown>> = {}) {
+  const home = await firstPoll({ config: { ...config, constituencies: {} } });
+  const { story, daemon, simulator, probe } = home;
+  await probe.publish('heat2mqtt/bridge/request/constituencies', '');
+  await probe.until('heat2mqtt/bridge/response/constituencies');
+  for (const topic of OTHERS)
+    await probe.publish(topic, '{"availability_topic":"lamp/state"}', { retain: true });
+  const env = {
+    ...environmentOf(simulator.urls, ME, story.stateDir),
+    HEAT2MQTT_MQTT_URL: daemon.brokerUrl,
+  };
+  const uninstall = (words: string, given: Parameters<typeof typed>[1] = {}) =>
+    typed(['uninstall', ...words.split(' ').filter(Boolean)], { env, isInteractive: false, ...given });
+  /** What somebody finds who subscribes now. */
+  async function retained(): Promise<string[]> {
+    const late = await story.listen();
+    await story.rest();
+    return late.heard.filter((one) => one.retained).map(({ topic }) => topic);
+  }
+  return { ...home, env, uninstall, retained };
+}
+
+test('it asks once, clears all that is ours, and tells what is left', async () => {
+  const { story, daemon, uninstall, retained } = await published();
+  await story.stop(daemon);
+  const before = await retained();
+  expect(before).toEqual(
+    expect.arrayContaining([`heat2mqtt/meter/${METER}/history`, 'heat2mqtt/constituencies/dail/all']),
+  );
+
+  const asked: string[] = [];
+  const answering = (answer: string | null) => ({
+    isInteractive: true,
+    ask: async (question: string) => {
+      asked.push(question);
+      return answer;
+    },
+  });
+  for (const answer of ['', 'n', null]) {
+    const { out, exitCode } = await uninstall('', answering(answer));
+    expect(out).toContain('of them devices in Home Assistant: 3');
+    expect([out.split('\n').at(-2), exitCode]).toEqual(['Nothing was changed.', 0]);
+  }
+  expect(await retained()).toEqual(before);
+
+  const { out, exitCode } = await uninstall('', answering(' Yes '));
+  expect(exitCode).toBe(0);
+  expect(out).toMatch(/All \d+ are cleared\.\nWhat is left.*heat2mqtt logout.*tokens and readings/s);
+  expect((await retained()).sort()).toEqual([...OTHERS].sort());
+  expect(asked).toHaveLength(4);
+  expect((await uninstall('--yes')).out).toContain('Nothing of heat2mqtt is retained');
+});
+
+test('without a terminal it wants --yes; a lost state directory is no obstacle', async () => {
+  const { story, daemon, uninstall, retained, env } = await published();
+  await story.stop(daemon);
+  await expect(uninstall('')).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('--yes'),
+  });
+  const elsewhere = { ...env, HEAT2MQTT_STATE_DIR: await story.stack.folder() };
+  expect(await uninstall('--yes', { env: elsewhere })).toMatchObject({ exitCode: 0 });
+  expect((await retained()).sort()).toEqual([...OTHERS].sort());
+});
+
+test('beside a running daemon it changes nothing', async () => {
+  const { uninstall, retained } = await published();
+  const before = await retained();
+  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 1 });
+  expect(await retained()).toEqual(before);
+});
+
+test('an online that a dead daemon has left behind is no obstacle', async () => {
+  const { story, daemon, uninstall, retained, probe } = await published();
+  await story.stop(daemon);
+  await probe.publish('heat2mqtt/bridge/state', 'online', { retain: true });
+  expect(await uninstall('--yes')).toMatchObject({ exitCode: 0 });
+  expect((await retained()).sort()).toEqual([...OTHERS].sort());
+});
+
+test('what an earlier base topic has left and the broker was never told to forget goes too', async () => {
+  const { story, daemon, uninstall, retained, env } = await published();
+  await story.stop(daemon);
+  const renamed = { ...env, HEAT2MQTT_MQTT_BASE_TOPIC: 'heat' };
+  expect(await uninstall('--yes', { env: renamed })).toMatchObject({ exitCode: 0 });
+  expect((await retained()).sort()).toEqual([...OTHERS].sort());
+});
+
+test('a broker of our own keeps nothing', async () => {
+  const { uninstall, env } = await published();
+  const { out, exitCode } = await uninstall('--yes', { env: { ...env, HEAT2MQTT_MQTT_EMBEDDED: 'true' } });
+  expect([out, exitCode]).toEqual([expect.stringContaining('nothing to clear'), 0]);
+});

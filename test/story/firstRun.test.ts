@@ -25,6 +25,12 @@ test('one login, one discovery, no events; online, then discovery, then states, 
     data_late: false,
   });
   expect(state.reading_at).toBe('2025-03-11T00:00:00+00:00');
+  const told = { account: 'home', meter: METER, days: 69, kwh: state.energy_total };
+  expect(story.logged('history read')).toMatchObject([{ ...told, from: '2025-01-01' }]);
+  expect(story.logged('history complete')).toMatchObject([
+    { ...told, cost: state.cost_total, currency: 'EUR' },
+  ]);
+  expect(story.logged('polled')).toMatchObject([{ account: 'home', newestDay: '2025-03-10' }]);
   expect(probe.json(`heat2mqtt/meter/${METER}/usage/day`)?.buckets).toHaveLength(62);
   expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: 'ok', logins_today: 1 });
   expect(probe.json('heat2mqtt/bridge/info')).toMatchObject({

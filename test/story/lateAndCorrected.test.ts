@@ -32,6 +32,22 @@ test('a new day is an event with its values', async () => {
   await probe.until(STATE, ({ energy_total, cost_total }) => energy_total === 42.345 && cost_total === 10.71);
 });
 
+test('the log tells new and corrected days in kWh and money, and counts nothing where nothing is new', async () => {
+  const corrected = { ...reading('2025-03-09', 1, 0.25), bookedAt: at('2025-03-12T06:00:00Z') };
+  const { story, pollAt } = await polledStory([reading('2025-03-11', 12.345, 3.21), corrected]);
+  const lastPoll = () => story.logged('polled').at(-1);
+  await pollAt('2025-03-11T12:00:00Z');
+  const about = { level: 'info', account: 'home', meter: METER, currency: 'EUR' };
+  expect(story.logged('new day')).toMatchObject([{ ...about, day: '2025-03-11', kwh: 12.345, cost: 3.21 }]);
+  expect(lastPoll()).toMatchObject({ newDays: 1, newestDay: '2025-03-11' });
+  await pollAt('2025-03-12T12:00:00Z');
+  expect(story.logged('day corrected')).toMatchObject([
+    { ...about, day: '2025-03-09', kwh: 11, cost: 2.75, kwhBefore: 10, costBefore: 2.5 },
+  ]);
+  await pollAt('2025-03-12T16:00:00Z');
+  expect(Object.keys(lastPoll() ?? {}).sort()).toEqual(['account', 'level', 'msg', 'newestDay', 'time']);
+});
+
 test('a late day comes as new, in its place, although a newer one is known', async () => {
   const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
   const { probe, pollAt, events } = await polledStory([late, reading('2025-03-11', 9, 2.2)]);

@@ -1,4 +1,5 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
+import { knownUnits, sumKnown } from '../../domain/amount.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';
@@ -96,7 +97,9 @@ export class Meter {
       if (merged.quarantinedNow.length > 0)
         log.warn({ days: merged.quarantinedNow }, 'implausible readings quarantined');
       if (isFirstTime) {
-        log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length }, 'history read');
+        const kwh = knownUnits(sumKnown(buckets.map(({ energy }) => energy)));
+        log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length, kwh }, 'history read');
+        if (store.ledger.complete) this.#tellHistory();
         signals.emit('accountChanged', this.account);
       } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
     }
@@ -141,6 +144,14 @@ export class Meter {
     const { zone, clock } = this.#needs;
     const end = addDays(zone.dayAt(clock.now()), 1);
     return { daysRead: daysBetween(origin, readTo), daysTotal: daysBetween(origin, end) };
+  }
+
+  #tellHistory(): void {
+    const { ledger } = this.store;
+    const { energy, cost } = this.#sumsOf(ledger).totals.total;
+    const { currency } = this.#fromAccount();
+    const sums = { days: ledger.days.size, kwh: knownUnits(energy), cost: knownUnits(cost), currency };
+    this.#needs.log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
 
   /** What follows from a ledger and a day: a view is looked at far more often than either changes. */

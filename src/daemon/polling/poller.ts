@@ -5,6 +5,7 @@ import { concurrencyLimit, SingleFlight } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
 import type { Account } from '../accounts/account.ts';
 import type { AccountOutcome, Context, Trouble } from '../context.ts';
+import { countsOf, tellPolled } from './pollLog.ts';
 
 export interface PollOutcome {
   readonly accounts: readonly AccountOutcome[];
@@ -110,12 +111,14 @@ export class Poller {
     return { accounts: outcomes, postponed };
   }
 
-  #note(account: Account, { events, fault }: AccountOutcome): void {
+  #note(account: Account, outcome: AccountOutcome): void {
+    const { fault } = outcome;
     const { id } = account;
     const { clock, log } = this.#context;
     if (fault === null) {
       this.#troubles.delete(id);
-      log[this.#isCrowd ? 'debug' : 'info']({ account: id, changes: events.length }, 'polled');
+      if (this.#isCrowd) log.debug({ account: id }, 'polled');
+      else tellPolled(account, outcome, log);
       return;
     }
     const failuresInARow = (this.#troubles.get(id)?.failuresInARow ?? 0) + 1;
@@ -161,5 +164,5 @@ export class Poller {
 const summaryOf = (outcomes: readonly AccountOutcome[]) => ({
   accounts: outcomes.length,
   failed: outcomes.filter(({ fault }) => fault !== null).length,
-  changes: outcomes.reduce((sum, { events }) => sum + events.length, 0),
+  ...countsOf(outcomes.flatMap(({ events }) => events)),
 });

@@ -1,0 +1,39 @@
+// What the log tells of an account that has been polled: its new and corrected days, in amounts that a person cares about.
+import { knownUnits } from '../../domain/amount.ts';
+import type { Change } from '../../domain/ledger.ts';
+import type { Log } from '../../foundation/log.ts';
+import type { Account } from '../accounts/account.ts';
+import type { AccountOutcome, MeterEvent } from '../context.ts';
+
+// More come at once only after a long outage or a backfill.
+const MOST_NAMED = 7;
+
+export function tellPolled({ id, meters, extras }: Account, { events }: AccountOutcome, log: Log): void {
+  for (const { meter, change } of events.slice(-MOST_NAMED)) {
+    const about = { account: id, meter };
+    if (change.kind === 'tariff_changed') log.info({ ...about, from: change.after.from }, 'tariff changed');
+    else
+      log.info(
+        { ...about, ...amountsOf(change), currency: extras.currency },
+        change.kind === 'new_day' ? 'new day' : 'day corrected',
+      );
+  }
+  const newest = meters
+    ?.flatMap((meter) => meter.view()?.totals.newestDay ?? [])
+    .sort()
+    .at(-1);
+  log.info({ account: id, ...countsOf(events), newestDay: newest ?? null }, 'polled');
+}
+
+/** Only what there was. */
+export function countsOf(events: readonly MeterEvent[]): { newDays?: number; correctedDays?: number } {
+  const count = (kind: Change['kind']) => events.filter(({ change }) => change.kind === kind).length;
+  const [newDays, correctedDays] = [count('new_day'), count('corrected')];
+  return { ...(newDays > 0 ? { newDays } : {}), ...(correctedDays > 0 ? { correctedDays } : {}) };
+}
+
+function amountsOf({ kind, day, before, after }: Change) {
+  const now = { day, kwh: knownUnits(after.energy), cost: knownUnits(after.cost) };
+  if (kind === 'new_day') return now;
+  return { ...now, kwhBefore: knownUnits(before?.energy), costBefore: knownUnits(before?.cost) };
+}

@@ -136,12 +136,12 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');
   else void poller.poll();
 
-  /** When Home Assistant has started, it wants to be told everything again. */
+  /** When Home Assistant has started, it wants to be told what its entities read. */
   async function onHomeAssistantStatus({ retained, payload }: Incoming): Promise<void> {
     if (retained || payload.toString('utf8') !== 'online') return;
     // All its bridges tell it everything at this moment: not all at once.
     await clock.sleep(random() * LONGEST_STATUS_WAIT_MS);
-    link.publish(publisher.everything());
+    link.publish(publisher.forHomeAssistant());
     statistics?.wake();
   }
   /** A poll under way may have passed the meter whose history has to be read again. */

@@ -1,12 +1,14 @@
-// Home Assistant's status message: everything is published again, in order, after a short random delay.
+// Home Assistant's status message: discovery and states are published again, in order, after a short random delay.
 import { expect, test } from 'vitest';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { firstPoll, openStory } from '../support/story.ts';
 
 const STATUS = 'homeassistant/status';
 
-test('online: bridge state, discovery, states, over a forged one too, and no question to the provider', async () => {
-  const { story, probe, state } = await firstPoll();
+test('online: bridge state, discovery, states, over a forged one too; no long list, no question to the provider', async () => {
+  const { story, probe, state } = await firstPoll({ config: { constituencies: {} } });
+  await probe.publish('heat2mqtt/bridge/request/constituencies', '');
+  await probe.until('heat2mqtt/constituencies/dail/all');
   await probe.publish(STATE, '{"schema":1,"energy_total":0}', { retain: true });
   await story.rest();
   probe.forget();
@@ -16,7 +18,6 @@ test('online: bridge state, discovery, states, over a forged one too, and no que
   expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS]);
   await story.pass(2_000, 100);
   expect(await probe.until(STATE)).toEqual(state);
-  await probe.until(`heat2mqtt/meter/${METER}/usage/month`);
   expect(probe.heard.slice(1).map(({ topic }) => topic)).toEqual([
     'heat2mqtt/bridge/state',
     'homeassistant/device/heat2mqtt_bridge/config',
@@ -24,13 +25,22 @@ test('online: bridge state, discovery, states, over a forged one too, and no que
     `homeassistant/device/heat2mqtt_meter_${METER}/config`,
     'heat2mqtt/bridge/info',
     HEALTH,
+    'heat2mqtt/bridge/constituencies',
     'heat2mqtt/account/home/state',
-    'heat2mqtt/account/home/invoices',
     STATE,
-    `heat2mqtt/meter/${METER}/history`,
-    ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
   ]);
   expect(story.simulator.requests.length).toBe(requests);
+});
+
+test('a new connection brings everything again, after a Home Assistant that has started too', async () => {
+  const { story, probe } = await firstPoll();
+  await probe.publish(STATUS, 'online');
+  await story.pass(3_000, 100);
+  await story.restartBroker();
+  await story.pass(5_000, 100);
+  const late = await story.listen();
+  for (const topic of [STATE, `heat2mqtt/meter/${METER}/history`, `heat2mqtt/meter/${METER}/usage/month`])
+    expect(await late.until(topic)).toMatchObject({ schema: 1 });
 });
 
 test('offline, and anything else, changes nothing', async () => {

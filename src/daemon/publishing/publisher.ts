@@ -1,4 +1,4 @@
-// What goes to the broker and when: everything on connect and when Home Assistant starts, afterwards what has changed.
+// What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import { createHash } from 'node:crypto';
 import type { Invoices } from '../../domain/extras.ts';
 import type { Ledger } from '../../domain/ledger.ts';
@@ -41,6 +41,8 @@ interface Composed {
 const ACCOUNTS_AT_ONCE = 20;
 // On their way to the broker: what else has changed is composed once it has taken these.
 const MOST_WAITING = 500;
+/** After the base topic. */
+const LONG_LIST = /^meter\/[^/]+\/(history|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
 export class Publisher {
   readonly #parts: Parts;
@@ -90,11 +92,22 @@ export class Publisher {
   }
 
   /**
-   * The messages of a broker or a Home Assistant that starts anew: everything, whether it has changed or not. With many
-   * accounts these are the first, and the others follow.
+   * The messages of a broker that starts anew: everything, whether it has changed or not. With many accounts these are the
+   * first, and the others follow.
    */
   everything(): readonly Message[] {
     this.#sent.clear();
+    return this.#anew();
+  }
+
+  /** The messages of a Home Assistant that starts anew: discovery and states. No entity reads the long lists. */
+  forHomeAssistant(): readonly Message[] {
+    const start = this.#context.topics.base.length + 1;
+    for (const topic of this.#sent.keys()) if (!LONG_LIST.test(topic.slice(start))) this.#sent.delete(topic);
+    return this.#anew();
+  }
+
+  #anew(): readonly Message[] {
     this.#shapes.clear();
     for (const account of this.#accountIds) this.#changed.add(account);
     const first = this.#takeSome();

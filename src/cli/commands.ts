@@ -122,6 +122,12 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./simulate.ts')).simulate,
   },
   {
+    name: 'setup',
+    summary: 'ask for provider, login and broker, try each answer, and write a configuration',
+    options: { config: text('PATH', 'the file to write; default: config.yaml') },
+    load: async () => (await import('./setup.ts')).setup,
+  },
+  {
     name: 'uninstall',
     summary: 'clear all topics and devices of this installation from the broker; asks once',
     options: { ...CONFIG, yes: flag('do not ask') },

@@ -119,4 +119,4 @@ function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): stri
 `;
 }
 
-const WHAT_NEXT = 'With your own meter: heat2mqtt config example > config.yaml, then heat2mqtt check --live.';
+const WHAT_NEXT = 'With your own meter: heat2mqtt setup';

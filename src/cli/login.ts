@@ -33,13 +33,7 @@ export const login: Command = async ({ options, words }, io) => {
     options.method === undefined
       ? (provider?.sign_in ?? 'auto')
       : choiceOf('--method', options.method, METHODS);
-  rejectUnusable(method, account, settings);
-  const upstream = await openUpstreamBeside(settings, account, io, {
-    signIn: method,
-    askCode: codePrompt(io),
-  });
-  await signIn(method, upstream, settings, io);
-  if (upstream.state.fault !== null) throw upstream.state.fault;
+  const upstream = await signInWith(method, account, settings, io);
   await upstream.identity();
   const { refreshExpiresAt } = upstream.session.status();
   const until =
@@ -65,6 +59,21 @@ export const logout: Command = async ({ options, words }, io) => {
     io.out('The configuration has a password: a running bridge signs in again by itself.\n');
   return EXIT.fine;
 };
+
+/** Resolves once the session is stored. */
+export async function signInWith(
+  method: Method,
+  account: Account,
+  settings: Settings,
+  io: Io,
+): Promise<Upstream> {
+  rejectUnusable(method, account, settings);
+  const askCode = codePrompt(io);
+  const upstream = await openUpstreamBeside(settings, account, io, { signIn: method, askCode });
+  await signIn(method, upstream, settings, io);
+  if (upstream.state.fault !== null) throw upstream.state.fault;
+  return upstream;
+}
 
 function rejectUnusable(method: Method, { id, password }: Account, { config }: Settings): void {
   if ((method === 'form' || method === 'link') && config.provider?.redirect_uri === undefined)

@@ -1,0 +1,57 @@
+// The answers of `setup` as a configuration file with comments.
+import type { ProviderAnswers } from './presets.ts';
+
+export interface AccountAnswers {
+  readonly username: string;
+  /** `null`: a person signs in, on another device. */
+  readonly password_file: string | null;
+}
+
+/** `null`: heat2mqtt brings its own broker. */
+export type BrokerAnswers = {
+  readonly url: string;
+  readonly username?: string;
+  readonly password_file?: string;
+} | null;
+
+export interface Answers {
+  readonly provider: ProviderAnswers;
+  readonly account: AccountAnswers;
+  readonly broker: BrokerAnswers;
+}
+
+export function fileFrom({ provider, account, broker }: Answers): string {
+  const { username, password_file } = account;
+  return `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`. Every other key, with its default:
+# docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`
+version: 1
+
+# Where the account signs in (issuer), and where its readings are (api_url).
+provider:
+${lines({ ...provider, ...(password_file === null ? { sign_in: 'device' } : {}) }, '  ')}
+
+# The login at the provider. ${password_file === null ? '`heat2mqtt login` signs in, on any device.' : 'The password is in a file of its own; a changed file counts without a restart.'}
+accounts:
+  - ${lines({ username, ...(password_file === null ? {} : { password_file }) }, '    ').trimStart()}
+
+# The MQTT broker.${broker === null ? ' heat2mqtt brings its own. With host 0.0.0.0 other machines get in too, without a password.' : ''}
+mqtt:
+${broker === null ? '  embedded: { port: 1883, host: 127.0.0.1 }' : lines(broker, '  ')}
+
+# When the provider is asked, and the time zone in which days are cut.
+usage:
+  schedule: "23 */4 * * *"
+  timezone: Europe/Dublin
+
+# Late readings on their true day in Home Assistant: take away the "# " and see docs/energy-dashboard.md
+# home_assistant:
+#   url: http://homeassistant.local:8123
+#   token_file: ./ha-token
+`;
+}
+
+/** JSON is YAML, whatever characters a value has. */
+const lines = (section: object, indent: string): string =>
+  Object.entries(section)
+    .map(([key, value]) => `${indent}${key}: ${JSON.stringify(value)}`)
+    .join('\n');

@@ -1,0 +1,171 @@
+// heat2mqtt setup: what it asks, what it tries at once, and the file that it writes.
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { PRESETS } from '../../src/cli/presets.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { startBroker } from '../../src/mqtt/embedded.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { home, ME, METER, person, quiet } from '../support/homes.ts';
+import { openStack, type Stack } from '../support/stack.ts';
+import { typed } from '../support/typed.ts';
+
+let stack: Stack;
+let simulator: Simulator;
+let folder: string;
+let config: string;
+let told: string;
+
+beforeEach(async () => {
+  stack = openStack();
+  const accounts = [person('me', [home(METER, quiet({ since: '2026-01-01' }))])];
+  simulator = stack.use(await startSimulator({ clock: systemClock, accounts }));
+  folder = await stack.folder();
+  config = join(folder, 'config.yaml');
+  told = '';
+});
+
+type Answer = string | null | (() => Promise<string | null> | string | null);
+
+/** Each question takes the next of its answers, and the last one again; a question without any takes Enter. */
+async function answered(answers: Readonly<Record<string, Answer | readonly Answer[]>>, more = {}) {
+  const left = new Map(Object.entries(answers).map(([start, some]) => [start, [some].flat()]));
+  const note = (text: string) => {
+    told += text;
+  };
+  const result = await typed(['setup', '--config', config], {
+    env: { HEAT2MQTT_STATE_DIR: join(folder, 'state') },
+    out: note,
+    err: note,
+    ask: async (question) => {
+      note(question);
+      const [, some = ['']] = [...left].find(([start]) => question.startsWith(start)) ?? [];
+      const answer = (some.length > 1 ? some.shift() : some[0]) ?? null;
+      return typeof answer === 'function' ? answer() : answer;
+    },
+    ...more,
+  });
+  return result.exitCode;
+}
+
+const passwordFile = () => join(folder, 'heat');
+const usual = () => ({
+  Number: '2',
+  Issuer: simulator.urls.issuer,
+  API: simulator.urls.api,
+  'Client id': 'self-care',
+  'User name on': ME.username,
+  'File with the password': passwordFile(),
+  'Press Enter': async () => {
+    await writeFile(passwordFile(), `${ME.password}\n`);
+    return '';
+  },
+  'MQTT broker': 'none',
+});
+const check = () =>
+  typed(['check', '--live', '--config', config], { env: { HEAT2MQTT_STATE_DIR: join(folder, 'state') } });
+
+test('from nothing to a file that `check --live` is content with, with one login', async () => {
+  expect(await answered(usual())).toBe(0);
+  expect(told).toMatch(/ok: the issuer answers.*ok: signed in; heat meters: 70418235.*Written/s);
+  expect(told).not.toContain(ME.password);
+  expect((await stat(config)).mode & 0o777).toBe(0o600);
+  expect((await stat(passwordFile())).mode & 0o777).toBe(0o600);
+  const text = await readFile(config, 'utf8');
+  expect(text).not.toContain(ME.password);
+  expect(text).toMatch(/^# .*\n/);
+  expect(parse(text)).toMatchObject({
+    provider: { issuer: simulator.urls.issuer, scopes: ['openid', 'service-energy'] },
+    accounts: [{ username: ME.username, password_file: passwordFile() }],
+    mqtt: { embedded: { port: 1883 } },
+  });
+  const { out, exitCode } = await check();
+  expect([out, exitCode]).toEqual([expect.not.stringContaining('FAILED'), 0]);
+  expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+});
+
+test('what is wrong is said at once, and asked again', async () => {
+  const broker = stack.use(await startBroker({ username: 'me', password: 'broker word' }));
+  const brokerFile = join(folder, 'mqtt');
+  await writeFile(brokerFile, 'broker word');
+  const wrong = join(folder, 'wrong');
+  await writeFile(wrong, 'not it');
+  await answered({
+    ...usual(),
+    Issuer: ['nonsense', `${simulator.urls.issuer}-not`, simulator.urls.issuer],
+    'File with the password': [wrong, passwordFile()],
+    'MQTT broker': broker.url,
+    'User name at the broker': ['', 'me'],
+    'File with its password': brokerFile,
+  });
+  expect(told).toMatch(/provider\.issuer: found.*allowed/);
+  expect(told).toMatch(
+    /refused.*Keep these answers all the same\? \[n\].*Are the addresses wrong\?.*ok: signed in/s,
+  );
+  expect(told).toMatch(/The broker refused.*ok: the broker answers/s);
+  expect(told.match(/Keep these answers/g)).toHaveLength(3);
+  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({
+    url: broker.url,
+    username: 'me',
+    password_file: brokerFile,
+  });
+  expect(simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+});
+
+test('the login budget counts here too', async () => {
+  await writeFile(passwordFile(), 'not it');
+  const keep = ['n', 'n', 'n', 'y'];
+  await answered({ ...usual(), Keep: keep });
+  expect(told).toMatch(/To keep the account from being locked|to keep the account from being locked/);
+  expect(simulator.counters.passwordGrants.asked).toBeLessThan(3);
+  expect(parse(await readFile(config, 'utf8')).accounts).toHaveLength(1);
+});
+
+test('addresses that turn out wrong only after the login can be corrected', async () => {
+  const { api } = simulator.urls;
+  const answers = { ...usual(), API: [`${api}/elsewhere`, api], Are: 'y' };
+  expect(await answered(answers)).toBe(0);
+  expect(parse(await readFile(config, 'utf8')).provider.api_url).toBe(api);
+  expect(simulator.counters.passwordGrants.ok).toBeLessThan(3);
+});
+
+test('without a password: on another device', async () => {
+  simulator.switches.token.devicePollSeconds = 0.01;
+  const agreed = expect
+    .poll(() => simulator.device.pending(), { timeout: 10_000 })
+    .toHaveLength(1)
+    .then(() => simulator.device.approve(simulator.device.pending()[0] ?? '', ME.username));
+  expect(await answered({ ...usual(), 'File with the password': 'none' })).toBe(0);
+  await agreed;
+  const { provider, accounts } = parse(await readFile(config, 'utf8'));
+  expect([provider.sign_in, accounts]).toEqual(['device', [{ username: ME.username }]]);
+  expect(await check()).toMatchObject({ exitCode: 0 });
+});
+
+test('a file that is there is not touched; nobody at the input, or an early end: exit 2, and no file', async () => {
+  await writeFile(config, 'mine');
+  await expect(answered(usual())).rejects.toMatchObject({ exitCode: 2 });
+  expect(await readFile(config, 'utf8')).toBe('mine');
+  config = join(folder, 'other.yaml');
+  await expect(answered(usual(), { isInteractive: false })).rejects.toMatchObject({ exitCode: 2 });
+  await expect(answered({ ...usual(), 'MQTT broker': null })).rejects.toMatchObject({
+    code: 'setup_ended',
+    exitCode: 2,
+  });
+  await expect(stat(config)).rejects.toThrow('ENOENT');
+  config = join(folder, 'nowhere', 'config.yaml');
+  await expect(answered(usual())).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('ENOENT'),
+  });
+});
+
+test('presets are documented in public, and complete', () => {
+  for (const { name, source, provider } of PRESETS) {
+    expect(name).not.toBe('');
+    for (const url of [source, provider.issuer, provider.api_url, provider.redirect_uri ?? 'https://x'])
+      expect(url).toMatch(/^https:\/\//);
+    expect(provider.scopes).toContain('openid');
+  }
+});

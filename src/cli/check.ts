@@ -107,7 +107,7 @@ function liveProbes(settings: Settings, io: Io): Probes {
   if (constituencies) {
     probes.constituencies = async () => {
       const publicList = new PublicList(constituencies, systemClock);
-      const list = await publicList.fetch(publicList.understand({}).question);
+      const list = await publicList.ask({});
       return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
     };
   }

@@ -72,7 +72,7 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'print the public list of constituencies; needs no account and no broker',
     options: {
       ...CONFIG,
-      chamber: text('dail|seanad', 'the chamber; default: both, or as configured'),
+      chamber: text('dail|seanad', 'all houses of the chamber; without any choice: its sitting house'),
       'house-no': text('N', 'the number of the house'),
       'chamber-id': { ...text('URI', 'a house as /ie/oireachtas/house/dail/33'), multiple: true },
       skip: text('N', 'leave out the first N'),

@@ -13,8 +13,7 @@ export const constituencies: Command = async (given, io) => {
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
   const publicList = new PublicList(config.constituencies, systemClock);
   const flagOf = (parameter: string) => `--${parameter.replace('_', '-')}`;
-  const { question } = publicList.understand(parametersFrom(given.options), flagOf);
-  const list = await publicList.fetch(question, io.interrupted);
+  const list = await publicList.ask(parametersFrom(given.options), flagOf, io.interrupted);
   const warning = caveat(list);
   if (warning !== null) io.err(`${warning}\n`);
   if (list.constituencies === null) {

@@ -188,7 +188,8 @@ export const constituenciesSection = section({
   house_no: wholeNumber(1, 9999)
     .optional()
     .meta({
-      description: 'The number of the house that is asked for then. Without it, all houses of the chamber.',
+      description:
+        'The number of the house that is asked for then. Without it, the sitting house of the chamber: the one with the highest number.',
       examples: [34],
     }),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');

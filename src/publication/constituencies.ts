@@ -58,11 +58,11 @@ export function listMessage(topics: Topics, zone: Zone, view: ConstituenciesView
 export function summaryMessage(
   topics: Topics,
   zone: Zone,
-  name: string,
+  name: string | null,
   view: ConstituenciesView | null,
 ): Message {
   const rest = {
-    topic: listTopic(topics, name),
+    topic: name === null ? null : listTopic(topics, name),
     fetched_at: view === null ? null : zone.iso(view.fetchedAt),
     stale: view?.stale ?? null,
   };

@@ -82,3 +82,59 @@ test('the button of Home Assistant asks for the configured list', async () => {
   await probe.publish(REQUEST, '{}');
   expect(await probe.until(RESPONSE)).toMatchObject({ status: 'ok', data: { topic: LIST } });
 });
+
+const everyHouse = { chamber: 'dail', limit: '5000' };
+
+test('without house_no the configured question is the sitting house: found once a day, kept over a restart', async () => {
+  const { story, daemon, start, probe, fetches } = await openListStory({});
+  expect(probe.json(SUMMARY)).toMatchObject({ topic: null, count: null });
+  const [answer] = await Promise.all([asking(probe), asking(probe)]);
+  expect(answer).toMatchObject({ status: 'ok', data: { topic: LIST, count: 43, fetched: true } });
+  expect(probe.json(LIST)).toMatchObject({
+    query: { chamber: 'dail', house_no: 34 },
+    total: 43,
+    complete: true,
+  });
+  expect(probe.json(SUMMARY)).toMatchObject({ topic: LIST, count: 43 });
+  expect(story.simulator.requests.map(({ query }) => query)).toEqual([
+    everyHouse,
+    { chamber: 'dail', house_no: '34', limit: '5000' },
+  ]);
+  expect(await asking(probe, { chamber: 'dail' })).toMatchObject({
+    data: { topic: 'heat2mqtt/constituencies/dail/all' },
+  });
+  expect(await asking(probe, { limit: 3 })).toMatchObject({ data: { count: 3 } });
+  expect(story.simulator.requests.at(-1)?.query).toEqual({ chamber: 'dail', house_no: '34', limit: '3' });
+
+  await story.stop(daemon);
+  probe.forget();
+  await start();
+  expect(await probe.until(SUMMARY)).toMatchObject({ topic: LIST, count: 43 });
+  const before = fetches();
+  await asking(probe, { force: true });
+  expect(fetches()).toBe(before + 1);
+  await story.pass(24 * 3_600_000, 3_600_000);
+  await asking(probe);
+  expect(story.simulator.requests.slice(-2).map(({ query }) => query.house_no)).toEqual([undefined, '34']);
+});
+
+test('while the sitting house cannot be found: an error without a topic; a known one goes on', async () => {
+  const { story, probe, switches } = await openListStory({});
+  switches.fault('/v1/', { kind: 'reply', status: 500 });
+  const failed = { status: 'error', data: { topic: null, count: null, fetched: false } };
+  expect(await asking(probe)).toMatchObject(failed);
+  switches.clearFaults();
+  await asking(probe);
+  await story.pass(24 * 3_600_000, 3_600_000);
+  switches.fault('/v1/', { kind: 'reply', status: 500 });
+  expect(await asking(probe)).toMatchObject({
+    status: 'error',
+    data: { topic: LIST, count: 43, stale: true },
+  });
+});
+
+test('a reply that tells no number is passed on as it came', async () => {
+  const { probe, switches } = await openListStory({});
+  switches.constituencies.shape = 'third';
+  expect(await asking(probe)).toMatchObject({ status: 'ok', data: { count: null } });
+});

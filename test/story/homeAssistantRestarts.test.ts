@@ -8,7 +8,7 @@ const STATUS = 'homeassistant/status';
 test('online: bridge state, discovery, states, over a forged one too; no long list, no question to the provider', async () => {
   const { story, probe, state } = await firstPoll({ config: { constituencies: {} } });
   await probe.publish('heat2mqtt/bridge/request/constituencies', '');
-  await probe.until('heat2mqtt/constituencies/dail/all');
+  await probe.until('heat2mqtt/constituencies/dail/34');
   await probe.publish(STATE, '{"schema":1,"energy_total":0}', { retain: true });
   await story.rest();
   probe.forget();

@@ -40,7 +40,7 @@ test('it asks once, clears all that is ours, and tells what is left', async () =
   await story.stop(daemon);
   const before = await retained();
   expect(before).toEqual(
-    expect.arrayContaining([`heat2mqtt/meter/${METER}/history`, 'heat2mqtt/constituencies/dail/all']),
+    expect.arrayContaining([`heat2mqtt/meter/${METER}/history`, 'heat2mqtt/constituencies/dail/34']),
   );
 
   const asked: string[] = [];

@@ -9,12 +9,12 @@ export const RESPONSE = 'heat2mqtt/bridge/response/constituencies';
 export const SUMMARY = 'heat2mqtt/bridge/constituencies';
 export const FETCH = 'GET /v1/constituencies';
 
-export async function openListStory() {
+export async function openListStory(house: { readonly house_no?: number } = { house_no: 34 }) {
   const story = await openStory({ accounts: [] });
   const probe = await story.listen();
   const config = {
     provider: undefined,
-    constituencies: { chamber: 'dail', house_no: 34 },
+    constituencies: { chamber: 'dail', ...house },
   };
   const start = () => story.start(config);
   const daemon = await start();

@@ -21,16 +21,16 @@ type Needs = Pick<Context, 'topics' | 'zone' | 'state' | 'log'>;
 /** Each by the name of its question, which also is the end of its topic. */
 export class CachedLists {
   readonly #owner: string;
-  readonly #usual: string;
+  /** The name of the configured list, which is never dropped; `null`: its house is not known yet. */
+  usual: string | null;
   readonly #needs: Needs;
   // Oldest first. Messages are written once: their payloads may be large, and are compared at each publication.
   readonly #lists = new Map<string, { readonly view: ConstituenciesView; readonly message: Message }>();
 
   /**
-   * `owner`: the service that the lists come from; those of another one are ignored. `usual`: the name of the configured
-   * list, which is never dropped.
+   * `owner`: the service that the lists come from; those of another one are ignored.
    */
-  static async open(owner: string, usual: string, needs: Needs): Promise<CachedLists> {
+  static async open(owner: string, usual: string | null, needs: Needs): Promise<CachedLists> {
     const lists = new CachedLists(owner, usual, needs);
     const files = await needs.state.list(FOLDER);
     const stored = await Promise.all(files.map((file) => lists.#document(file).read()));
@@ -39,9 +39,9 @@ export class CachedLists {
     return lists;
   }
 
-  private constructor(owner: string, usual: string, needs: Needs) {
+  private constructor(owner: string, usual: string | null, needs: Needs) {
     this.#owner = owner;
-    this.#usual = usual;
+    this.usual = usual;
     this.#needs = needs;
   }
 
@@ -69,7 +69,7 @@ export class CachedLists {
     const { topics, zone } = this.#needs;
     return [
       ...[...this.#lists.values()].map(({ message }) => message),
-      summaryMessage(topics, zone, this.#usual, this.get(this.#usual)),
+      summaryMessage(topics, zone, this.usual, this.usual === null ? null : this.get(this.usual)),
     ];
   }
 
@@ -94,7 +94,7 @@ export class CachedLists {
 
   async #dropOldest(isQuery: boolean, most: number): Promise<void> {
     const names = [...this.#lists.keys()].filter(
-      (name) => name.startsWith('query/') === isQuery && name !== this.#usual,
+      (name) => name.startsWith('query/') === isQuery && name !== this.usual,
     );
     for (const name of names.slice(0, Math.max(0, names.length - most))) {
       this.#lists.delete(name);

@@ -10,6 +10,7 @@ import { type ConstituenciesView, countOf, listName, listTopic } from '../../pub
 import type { Context } from '../context.ts';
 import { CachedLists } from './cachedLists.ts';
 import { PublicList } from './publicList.ts';
+import { SittingHouse } from './sittingHouse.ts';
 
 /** A list with gaps came where a whole one is cached. */
 class ListIncomplete extends Failure {
@@ -34,6 +35,8 @@ export class Constituencies {
   readonly #limit: FetchLimit;
   readonly #stopping = new AbortController();
   readonly #underWay = new Map<string, Promise<Answer>>();
+  /** `null`: the configuration does not ask for it. */
+  #sittingHouse: SittingHouse | null = null;
 
   /**
    * Resolves to `null` when the configuration has no constituencies. `publishNow` publishes what has changed, before the
@@ -43,9 +46,15 @@ export class Constituencies {
     const { constituencies: section } = context.config;
     if (!section) return null;
     const publicList = new PublicList(section, context.clock);
-    const usual = listName(publicList.understand({}).question);
-    const lists = await CachedLists.open(section.base_url, usual, context);
-    return new Constituencies(publicList, lists, publishNow, context);
+    const { question, isOfSittingHouse } = publicList.understand({});
+    const lists = await CachedLists.open(
+      section.base_url,
+      isOfSittingHouse ? null : listName(question),
+      context,
+    );
+    const opened = new Constituencies(publicList, lists, publishNow, context);
+    await opened.#openSittingHouse(section.base_url);
+    return opened;
   }
 
   private constructor(publicList: PublicList, lists: CachedLists, publishNow: () => void, context: Context) {
@@ -58,9 +67,22 @@ export class Constituencies {
 
   /** Equal questions share a fetch. Throws RequestMalformed. */
   async answer(parameters: Parameters): Promise<Answer> {
-    const { question, force } = this.#publicList.understand(parameters);
-    const name = listName(question);
-    return this.#underWay.get(name) ?? this.#begin(question, name, force);
+    const { question, force, isOfSittingHouse } = this.#publicList.understand(parameters);
+    if (!isOfSittingHouse) return this.#answerTo(question, force);
+    const refusal = this.#sittingHouse?.known === null ? this.#limit.refusal() : null;
+    if (refusal !== null) return this.#skipped(null, refusal);
+    try {
+      const houseNo = (await this.#sittingHouse?.houseNo()) ?? null;
+      const usual = { ...question, houseNo };
+      const name = listName({ ...usual, skip: null, limit: null });
+      const isNew = this.#lists.usual !== name;
+      this.#lists.usual = name;
+      if (isNew) this.#publishNow();
+      return await this.#answerTo(usual, force);
+    } catch (err) {
+      if (this.#stopping.signal.aborted) throw err;
+      return this.#failed(null, err);
+    }
   }
 
   /** Everything retained. */
@@ -73,18 +95,34 @@ export class Constituencies {
     await Promise.allSettled(this.#underWay.values());
   }
 
+  async #openSittingHouse(service: string): Promise<void> {
+    const { sittingOf } = this.#publicList;
+    if (sittingOf === null) return;
+    const { signal } = this.#stopping;
+    const ask = async () => {
+      if (this.#limit.refusal() !== null) return null;
+      return this.#limit.run(() => this.#publicList.sittingHouse(sittingOf, signal));
+    };
+    this.#sittingHouse = await SittingHouse.open(sittingOf, service, ask, this.#context);
+    const { known } = this.#sittingHouse;
+    if (known !== null)
+      this.#lists.usual = listName({ ...this.#publicList.understand({}).question, houseNo: known });
+  }
+
+  #answerTo(question: ConstituencyQuestion, force: boolean): Answer | Promise<Answer> {
+    const name = listName(question);
+    return this.#underWay.get(name) ?? this.#begin(question, name, force);
+  }
+
   #begin(question: ConstituencyQuestion, name: string, force: boolean): Answer | Promise<Answer> {
-    const { clock, log, zone } = this.#context;
+    const { clock, log } = this.#context;
     const view = this.#lists.get(name);
     if (view !== null && !force && isFresh(view, clock)) {
       log.debug({ list: name }, 'a repeated question within a minute is answered from the cached list');
       return this.#done(name, false, false);
     }
     const refusal = this.#limit.refusal();
-    if (refusal !== null) {
-      const next_at = zone.iso(refusal.until);
-      return { status: 'skipped', data: this.#about(name, { reason: refusal.reason, next_at }) };
-    }
+    if (refusal !== null) return this.#skipped(name, refusal);
     const fetching = this.#fetch(question, name).finally(() => this.#underWay.delete(name));
     this.#underWay.set(name, fetching);
     return fetching;
@@ -104,13 +142,23 @@ export class Constituencies {
     } catch (err) {
       if (signal.aborted) throw err;
       await this.#lists.markStale(name);
-      if (err instanceof Failure) log.warn({ list: name, ...safeWords(err) }, 'constituencies not fetched');
-      else log.error({ list: name, err }, 'constituencies not fetched');
-      const data = this.#about(name, { fetched: false, changed: false });
-      return { status: 'error', error: safeWords(err), data };
+      return this.#failed(name, err);
     } finally {
       this.#publishNow();
     }
+  }
+
+  #skipped(name: string | null, { reason, until }: Refusal): Answer {
+    const next_at = this.#context.zone.iso(until);
+    return { status: 'skipped', data: this.#about(name, { reason, next_at }) };
+  }
+
+  #failed(name: string | null, err: unknown): Answer {
+    const { log } = this.#context;
+    if (err instanceof Failure) log.warn({ list: name, ...safeWords(err) }, 'constituencies not fetched');
+    else log.error({ list: name, err }, 'constituencies not fetched');
+    const data = this.#about(name, { fetched: false, changed: false });
+    return { status: 'error', error: safeWords(err), data };
   }
 
   /** No list with gaps replaces a whole one, and no reply of unknown shape a list: it is cached beside it. */
@@ -135,11 +183,12 @@ export class Constituencies {
     return { status: 'ok', data: this.#about(name, more) };
   }
 
-  #about(name: string, more: Parameters): Parameters {
+  /** `name`: `null` while the sitting house is not known. */
+  #about(name: string | null, more: Parameters): Parameters {
     const { topics, zone } = this.#context;
-    const view = this.#lists.get(name);
+    const view = name === null ? null : this.#lists.get(name);
     return {
-      topic: listTopic(topics, name),
+      topic: name === null ? null : listTopic(topics, name),
       count: view === null ? null : countOf(view.list),
       fetched_at: view === null ? null : zone.iso(view.fetchedAt),
       stale: view?.stale ?? null,
@@ -158,6 +207,12 @@ const WINDOW_MS = 5 * 60_000;
 const MOST_IN_WINDOW = 30;
 const MOST_AT_ONCE = 4;
 
+interface Refusal {
+  readonly reason: 'rate_limit' | 'retry_after';
+  /** Epoch milliseconds. */
+  readonly until: number;
+}
+
 /** How often the public list may be asked, and by how many questions at a time: a flood on MQTT must end here. */
 export class FetchLimit {
   readonly #clock: Clock;
@@ -171,8 +226,8 @@ export class FetchLimit {
     this.#rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
   }
 
-  /** Why nothing may be fetched now, and until when (epoch milliseconds); `null`: go ahead. */
-  refusal(): { readonly reason: 'rate_limit' | 'retry_after'; readonly until: number } | null {
+  /** Why nothing may be fetched now, and until when; `null`: go ahead. */
+  refusal(): Refusal | null {
     const patienceMs = this.#retryAfter - this.#clock.monotonic();
     if (patienceMs > 0) return { reason: 'retry_after', until: this.#clock.now() + patienceMs };
     const waitMs = this.#rate.waitMs();

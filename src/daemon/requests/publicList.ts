@@ -1,6 +1,6 @@
 // The public list of constituencies, as configured: from parameters to a question, and from a question to a list. The command uses it too.
 import type { Config } from '../../config/schema.ts';
-import type { ConstituencyList, ConstituencyQuestion } from '../../domain/constituency.ts';
+import type { Chamber, ConstituencyList, ConstituencyQuestion } from '../../domain/constituency.ts';
 import { type Clock, deadline } from '../../foundation/clock.ts';
 import { HttpClient } from '../../http/client.ts';
 import { type Parameters, readParameters } from '../../mqtt/requests.ts';
@@ -30,11 +30,19 @@ export class PublicList {
     });
   }
 
-  /** From parameters as a request brings them; without any, what the configuration asks. Throws RequestMalformed. */
+  /** The chamber whose sitting house the configuration asks for; `null`: it names a house, or no chamber. */
+  get sittingOf(): Chamber | null {
+    return this.#usual.houseNo === null ? this.#usual.chamber : null;
+  }
+
+  /**
+   * From parameters as a request brings them; without any, what the configuration asks. `isOfSittingHouse`: its number
+   * is still to be found. Throws RequestMalformed.
+   */
   understand(
     parameters: Parameters,
     nameOf?: (parameter: string) => string,
-  ): { question: ConstituencyQuestion; force: boolean } {
+  ): { question: ConstituencyQuestion; force: boolean; isOfSittingHouse: boolean } {
     const given = readParameters(REQUESTS.constituencies, parameters, nameOf);
     const { chamber, house_no, chamber_id = [], skip, limit, force } = given;
     // Without the host: both forms of the specification's URI are one and the same house.
@@ -47,7 +55,27 @@ export class PublicList {
       skip: skip ?? null,
       limit: limit ?? null,
     };
-    return { question, force: force ?? false };
+    return { question, force: force ?? false, isOfSittingHouse: isOpen && this.sittingOf !== null };
+  }
+
+  /** The highest number of all houses of the chamber; `null` when the reply tells none. Rejects as `fetch` does. */
+  async sittingHouse(chamber: Chamber, signal?: AbortSignal): Promise<number | null> {
+    const everyHouse = { chamber, houseNo: null, chamberIds: [], skip: null, limit: null };
+    const { constituencies } = await this.fetch(everyHouse, signal);
+    const numbers = constituencies?.flatMap(({ house }) => house.houseNo ?? []) ?? [];
+    return numbers.length === 0 ? null : Math.max(...numbers);
+  }
+
+  /** For a command, which remembers nothing. Throws RequestMalformed; rejects as `fetch` does. */
+  async ask(
+    parameters: Parameters,
+    nameOf?: (parameter: string) => string,
+    signal?: AbortSignal,
+  ): Promise<ConstituencyList> {
+    const { question, isOfSittingHouse } = this.understand(parameters, nameOf);
+    const { chamber } = question;
+    if (!isOfSittingHouse || chamber === null) return this.fetch(question, signal);
+    return this.fetch({ ...question, houseNo: await this.sittingHouse(chamber, signal) }, signal);
   }
 
   /** Rejects with the failures of the provider's requests. */

@@ -4,7 +4,7 @@ import { count, instant, payload, text } from './parts.ts';
 
 export const constituenciesSummary = payload({
   count: count.nullable(),
-  topic: text.describe('Where the whole list is.'),
+  topic: text.nullable().describe('Where the whole list is; null until the sitting house is known.'),
   fetched_at: instant.nullable(),
   stale: z.boolean().nullable(),
   names: z

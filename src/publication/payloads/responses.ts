@@ -32,7 +32,9 @@ const accounts = z.array(
 );
 
 const cached = {
-  topic: text.describe('Where the list is, retained.'),
+  topic: text
+    .nullable()
+    .describe('Where the list is, retained; null while the sitting house cannot be found.'),
   count: count.nullable(),
   fetched_at: instant.nullable(),
   stale: z.boolean().nullable(),

@@ -7,10 +7,24 @@ import { type Daemon, startDaemon } from '../daemon/daemon.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { EXIT } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, untilInterrupted } from './settings.ts';
+
+/** A supervisor may start the program again: the port may be free then. */
+class BrokerNotStarted extends Failure {
+  readonly code = 'broker_not_started';
+  readonly exitCode = EXIT.unexpected;
+
+  constructor(cause: NodeJS.ErrnoException) {
+    super(`The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`, {
+      retry: 'later',
+      hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
+      cause,
+    });
+  }
+}
 
 export const run: Command = async (given, io) => {
   const { config, scrubber, path, warnings } = await loadSettings(given, io);
@@ -19,7 +33,9 @@ export const run: Command = async (given, io) => {
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
-  const daemon = await startRealDaemon(config, log, scrubber);
+  const daemon = await startRealDaemon(config, log, scrubber).catch((err: NodeJS.ErrnoException) => {
+    throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
+  });
   const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
   await untilInterrupted(io);

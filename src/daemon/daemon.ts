@@ -80,6 +80,8 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     versions: protocolVersions(mqtt),
     will: stateMessage(topics, 'offline'),
     subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],
+    // A retained request would be asked again at each connection.
+    retainAsPublished: [topics.requests],
     clock,
     log,
     random,

@@ -49,6 +49,8 @@ export interface StatisticsStatus {
 }
 
 export interface HealthRecord {
+  /** Of several accounts at least one can be read. */
+  readonly isSomeAccountWell: boolean;
   readonly auth: Readonly<Record<string, AuthStatus>>;
   readonly reasons: readonly Reason[];
   readonly progress: readonly Progress[];
@@ -75,11 +77,11 @@ const NEEDS_A_PERSON: ReadonlySet<AuthState> = new Set([
 /** Waiting alone will not bring this account back. */
 export const needsAPerson = (state: AuthState): boolean => NEEDS_A_PERSON.has(state);
 
-/** `failing` means that waiting will not help, or has not helped for a while; `degraded` that it may. */
+/** `failing`: no account can be read, and waiting will not help, or has not helped for a while. */
 export function verdict(record: HealthRecord): Verdict {
   const stuck = Object.values(record.auth).some(({ state }) => needsAPerson(state));
   // What they failed of may be over already, although no poll has come to its end since.
   const isLasting = record.failuresInARow >= FAILURES_UNTIL_FAILING && record.reasons.length > 0;
-  if (stuck || isLasting) return 'failing';
-  return record.reasons.length > 0 || record.failuresInARow > 0 ? 'degraded' : 'ok';
+  if ((stuck || isLasting) && !record.isSomeAccountWell) return 'failing';
+  return stuck || record.reasons.length > 0 || record.failuresInARow > 0 ? 'degraded' : 'ok';
 }

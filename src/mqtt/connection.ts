@@ -105,9 +105,11 @@ export class Connection {
     );
   }
 
-  subscribe(filters: readonly string[]): Promise<void> {
+  /** `retainAsPublished` (MQTT 5): filters whose messages keep the retain flag that they are published with. */
+  subscribe(filters: readonly string[], retainAsPublished: readonly string[] = []): Promise<void> {
+    const options = filters.map((filter) => [filter, { qos: 1, rap: retainAsPublished.includes(filter) }]);
     return this.#within(ACKNOWLEDGE_TIMEOUT_MS, (settle) =>
-      this.#client.subscribe([...filters], { qos: 1 }, (err) => settle(err)),
+      this.#client.subscribe(Object.fromEntries(options), (err) => settle(err)),
     );
   }
 

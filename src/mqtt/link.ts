@@ -36,6 +36,8 @@ export interface LinkOptions {
   readonly versions: readonly ProtocolVersion[];
   readonly will: Message;
   readonly subscriptions: readonly string[];
+  /** Those of them whose messages keep the retain flag that they are published with, where the broker can. */
+  readonly retainAsPublished: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
   /** Draws from [0, 1). */
@@ -191,7 +193,7 @@ export class Link {
 
   /** Connects, restores what is wanted, subscribes. Rejects with BrokerUnreachable, or a fault of a secret file. */
   async #open(version: ProtocolVersion, { onMessage, restore }: LinkConsumers): Promise<Connection> {
-    const { address, will, subscriptions, clock } = this.#options;
+    const { address, will, subscriptions, retainAsPublished, clock } = this.#options;
     const { signal } = this.#stopping;
     const retained: Incoming[] = [];
     let bytes = 0;
@@ -217,7 +219,7 @@ export class Link {
         isRestoring = false;
         await restore.take(retained.splice(0));
       }
-      await opened.subscribe(subscriptions);
+      await opened.subscribe(subscriptions, retainAsPublished);
       signal.throwIfAborted();
       return opened;
     } catch (err) {

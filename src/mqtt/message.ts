@@ -15,7 +15,7 @@ export interface Message {
 export interface Incoming {
   readonly topic: string;
   readonly payload: Buffer;
-  /** Stored by the broker before we subscribed: no request of now. */
+  /** Stored by the broker before we subscribed, or (MQTT 5) published with the retain flag: no request of now. */
   readonly retained: boolean;
   /** MQTT 5: where an answer is wanted. */
   readonly responseTopic: string | undefined;

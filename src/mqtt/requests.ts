@@ -29,6 +29,16 @@ export class RequestMalformed extends Failure {
   }
 }
 
+/** The request is understood, but the configuration leaves out what it is about. */
+export class NotConfigured extends Failure {
+  readonly code = 'not_configured';
+  readonly exitCode = EXIT.config;
+
+  constructor(message: string) {
+    super(message, { retry: 'never' });
+  }
+}
+
 class UnknownRequest extends Failure {
   readonly code = 'unknown_request';
   readonly exitCode = EXIT.usage;

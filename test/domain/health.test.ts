@@ -6,6 +6,7 @@ const auth = (state: AuthState) => ({
   home: { state, nextAttemptAt: null, accessExpiresAt: null, refreshExpiresAt: null },
 });
 const calm: HealthRecord = {
+  isSomeAccountWell: false,
   auth: auth('ok'),
   reasons: [],
   progress: [],
@@ -33,7 +34,21 @@ test.each<[string, Partial<HealthRecord>, string]>([
   ['the password is wrong', { auth: auth('bad_credentials_or_locked') }, 'failing'],
   ['the account wants its user', { auth: auth('needs_user_action') }, 'failing'],
   ['the method is switched off', { auth: auth('method_disabled') }, 'failing'],
-  ['one account of two is stuck', { auth: { ...auth('ok'), b: auth('needs_user_action').home } }, 'failing'],
+  [
+    'one account of two is stuck, and nothing is known of the other',
+    { auth: { ...auth('ok'), b: auth('needs_user_action').home } },
+    'failing',
+  ],
+  [
+    'one account of two is stuck, and the other is well',
+    { auth: { ...auth('ok'), b: auth('needs_user_action').home }, isSomeAccountWell: true },
+    'degraded',
+  ],
+  [
+    'one account of two fails again and again',
+    { failuresInARow: 9, reasons, isSomeAccountWell: true },
+    'degraded',
+  ],
 ])('%s', (_story, happened, expected) => {
   expect(verdict({ ...calm, ...happened })).toBe(expected);
 });

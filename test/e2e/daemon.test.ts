@@ -128,6 +128,17 @@ test('a broker that comes back without its memory is told everything again', asy
   expect(simulator.requests.length).toBe(asked);
 });
 
+test('a request with the retain flag is not answered, also while connected', async () => {
+  const { probe, simulator, program } = await livingHome();
+  const asked = simulator.requests.length;
+  await probe.publish('heat2mqtt/bridge/request/refresh', '{}', { retain: true });
+  await program.says(/retained request ignored/);
+  await probe.publish('heat2mqtt/bridge/request/health', '{}');
+  await probe.until('heat2mqtt/bridge/response/health', () => true);
+  expect(probe.on('heat2mqtt/bridge/response/refresh')).toEqual([]);
+  expect(simulator.requests.length).toBe(asked);
+});
+
 test('a request over MQTT 5 is answered on its response topic with its correlation data', async () => {
   const { probe } = await livingHome();
   const properties = { responseTopic: 'node-red/reply', correlationData: Buffer.from('c-42') };

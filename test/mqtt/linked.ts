@@ -53,6 +53,7 @@ export function openLink(
     versions: [5, 4],
     will: OFFLINE,
     subscriptions: ['x/request/+'],
+    retainAsPublished: [],
     clock,
     log,
     random: () => 0.5,

@@ -85,7 +85,7 @@ describe('health', () => {
       },
       { code: 'data_late', message: 'The newest reading is old.', meter: '70418235' },
     ];
-    expect(health({ reasons, failuresInARow: 3 })).toMatchObject({
+    expect(health({ reasons, failuresInARow: 3, isSomeAccountWell: false })).toMatchObject({
       state: 'failing',
       reasons,
       last_error: 'The provider does not answer.',

@@ -58,13 +58,12 @@ test('meters and accounts hang on the bridge by its identifier', () => {
   for (const one of [account, meter]) expect(one?.device).toMatchObject({ via_device: 'heat2mqtt_bridge' });
 });
 
-test('only the pair for the Energy dashboard and the register have a state class', () => {
+test('only the pair for the Energy dashboard has a state class', () => {
   const { components } = meterDocument(discoveryBelow('heat2mqtt'), FULL);
   const totals = Object.entries(components).filter(([, { state_class }]) => state_class !== undefined);
   expect(totals.map(([key, { state_class }]) => [key, state_class])).toEqual([
     ['energy_total', 'total'],
     ['cost_total', 'total'],
-    ['meter_reading', 'total_increasing'],
   ]);
 });
 

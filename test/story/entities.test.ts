@@ -69,7 +69,7 @@ test('energy is in kWh, money in the currency, and only totals accumulate', asyn
     expect([key, (units[String(deviceClass)] ?? [undefined]).includes(unit)]).toEqual([key, true]);
   }
   const accumulating = sensors.filter(([, { state_class }]) => state_class !== undefined).map(([key]) => key);
-  expect(accumulating).toEqual(['energy_total', 'cost_total', 'meter_reading']);
+  expect(accumulating).toEqual(['energy_total', 'cost_total']);
 });
 
 test('every template reads a key that its state payload has', async () => {

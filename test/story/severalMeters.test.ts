@@ -27,7 +27,7 @@ test('one refused account does not stop the other', async () => {
   });
   expect(probe.json(STATE)).toBeDefined();
   const auth = { home: { state: 'ok' }, home2: { state: 'bad_credentials_or_locked' } };
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', auth });
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', auth });
   await story.nextPoll();
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
   expect(story.log.filter(({ msg, account }) => msg === 'polled' && account === 'home')).toHaveLength(2);

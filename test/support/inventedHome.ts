@@ -88,6 +88,7 @@ export const ACCOUNT: AccountView = {
 };
 
 export const WELL: HealthRecord = {
+  isSomeAccountWell: true,
   auth: { home: ACCOUNT.auth },
   reasons: [],
   progress: [],

@@ -86,6 +86,7 @@ export class Snapshot {
     const histories = this.#accounts.map(({ history }) => history.record);
     const today = this.#accounts.map(({ history }) => history.today());
     return {
+      isSomeAccountWell: this.#isSomeAccountWell(),
       auth: Object.fromEntries(this.#authWorthNaming()),
       reasons: atMost(this.#reasons()),
       progress: this.#metersOf()
@@ -130,6 +131,13 @@ export class Snapshot {
       ...this.#metersOf().flatMap((meter) => this.#reasonsOf(meter)),
       ...this.#accounts.flatMap(({ extras }) => extras.reasons()),
     ];
+  }
+
+  #isSomeAccountWell(): boolean {
+    const troubled = new Set(this.#poller.troubles.map(({ account }) => account));
+    return this.#accounts.some(
+      ({ id, upstream }) => !troubled.has(id) && !needsAPerson(upstream.session.status().state),
+    );
   }
 
   /** What a refresh between two polls met, unless the last poll met the same. */

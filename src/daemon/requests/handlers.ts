@@ -7,6 +7,7 @@ import {
   type Answer,
   type Handler,
   mistake,
+  NotConfigured,
   type Parameters,
   RequestMalformed,
   readParameters,
@@ -53,7 +54,7 @@ export function requestHandlers(
     },
     async constituencies(parameters) {
       if (constituencies !== null) return constituencies.answer(parameters);
-      throw new RequestMalformed('No constituencies are configured: the section constituencies is missing.');
+      throw new NotConfigured('No constituencies are configured: the section constituencies is missing.');
     },
   };
 }
@@ -80,7 +81,7 @@ export function pollHandlers(
   }
 
   const nothingToPoll: Handler = async () => {
-    throw new RequestMalformed('No account is configured: there is nothing to poll.');
+    throw new NotConfigured('No account is configured: there is nothing to poll.');
   };
   if (accounts.length === 0) return { refresh: nothingToPoll, backfill: nothingToPoll };
 

@@ -9,7 +9,9 @@ export const transaction = z
 const request = <S extends z.ZodRawShape>(does: string, shape: S) =>
   z
     .strictObject({ ...shape, transaction })
-    .describe(`${does} JSON, or empty. Retained requests are ignored.`);
+    .describe(
+      `${does} JSON, or empty. Retained requests are ignored (with MQTT 3.1.1, those that were there before the bridge connected).`,
+    );
 
 const day = z.iso.date('a day as YYYY-MM-DD');
 const wholeNumber = (from: number, to: number) => {

@@ -6,6 +6,7 @@ import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
+import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
@@ -15,6 +16,7 @@ import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { StateUnwritable } from '../store/stateDirectory.ts';
 import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
+import { closingWords, findClosing } from './readingCloses.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { openUpstreamBeside } from './upstream.ts';
 
@@ -139,11 +141,23 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());
   const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
-  const propertyCustomerId = properties[0]?.propertyCustomerId ?? '';
-  const readingCloses = usage.reading_closes;
+  const [property] = properties;
+  const found = `${signedIn}, ${properties.length} heat meter(s)`;
+  if (!property) return found;
+  const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
+  // One usage query is enough: the one for the hours is made of the same parts.
+  if (closing.days !== null)
+    return `${found}, ${closing.days} day(s) with readings in ${DAYS_LOOKED_AT}, ${closingWords(closing)}`;
+  const { closes: readingCloses, from } = closing;
+  const { propertyCustomerId } = property;
   const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses } as const;
   const buckets = await readUsage(upstream.ask, question, upstream.dialect, upstream.log);
-  return `${signedIn}, ${properties.length} heat meter(s), ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}`;
+  const times = buckets.flatMap(({ readAt }) => readAt ?? []);
+  const doubt =
+    from === 'state' && isContradicted(readingCloses, times, zone)
+      ? '; the newest readings contradict that: a backfill from the first day on decides anew'
+      : '';
+  return `${found}, ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}, ${closingWords(closing)}${doubt}`;
 }
 
 async function tryBroker(mqtt: Config['mqtt']): Promise<string> {

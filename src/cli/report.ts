@@ -136,7 +136,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
   return [
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
-    `days cut in ${timezone}, a reading closes ${readingCloses}`,
+    `days cut in ${timezone}, a reading closes ${readingCloses ?? 'not decided yet'}`,
     `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.quarantined.size} quarantined`,
     `totals ${knownUnits(total.energy) ?? '–'} kWh, ${knownUnits(total.cost) ?? '–'}`,
     ...tableLines(columns, newest),

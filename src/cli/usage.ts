@@ -13,12 +13,14 @@ import {
   zone as zoneOf,
 } from '../domain/period.ts';
 import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { fitTariff } from '../domain/tariff/tariff.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from './command.ts';
 import { formatFrom } from './printing.ts';
+import { findClosing } from './readingCloses.ts';
 import { loadSettings } from './settings.ts';
 import { findCurrency, openUpstreamBeside, pickAccount } from './upstream.ts';
 import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
@@ -27,29 +29,31 @@ export const usage: Command = async ({ options }, io) => {
   const format = formatFrom(options.format, io);
   const wanted = periodOptions(options);
   const settings = await loadSettings({ options, words: [] }, io);
-  const { timezone, reading_closes: readingCloses } = settings.config.usage;
-  const zone = zoneOf(timezone);
+  const zone = zoneOf(settings.config.usage.timezone);
   const { interval, span, wasShortened } = periodOf(wanted, zone.dayAt(Date.now()));
-  const upstream = await openUpstreamBeside(settings, pickAccount(settings, options.account), io);
-  const ask = ({ propertyCustomerId }: Property, asked: DaySpan, by: Interval) => {
+  const account = pickAccount(settings, options.account);
+  const upstream = await openUpstreamBeside(settings, account, io);
+  const ask = ({ propertyCustomerId }: Property, closes: ReadingCloses, asked: DaySpan, by: Interval) => {
     const signal = io.interrupted;
-    const question = { propertyCustomerId, span: asked, interval: by, zone, readingCloses, signal };
+    const question = { propertyCustomerId, span: asked, interval: by, zone, readingCloses: closes, signal };
     return readUsage(upstream.ask, question, upstream.dialect, upstream.log);
   };
-  // A week or month can be moved by a day only when it is made of days.
-  const by = readingCloses === 'previous_day' ? 'day' : interval;
   const meters = await ofEachProperty(upstream, io, async (property): Promise<MeterUsage> => {
+    const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
+    const { closes } = closing;
+    // A week or month can be moved by a day only when it is made of days.
+    const by = closes === 'previous_day' ? 'day' : interval;
     const buckets: Bucket[] = [];
     const spans = requestSpans(span, by);
     for (const [at, asked] of spans.entries()) {
       const progress = `${at + 1} of ${spans.length}: ${asked.from} to ${addDays(asked.to, -1)}`;
       if (spans.length > 1) io.err(`Asking the provider, ${progress}\n`);
-      buckets.push(...(await ask(property, asked, by)));
+      buckets.push(...(await ask(property, closes, asked, by)));
     }
     const needsDays = format === 'table' && by !== 'day';
-    const days = needsDays ? await ask(property, newestYear(span), 'day') : buckets;
+    const days = needsDays ? await ask(property, closes, newestYear(span), 'day') : buckets;
     const tariff = fitTariff(new Map(days.map((bucket) => [bucket.day, bucket])));
-    return { meter: seriesName(property), rows: toRows(span, interval, buckets), tariff };
+    return { meter: seriesName(property), closing, rows: toRows(span, interval, buckets), tariff };
   });
   if (wasShortened) io.err(`Shown until today, ${addDays(span.to, -1)}.\n`);
   const currency = await findCurrency(settings, upstream);

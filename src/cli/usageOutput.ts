@@ -4,6 +4,7 @@ import { addDays, type DaySpan, type Interval, type Piece } from '../domain/peri
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Io } from './command.ts';
 import { type Column, type Format, keyColumns, print, tableLines } from './printing.ts';
+import { type Closing, closingWords } from './readingCloses.ts';
 
 export interface UsageRow extends Piece {
   readonly energy: Micro | null;
@@ -12,6 +13,7 @@ export interface UsageRow extends Piece {
 
 export interface MeterUsage {
   readonly meter: string;
+  readonly closing: Pick<Closing, 'closes' | 'from'>;
   readonly rows: readonly UsageRow[];
   readonly tariff: Tariff | null;
 }
@@ -28,7 +30,7 @@ const CSV_COLUMNS = keyColumns(
 );
 
 export function printUsage(format: Format, meters: readonly MeterUsage[], period: Period, io: Io): void {
-  const records = meters.flatMap(({ meter, rows }) =>
+  const records = meters.flatMap(({ meter, closing, rows }) =>
     rows.map(({ start, from, to, isPartial, energy, cost }) => ({
       meter,
       start,
@@ -38,13 +40,14 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
       from,
       to: addDays(to, -1),
       partial: isPartial,
+      reading_closes: closing.closes,
     })),
   );
   const table = () => meters.flatMap((meter) => meterLines(meter, period, io));
   print(format, { records, csv: CSV_COLUMNS, table }, io);
 }
 
-function meterLines({ meter, rows, tariff }: MeterUsage, period: Period, io: Io): string[] {
+function meterLines({ meter, closing, rows, tariff }: MeterUsage, period: Period, io: Io): string[] {
   const { interval, span, currency, timezone } = period;
   const columns: Column<UsageRow>[] = [
     {
@@ -67,10 +70,13 @@ function meterLines({ meter, rows, tariff }: MeterUsage, period: Period, io: Io)
     }),
     '',
     ...notes(rows, interval),
+    `${sentence(closingWords(closing))}.`,
     tariffLine(tariff, currency),
     '',
   ];
 }
+
+const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 function nameOf(start: string, interval: Interval): string {
   if (interval === 'year') return start.slice(0, 4);

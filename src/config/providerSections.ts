@@ -167,8 +167,8 @@ export const usageSection = section({
   reread_days: wholeNumber(1, 366)
     .default(14)
     .describe('How many days are read again at each poll, for late and corrected readings.'),
-  reading_closes: choice(['same_day', 'previous_day'], 'same_day').describe(
-    'Which day a reading belongs to: the one it is dated, or the one before.',
+  reading_closes: choice(['auto', 'same_day', 'previous_day'], 'auto').describe(
+    'Which day a reading counts for: the day on which it is taken, or the day before. auto: the day before where readings are taken in the first hours of a day; looked at once, then kept in the state directory.',
   ),
   late_after_hours: positiveNumber(8784, 60).describe(
     'Data counts as late when the newest reading is older than this.',

@@ -2,6 +2,7 @@
 import type { Micro } from './amount.ts';
 import { addDays, chunks, type Day, type DaySpan, daysBetween } from './period.ts';
 import type { Bucket } from './reading.ts';
+import { DAYS_LOOKED_AT } from './readingCloses.ts';
 
 export interface Amounts {
   readonly energy: Micro | null;
@@ -26,6 +27,8 @@ export interface Ledger {
   /** First day of the totals. Frozen when the ledger is opened. */
   readonly origin: Day;
   readonly days: ReadonlyMap<Day, DayRecord>;
+  /** When the last reading of each of the newest days was taken, epoch milliseconds; of those where the provider tells. */
+  readonly readTimes: ReadonlyMap<Day, number>;
   /** Days of implausible amounts, kept out of `days` until the provider gives them twice the same. */
   readonly quarantined: ReadonlyMap<Day, QuarantinedDay>;
   /** Every day before this one has been asked for at least once. */
@@ -61,6 +64,7 @@ export function openLedger(origin: Day): Ledger {
   return {
     origin,
     days: new Map(),
+    readTimes: new Map(),
     quarantined: new Map(),
     readTo: origin,
     complete: false,
@@ -162,11 +166,26 @@ export function merge(
     ledger: {
       ...ledger,
       days: days ?? ledger.days,
+      readTimes: readTimes(ledger.readTimes, buckets, days ?? ledger.days),
       quarantined: isUnchanged ? ledger.quarantined : quarantined,
     },
     changes,
     quarantinedNow,
   };
+}
+
+/** Of the newest days that count. What has not changed stays the same object. */
+function readTimes(
+  known: Ledger['readTimes'],
+  buckets: readonly Bucket[],
+  days: Ledger['days'],
+): Ledger['readTimes'] {
+  const news = buckets.filter(
+    ({ day, readAt }) => readAt !== undefined && days.has(day) && known.get(day) !== readAt,
+  );
+  if (news.length === 0) return known;
+  const all = new Map([...known, ...news.map(({ day, readAt = 0 }): [Day, number] => [day, readAt])]);
+  return new Map([...all].sort(([a], [b]) => (a < b ? -1 : 1)).slice(-DAYS_LOOKED_AT));
 }
 
 /** Far above what the heat pipes of one dwelling carry: smaller amounts need no comparison. */

@@ -16,6 +16,8 @@ export interface Bucket {
   readonly day: Day;
   readonly energy: Micro | null;
   readonly cost: Micro | null;
+  /** When its last reading was taken, epoch milliseconds; absent where the provider does not tell. */
+  readonly readAt?: number;
 }
 
 /** What a meter's own register showed, and when it was read. */

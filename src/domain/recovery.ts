@@ -1,11 +1,12 @@
 // A lost ledger is restored from the history retained on the broker, as if it had never been lost.
 import { type Amounts, type DayRecord, type Ledger, openLedger } from './ledger.ts';
 import type { Day } from './period.ts';
+import type { ReadingCloses } from './readingCloses.ts';
 
 /** Every day of a ledger as it was published last, and how its days were cut. */
 export interface RetainedHistory {
   readonly timezone: string;
-  readonly readingCloses: 'same_day' | 'previous_day';
+  readonly readingCloses: ReadingCloses;
   readonly origin: Day;
   readonly days: ReadonlyMap<Day, Amounts>;
 }

@@ -1,8 +1,9 @@
 // The usage report: the Elasticsearch question of the specification, and its answer as one bucket for each interval.
 import * as z from 'zod';
-import { type Micro, toMicro } from '../domain/amount.ts';
+import { toMicro } from '../domain/amount.ts';
 import { addDays, type Day, type DaySpan, type Interval, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
+import { dayClosedBy, type ReadingCloses } from '../domain/readingCloses.ts';
 import type { Log } from '../foundation/log.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
 import { LARGEST_UNITS, LAST_INSTANT, understand } from './reply.ts';
@@ -15,9 +16,14 @@ export interface UsageQuestion {
   readonly interval: Interval;
   readonly zone: Zone;
   /** A reading closes the day it is taken on, or the day before. */
-  readonly readingCloses: 'same_day' | 'previous_day';
+  readonly readingCloses: ReadingCloses;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Days on which the readings were taken. */
+export type HoursQuestion = Omit<UsageQuestion, 'interval' | 'readingCloses'>;
+
+type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
 
 const ENERGY = 'Heat - Meter Value';
 const COST = 'Euro';
@@ -41,12 +47,35 @@ export async function readUsage(
   dialect: UsageDialect,
   log: Log,
 ): Promise<Bucket[]> {
+  return toBuckets(await askReport(ask, question, dialect, log), question);
+}
+
+/** The hours in which readings were taken, as the first instant of each. The charges count where no heat was read. */
+export async function readHours(
+  ask: Ask,
+  question: HoursQuestion,
+  dialect: UsageDialect,
+  log: Log,
+): Promise<number[]> {
+  const asked = { ...question, interval: 'hour', readingCloses: 'same_day' } as const;
+  const byResource = new Map(
+    (await askReport(ask, asked, dialect, log)).map(({ key, readings }) => [
+      key,
+      readings.intervals.buckets.flatMap((hour) => (hour.doc_count > 0 ? [hour.key] : [])),
+    ]),
+  );
+  const heat = byResource.get(ENERGY) ?? [];
+  return heat.length > 0 ? heat : (byResource.get(COST) ?? []);
+}
+
+/** The buckets of each resource. */
+async function askReport(ask: Ask, question: Asked, dialect: UsageDialect, log: Log): Promise<Resource[]> {
   const askWith = async (intervalKey: IntervalKey) => {
     const body = usageQuery(question, intervalKey);
     const { signal } = question;
     const json = await ask({ method: 'POST', path: '/reports/usage', body, what: WHAT, signal });
     dialect.intervalKey = intervalKey;
-    return toBuckets(understand(WHAT, reply, json), question);
+    return resourcesOf(understand(WHAT, reply, json));
   };
   const { intervalKey } = dialect;
   try {
@@ -65,7 +94,7 @@ export async function readUsage(
 
 /** The time of a reading sits in a nested object; the amounts sit outside of it, hence `reverse_nested`. */
 export function usageQuery(
-  { propertyCustomerId, span, interval, zone, readingCloses }: UsageQuestion,
+  { propertyCustomerId, span, interval, zone, readingCloses }: Asked,
   intervalKey: IntervalKey,
 ): unknown {
   const shift = readingCloses === 'previous_day' ? 1 : 0;
@@ -105,6 +134,7 @@ export function usageQuery(
                   extended_bounds: { min, max },
                 },
                 aggs: {
+                  newest: { max: { field: READ_AT } },
                   documents: {
                     reverse_nested: {},
                     aggs: {
@@ -130,31 +160,40 @@ const sum = z.object({ value: z.number().min(-LARGEST_UNITS).max(LARGEST_UNITS).
 const interval = z.object({
   key: z.number().min(0).max(LAST_INSTANT),
   doc_count: z.number(),
+  // Good to know, and no reason to refuse the amounts.
+  newest: z.object({ value: z.number() }).nullish().catch(null),
   documents: z.object({ doc_count: z.number(), amount: sum, quantity: sum }),
+});
+const resource = z.object({
+  key: z.string(),
+  readings: z.object({ intervals: z.object({ buckets: z.array(interval) }) }),
 });
 const reply = z.object({
   // A search that gave up half-way has sums of half the readings, which would look like corrections.
   timed_out: z.literal(false).nullish(),
   _shards: z.object({ failed: z.literal(0).nullish() }).nullish(),
-  aggregations: z.object({
-    resources: z.object({
-      buckets: z.array(
-        z.object({
-          key: z.string(),
-          readings: z.object({ intervals: z.object({ buckets: z.array(interval) }) }),
-        }),
-      ),
-    }),
-  }),
+  aggregations: z.object({ resources: z.object({ buckets: z.array(resource) }) }),
 });
 
-function toBuckets({ aggregations }: z.infer<typeof reply>, question: UsageQuestion): Bucket[] {
-  const byDay = new Map<Day, { energy: Micro | null; cost: Micro | null }>();
-  for (const { key: resource, readings } of aggregations.resources.buckets) {
-    if (resource !== ENERGY && resource !== COST) {
-      throw new UnexpectedReply(WHAT, `the resources "${COST}" and "${ENERGY}" only`, 'another one');
-    }
-    for (const { key, doc_count, documents } of readings.intervals.buckets) {
+type Resource = z.infer<typeof resource>;
+
+function resourcesOf({ aggregations }: z.infer<typeof reply>): Resource[] {
+  const { buckets } = aggregations.resources;
+  if (buckets.some(({ key }) => key !== ENERGY && key !== COST)) {
+    throw new UnexpectedReply(WHAT, `the resources "${COST}" and "${ENERGY}" only`, 'another one');
+  }
+  return buckets;
+}
+
+type Draft = Pick<Bucket, 'energy' | 'cost'> & {
+  readonly heatAt?: number | undefined;
+  readonly chargeAt?: number | undefined;
+};
+
+function toBuckets(resources: readonly Resource[], question: UsageQuestion): Bucket[] {
+  const byDay = new Map<Day, Draft>();
+  for (const { key: resource, readings } of resources) {
+    for (const { key, doc_count, documents, newest } of readings.intervals.buckets) {
       const value = resource === ENERGY ? documents.quantity.value : documents.amount.value;
       // No document means no reading yet, whatever the sum says.
       if (doc_count === 0 || documents.doc_count === 0 || value === null) continue;
@@ -163,14 +202,23 @@ function toBuckets({ aggregations }: z.infer<typeof reply>, question: UsageQuest
       const bucket = byDay.get(day) ?? { energy: null, cost: null };
       const kind = resource === ENERGY ? 'energy' : 'cost';
       if (bucket[kind] !== null) throw new UnexpectedReply(WHAT, 'one bucket for each day', `two for ${day}`);
-      byDay.set(day, { ...bucket, [kind]: toMicro(value) });
+      const readAt = newest && isWithin(newest.value, key, question) ? newest.value : undefined;
+      const times = resource === ENERGY ? { heatAt: readAt } : { chargeAt: readAt };
+      byDay.set(day, { ...bucket, [kind]: toMicro(value), ...times });
     }
   }
-  return [...byDay].map(([day, amounts]) => ({ day, ...amounts })).sort((a, b) => (a.day < b.day ? -1 : 1));
+  return [...byDay]
+    .map(([day, { energy, cost, heatAt, chargeAt }]): Bucket => {
+      const readAt = heatAt ?? chargeAt;
+      return { day, energy, cost, ...(readAt === undefined ? {} : { readAt }) };
+    })
+    .sort((a, b) => (a.day < b.day ? -1 : 1));
 }
 
-function dayOf(key: number, { zone, readingCloses, interval: length }: UsageQuestion): Day {
-  const day = zone.dayAt(key);
-  // Only days can be moved: a week or month was cut by the provider.
-  return readingCloses === 'previous_day' && length === 'day' ? addDays(day, -1) : day;
-}
+/** Whether the instant lies in the day that begins with `key`: anything else is no time of a reading. */
+const isWithin = (at: number, key: number, { interval, zone }: UsageQuestion): boolean =>
+  interval === 'day' && Math.abs(at) <= LAST_INSTANT && zone.dayAt(at) === zone.dayAt(key);
+
+/** Only days can be moved: a week or month was cut by the provider. */
+const dayOf = (key: number, { zone, readingCloses, interval: length }: UsageQuestion): Day =>
+  dayClosedBy(key, length === 'day' ? readingCloses : 'same_day', zone);

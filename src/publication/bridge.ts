@@ -19,10 +19,11 @@ export function infoMessage(topics: Topics, view: BridgeView): Message {
     schedule: view.schedule,
     timezone: view.zone.name,
     base_topic: topics.base,
-    meters: view.meters.map(({ meter, account, identifiers }) => ({
+    meters: view.meters.map(({ meter, account, identifiers, readingCloses }) => ({
       meter,
       account,
       identifiers,
+      reading_closes: readingCloses,
       topic: topics.of('meter/<meter>/state', meter),
     })),
     links: { documentation: about.url, issues: `${about.url}/issues` },

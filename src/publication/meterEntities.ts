@@ -1,5 +1,6 @@
 // The table of a meter: its state, discovery and documentation derive from it.
 import { inFull, knownUnits, toMicro, toUnits } from '../domain/amount.ts';
+import { dayClosedBy } from '../domain/readingCloses.ts';
 import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { MeterView } from './views.ts';
@@ -129,7 +130,7 @@ export const METER_ROWS: readonly Row[] = [
   {
     key: 'reading_at',
     name: 'Reading until',
-    help: 'End of the newest day with a reading.',
+    help: 'When the newest reading was taken, where the provider tells it, else the end of its day.',
     platform: 'sensor',
     deviceClass: 'timestamp',
     read: (view) => instant(view, view.readingAt),
@@ -184,6 +185,15 @@ export const METER_ROWS: readonly Row[] = [
     platform: 'attribute',
     of: 'energy_total',
     read: (view) => instant(view, view.register?.readAt ?? null),
+  },
+  {
+    key: 'meter_reading_day',
+    name: 'Meter reading day',
+    help: 'The day at whose end the register stood there.',
+    platform: 'attribute',
+    of: 'energy_total',
+    read: ({ register, readingCloses, zone }) =>
+      register && dayClosedBy(register.readAt, readingCloses, zone),
   },
   {
     key: 'updated_at',

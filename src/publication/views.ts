@@ -6,6 +6,7 @@ import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Register } from '../domain/reading.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Totals } from '../domain/totals.ts';
 
@@ -21,9 +22,9 @@ export interface MeterView {
   readonly monthForecast: Micro | null;
   readonly zone: Zone;
   /** A reading closes the day it is taken on, or the day before. */
-  readonly readingCloses: 'same_day' | 'previous_day';
+  readonly readingCloses: ReadingCloses;
   readonly currency: string;
-  /** End of the newest day with a reading, epoch milliseconds. */
+  /** When the newest reading was taken, else the end of its day; epoch milliseconds, never the future. */
   readonly readingAt: number | null;
   /** `null` while there is no reading at all. */
   readonly late: boolean | null;
@@ -53,5 +54,5 @@ export interface BridgeView {
   readonly zone: Zone;
   readonly health: HealthRecord;
   /** Those that have a state. */
-  readonly meters: readonly Pick<MeterView, 'meter' | 'account' | 'identifiers'>[];
+  readonly meters: readonly Pick<MeterView, 'meter' | 'account' | 'identifiers' | 'readingCloses'>[];
 }

@@ -1,9 +1,10 @@
 // Local calendars: the offset of a zone at an instant, and where days, weeks, months, quarters and years begin.
 
-export const CALENDAR_UNITS = ['day', 'week', 'month', 'quarter', 'year'] as const;
+export const CALENDAR_UNITS = ['hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 // The past of a zone is the same for every question.
 const knownOffsets = new Map<string, Map<number, number | 'mixed'>>();
 
@@ -61,10 +62,13 @@ export class Zone {
   }
 
   floor(at: number, unit: CalendarUnit): number {
+    // Of an hour that happens twice, each is one of its own.
+    if (unit === 'hour') return at - ((at + this.offsetMs(at)) % HOUR_MS);
     return this.instantOf(floorLocal(at + this.offsetMs(at), unit));
   }
 
   next(start: number, unit: CalendarUnit): number {
+    if (unit === 'hour') return this.floor(start + HOUR_MS, unit);
     return this.instantOf(nextLocal(floorLocal(start + this.offsetMs(start), unit), unit));
   }
 
@@ -77,7 +81,7 @@ export class Zone {
   }
 }
 
-function floorLocal(localMs: number, unit: CalendarUnit): number {
+function floorLocal(localMs: number, unit: Exclude<CalendarUnit, 'hour'>): number {
   const date = new Date(localMs);
   const year = date.getUTCFullYear();
   const month = date.getUTCMonth();
@@ -89,7 +93,7 @@ function floorLocal(localMs: number, unit: CalendarUnit): number {
   return midnight - ((date.getUTCDay() + 6) % 7) * DAY_MS;
 }
 
-function nextLocal(localStart: number, unit: CalendarUnit): number {
+function nextLocal(localStart: number, unit: Exclude<CalendarUnit, 'hour'>): number {
   const date = new Date(localStart);
   const year = date.getUTCFullYear();
   const month = date.getUTCMonth();

@@ -1,8 +1,9 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
-import { DAY_SHAPE, day, versioned } from './documents.ts';
+import { DAY_SHAPE, day, instant, versioned } from './documents.ts';
 import type { Codec } from './stateDirectory.ts';
 
 const micro = z.number().int();
@@ -10,7 +11,8 @@ const micro = z.number().int();
 /** A ledger and how its days were cut: other cuts need the history anew. */
 export interface LedgerDocument {
   readonly timezone: string;
-  readonly readingCloses: 'same_day' | 'previous_day';
+  /** `null`: not decided yet. */
+  readonly readingCloses: ReadingCloses | null;
   readonly ledger: Ledger;
   /** The one that was published last; only a different one is an event. */
   readonly tariff: Tariff | null;
@@ -38,7 +40,7 @@ function isDayRow(row: unknown): boolean {
 
 const ledgerSchema = z.object({
   timezone: z.string(),
-  readingCloses: z.enum(['same_day', 'previous_day']),
+  readingCloses: z.enum(['same_day', 'previous_day']).nullable(),
   origin: day,
   readTo: day,
   complete: z.boolean(),
@@ -60,6 +62,8 @@ const ledgerSchema = z.object({
     })
     .nullable()
     .default(null),
+  /** Of the newest days. Files of 0.1 do not have it. */
+  readTimes: z.array(z.tuple([day, instant])).default([]),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });
 
@@ -67,12 +71,14 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
   const flat = versioned(ledgerSchema);
   return {
     decode(json) {
-      const { timezone, readingCloses, isNew, tariff, days, held, quarantine, ...rest } = flat.decode(json);
+      const { timezone, readingCloses, isNew, tariff, days, readTimes, held, quarantine, ...rest } =
+        flat.decode(json);
       const more = new Map(
         quarantine.map(([date, timesChanged, isHistory]) => [date, { timesChanged, isHistory }]),
       );
       const ledger: Ledger = {
         ...rest,
+        readTimes: new Map(readTimes),
         quarantined: new Map(
           held.map(([date, energy, cost]) => [
             date,
@@ -88,13 +94,14 @@ export const ledgerCodec: Codec<LedgerDocument> = (() => {
       };
       return { timezone, readingCloses, ledger, isNew, tariff };
     },
-    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, quarantined, ...rest } }) =>
+    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, readTimes, quarantined, ...rest } }) =>
       flat.encode({
         timezone,
         readingCloses,
         isNew,
         tariff,
         ...rest,
+        readTimes: [...readTimes],
         held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
         quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
         days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),

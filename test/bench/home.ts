@@ -58,6 +58,7 @@ export async function openHome(
     usage: {
       schedule,
       timezone: 'UTC',
+      reading_closes: 'same_day',
       jitter_seconds: 0,
       history_since: monthsAgo(historyMonths),
       concurrency,

@@ -44,7 +44,8 @@ function printed(
     const [kwh, eur] = values[at] ?? [null, null];
     return { ...piece, ...amounts(kwh, eur) };
   });
-  const meter: MeterUsage = { meter: '70418235', rows, tariff: tariff ?? null };
+  const closing = { closes: 'same_day', from: 'readings' } as const;
+  const meter: MeterUsage = { meter: '70418235', closing, rows, tariff: tariff ?? null };
   printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin' }, io);
   return lines.join('');
 }
@@ -76,6 +77,7 @@ total      1948.12  255.30
 * 2025-01: only 2025-01-15 to 2025-01-31.
 * 2025-04: only 2025-04-01 to 2025-04-10.
 1 of 4 months without a reading: not known, which is not 0.
+A reading counts for its own day (by the hours at which readings are taken).
 Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 51 of 53 days, 2025-01-16 to 2025-03-09.
 
 `);
@@ -121,7 +123,7 @@ test.each([
 test('JSON and CSV: null and an empty cell for what is not known, all decimals, what is partial', () => {
   const records = JSON.parse(printed(MONTHS, { format: 'json' }));
   expect(records).toHaveLength(4);
-  const common = { meter: '70418235', currency: 'EUR', partial: false };
+  const common = { meter: '70418235', currency: 'EUR', partial: false, reading_closes: 'same_day' };
   const february = { start: '2025-02-01', from: '2025-02-01', to: '2025-02-28' };
   const march = { start: '2025-03-01', from: '2025-03-01', to: '2025-03-31' };
   expect(records.slice(1, 3)).toEqual([

@@ -30,6 +30,7 @@ export async function openCrashingHome(seed: number) {
   const config = await configure({
     usage: {
       history_since: truth.since,
+      reading_closes: 'same_day',
       schedule: '*/1 * * * * *',
       jitter_seconds: 0,
       reread_days: 366,

@@ -31,6 +31,7 @@ async function homeOnSmallDisk() {
   const config = await configure({
     usage: {
       history_since: since,
+      reading_closes: 'same_day',
       schedule: '*/1 * * * * *',
       jitter_seconds: 0,
       late_after_hours: 8784,

@@ -51,7 +51,7 @@ export async function openHome(me = ME) {
         version: 1,
         provider: { issuer, api_url: api, client_id: 'self-care' },
         accounts: [{ username: ME.username, password_file: passwordFile }],
-        usage: { history_since: SINCE },
+        usage: { history_since: SINCE, reading_closes: 'same_day' },
         http: { listen: `127.0.0.1:${httpPort}` },
         state_dir: join(folder, 'state'),
       };

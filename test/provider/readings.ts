@@ -19,8 +19,11 @@ export const QUESTION: UsageQuestion = {
   readingCloses: 'same_day',
 };
 
-export const readUsageOf = (ask: Ask, changes: Partial<UsageQuestion> = {}): Promise<Bucket[]> =>
-  readUsage(ask, { ...QUESTION, ...changes }, new UsageDialect(), logLines().log);
+/** The amounts alone. */
+export async function readUsageOf(ask: Ask, changes: Partial<UsageQuestion> = {}): Promise<Bucket[]> {
+  const buckets = await readUsage(ask, { ...QUESTION, ...changes }, new UsageDialect(), logLines().log);
+  return buckets.map(({ readAt: _, ...amounts }) => amounts);
+}
 
 export type Home = Awaited<ReturnType<typeof openHome>>;
 

@@ -33,6 +33,7 @@ test('info tells version, schedule, zone, and each meter with its topic', () => 
         meter: '70418235',
         account: 'home',
         identifiers: ['70418235', '70418236'],
+        reading_closes: 'same_day',
         topic: 'heat/home/meter/70418235/state',
       },
     ],

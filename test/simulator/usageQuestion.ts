@@ -15,6 +15,7 @@ export const FILTERS = 'query.bool.filter';
 export const RANGE = `${FILTERS}.3.nested.query.range`;
 const INTERVALS = 'aggs.resources.aggs.readings.aggs.intervals';
 export const HISTOGRAM = `${INTERVALS}.date_histogram`;
+export const NEWEST = `${INTERVALS}.aggs.newest`;
 export const DOCUMENTS = `${INTERVALS}.aggs.documents`;
 export const BUCKETS = 'aggregations.resources.buckets';
 
@@ -35,7 +36,8 @@ export function usageQuestion(id: unknown, min: string, max: string, changes: Js
     min_doc_count: 0,
     extended_bounds: { min, max },
   };
-  const intervals = { date_histogram, aggs: { documents: { reverse_nested: {}, aggs: sums } } };
+  const newest = { max: { field: READ_AT } };
+  const intervals = { date_histogram, aggs: { newest, documents: { reverse_nested: {}, aggs: sums } } };
   const readings = { nested: { path: 'event_fields' }, aggs: { intervals } };
   const resources = { terms: { field: 'resource_name' }, aggs: { readings } };
   return changed({ size: 0, query: { bool: { filter } }, aggs: { resources } }, changes);

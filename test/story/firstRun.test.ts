@@ -24,7 +24,7 @@ test('one login, one discovery, no events; online, then discovery, then states, 
     origin: '2025-01-01',
     data_late: false,
   });
-  expect(state.reading_at).toBe('2025-03-11T00:00:00+00:00');
+  expect(state.reading_at).toBe('2025-03-10T00:01:07+00:00');
   const told = { account: 'home', meter: METER, days: 69, kwh: state.energy_total };
   expect(story.logged('history read')).toMatchObject([{ ...told, from: '2025-01-01' }]);
   expect(story.logged('history complete')).toMatchObject([

@@ -18,7 +18,8 @@ export function usualConfig(
       username,
       password,
     })),
-    usage: { history_since: '2025-01-01', jitter_seconds: 0 },
+    // What the simulator holds for true is told by the days on which readings are taken.
+    usage: { history_since: '2025-01-01', jitter_seconds: 0, reading_closes: 'same_day' },
     mqtt: { url: brokerUrl },
     http: { listen: '127.0.0.1:0' },
     state_dir: stateDir,

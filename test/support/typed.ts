@@ -32,4 +32,6 @@ export const environmentOf = (
   HEAT2MQTT_USERNAME: username,
   HEAT2MQTT_PASSWORD: password,
   HEAT2MQTT_STATE_DIR: stateDirectory,
+  // What the simulator holds for true is told by the days on which readings are taken.
+  HEAT2MQTT_USAGE_READING_CLOSES: 'same_day',
 });

@@ -3,12 +3,14 @@ import { knownUnits, sumKnown } from '../../domain/amount.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';
+import { closingOf, DAYS_LOOKED_AT, isContradicted } from '../../domain/readingCloses.ts';
 import { forecastMonth } from '../../domain/tariff/forecast.ts';
 import { totals } from '../../domain/totals.ts';
-import { readUsage } from '../../provider/usageReport.ts';
+import { ProviderRefused } from '../../provider/request.ts';
+import { readHours, readUsage } from '../../provider/usageReport.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { Context, MeterEvent } from '../context.ts';
-import { MeterLedger } from './meterLedger.ts';
+import { ledgerFile, MeterLedger } from './meterLedger.ts';
 import type { Upstream } from './upstream.ts';
 
 type Needs = Pick<Context, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals'>;
@@ -18,6 +20,10 @@ type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
 type Sums = Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'monthForecast'>;
 
 const HOUR_MS = 3_600_000;
+const DECISIONS = {
+  same_day: 'a reading counts for the day on which it is taken',
+  previous_day: 'readings are taken in the first hours of a day: each counts for the day before',
+} as const;
 
 export class Meter {
   readonly account: string;
@@ -29,6 +35,9 @@ export class Meter {
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
   #sums: (Sums & { readonly today: Day }) | null = null;
+  #contradicted: { readonly by: Ledger['readTimes']; readonly is: boolean } | null = null;
+  /** The provider does not understand the question. */
+  #hoursAreRefused = false;
 
   static async open(
     identity: { readonly account: string; readonly property: Property; readonly name: string },
@@ -36,7 +45,7 @@ export class Meter {
     context: Needs,
   ): Promise<Meter> {
     const needs = { ...context, log: context.log.child({ meter: identity.name }) };
-    const file = `accounts/${identity.account}/ledger-${encodeURIComponent(identity.property.propertyCustomerId)}`;
+    const file = ledgerFile(identity.account, identity.property);
     return new Meter(identity, await MeterLedger.open(file, needs), fromAccount, needs);
   }
 
@@ -75,8 +84,10 @@ export class Meter {
     const { usage } = config;
     const { store, property } = this;
     store.begin();
-    const { origin } = store.ledger;
     const today = zone.dayAt(clock.now());
+    if (this.#isToDecide(today, again)) await this.#decide(upstream, today, signal);
+    const { origin } = store.ledger;
+    const { readingCloses } = store;
     const changes: MeterEvent['change'][] = [];
     for (const span of questions(store.ledger, today, usage.reread_days, again)) {
       const question = {
@@ -84,12 +95,13 @@ export class Meter {
         span,
         interval: 'day',
         zone,
-        readingCloses: usage.reading_closes,
+        readingCloses,
         signal,
       } as const;
       const buckets = await readUsage(upstream.ask, question, upstream.dialect, log);
       // The retained history has opened the ledger anew meanwhile.
-      if (store.ledger.origin !== origin) return this.poll(upstream, signal, again);
+      if (store.ledger.origin !== origin || store.readingCloses !== readingCloses)
+        return this.poll(upstream, signal, again);
       const isFirstTime = !store.ledger.complete;
       const merged = merge(store.ledger, buckets, clock.now(), span);
       const tariffChange = await store.update(markRead(merged.ledger, span, today));
@@ -103,14 +115,51 @@ export class Meter {
         signals.emit('accountChanged', this.account);
       } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
     }
-    return changes;
+    const newest = [...store.ledger.days.keys()].sort().at(-1);
+    if (!store.isUndecided || newest === undefined) return changes;
+    // The first readings of a new meter, or of one that is silent now.
+    await this.#decide(upstream, addDays(newest, 1), signal);
+    return store.readingCloses === readingCloses ? changes : this.poll(upstream, signal);
+  }
+
+  /** Before the first history, and when somebody wants to have all of it read again. */
+  #isToDecide(today: Day, again?: DaySpan): boolean {
+    const { isOpenToReadings, isUndecided, ledger } = this.store;
+    const isOfEverything = again && ledger.complete && again.from <= ledger.origin && again.to > today;
+    return isOpenToReadings && (isOfEverything || (isUndecided && ledger.readTo === ledger.origin));
+  }
+
+  /** Looks at when the readings up to the day were taken. Without any, nothing is decided. */
+  async #decide(
+    { ask, dialect }: Pick<Upstream, 'ask' | 'dialect'>,
+    last: Day,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { zone, log } = this.#needs;
+    const { store, property } = this;
+    const wasUndecided = store.isUndecided;
+    const span = { from: addDays(last, 1 - DAYS_LOOKED_AT), to: addDays(last, 1) };
+    const { propertyCustomerId } = property;
+    const hours = this.#hoursAreRefused
+      ? []
+      : await readHours(ask, { propertyCustomerId, span, zone, signal }, dialect, log).catch((err) => {
+          if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
+          this.#hoursAreRefused = true;
+          return [];
+        });
+    // The last readings of days tell less: whether others came before them is not known.
+    const closes = closingOf(hours.length > 0 ? hours : [...store.ledger.readTimes.values()], zone);
+    // The retained history has brought what was decided once.
+    if (closes === null || (wasUndecided && !store.isUndecided)) return;
+    log.info({ readingCloses: closes, ...span }, DECISIONS[closes]);
+    if (closes !== store.readingCloses || store.isUndecided) await store.decide(closes);
   }
 
   /** Everything there is to publish; `null` until the history is complete. */
   view(): MeterView | null {
     const reading = this.reading();
     if (reading === null) return null;
-    const { zone, config } = this.#needs;
+    const { zone } = this.#needs;
     const { today: _, ...sums } = this.#sumsOf(this.store.saved);
     const { lastSuccessAt, ...fromAccount } = this.#fromAccount();
     return {
@@ -120,7 +169,7 @@ export class Meter {
       account: this.account,
       identifiers: this.property.meterIdentifiers,
       zone,
-      readingCloses: config.usage.reading_closes,
+      readingCloses: this.store.readingCloses,
       updatedAt: Math.max(this.#updatedAt ?? 0, lastSuccessAt ?? 0) || null,
     };
   }
@@ -129,12 +178,30 @@ export class Meter {
   reading(): Reading | null {
     const ledger = this.store.saved;
     if (!ledger.complete) return null;
-    const { zone, config, clock } = this.#needs;
+    const { config, clock } = this.#needs;
     const { newestDay } = this.#sumsOf(ledger).totals;
-    const readingAt = newestDay === null ? null : zone.startOf(addDays(newestDay, 1));
+    const readingAt = newestDay === null ? null : this.#readAt(ledger, newestDay);
     const late =
       readingAt === null ? null : clock.now() - readingAt > config.usage.late_after_hours * HOUR_MS;
     return { meter: this.name, readingAt, late };
+  }
+
+  /** The newest readings were taken at other hours than those it was decided by once. */
+  get isContradicted(): boolean {
+    const { readTimes } = this.store.saved;
+    if (!this.store.isOpenToReadings) return false;
+    if (this.#contradicted?.by !== readTimes) {
+      const is = isContradicted(this.store.readingCloses, [...readTimes.values()], this.#needs.zone);
+      this.#contradicted = { by: readTimes, is };
+    }
+    return this.#contradicted.is;
+  }
+
+  /** What the provider does not tell is taken for the end of the day, but for nothing later than its arrival here. */
+  #readAt({ days, readTimes }: Ledger, day: Day): number {
+    const { zone, clock } = this.#needs;
+    const latest = Math.min(days.get(day)?.receivedAt ?? clock.now(), clock.now());
+    return Math.min(readTimes.get(day) ?? zone.startOf(addDays(day, 1)), latest);
   }
 
   /** Days asked for so far, and in all, while the history is read for the first time; `null` once it is complete. */

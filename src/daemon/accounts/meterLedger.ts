@@ -1,6 +1,8 @@
 // The ledger of one meter: in memory, on disk, and restored from the broker when the disk has lost it.
 import { type Ledger, openLedger } from '../../domain/ledger.ts';
 import type { Day } from '../../domain/period.ts';
+import type { Property } from '../../domain/reading.ts';
+import type { ReadingCloses } from '../../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../../domain/tariff/tariff.ts';
 import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
@@ -8,6 +10,11 @@ import type { Document } from '../../store/stateDirectory.ts';
 import type { Context } from '../context.ts';
 
 const EARLIEST_ORIGIN = '2000-01-01';
+const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
+
+/** The name of its document in the state directory. */
+export const ledgerFile = (account: string, { propertyCustomerId }: Property): string =>
+  `accounts/${account}/ledger-${encodeURIComponent(propertyCustomerId)}`;
 
 type Needs = Pick<Context, 'zone' | 'state' | 'clock' | 'log'> & {
   readonly config: Pick<Context['config'], 'usage'>;
@@ -17,6 +24,7 @@ export class MeterLedger {
   readonly #needs: Needs;
   readonly #document: Document<LedgerDocument>;
   ledger: Ledger;
+  #closes: ReadingCloses | null;
   /**
    * The ledger as a restart would find it: only this one is published. A total that is published before it is on
    * the disk could fall after a crash.
@@ -41,6 +49,9 @@ export class MeterLedger {
     this.#document = document;
     this.isNew = stored?.isNew ?? true;
     this.#publishedTariff = stored?.tariff ?? null;
+    const { reading_closes: configured, timezone } = needs.config.usage;
+    const kept = stored?.timezone === timezone ? stored.readingCloses : null;
+    this.#closes = configured === 'auto' ? kept : configured;
     this.ledger = stored === null ? openLedger(this.#firstOrigin()) : this.#unlessBoundariesChanged(stored);
     this.saved = this.ledger;
   }
@@ -48,6 +59,28 @@ export class MeterLedger {
   /** What another ledger of the same series would be restored from. */
   get history(): RetainedHistory {
     return { ...this.#dayBoundaries(), origin: this.ledger.origin, days: this.ledger.days };
+  }
+
+  /** `usage.reading_closes` leaves it to the readings. */
+  get isOpenToReadings(): boolean {
+    return this.#needs.config.usage.reading_closes === 'auto';
+  }
+
+  /** It is not known yet which day a reading closes. */
+  get isUndecided(): boolean {
+    return this.#closes === null;
+  }
+
+  /** The day that a reading closes: as configured, decided once, or for the time being. */
+  get readingCloses(): ReadingCloses {
+    return this.#closes ?? FOR_THE_TIME_BEING;
+  }
+
+  /** Saves the decision. What was read by another one is to be read again. */
+  async decide(closes: ReadingCloses): Promise<void> {
+    if (closes !== this.readingCloses) this.ledger = openLedger(this.ledger.origin);
+    this.#closes = closes;
+    await this.#save();
   }
 
   /** To be called before the first question of a poll. */
@@ -78,6 +111,7 @@ export class MeterLedger {
     this.isNew = false;
     if (found !== null) {
       const { origin } = found;
+      this.#adoptDecision(found);
       // Days with other boundaries cannot be compared with the provider's own.
       const days = this.#hasSameBoundaries(found) ? found.days : new Map();
       this.#needs.log.info({ origin, days: days.size }, 'history restored from the broker');
@@ -90,8 +124,14 @@ export class MeterLedger {
 
   /** What decides on which day a reading counts. */
   #dayBoundaries() {
-    const { zone, config } = this.#needs;
-    return { timezone: zone.name, readingCloses: config.usage.reading_closes };
+    return { timezone: this.#needs.zone.name, readingCloses: this.readingCloses };
+  }
+
+  /** What was decided before the state was lost stands, whatever a poll has decided meanwhile. */
+  #adoptDecision({ timezone, readingCloses, days }: RetainedHistory): void {
+    if (!this.isOpenToReadings || timezone !== this.#needs.zone.name || days.size === 0) return;
+    if (readingCloses !== this.readingCloses) this.ledger = openLedger(this.ledger.origin);
+    this.#closes = readingCloses;
   }
 
   #firstOrigin(): Day {
@@ -101,7 +141,7 @@ export class MeterLedger {
 
   #hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
     const { timezone, readingCloses } = this.#dayBoundaries();
-    return other.timezone === timezone && other.readingCloses === readingCloses;
+    return other.timezone === timezone && (other.readingCloses ?? FOR_THE_TIME_BEING) === readingCloses;
   }
 
   #unlessBoundariesChanged(stored: LedgerDocument): Ledger {
@@ -121,7 +161,13 @@ export class MeterLedger {
     const saving = this.ledger;
     const before = this.#restorations;
     await this.#document
-      .write({ ...this.#dayBoundaries(), ledger: saving, isNew: this.isNew, tariff: this.#publishedTariff })
+      .write({
+        ...this.#dayBoundaries(),
+        readingCloses: this.#closes,
+        ledger: saving,
+        isNew: this.isNew,
+        tariff: this.#publishedTariff,
+      })
       .catch((err) => this.#needs.log.error({ err }, 'ledger could not be saved'));
     // A restoration meanwhile knows more than what was being saved.
     if (this.#restorations === before) this.saved = saving;

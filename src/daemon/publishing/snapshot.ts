@@ -76,8 +76,8 @@ export class Snapshot {
       schedule: this.#accounts.length > 0 ? config.usage.schedule : null,
       zone,
       health: this.health(),
-      meters: this.#metersOf().flatMap(({ account, name, property, isComplete }) =>
-        isComplete ? [{ meter: name, account, identifiers: property.meterIdentifiers }] : [],
+      meters: this.#metersOf().flatMap(({ account, name, property, isComplete, store: { readingCloses } }) =>
+        isComplete ? [{ meter: name, account, identifiers: property.meterIdentifiers, readingCloses }] : [],
       ),
     };
   }
@@ -162,11 +162,24 @@ export class Snapshot {
         ...about,
       });
     }
+    if (meter.isContradicted) {
+      const isSame = meter.store.readingCloses === 'same_day';
+      const [taken, counted] = isSame
+        ? ['the first hours', 'that day']
+        : ['the second half', 'the day before'];
+      const request = JSON.stringify({ from: meter.ledger.origin });
+      found.push({
+        code: 'reading_closes_doubtful',
+        message: `Readings are taken in ${taken} of a day now, and counted for ${counted}: every day may stand one day off.`,
+        hint: `The request backfill with ${request} decides anew and reads all days again; usage.reading_closes settles it.`,
+        ...about,
+      });
+    }
     const reading = meter.reading();
     if (reading?.late && reading.readingAt !== null) {
       found.push({
         code: 'data_late',
-        message: `The newest reading ends ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
+        message: `The newest reading was taken ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
         hint: 'The provider has nothing newer; nothing is lost, late days fill in by themselves.',
         ...about,
       });

@@ -1,6 +1,6 @@
 // What is published of the bridge itself, as schemas.
 import * as z from 'zod';
-import { count, faultWords, instant, name, payload, text } from './parts.ts';
+import { count, faultWords, instant, name, payload, readingCloses, text } from './parts.ts';
 
 export const bridgeState = z
   .enum(['online', 'offline'])
@@ -19,6 +19,7 @@ export const bridgeInfo = payload({
       meter: name,
       account: name,
       identifiers: z.array(text),
+      reading_closes: readingCloses,
       topic: text.describe('Its state.'),
     }),
   ),

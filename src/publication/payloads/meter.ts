@@ -1,7 +1,7 @@
 // What is published of a heat meter, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
 import { METER_ROWS } from '../meterEntities.ts';
-import { costEur, count, day, energyKwh, instant, payload, stateOf, text } from './parts.ts';
+import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateOf, text } from './parts.ts';
 
 export const meterState = stateOf(METER_ROWS, {
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
@@ -9,6 +9,7 @@ export const meterState = stateOf(METER_ROWS, {
   origin: day,
   meter_identifiers: z.array(text),
   meter_reading_at: instant.nullable(),
+  meter_reading_day: day.nullable(),
   updated_at: instant.nullable(),
 }).describe('Everything that is known of a heat meter now.');
 
@@ -30,9 +31,7 @@ export const meterUsage = payload({
 
 export const meterHistory = payload({
   timezone: text.describe('Days are cut in it.'),
-  reading_closes: z
-    .enum(['same_day', 'previous_day'])
-    .describe('A reading belongs to the day it is taken on, or to the day before.'),
+  reading_closes: readingCloses,
   currency: text.length(3),
   origin: day.describe('First day of the totals. Never moves.'),
   days: z
@@ -62,7 +61,7 @@ export const meterEvent = z
       event_type: z.literal('late'),
       at: instant,
       day: z.null(),
-      reading_at: instant.nullable().describe('End of the newest day with a reading.'),
+      reading_at: instant.nullable().describe('When the newest reading was taken, else the end of its day.'),
     }),
     payload({
       event_type: z.literal('tariff_changed'),

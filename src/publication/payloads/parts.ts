@@ -26,6 +26,10 @@ export const name = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
 export const count = z.int().min(0);
 
+export const readingCloses = z
+  .enum(['same_day', 'previous_day'])
+  .describe('A reading counts for the day on which it is taken, or for the day before.');
+
 export const energyKwh = z.number().nullable().describe('kWh; null = not known.');
 export const costEur = z.number().nullable().describe("In the provider's currency; null = not known.");
 

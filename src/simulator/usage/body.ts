@@ -63,7 +63,7 @@ export function queryOptions([kind, options]: [string, unknown], known: readonly
   return options;
 }
 
-export function aggregations(parent: string, aggs: unknown, kind: string): Aggregation[] {
+export function aggregations(parent: string, aggs: unknown, ...kinds: readonly string[]): Aggregation[] {
   if (!isObject(aggs)) throw malformed(`Missing definition for aggregation [${parent}]`);
   return Object.entries(aggs).map(([name, given]) => {
     if (!isObject(given)) throw malformed(`Missing definition for aggregation [${name}]`);
@@ -74,15 +74,16 @@ export function aggregations(parent: string, aggs: unknown, kind: string): Aggre
       const both = `[${first[0]}] and [${second[0]}]`;
       throw malformed(`Found two aggregation type definitions in [${name}]: ${both}`);
     }
-    if (first[0] !== kind) {
-      const reason = `[1:1] unable to parse BaseAggregationBuilder with name [${first[0]}]: parser not found`;
+    const [kind, options] = first;
+    if (!kinds.includes(kind)) {
+      const reason = `[1:1] unable to parse BaseAggregationBuilder with name [${kind}]: parser not found`;
       throw new Refusal('named_object_not_found_exception', reason);
     }
-    if (inner !== undefined && kind === 'sum') {
+    if (inner !== undefined && ['sum', 'max'].includes(kind)) {
       const reason = `Aggregator [${name}] of type [${kind}] cannot accept sub-aggregations`;
       throw new Refusal('aggregation_initialization_exception', reason, { status: 500 });
     }
-    return { name, kind, options: first[1], aggs: inner };
+    return { name, kind, options, aggs: inner };
   });
 }
 

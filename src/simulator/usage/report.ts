@@ -66,6 +66,7 @@ function intervalBuckets(documents: readonly UsageDocument[], request: UsageRequ
       key_as_string: new Date(key).toISOString().slice(0, 10),
       key,
       doc_count: inside.length,
+      [request.newest]: { value: inside.length > 0 ? Math.max(...inside.map(({ at }) => at)) : null },
       [request.documents]: { doc_count: inside.length, ...Object.fromEntries(sums) },
     };
   });

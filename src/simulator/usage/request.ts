@@ -32,6 +32,8 @@ export interface UsageRequest {
   readonly readings: string;
   readonly intervals: string;
   readonly histogram: Histogram;
+  /** The time of the last reading of each interval. */
+  readonly newest: string;
   readonly documents: string;
   readonly sums: readonly { readonly name: string; readonly field: 'amount' | 'quantity' }[];
 }
@@ -110,7 +112,16 @@ function parseAggregations(aggs: unknown, engine: SearchEngine) {
   const readings = onlyAggregation(resources.name, resources.aggs, 'nested');
   demand(readings, { path: NESTED_PATH });
   const intervals = onlyAggregation(readings.name, readings.aggs, 'date_histogram');
-  const documents = onlyAggregation(intervals.name, intervals.aggs, 'reverse_nested');
+  const [newest, documents, ...others] = aggregations(
+    intervals.name,
+    intervals.aggs,
+    'max',
+    'reverse_nested',
+  );
+  if (newest?.kind !== 'max' || documents?.kind !== 'reverse_nested' || others.length > 0) {
+    throw malformed(`Missing definition for aggregation [${intervals.name}]`);
+  }
+  demand(newest, { field: READ_AT });
   demand(documents, {});
   const sums = aggregations(documents.name, documents.aggs, 'sum').map((sum) => {
     const { field } = aggregationOptions(sum.kind, sum.options, ['field']);
@@ -122,6 +133,7 @@ function parseAggregations(aggs: unknown, engine: SearchEngine) {
     readings: readings.name,
     intervals: intervals.name,
     histogram: parseHistogram(intervals, engine),
+    newest: newest.name,
     documents: documents.name,
     sums,
   };

@@ -1,0 +1,50 @@
+// Which day the readings of a property close: as configured, as the daemon has decided, or as the provider's readings say now.
+import { ledgerFile } from '../daemon/accounts/meterLedger.ts';
+import type { Upstream } from '../daemon/accounts/upstream.ts';
+import { addDays, type Zone } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
+import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
+import { readHours } from '../provider/usageReport.ts';
+import { ledgerCodec } from '../store/ledgerDocument.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
+import type { Settings } from './settings.ts';
+
+export interface Closing {
+  readonly closes: ReadingCloses;
+  /** How that is known; `unknown`: there is no reading to tell. */
+  readonly from: 'configuration' | 'state' | 'readings' | 'unknown';
+  /** Of how many of the newest days there are readings, where they were asked for. */
+  readonly days: number | null;
+}
+
+/** Asks the provider only where it is neither configured nor decided. Rejects with the provider's failures. */
+export async function findClosing(
+  { config }: Settings,
+  { ask, dialect, log }: Upstream,
+  { account, property, zone }: { account: string; property: Property; zone: Zone },
+): Promise<Closing> {
+  const { reading_closes: configured } = config.usage;
+  if (configured !== 'auto') return { closes: configured, from: 'configuration', days: null };
+  const state = new StateDirectory(config.state_dir, log);
+  const kept = await state.document(ledgerFile(account, property), ledgerCodec).read();
+  if (kept?.readingCloses && kept.timezone === zone.name)
+    return { closes: kept.readingCloses, from: 'state', days: null };
+  const to = addDays(zone.dayAt(Date.now()), 1);
+  const { propertyCustomerId } = property;
+  const span = { from: addDays(to, -DAYS_LOOKED_AT), to };
+  const hours = await readHours(ask, { propertyCustomerId, span, zone }, dialect, log);
+  const days = new Set(hours.map((at) => zone.dayAt(at))).size;
+  const closes = closingOf(hours, zone);
+  return closes ? { closes, from: 'readings', days } : { closes: 'same_day', from: 'unknown', days };
+}
+
+const CLOSED = { same_day: 'its own day', previous_day: 'the day before' } as const;
+const KNOWN_FROM = {
+  configuration: 'as configured',
+  state: 'as decided for the history',
+  readings: 'by the hours at which readings are taken',
+  unknown: 'for want of readings that would tell',
+} as const;
+
+export const closingWords = ({ closes, from }: Pick<Closing, 'closes' | 'from'>): string =>
+  `a reading counts for ${CLOSED[closes]} (${KNOWN_FROM[from]})`;

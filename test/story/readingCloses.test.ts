@@ -1,0 +1,180 @@
+// usage.reading_closes: auto: which day a reading closes is looked at once, kept, doubted aloud, and decided anew on request.
+import { rm } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import { look } from '../simulator/visitor.ts';
+import { EVENT, HEALTH, home, METER, person, STATE, USAGE } from '../support/homes.ts';
+import type { Probe } from '../support/probe.ts';
+import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
+
+const DAY_MS = 24 * HOUR_MS;
+const FIRST = Date.parse('2025-01-01T00:00:00Z');
+const AUTO = { usage: { reading_closes: 'auto' } };
+const HISTORY = `heat2mqtt/meter/${METER}/history`;
+const INFO = 'heat2mqtt/bridge/info';
+const NIGHT = 30_000;
+const NOON = 12 * HOUR_MS;
+
+/** One reading a day, `after` that many milliseconds from midnight UTC; the n-th has n tenths of a kWh. */
+const daily = (after: number, from = 0, days = 69): ExplicitEvent[] =>
+  Array.from({ length: days }, (_, at) => ({
+    at: FIRST + (from + at) * DAY_MS + after,
+    kwh: (from + at + 1) / 10,
+    eur: 1,
+    // Known at noon of the next day at the latest.
+    bookedAt: FIRST + (from + at) * DAY_MS + after + HOUR_MS,
+  }));
+
+const opened = (events: ExplicitEvent[], config: Readonly<Record<string, unknown>> = AUTO) =>
+  firstPoll({ accounts: [person('me', [home(METER, { events })])], config });
+
+const intervals = ({ simulator }: Story) =>
+  simulator.requests
+    .filter(({ route }) => route === USAGE)
+    .map(({ body }) => look(body, 'aggs.resources.aggs.readings.aggs.intervals.date_histogram.interval'));
+const closes = (probe: Probe) => look(probe.json(INFO), 'meters.0.reading_closes');
+const days = (probe: Probe) => probe.json(HISTORY)?.days as [string, number, number][];
+const reasons = (probe: Probe) => look(probe.json(HEALTH), 'reasons') as { code: string; hint: string }[];
+
+test('readings at 00:00:30 UTC: one more question, each counts for the day before, and nothing lies in the future', async () => {
+  const { story, probe, state } = await opened(daily(NIGHT));
+  expect(intervals(story)).toEqual(['hour', 'day']);
+  expect(
+    story.logged('readings are taken in the first hours of a day: each counts for the day before'),
+  ).toEqual([expect.objectContaining({ readingCloses: 'previous_day' })]);
+  expect(closes(probe)).toBe('previous_day');
+  expect(probe.json(HISTORY)).toMatchObject({ reading_closes: 'previous_day' });
+  // The reading of New Year's morning says what was used on New Year's Eve, before the origin.
+  expect(days(probe)[0]).toEqual(['2025-01-01', 0.2, 1]);
+  expect(state).toMatchObject({ day: '2025-03-09', reading_at: '2025-03-10T00:00:30+00:00' });
+  expect(reasons(probe)).toEqual([]);
+  await story.nextPoll(4 * HOUR_MS);
+  expect(intervals(story)).toEqual(['hour', 'day', 'day']);
+});
+
+test.each([
+  ['at noon', daily(NOON), '2025-03-09', '2025-03-09T12:00:00+00:00'],
+  ['at 23:50', daily(NOON + 11.8 * HOUR_MS, 0, 68), '2025-03-09', '2025-03-09T23:48:00+00:00'],
+  [
+    'every half hour',
+    daily(0, 55, 14).flatMap(({ at }) =>
+      Array.from({ length: 48 }, (_, n) => ({ at: at + n * 1_800_000, kwh: 0.1, eur: 0 })),
+    ),
+    '2025-03-10',
+    '2025-03-10T12:00:00+00:00',
+  ],
+])('readings %s stay on their day', async (_, events, day, readAt) => {
+  const { probe, state } = await opened(events);
+  expect(closes(probe)).toBe('same_day');
+  expect(state).toMatchObject({ day, reading_at: readAt });
+});
+
+test('a restart and a lost state directory keep the decision, whatever readings would say now', async () => {
+  const events = daily(NIGHT);
+  const { story, probe, restart } = await opened(events);
+  const before = days(probe);
+  const second = await restart(AUTO);
+  expect(intervals(story)).toEqual(['hour', 'day']);
+  await story.stop(second);
+  events.splice(0, events.length, ...daily(NOON, 40, 28));
+  await rm(story.stateDir, { recursive: true });
+  probe.forget();
+  await story.start(AUTO);
+  await probe.until(STATE);
+  await story.rest();
+  expect(closes(probe)).toBe('previous_day');
+  expect(days(probe).slice(0, 30)).toEqual(before.slice(0, 30));
+});
+
+test('state that was read by another decision keeps it, says so on health, and a backfill of everything decides anew', async () => {
+  const { story, probe, restart } = await opened(daily(NIGHT), { usage: { reading_closes: 'same_day' } });
+  expect(reasons(probe)).toEqual([]);
+  expect(days(probe)[0]).toEqual(['2025-01-01', 0.1, 1]);
+  await restart(AUTO);
+  await story.nextPoll(4 * HOUR_MS);
+  expect(closes(probe)).toBe('same_day');
+  expect(reasons(probe)).toEqual([
+    expect.objectContaining({
+      code: 'reading_closes_doubtful',
+      meter: METER,
+      hint: expect.stringContaining('2025-01-01'),
+    }),
+  ]);
+  const total = probe.json(STATE)?.energy_total;
+  probe.forget();
+  probe.publish('heat2mqtt/bridge/request/backfill', JSON.stringify({ from: '2025-01-01' }));
+  await probe.until(HISTORY, ({ reading_closes }) => reading_closes === 'previous_day');
+  await story.rest();
+  expect(days(probe)[0]).toEqual(['2025-01-01', 0.2, 1]);
+  expect(probe.json(STATE)).toMatchObject({ day: '2025-03-09' });
+  // The reading of New Year's morning is of the year before now.
+  expect(probe.json(STATE)?.energy_total).toBeCloseTo(Number(total) - 0.1, 3);
+  expect(probe.on(EVENT)).toEqual([]);
+  expect(reasons(probe)).toEqual([]);
+});
+
+test('a backfill of some days decides nothing; an explicit value is never doubted', async () => {
+  const { story, probe, restart } = await opened(daily(NIGHT), { usage: { reading_closes: 'same_day' } });
+  const second = await restart(AUTO);
+  probe.publish('heat2mqtt/bridge/request/backfill', JSON.stringify({ from: '2025-01-02' }));
+  await probe.until('heat2mqtt/bridge/response/backfill');
+  expect(closes(probe)).toBe('same_day');
+  expect(intervals(story)).not.toContain('hour');
+  await story.stop(second);
+  probe.forget();
+  await story.start({ usage: { reading_closes: 'same_day' } });
+  await story.nextPoll(4 * HOUR_MS);
+  expect(reasons(probe)).toEqual([]);
+});
+
+test('a meter that has been silent for months is asked about its last weeks', async () => {
+  const { story, probe } = await opened(daily(NIGHT, 0, 20));
+  expect(intervals(story)).toEqual(['hour', 'day', 'hour', 'day']);
+  expect(closes(probe)).toBe('previous_day');
+  expect(days(probe)[0]).toEqual(['2025-01-01', 0.2, 1]);
+});
+
+test('a new meter without any reading decides with its first ones', async () => {
+  const events: ExplicitEvent[] = [];
+  const { story, probe } = await opened(events);
+  expect(intervals(story)).toEqual(['hour', 'day']);
+  await story.nextPoll(4 * HOUR_MS);
+  expect(intervals(story)).toEqual(['hour', 'day', 'day']);
+  events.push(...daily(NIGHT, 67, 2));
+  await story.nextPoll(4 * HOUR_MS);
+  expect(intervals(story).slice(3)).toEqual(['day', 'hour', 'day']);
+  expect(closes(probe)).toBe('previous_day');
+  expect(probe.json(STATE)).toMatchObject({ day: '2025-03-09' });
+});
+
+test('a provider that does not understand hours is taken by the last readings of its days', async () => {
+  const { story, probe } = await firstPoll({
+    accounts: [person('me', [home(METER, { events: daily(NIGHT) })])],
+    config: AUTO,
+    prepare: ({ simulator }) =>
+      void simulator.switches.fault(
+        '/api/v1/reports',
+        { kind: 'reply', status: 400, body: { error: 'no such interval' } },
+        { when: ({ text }) => text.includes('"hour"') },
+      ),
+  });
+  expect(closes(probe)).toBe('previous_day');
+  expect(probe.json(STATE)).toMatchObject({ day: '2025-03-09' });
+  expect(story.logged('poll failed')).toEqual([]);
+});
+
+test('a provider that does not tell the time: the end of the day, never later than it was heard of', async () => {
+  const { probe, state } = await firstPoll({
+    accounts: [person('me', [home(METER, { events: daily(NIGHT) })])],
+    config: { usage: { reading_closes: 'same_day' } },
+    prepare: ({ simulator }) =>
+      void simulator.switches.fault('/api/v1/reports', {
+        kind: 'change',
+        change: (body) =>
+          JSON.parse(JSON.stringify(body, (key, value) => (key === 'newest' ? undefined : value))),
+      }),
+  });
+  const now = Date.parse(String(probe.json(HEALTH)?.last_success_at));
+  expect(state.day).toBe('2025-03-10');
+  expect(Date.parse(String(state.reading_at))).toBe(now);
+});

@@ -51,7 +51,7 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
   const text = JSON.stringify({
     provider: { issuer: simulator.urls.issuer, api_url: simulator.urls.api, client_id: 'self-care' },
     accounts: [{ username: 'me@example.org', password: 'demo' }],
-    usage: { schedule: '* * * * *', jitter_seconds: 0 },
+    usage: { schedule: '* * * * *', allow_fast_schedule: true, jitter_seconds: 0 },
     constituencies: { base_url: simulator.urls.constituencies },
     mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
     http: { listen: '127.0.0.1:0' },

@@ -151,6 +151,9 @@ export const usageSection = section({
   schedule: cronExpression
     .default('23 */4 * * *')
     .describe('When to ask the provider: a cron expression, in the time zone below.'),
+  allow_fast_schedule: flag(false).describe(
+    'true: accept a schedule that asks the provider more often than every 15 minutes.',
+  ),
   timezone: timeZone
     .default('Europe/Dublin')
     .describe('The time zone of the site. Days, weeks and months are cut there.'),

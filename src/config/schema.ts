@@ -1,11 +1,22 @@
 // The schema of the configuration file, and the type of the checked configuration.
 import * as z from 'zod';
 import { isClockSet } from '../foundation/clock.ts';
+import { shortestGapMinutes } from './cronGap.ts';
 import { mqttSection } from './mqttSection.ts';
 import { accountsSection, constituenciesSection, providerSection, usageSection } from './providerSections.ts';
 import { textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets.ts';
-import { address, choice, flag, hostAndPort, secretKeys, section, text, whenMapping } from './values.ts';
+import {
+  address,
+  CRON_SHAPE,
+  choice,
+  flag,
+  hostAndPort,
+  secretKeys,
+  section,
+  text,
+  whenMapping,
+} from './values.ts';
 
 const extra = (what: string) => flag(true).describe(`Ask for ${what}.`);
 
@@ -112,6 +123,7 @@ export function schemaFor(
     const expression = textAt(config, cron);
     if (expression !== undefined && !validateCron(expression))
       report(cron, 'a cron expression of 5 or 6 fields, each in its range');
+    else if (expression !== undefined && !mayBeFast(config) && isFast(expression)) report(cron, TOO_FAST);
 
     const since = ['usage', 'history_since'];
     const firstDay = textAt(config, since);
@@ -122,6 +134,15 @@ export function schemaFor(
     }
   }, whenMapping);
 }
+
+const SHORTEST_GAP_MINUTES = 15;
+const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
+
+const isFast = (expression: string): boolean =>
+  CRON_SHAPE.test(expression) && shortestGapMinutes(expression) < SHORTEST_GAP_MINUTES;
+// A wrong type is told by itself.
+const mayBeFast = (config: unknown): boolean =>
+  (valueAt(config, ['usage', 'allow_fast_schedule']) ?? false) !== false;
 
 function localDay(now: number, timeZone: string | undefined): string {
   const moment = new Date(now);

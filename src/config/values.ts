@@ -81,7 +81,8 @@ export const currency = z
 const CRON = 'a cron expression of 5 or 6 fields, such as "23 */4 * * *"';
 
 /** The shape only; what each field may hold is checked by `validateCron` of loadConfig. */
-export const cronExpression = z.string(CRON).regex(/^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/, CRON);
+export const CRON_SHAPE = /^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/;
+export const cronExpression = z.string(CRON).regex(CRON_SHAPE, CRON);
 
 const DAY = 'a day as YYYY-MM-DD, from 2000-01-01 until today';
 

@@ -57,6 +57,7 @@ export async function openHome(
     })),
     usage: {
       schedule,
+      allow_fast_schedule: true,
       timezone: 'UTC',
       reading_closes: 'same_day',
       jitter_seconds: 0,

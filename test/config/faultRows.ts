@@ -10,6 +10,18 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['usage: daily', 'usage', /found a text .*; allowed: a mapping with schedule/],
   ["usage: { schedule: '* * * *' }", 'usage.schedule', /5 or 6 fields/],
   ["usage: { schedule: '99 * * * *' }", 'usage.schedule', /in its range/],
+  ["usage: { schedule: '* * * * * *' }", 'usage.schedule', /at least 15 minutes .*allow_fast_schedule: true/],
+  ["usage: { schedule: '*/10 * * * *' }", 'usage.schedule', /at least 15 minutes/],
+  [
+    "usage: { schedule: '55,5 0,23 * * *', allow_fast_schedule: false }",
+    'usage.schedule',
+    /found "55,5 0,23 \* \* \*"; allowed: at least/,
+  ],
+  [
+    "usage: { schedule: '* * * * *', allow_fast_schedule: sure }",
+    'usage.allow_fast_schedule',
+    /true or false/,
+  ],
   ['usage: { timezone: Europe/Atlantis }', 'usage.timezone', /IANA/],
   ['usage: { jitter_seconds: 14401 }', 'usage.jitter_seconds', /from 0 to 14400/],
   ['usage: { history_since: 2025-02-29 }', 'usage.history_since', /YYYY-MM-DD/],

@@ -40,6 +40,11 @@ describe('what is no mistake', () => {
     ['a history that begins today', `${BASE}usage: { history_since: 2025-06-15 }\n`],
     ['a topic with levels', `${BASE}mqtt: { base_topic: home/heat $1 }\n`],
     ['IPv6', `${BASE}mqtt: { url: 'mqtt://[::1]:1883' }\nhttp: { listen: '[::]:0' }\n`],
+    [
+      'a fast schedule where it was allowed',
+      `${BASE}usage: { schedule: '* * * * * *', allow_fast_schedule: true }\n`,
+    ],
+    ['every quarter of an hour', `${BASE}usage: { schedule: '*/15 * * * *' }\n`],
     ['seconds in the schedule', `${BASE}usage: { schedule: '0 23 */4 * * MON-FRI' }\n`],
   ])('%s', async (_, yaml) => {
     await expect(load(yaml)).resolves.toBeDefined();

@@ -32,6 +32,7 @@ export async function openCrashingHome(seed: number) {
       history_since: truth.since,
       reading_closes: 'same_day',
       schedule: '*/1 * * * * *',
+      allow_fast_schedule: true,
       jitter_seconds: 0,
       reread_days: 366,
       late_after_hours: 8784,

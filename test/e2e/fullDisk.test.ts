@@ -33,6 +33,7 @@ async function homeOnSmallDisk() {
       history_since: since,
       reading_closes: 'same_day',
       schedule: '*/1 * * * * *',
+      allow_fast_schedule: true,
       jitter_seconds: 0,
       late_after_hours: 8784,
       reread_days: 366,

@@ -6,6 +6,7 @@ import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
@@ -103,8 +104,9 @@ function offlineProbes({ config }: Settings): Probes {
 function liveProbes(settings: Settings, io: Io): Probes {
   const { accounts, constituencies, mqtt, home_assistant, usage } = settings.config;
   const probes: Probes = {};
+  const readers: Readers = new Map();
   for (const account of accounts) {
-    probes[`provider for ${account.id}`] = () => tryProvider(settings, account, io);
+    probes[`provider for ${account.id}`] = () => tryProvider(settings, account, io, readers);
   }
   if (constituencies) {
     probes.constituencies = async () => {
@@ -129,7 +131,10 @@ function liveProbes(settings: Settings, io: Io): Probes {
 
 const LOOK_BACK_DAYS = 14;
 
-async function tryProvider(settings: Settings, account: Account, io: Io): Promise<string> {
+/** By property, the first account that has it. */
+type Readers = Map<string, string>;
+
+async function tryProvider(settings: Settings, account: Account, io: Io, readers: Readers): Promise<string> {
   const { usage } = settings.config;
   let signedIn = 'the stored session is good (the password was not tried)';
   const onLogin = () => {
@@ -142,7 +147,7 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
   const today = zone.dayAt(Date.now());
   const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
   const [property] = properties;
-  const found = `${signedIn}, ${properties.length} heat meter(s)`;
+  const found = `${signedIn}, ${properties.length} heat meter(s)${duplicateWords(properties, account, readers)}`;
   if (!property) return found;
   const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
   // One usage query is enough: the one for the hours is made of the same parts.
@@ -158,6 +163,17 @@ async function tryProvider(settings: Settings, account: Account, io: Io): Promis
       ? '; the newest readings contradict that: a backfill from the first day on decides anew'
       : '';
   return `${found}, ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}, ${closingWords(closing)}${doubt}`;
+}
+
+function duplicateWords(properties: readonly Property[], { id }: Account, readers: Readers): string {
+  const shared = new Set<string>();
+  for (const { propertyCustomerId } of properties) {
+    const reader = readers.get(propertyCustomerId);
+    if (reader === undefined) readers.set(propertyCustomerId, id);
+    else shared.add(reader);
+  }
+  const others = [...shared].join(' and ');
+  return shared.size === 0 ? '' : ` (also of the account ${others}: a meter is read once, by one of them)`;
 }
 
 async function tryBroker(mqtt: Config['mqtt']): Promise<string> {

@@ -12,7 +12,7 @@ import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { installationCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { openAccounts } from './accounts/account.ts';
+import { openAccounts } from './accounts/openAccounts.ts';
 import { type Context, Signals } from './context.ts';
 import { Counters } from './monitor/metrics.ts';
 import { startMonitor } from './monitor/monitor.ts';

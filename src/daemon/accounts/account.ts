@@ -1,31 +1,40 @@
-// The accounts while the daemon runs: the properties of each, discovered once and kept, and one poll over all of them.
-import type { IssuerMemory } from '../../auth/oidc.ts';
+// One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
 import type { DaySpan } from '../../domain/period.ts';
-import { type Property, seriesName, topicSafe, withFound } from '../../domain/reading.ts';
+import { type Property, seriesName, withFound } from '../../domain/reading.ts';
 import { isClockSet } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
-import { concurrencyLimit, RateLimit } from '../../foundation/limits.ts';
+import { RateLimit } from '../../foundation/limits.ts';
 import { discover, type EntityContext } from '../../provider/discovery.ts';
 import { ProviderRefused } from '../../provider/request.ts';
 import type { AccountOutcome, Context, MeterEvent } from '../context.ts';
 import type { Restore } from '../publishing/restore.ts';
-import { AccountExtras } from './extras.ts';
+import type { AccountExtras } from './extras.ts';
 import { Meter } from './meter.ts';
-import { openPollHistories, type PollHistory } from './pollHistory.ts';
-import { openReplyShapes } from './replyShapes.ts';
-import { openUpstream, type Upstream } from './upstream.ts';
+import { ledgerFile } from './meterLedger.ts';
+import type { PollHistory } from './pollHistory.ts';
+import type { SeriesNames } from './seriesNames.ts';
+import type { Upstream } from './upstream.ts';
 
-interface Parts {
+export interface AccountParts {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
   /** Shared by all accounts. */
-  readonly names: SeriesNames;
+  readonly names: SeriesNames<Account>;
+  /** All accounts, in the order of the configuration. */
+  readonly all: readonly Account[];
   readonly restore: Restore;
+}
+
+/** A property that another account of the configuration reads. */
+interface Duplicate {
+  readonly property: Property;
+  readonly reader: Account;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
+const LONGEST_WAIT_MS = 3_000;
 
 class ClockNotSet extends Failure {
   readonly code = 'clock_not_set';
@@ -39,60 +48,6 @@ class ClockNotSet extends Failure {
   }
 }
 
-/** Names of series in topics: of two properties with the same meter the first one keeps the plain name. */
-class SeriesNames {
-  readonly #owners = new Map<string, string>();
-
-  claim(property: Property): string {
-    const { propertyCustomerId } = property;
-    const name = seriesName(property);
-    const owner = this.#owners.get(name) ?? propertyCustomerId;
-    this.#owners.set(name, owner);
-    return owner === propertyCustomerId ? name : `${name}-${topicSafe(propertyCustomerId)}`;
-  }
-
-  /** The property is gone: its meter may have moved to another one. */
-  release({ propertyCustomerId }: Property): void {
-    for (const [name, owner] of this.#owners) if (owner === propertyCustomerId) this.#owners.delete(name);
-  }
-}
-
-export async function openAccounts(context: Context, restore: Restore): Promise<Account[]> {
-  const { config, counters, signals } = context;
-  const names = new SeriesNames();
-  // The rounds of extras of all accounts, one after the other.
-  const extrasQueue = concurrencyLimit(1);
-  const onReply = await openReplyShapes(context);
-  const historyOf = await openPollHistories(context);
-  const issuerMemory: IssuerMemory = { metadata: null };
-  const opened: Account[] = [];
-  // In order: of two properties with the same meter the first keeps its name.
-  for (const account of config.accounts) {
-    const { id } = account;
-    const own = { ...context, log: context.log.child({ account: id }) };
-    const history = historyOf(id);
-    const upstream = openUpstream(account, own, {
-      issuerMemory,
-      onRequest(seen) {
-        history.countRequest();
-        counters.countRequest(seen);
-      },
-      onLogin() {
-        history.countLogin();
-        counters.logins += 1;
-      },
-      onRefresh() {
-        counters.refreshes += 1;
-      },
-      onReply,
-      onChange: () => signals.emit('accountChanged', id),
-    });
-    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
-    opened.push(await Account.open(id, { upstream, history, extras, names, restore }, own));
-  }
-  return opened;
-}
-
 export class Account {
   readonly id: string;
   readonly upstream: Upstream;
@@ -100,26 +55,48 @@ export class Account {
   readonly extras: AccountExtras;
   /** `null` until the properties are known. */
   meters: readonly Meter[] | null = null;
+  /** What this account has besides its meters: read by it while the other account cannot. */
+  duplicates: readonly Duplicate[] = [];
   readonly #context: Context;
-  readonly #names: SeriesNames;
+  readonly #names: SeriesNames<Account>;
+  readonly #all: readonly Account[];
   readonly #restore: Restore;
   readonly #rediscoveries: RateLimit;
   readonly #searches: RateLimit;
   #entities: EntityContext | null = null;
+  /** Its properties but the duplicates. */
+  #ownEntities: EntityContext | null = null;
+  #poll: Promise<unknown> | null = null;
+  #discovery: Promise<unknown> | null = null;
 
-  static async open(id: string, parts: Parts, context: Context): Promise<Account> {
+  static async open(id: string, parts: AccountParts, context: Context): Promise<Account> {
     const account = new Account(id, parts, context);
     account.#entities = await parts.upstream.context.read();
-    if (account.#entities !== null) account.meters = await account.#openMeters(account.#entities);
     return account;
   }
 
-  private constructor(id: string, { upstream, history, extras, names, restore }: Parts, context: Context) {
+  async claimWhatItHasRead(): Promise<void> {
+    const files = this.#entities ? await this.#context.state.list(`accounts/${this.id}`) : [];
+    for (const property of this.#entities?.properties ?? [])
+      if (files.some((file) => ledgerFile(this.id, property).endsWith(`/${file}`)))
+        this.#names.readerOf(property, this);
+  }
+
+  async openKnownMeters(): Promise<void> {
+    if (this.#entities !== null) this.meters = await this.#openMeters(this.#entities);
+  }
+
+  private constructor(
+    id: string,
+    { upstream, history, extras, names, all, restore }: AccountParts,
+    context: Context,
+  ) {
     this.id = id;
     this.upstream = upstream;
     this.history = history;
     this.extras = extras;
     this.#names = names;
+    this.#all = all;
     this.#restore = restore;
     this.#context = context;
     this.#rediscoveries = new RateLimit(context.clock, 1, DAY_MS);
@@ -129,12 +106,16 @@ export class Account {
   /** Never rejects. `again`: those days instead of what is due. */
   async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const failed = (fault: unknown) => ({ account: this.id, events: [], fault });
-    const outcome = await this.#attempt(signal, again).catch(failed);
+    for (const meter of this.meters ?? []) meter.isRead = false;
+    const attempt = this.#attempt(signal, again).catch(failed);
+    this.#poll = attempt;
+    const outcome = await attempt;
+    this.#poll = null;
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
     this.history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
     this.history.save();
-    if (outcome.fault === null && this.#entities !== null) this.extras.begin(this.#entities, signal);
+    if (outcome.fault === null && this.#ownEntities !== null) this.extras.begin(this.#ownEntities, signal);
     return outcome;
   }
 
@@ -147,6 +128,8 @@ export class Account {
   async #attempt(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
     const { clock, log } = this.#context;
     if (!isClockSet(clock.now())) throw new ClockNotSet();
+    const hasChanged = this.duplicates.some(({ property, reader }) => !this.#names.isRead(property, reader));
+    if (hasChanged) await this.openKnownMeters();
     const known = this.meters;
     let { events, faults } = await this.#pollMeters(known ?? (await this.#discover(signal)), signal, again);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
@@ -163,7 +146,23 @@ export class Account {
       events = [...events, ...more.events];
       faults = more.faults;
     }
-    return { account: this.id, events, fault: faults[0] ?? null };
+    const instead = await this.#pollMeters(await this.#unreadElsewhere(), signal, again);
+    const fault = faults[0] ?? instead.faults[0] ?? null;
+    return { account: this.id, events: [...events, ...instead.events], fault };
+  }
+
+  /** What another account reads usually, and could not read this time. */
+  async #unreadElsewhere(): Promise<Meter[]> {
+    const unread: Meter[] = [];
+    for (const { property, reader } of this.duplicates) {
+      // In the same round it has begun before this one, or it comes later.
+      await reader.#poll;
+      const { propertyCustomerId: id } = property;
+      unread.push(
+        ...(reader.meters ?? []).filter((one) => !one.isRead && one.property.propertyCustomerId === id),
+      );
+    }
+    return unread;
   }
 
   async #pollMeters(
@@ -176,6 +175,7 @@ export class Account {
     for (const meter of meters) {
       try {
         const changes = await meter.poll(this.upstream, signal, again);
+        if (meter.account !== this.id) this.#tellOwner(meter);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -186,7 +186,32 @@ export class Account {
     return { events, faults };
   }
 
-  async #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
+  #tellOwner({ account, name }: Meter): void {
+    this.#context.log.info({ meter: name, insteadOf: account }, 'read in place of another account');
+    this.#context.signals.emit('accountChanged', account);
+  }
+
+  #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
+    const discovery = this.#discoverNow(signal, known);
+    const ended = () => {
+      this.#discovery = null;
+    };
+    this.#discovery = discovery.then(ended, ended);
+    return discovery;
+  }
+
+  /** Of two that find the same property at once, the first one of the configuration is to read it. */
+  async #waitForEarlierOnes(): Promise<void> {
+    const earlier = this.#all.slice(0, this.#all.indexOf(this)).flatMap((one) => one.#discovery ?? []);
+    if (earlier.length === 0) return;
+    const over = new AbortController();
+    const { clock } = this.#context;
+    // A slow one is not waited for: what is read by the second is not lost.
+    await Promise.race([Promise.all(earlier), clock.sleep(LONGEST_WAIT_MS, over.signal)]);
+    over.abort();
+  }
+
+  async #discoverNow(signal: AbortSignal, known: readonly Property[]): Promise<readonly Meter[]> {
     const { log, signals } = this.#context;
     const listed = await discover(this.upstream.ask, await this.upstream.identity(), log, signal);
     this.history.noteDiscovery();
@@ -196,6 +221,7 @@ export class Account {
       .write(found)
       .catch((err) => log.error({ err }, 'entity context could not be saved'));
     await this.extras.askSite(signal);
+    await this.#waitForEarlierOnes();
     this.#entities = found;
     this.meters = await this.#openMeters(found);
     signals.emit('accountChanged', this.id);
@@ -220,19 +246,38 @@ export class Account {
     }
   }
 
-  async #openMeters({ properties }: EntityContext): Promise<Meter[]> {
+  async #openMeters(entities: EntityContext): Promise<Meter[]> {
+    const { properties } = entities;
     const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
     const gone = (this.meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
     for (const { property } of gone) this.#names.release(property);
     const opened: Meter[] = [];
+    const duplicates: Duplicate[] = [];
     for (const property of properties) {
-      const name = this.#names.claim(property);
+      const reader = this.#names.readerOf(property, this);
+      if (reader !== this) {
+        duplicates.push({ property, reader });
+        continue;
+      }
+      const name = this.#names.nameOf(property);
       const known = this.meters?.find((meter) => meter.name === name && isSame(meter.property, property));
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
       opened.push(known ?? (await this.#openMeter(property, name, predecessor)));
     }
+    this.#noteDuplicates(entities, duplicates);
     return opened;
+  }
+
+  #noteDuplicates(entities: EntityContext, duplicates: readonly Duplicate[]): void {
+    const isOwn = (property: Property) => !duplicates.some((one) => one.property === property);
+    for (const { property, reader } of duplicates) {
+      const meter = seriesName(property);
+      this.#context.log.warn({ meter, account: reader.id }, 'another account reads this meter already');
+    }
+    this.duplicates = duplicates;
+    this.#ownEntities =
+      duplicates.length === 0 ? entities : { ...entities, properties: entities.properties.filter(isOwn) };
   }
 
   async #openMeter(property: Property, name: string, predecessor?: Meter): Promise<Meter> {

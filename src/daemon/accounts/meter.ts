@@ -31,6 +31,8 @@ export class Meter {
   /** The name of its series in topics. */
   readonly name: string;
   readonly store: MeterLedger;
+  /** By the poll that is or was last. */
+  isRead = true;
   readonly #needs: Needs;
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
@@ -83,6 +85,7 @@ export class Meter {
     const { config, zone, clock, log, signals } = this.#needs;
     const { usage } = config;
     const { store, property } = this;
+    this.isRead = false;
     store.begin();
     const today = zone.dayAt(clock.now());
     if (this.#isToDecide(today, again)) await this.#decide(upstream, today, signal);
@@ -116,6 +119,7 @@ export class Meter {
       } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
     }
     const newest = [...store.ledger.days.keys()].sort().at(-1);
+    this.isRead = true;
     if (!store.isUndecided || newest === undefined) return changes;
     // The first readings of a new meter, or of one that is silent now.
     await this.#decide(upstream, addDays(newest, 1), signal);

@@ -1,6 +1,7 @@
 // What is known of meters, accounts and health at this moment, as the messages are written from it.
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { newestOf } from '../../domain/invoice.ts';
+import { seriesName } from '../../domain/reading.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
 import type { Account } from '../accounts/account.ts';
@@ -129,6 +130,7 @@ export class Snapshot {
       ...this.#accounts.flatMap(({ id, upstream }) => this.#refusalOf(id, upstream.session.fault)),
       ...(this.#statistics?.reasons() ?? []),
       ...this.#metersOf().flatMap((meter) => this.#reasonsOf(meter)),
+      ...this.#accounts.flatMap((account) => duplicatesOf(account)),
       ...this.#accounts.flatMap(({ extras }) => extras.reasons()),
     ];
   }
@@ -203,6 +205,16 @@ export class Snapshot {
       .sort(([, one], [, other]) => rank(one) - rank(other))
       .slice(0, MOST_NAMED);
   }
+}
+
+function duplicatesOf({ id, duplicates }: Account): Reason[] {
+  return duplicates.map(({ property, reader }) => ({
+    code: 'duplicate_meter',
+    message: `The accounts ${reader.id} and ${id} have the same meter. It is read once, by ${reader.id}.`,
+    hint: `Take one of the two out of the configuration. Until then ${id} reads the meter whenever ${reader.id} cannot.`,
+    account: id,
+    meter: seriesName(property),
+  }));
 }
 
 function atMost(reasons: readonly Reason[]): readonly Reason[] {

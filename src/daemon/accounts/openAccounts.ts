@@ -1,0 +1,50 @@
+// Opens the accounts of the configuration, with what they share.
+import type { IssuerMemory } from '../../auth/oidc.ts';
+import { concurrencyLimit } from '../../foundation/limits.ts';
+import type { Context } from '../context.ts';
+import type { Restore } from '../publishing/restore.ts';
+import { Account } from './account.ts';
+import { AccountExtras } from './extras.ts';
+import { openPollHistories } from './pollHistory.ts';
+import { openReplyShapes } from './replyShapes.ts';
+import { SeriesNames } from './seriesNames.ts';
+import { openUpstream } from './upstream.ts';
+
+export async function openAccounts(context: Context, restore: Restore): Promise<Account[]> {
+  const { config, counters, signals } = context;
+  const names = new SeriesNames<Account>();
+  // The rounds of extras of all accounts, one after the other.
+  const extrasQueue = concurrencyLimit(1);
+  const onReply = await openReplyShapes(context);
+  const historyOf = await openPollHistories(context);
+  const issuerMemory: IssuerMemory = { metadata: null };
+  const opened: Account[] = [];
+  // In order: of two properties with the same meter the first keeps its name.
+  for (const account of config.accounts) {
+    const { id } = account;
+    const own = { ...context, log: context.log.child({ account: id }) };
+    const history = historyOf(id);
+    const upstream = openUpstream(account, own, {
+      issuerMemory,
+      onRequest(seen) {
+        history.countRequest();
+        counters.countRequest(seen);
+      },
+      onLogin() {
+        history.countLogin();
+        counters.logins += 1;
+      },
+      onRefresh() {
+        counters.refreshes += 1;
+      },
+      onReply,
+      onChange: () => signals.emit('accountChanged', id),
+    });
+    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
+    opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
+  }
+  // Of two with the same property the one goes on that has read it, else the first.
+  for (const account of opened) await account.claimWhatItHasRead();
+  for (const account of opened) await account.openKnownMeters();
+  return opened;
+}

@@ -1,6 +1,6 @@
 // Figures over both changes of the clock, from a real search engine: equal to an independent sum in whole millionths.
 import { expect, test } from 'vitest';
-import { DAILY, HALF_HOURLY, SINCE, type Sum, sums } from './readings.ts';
+import { DAILY, HALF_HOURLY, readingsOf, SINCE, type Sum, sums } from './readings.ts';
 import { openRealm } from './realm.ts';
 import { openStory } from './story.ts';
 
@@ -38,6 +38,10 @@ test.each([HALF_HOURLY, DAILY])('every figure of a home with readings every $eve
 
   const topic = `heat2mqtt/meter/${home.meter}`;
   const days = sums(home);
+  const info = await story.probe.until('heat2mqtt/bridge/info', ({ meters }) => (meters as []).length > 0);
+  const closes = home.every === 'day' ? 'previous_day' : 'same_day';
+  expect(info.meters).toEqual([expect.objectContaining({ reading_closes: closes })]);
+
   const { days: history } = await story.probe.until(`${topic}/history`, () => true);
   const expected = [...days].sort(([a], [b]) => (a < b ? -1 : 1));
   expect(history).toEqual(expected.map(([day, { kwh, eur }]) => [day, inUnits(kwh), inUnits(eur)]));
@@ -45,6 +49,8 @@ test.each([HALF_HOURLY, DAILY])('every figure of a home with readings every $eve
   const all = sums(home, () => 'total').get('total') ?? { kwh: 0n, eur: 0n };
   const state = await story.probe.until(`${topic}/state`, () => true);
   expect([state.energy_total, state.cost_total]).toEqual(roundedBoth(all));
+  const newest = Math.max(...readingsOf(home).map(({ at }) => at));
+  expect(Date.parse(String(state.reading_at))).toBe(newest);
 
   for (const [interval, periodOf] of [
     ['day', (day: string) => day],

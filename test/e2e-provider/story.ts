@@ -24,7 +24,7 @@ interface StoryOptions {
 }
 
 /** A poll every four seconds. */
-export const OFTEN = { schedule: '*/4 * * * * *', jitter_seconds: 0 };
+export const OFTEN = { schedule: '*/4 * * * * *', allow_fast_schedule: true, jitter_seconds: 0 };
 
 const LOOK_MS = 300;
 
@@ -148,4 +148,8 @@ function inShort(document: Record<string, unknown> = {}): Health {
 /** In half an hour at the earliest. */
 const notSoon = (): string => `${(new Date().getMinutes() + 30) % 60} */4 * * *`;
 
-const closing = ({ every }: Home) => ({ reading_closes: every === 'day' ? 'previous_day' : 'same_day' });
+/** The daily readings tell by themselves that they close the day before. All readings end some days ago. */
+const closing = ({ every }: Home) => ({
+  reading_closes: every === 'day' ? 'auto' : 'same_day',
+  late_after_hours: 240,
+});

@@ -1,6 +1,7 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
-import { access, constants } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
+import type { Secret } from '../config/secrets.ts';
 import { totpParameters } from '../config/totpSecret.ts';
 import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
@@ -84,10 +85,10 @@ function offlineProbes({ config }: Settings): Probes {
   for (const { id, password, totp_secret: totp } of config.accounts) {
     if (password)
       probes[`password of ${id}`] = async () =>
-        `${[...(await password.read())].length} characters, ${password.origin}`;
+        `${[...(await password.read())].length} characters, ${password.origin}${await openness(password)}`;
     if (totp)
       probes[`totp_secret of ${id}`] = async () =>
-        `${totpParameters(await totp.read())?.secret.length} characters of base32, ${totp.origin}`;
+        `${totpParameters(await totp.read())?.secret.length} characters of base32, ${totp.origin}${await openness(totp)}`;
   }
   probes['state directory'] = async () => {
     try {
@@ -99,6 +100,16 @@ function offlineProbes({ config }: Settings): Probes {
     return config.state_dir;
   };
   return probes;
+}
+
+const FOR_OTHERS = 0o004;
+/** Where a container gets its secrets, each readable by whatever user it runs as. */
+const GIVEN_TO_A_CONTAINER = '/run/secrets/';
+
+async function openness({ path }: Secret): Promise<string> {
+  if (path === undefined || path.startsWith(GIVEN_TO_A_CONTAINER)) return '';
+  const { mode } = await stat(path);
+  return mode & FOR_OTHERS ? `. Every user of this machine can read it: chmod 600 ${path}` : '';
 }
 
 function liveProbes(settings: Settings, io: Io): Probes {

@@ -1,7 +1,7 @@
 // Finds for each secret the one source that counts (raw configuration, else a file in $CREDENTIALS_DIRECTORY), and
 // puts the secrets into the checked configuration.
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Scrubber } from '../foundation/log.ts';
 import { environmentWords, type Faults, type Origins } from './faults.ts';
 import { variableOf } from './keys.ts';
@@ -9,6 +9,7 @@ import { WITH_PASSWORD } from './providerSections.ts';
 import { isMapping, type Path, type RawConfig, valueAt } from './rawConfig.ts';
 import type { Account, Config, FileConfig } from './schema.ts';
 import {
+  NO_SUCH_FILE,
   type ReadFile,
   readSecretFile,
   Secret,
@@ -104,10 +105,11 @@ async function findSecret(
 
   const fromFile = async (name: string, key: string) => {
     const read = async () => hide(await readSecretFile(name, readFile, form));
-    const secret = new Secret(`file ${name}`, read, scrubber);
-    await secret.read().catch((error: unknown) => {
+    const secret = new Secret(`file ${name}`, read, scrubber, name);
+    await secret.read().catch(async (error: unknown) => {
       if (!(error instanceof SecretUnreadable)) throw error;
-      const found = `${error.found}${environmentWords(key, origins)}`;
+      const which = error.found === NO_SUCH_FILE && (await isPath(name)) ? `: ${name}` : '';
+      const found = `${error.found}${which}${environmentWords(key, origins)}`;
       const content = form === undefined ? 'is not empty' : `holds ${form.allowed}`;
       faults.add(key, found, `the path of a readable file that ${content}`);
     });
@@ -127,6 +129,16 @@ async function findSecret(
   if (isRequired && file === undefined && isMapping(valueAt(raw, section)))
     faults.add(at, 'nothing', waysToGive(path, names), true);
   return undefined;
+}
+
+/** Its folder exists. Anything else may be a password that was put into the wrong key. */
+async function isPath(name: string): Promise<boolean> {
+  const folder = dirname(name);
+  if (folder === '.' || folder === '/') return false;
+  return stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 function waysToGive(path: Path, credentials: readonly string[]): string {

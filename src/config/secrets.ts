@@ -34,11 +34,14 @@ export class SecretUnreadable extends Failure {
 export class Secret {
   /** Where it comes from: `inline`, `environment HEAT2MQTT_PASSWORD` or `file /run/secrets/x`. */
   readonly origin: string;
+  /** The file that it is read from; undefined for one that is given as text. */
+  readonly path: string | undefined;
   readonly #read: () => Promise<string>;
   readonly #scrubber: Scrubber;
 
-  constructor(origin: string, read: () => Promise<string>, scrubber: Scrubber) {
+  constructor(origin: string, read: () => Promise<string>, scrubber: Scrubber, path?: string) {
     this.origin = origin;
+    this.path = path;
     this.#read = read;
     this.#scrubber = scrubber;
   }
@@ -88,9 +91,10 @@ export function whyUnreadable(error: unknown): string {
   return WHY.get(code) ?? `cannot be read${code === '' ? '' : ` (${code})`}`;
 }
 
+export const NO_SUCH_FILE = 'no such file';
 const WHY = new Map([
-  ['ENOENT', 'no such file'],
-  ['ENOTDIR', 'no such file'],
+  ['ENOENT', NO_SUCH_FILE],
+  ['ENOTDIR', NO_SUCH_FILE],
   ['EISDIR', 'a directory'],
   ['EACCES', 'a file this user may not read'],
   ['EPERM', 'a file this user may not read'],

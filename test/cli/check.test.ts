@@ -1,4 +1,5 @@
 // heat2mqtt check, offline: which secrets it names, and what it says of them.
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStack } from '../support/stack.ts';
@@ -37,4 +38,16 @@ test('an account without them has no line about them', async () => {
   const out = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
   expect(out).toContain('ok     state directory');
   expect(out).not.toMatch(/password|totp/);
+});
+
+test('a password file that every user of the machine can read is named, with what to do', async () => {
+  const path = join(await openStack().folder(), 'heat_password');
+  await writeFile(path, 'demo-of-the-heat', { mode: 0o644 });
+  await chmod(path, 0o644);
+  const line = `ok     password of home: 16 characters, file ${path}`;
+  expect(await checked({ HEAT2MQTT_PASSWORD_FILE: path })).toContain(
+    `${line}. Every user of this machine can read it: chmod 600 ${path}\n`,
+  );
+  await chmod(path, 0o640);
+  expect(await checked({ HEAT2MQTT_PASSWORD_FILE: path })).toContain(`${line}\n`);
 });

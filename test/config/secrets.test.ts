@@ -143,6 +143,14 @@ describe.each(PLACES)('$name', ({ section, key, variable, credential, pick }) =>
   });
 });
 
+it('a missing file is named where its folder exists: that is no password', async () => {
+  const missing = `${directory()}/heat_pasword`;
+  const { faults } = await refusal(`${PROVIDER}accounts: [{ username: u, password_file: ${missing} }]\n`);
+  expect(faults).toEqual([
+    expect.objectContaining({ path: 'accounts.0.password_file', found: `no such file: ${missing}` }),
+  ]);
+});
+
 describe('newlines', () => {
   it.each([
     ['a\n', 'a'],

@@ -181,5 +181,5 @@ test('taken out of the configuration: lists, sensors and button are withdrawn, a
   const documents = probe.on(BRIDGE).map(({ payload }) => payload);
   expect(documents[0]).toContain('"refresh_constituencies":{"platform":"button"}');
   expect(documents.at(-1)).not.toContain('constituencies');
-  expect(await asking(probe)).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
+  expect(await asking(probe)).toMatchObject({ status: 'error', error: { code: 'not_configured' } });
 });

@@ -29,7 +29,11 @@ test.skipIf(!isThere)(
     const probe = await listen();
     const red = await startNodeRed(stack, broker.port);
     const config = await configure({
-      usage: { history_since: new Date((today - 1 - DAYS_KNOWN) * DAY_MS).toISOString().slice(0, 10) },
+      usage: {
+        history_since: new Date((today - 1 - DAYS_KNOWN) * DAY_MS).toISOString().slice(0, 10),
+        // They are dated half past midnight, of the day that they are about.
+        reading_closes: 'same_day',
+      },
       constituencies: { base_url: simulator.urls.constituencies },
     });
     start(config);

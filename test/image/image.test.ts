@@ -19,7 +19,7 @@ const NEEDED = [
   /^(usr\/local\/LICENSE|usr\/share\/doc\/(coreutils|libc6|libgcc-s1|libstdc\+\+6)\/copyright)$/,
   /^lib(64)?\/([\w-]+\/)?(ld-linux-[\w-]+|lib(c|dl|gcc_s|m|pthread|stdc\+\+))\.so\.\d+$/,
   /^app\/(LICENSE|package\.json)$/,
-  /^app\/dist\/(heat2mqtt\.js|chunks\/[\w-]+\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)$/,
+  /^app\/dist\/(heat2mqtt\.js|chunks\/[\w.-]+\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)$/,
 ];
 
 test('holds Node, the libraries it is linked with and one program; nothing belongs to its user but /data', async () => {
@@ -108,7 +108,7 @@ test('what docs/docker.md tells to type into the container works there', async (
   const { container } = await livingContainer();
   const page = await readFile(join(ROOT, 'docs/docker.md'), 'utf8');
   const told = [...page.matchAll(/^docker compose (?:exec|run --rm) heat2mqtt (?:heat2mqtt )?(.+)$/gm)];
-  expect(told.map(([, words]) => words)).toEqual(['check --live', 'config show', 'usage']);
+  expect(told.map(([, words]) => words)).toEqual(['check --live', 'config show', 'usage', 'login']);
   for (const [, words = ''] of told) {
     const { code, output } = await container.also(['heat2mqtt', ...words.split(' ')]);
     expect([words, code, output]).toEqual([words, 0, expect.stringMatching(/\n/)]);

@@ -142,7 +142,7 @@ test('Home Assistant goes away in the middle of the import of many years: nothin
   const since = '2019-01-01';
   const story = await openStory({ me: person('me', [home(METER, quiet({ since }), PROPERTY)]) });
   const { probe, simulator, homeAssistant } = story;
-  await startWithStatistics(story, { usage: { history_since: since } });
+  await startWithStatistics(story, { usage: { history_since: since, reading_closes: 'same_day' } });
   await waitFor('the import', () => statisticsOn(probe)?.state === 'importing', { timeoutMs: 60_000 });
   await homeAssistant.restart();
   await untilWritten(probe);

@@ -68,8 +68,13 @@ export class Issuer {
   readonly #options: IssuerOptions;
   #refusesOffline = false;
 
+  /** The scopes that a sign-in asks for at first. */
+  readonly scopes: readonly string[];
+
   constructor(options: IssuerOptions) {
+    const { scopes, offlineAccess } = options;
     this.#options = options;
+    this.scopes = offlineAccess ? [...scopes, 'offline_access'] : scopes;
   }
 
   /** Resource Owner Password Credentials grant. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. */
@@ -170,7 +175,7 @@ export class Issuer {
     const { scopes, offlineAccess, codeSeconds, clock, log } = this.#options;
     if (offlineAccess && !this.#refusesOffline) {
       try {
-        return await step([...scopes, 'offline_access'].join(' '));
+        return await step(this.scopes.join(' '));
       } catch (err) {
         if (!(err instanceof LoginRefused) || err.code !== REFUSALS.wrongScope.code) throw err;
         this.#refusesOffline = true;

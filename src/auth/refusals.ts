@@ -192,9 +192,8 @@ export function classifyCodeError(error: string, description: string): LoginRefu
 /** For an `error` that the login page sends to the redirect address. `null`: the issuer is in trouble. */
 export function classifyRedirectError(error: string): LoginRefused | RefusedForNow | null {
   if (ISSUER_TROUBLE.has(error)) return null;
-  const row = clientRefusal(error);
-  if (row === null) return new RefusedForNow(ISSUER_REFUSES);
-  return new LoginRefused(row === REFUSALS.methodDisabled ? REFUSALS.wrongClient : row);
+  const row = refusalWithoutPassword(error);
+  return row === null ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(row);
 }
 
 function refusalRow(error: string, description: string): RefusalRow {
@@ -214,6 +213,12 @@ function clientRefusal(error: string): RefusalRow | null {
   return null;
 }
 
+/** Where no password is sent it is the client as a whole that is refused, not one of its ways. */
+function refusalWithoutPassword(error: string): RefusalRow | null {
+  const row = clientRefusal(error);
+  return row === REFUSALS.methodDisabled ? REFUSALS.wrongClient : row;
+}
+
 const saysDisabled = (description: string) => /\b(account|user) disabled\b/.test(description);
 
 /** `null`: the issuer is in trouble. Only SessionEnded ends the session: after anything else the token may be good again. */
@@ -227,9 +232,7 @@ export function classifyRefreshError(
     if (saysDisabled(words)) return new RefusedForNow(REFUSALS.accountDisabled);
     return new SessionEnded(words.includes('token reuse exceeded'));
   }
-  const row = clientRefusal(error);
-  // A session goes on without the password grant: here the client as a whole is refused.
-  return new RefusedForNow(row === REFUSALS.methodDisabled ? REFUSALS.wrongClient : (row ?? ISSUER_REFUSES));
+  return new RefusedForNow(refusalWithoutPassword(error) ?? ISSUER_REFUSES);
 }
 
 /** The API refuses access tokens that the issuer has just granted. */

@@ -1,6 +1,7 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
 import { withQuery } from '../auth/oidc.ts';
 import type { Grant } from '../auth/tokens.ts';
+import { WAYS_TO_SIGN_IN } from '../config/providerSections.ts';
 import type { Account } from '../config/schema.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { systemClock } from '../foundation/clock.ts';
@@ -9,8 +10,7 @@ import { type Command, choiceOf, type Io } from './command.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { openUpstreamBeside, pickAccount } from './upstream.ts';
 
-const METHODS = ['auto', 'password', 'form', 'device', 'link'] as const;
-type Method = (typeof METHODS)[number];
+type Method = (typeof WAYS_TO_SIGN_IN)[number];
 
 const LONGEST_TYPING_MS = 3 * 60_000;
 
@@ -32,7 +32,7 @@ export const login: Command = async ({ options, words }, io) => {
   const method =
     options.method === undefined
       ? (provider?.sign_in ?? 'auto')
-      : choiceOf('--method', options.method, METHODS);
+      : choiceOf('--method', options.method, WAYS_TO_SIGN_IN);
   const upstream = await signInWith(method, account, settings, io);
   await upstream.identity();
   const { refreshExpiresAt } = upstream.session.status();

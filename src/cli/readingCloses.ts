@@ -6,7 +6,6 @@ import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
 import { readHours } from '../provider/usageReport.ts';
 import { ledgerCodec } from '../store/ledgerDocument.ts';
-import { StateDirectory } from '../store/stateDirectory.ts';
 import type { Settings } from './settings.ts';
 
 export interface Closing {
@@ -20,12 +19,11 @@ export interface Closing {
 /** Asks the provider only where it is neither configured nor decided. Rejects with the provider's failures. */
 export async function findClosing(
   { config }: Settings,
-  { ask, dialect, log }: Upstream,
+  { ask, dialect, log, state }: Upstream,
   { account, property, zone }: { account: string; property: Property; zone: Zone },
 ): Promise<Closing> {
   const { reading_closes: configured } = config.usage;
   if (configured !== 'auto') return { closes: configured, from: 'configuration', days: null };
-  const state = new StateDirectory(config.state_dir, log);
   const kept = await state.document(ledgerFile(account, property), ledgerCodec).read();
   if (kept?.readingCloses && kept.timezone === zone.name)
     return { closes: kept.readingCloses, from: 'state', days: null };

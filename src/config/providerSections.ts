@@ -28,6 +28,7 @@ const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for
 
 /** The ways of signing in that use the password of the account, or may. */
 export const WITH_PASSWORD = ['auto', 'password', 'form'] as const;
+export const WAYS_TO_SIGN_IN = [...WITH_PASSWORD, 'device', 'link'] as const;
 
 const claims = section({
   customer_code: text('the name of a claim')
@@ -57,7 +58,7 @@ export const providerSection = section({
     .min(1, SCOPES)
     .default(['openid', 'service-energy'])
     .describe('The scopes asked for when logging in.'),
-  sign_in: choice([...WITH_PASSWORD, 'device', 'link'], 'auto').describe(
+  sign_in: choice(WAYS_TO_SIGN_IN, 'auto').describe(
     "How the accounts sign in. password: user name and password are sent to the issuer. form: they are filled into the provider's login page. device, link: a person signs in, with heat2mqtt login; no password is needed then. auto: password, and where the provider does not allow that, form.",
   ),
   redirect_uri: redirectUri.optional().meta({

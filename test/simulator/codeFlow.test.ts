@@ -15,7 +15,7 @@ import {
   REDIRECT,
   VERIFIER,
 } from './browser.ts';
-import { claimsOf, login, look, refresh, type Seen, tokenRequest } from './visitor.ts';
+import { claimsOf, login, refresh, type Seen, said, tokenRequest } from './visitor.ts';
 
 const ME = 'me@example.org';
 let clock: HandClock;
@@ -31,7 +31,6 @@ afterEach(() => provider.stop());
 
 const url = (changes: Record<string, string | undefined> = {}) => authorizationUrl(provider, changes);
 const codeIn = ({ location }: Page) => location?.searchParams.get('code') ?? '';
-const said = ({ status, body }: Seen) => [status, look(body, 'error'), look(body, 'error_description')];
 
 function exchange(code: string, changes: Record<string, string> = {}): Promise<Seen> {
   const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT, code_verifier: VERIFIER };

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { authorizationUrl, Browser, REDIRECT, VERIFIER } from './browser.ts';
-import { claimsOf, login, look, postForm, refresh, type Seen, tokenRequest, visit } from './visitor.ts';
+import { claimsOf, login, look, postForm, refresh, type Seen, said, tokenRequest, visit } from './visitor.ts';
 
 const ME = 'me@example.org';
 const SELF = { client_id: 'self-care' };
@@ -17,8 +17,6 @@ beforeEach(async () => {
   provider = await startSimulator({ clock });
 });
 afterEach(() => provider.stop());
-
-const said = ({ status, body }: Seen) => [status, look(body, 'error'), look(body, 'error_description')];
 
 function start(changes: Record<string, string> = {}): Promise<Seen> {
   const code_challenge = createHash('sha256').update(VERIFIER).digest('base64url');

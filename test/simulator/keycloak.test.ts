@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
 import type { AccountState } from '../../src/simulator/switches.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
-import { claimsOf, login, look, refresh, type Seen, visit } from './visitor.ts';
+import { claimsOf, login, look, refresh, said, visit } from './visitor.ts';
 
 let clock: HandClock;
 let provider: Simulator;
@@ -19,7 +19,6 @@ const GRANT = 'invalid_grant';
 const WRONG = 'Invalid user credentials';
 const GRANT_OFF = 'Client not allowed for direct access grants';
 const state = (is: AccountState) => ({ accountStates: new Map([['me@example.org', is]]) });
-const said = ({ status, body }: Seen) => [status, look(body, 'error'), look(body, 'error_description')];
 
 test('discovery leads to the token endpoint and to the keys that sign', async () => {
   const { body } = await visit(`${provider.urls.issuer}/.well-known/openid-configuration`);

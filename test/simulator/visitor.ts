@@ -64,3 +64,10 @@ function jsonOf(text: string): unknown {
     return undefined;
   }
 }
+
+/** What a refusal says: status, error and description. */
+export const said = ({ status, body }: Seen) => [
+  status,
+  look(body, 'error'),
+  look(body, 'error_description'),
+];

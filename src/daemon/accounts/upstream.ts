@@ -111,12 +111,11 @@ export function openUpstream(
   });
   const exclusively = <T>(step: (isHeld: boolean) => Promise<T>) =>
     state.exclusively(`${folder}/session`, clock, step);
-  const asked = [...provider.scopes, ...(provider.offline_access ? ['offline_access'] : [])];
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
   const session = new Session({
     issuer,
     login,
-    tokens: options.anyScopes ? tokens : askedWith(asked, tokens),
+    tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
     clock,
     log,
     onLogin: options.onLogin ?? nothing,

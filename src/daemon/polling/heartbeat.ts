@@ -12,8 +12,8 @@ export interface Heartbeat {
 }
 
 const BEAT_MS = 5_000;
-// Midnight, a reading growing late, requests_today: all may change without a poll.
 const TAKE_SESSIONS_EVERY_MS = 20_000;
+// Midnight, a reading growing late, requests_today: all may change without a poll.
 const REPUBLISH_EVERY_MS = 5 * 60_000;
 
 export function startHeartbeat(accounts: readonly Account[], poller: Poller, context: Context): Heartbeat {

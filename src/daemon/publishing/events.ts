@@ -26,12 +26,9 @@ export class Events {
 
   /** A refresh between two polls has ended in a login that only a person can help. */
   ofRefresh(account: string, fault: unknown): Message[] {
-    const session = this.#accounts.get(account)?.upstream.session.status();
-    if (!session || !needsAPerson(session.state)) return [];
+    if (!this.#needsAPerson(account)) return [];
     this.#needed.add(account);
-    const { code, message } = safeWords(fault);
-    const told = { event_type: 'auth_needed', at: this.#now(), code, message, account } as const;
-    return [this.#context.topics.message('bridge/event', [], told)];
+    return [this.#trouble(account, fault)];
   }
 
   /** `before`: what troubled the account before this poll. */
@@ -39,12 +36,7 @@ export class Events {
     const { topics } = this.#context;
     const at = this.#now();
     const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
-    if (fault !== null) {
-      const { code, message } = safeWords(fault);
-      const session = this.#accounts.get(account)?.upstream.session.status();
-      const event_type = session && needsAPerson(session.state) ? 'auth_needed' : 'poll_failed';
-      return [...changes, topics.message('bridge/event', [], { event_type, at, code, message, account })];
-    }
+    if (fault !== null) return [...changes, this.#trouble(account, fault)];
     if (!this.#needed.delete(account) && !before) return changes;
     const message = 'The account is read again.';
     const recovered = { event_type: 'recovered', at, code: 'recovered', message, account } as const;
@@ -67,6 +59,18 @@ export class Events {
     const { topics, zone } = this.#context;
     const currency = this.#accounts.get(account)?.extras.currency ?? '';
     return invoices.map((invoice) => billMessage(topics, { account, currency, zone }, invoice, this.#now()));
+  }
+
+  #trouble(account: string, fault: unknown): Message {
+    const { code, message } = safeWords(fault);
+    const event_type = this.#needsAPerson(account) ? 'auth_needed' : 'poll_failed';
+    const told = { event_type, at: this.#now(), code, message, account } as const;
+    return this.#context.topics.message('bridge/event', [], told);
+  }
+
+  #needsAPerson(account: string): boolean {
+    const session = this.#accounts.get(account)?.upstream.session.status();
+    return session !== undefined && needsAPerson(session.state);
   }
 
   #now(): string {

@@ -1,8 +1,8 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
-import type { Secret } from '../config/secrets.ts';
-import { totpParameters } from '../config/totpSecret.ts';
+import type { Secret } from '../config/secrets/secrets.ts';
+import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
@@ -18,7 +18,7 @@ import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { StateUnwritable } from '../store/stateDirectory.ts';
 import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
-import { closingWords, findClosing } from './readingCloses.ts';
+import { closingWords, findClosing } from './questions/readingCloses.ts';
 import { loadSettings, type Settings } from './settings.ts';
 import { openUpstreamBeside } from './upstream.ts';
 

@@ -59,13 +59,13 @@ const COMMANDS: readonly CommandRow[] = [
       interval: text('day|week|month|quarter|year', 'default: day'),
       format: FORMAT,
     },
-    load: async () => (await import('./usage.ts')).usage,
+    load: async () => (await import('./questions/usage.ts')).usage,
   },
   {
     name: 'invoices',
     summary: 'ask the provider for the invoices of the last three years and print them',
     options: { ...CONFIG, account: ACCOUNT, format: FORMAT },
-    load: async () => (await import('./invoices.ts')).invoices,
+    load: async () => (await import('./questions/invoices.ts')).invoices,
   },
   {
     name: 'constituencies',
@@ -79,7 +79,7 @@ const COMMANDS: readonly CommandRow[] = [
       limit: text('N', 'at most N; default: all'),
       format: FORMAT,
     },
-    load: async () => (await import('./constituencies.ts')).constituencies,
+    load: async () => (await import('./questions/constituencies.ts')).constituencies,
   },
   {
     name: 'report',
@@ -113,19 +113,19 @@ const COMMANDS: readonly CommandRow[] = [
     name: 'demo',
     summary: 'simulated provider, embedded broker and the real daemon in one process',
     options: { port: text('N', "the broker's port; default: 1883, or a free one") },
-    load: async () => (await import('./demo.ts')).demo,
+    load: async () => (await import('./demo/demo.ts')).demo,
   },
   {
     name: 'simulate',
     summary: 'the simulated provider alone; prints a configuration that works with it',
     options: { port: text('N', "the provider's port; default: 8180, or a free one") },
-    load: async () => (await import('./simulate.ts')).simulate,
+    load: async () => (await import('./demo/simulate.ts')).simulate,
   },
   {
     name: 'setup',
     summary: 'ask for provider, login and broker, try each answer, and write a configuration',
     options: { config: text('PATH', 'the file to write; default: config.yaml') },
-    load: async () => (await import('./setup.ts')).setup,
+    load: async () => (await import('./setup/setup.ts')).setup,
   },
   {
     name: 'uninstall',

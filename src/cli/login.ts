@@ -1,8 +1,8 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
 import { withQuery } from '../auth/oidc.ts';
 import type { Grant } from '../auth/tokens.ts';
-import { WAYS_TO_SIGN_IN } from '../config/providerSections.ts';
 import type { Account } from '../config/schema.ts';
+import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';

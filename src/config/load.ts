@@ -2,15 +2,15 @@
 import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
-import { withAppOptions } from './appOptions.ts';
-import { applyEnvironment, type Environment } from './environment.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { leaves, type RawConfig, textAt } from './rawConfig.ts';
-import { findSecrets, withSecrets } from './resolveSecrets.ts';
 import { type Config, type Mqtt, schemaFor } from './schema.ts';
-import { decodeText, type ReadFile, whyUnreadable } from './secrets.ts';
-import { parseYaml } from './yamlText.ts';
+import { findSecrets, withSecrets } from './secrets/resolveSecrets.ts';
+import { decodeText, type ReadFile, whyUnreadable } from './secrets/secrets.ts';
+import { withAppOptions } from './sources/appOptions.ts';
+import { applyEnvironment, type Environment } from './sources/environment.ts';
+import { parseYaml } from './sources/yamlText.ts';
 
 /** One line per mistake, each with its path, what was found and what is allowed. */
 export class ConfigInvalid extends Failure {

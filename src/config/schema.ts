@@ -1,11 +1,16 @@
 // The schema of the configuration file, and the type of the checked configuration.
 import * as z from 'zod';
 import { isClockSet } from '../foundation/clock.ts';
-import { shortestGapMinutes } from './cronGap.ts';
-import { mqttSection } from './mqttSection.ts';
-import { accountsSection, constituenciesSection, providerSection, usageSection } from './providerSections.ts';
 import { textAt, valueAt } from './rawConfig.ts';
-import type { Secret } from './secrets.ts';
+import type { Secret } from './secrets/secrets.ts';
+import { shortestGapMinutes } from './sections/cronGap.ts';
+import { mqttSection } from './sections/mqttSection.ts';
+import {
+  accountsSection,
+  constituenciesSection,
+  providerSection,
+  usageSection,
+} from './sections/providerSections.ts';
 import {
   address,
   CRON_SHAPE,
@@ -16,7 +21,7 @@ import {
   section,
   text,
   whenMapping,
-} from './values.ts';
+} from './sections/values.ts';
 
 const extra = (what: string) => flag(true).describe(`Ask for ${what}.`);
 

@@ -3,7 +3,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { PRESETS } from '../../src/cli/presets.ts';
+import { PRESETS } from '../../src/cli/setup/presets.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';

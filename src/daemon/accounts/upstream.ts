@@ -8,7 +8,7 @@ import { oneTimeCode } from '../../auth/oneTimeCode.ts';
 import { Session } from '../../auth/session.ts';
 import type { TokenSet } from '../../auth/tokens.ts';
 import type { Account } from '../../config/schema.ts';
-import { totpParameters } from '../../config/totpSecret.ts';
+import { totpParameters } from '../../config/secrets/totpSecret.ts';
 import { HttpClient } from '../../http/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';

@@ -1,14 +1,14 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years and prints them.
-import type { Upstream } from '../daemon/accounts/upstream.ts';
-import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
-import { zone as zoneOf } from '../domain/period.ts';
-import { EXIT } from '../foundation/failure.ts';
-import { readInvoices } from '../provider/billing.ts';
-import { discover } from '../provider/discovery.ts';
-import type { Command, Io } from './command.ts';
-import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
-import { loadSettings } from './settings.ts';
-import { findCurrency, openUpstreamBeside, pickAccount } from './upstream.ts';
+import type { Upstream } from '../../daemon/accounts/upstream.ts';
+import { type Invoice, invoiceRecord, newestFirst } from '../../domain/invoice.ts';
+import { zone as zoneOf } from '../../domain/period.ts';
+import { EXIT } from '../../foundation/failure.ts';
+import { readInvoices } from '../../provider/billing.ts';
+import { discover } from '../../provider/discovery.ts';
+import type { Command, Io } from '../command.ts';
+import { type Column, formatFrom, keyColumns, print, tableLines } from '../printing.ts';
+import { loadSettings } from '../settings.ts';
+import { findCurrency, openUpstreamBeside, pickAccount } from '../upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);

@@ -2,12 +2,12 @@
 // puts the secrets into the checked configuration.
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Scrubber } from '../foundation/log.ts';
-import { environmentWords, type Faults, type Origins } from './faults.ts';
-import { variableOf } from './keys.ts';
-import { WITH_PASSWORD } from './providerSections.ts';
-import { isMapping, type Path, type RawConfig, valueAt } from './rawConfig.ts';
-import type { Account, Config, FileConfig } from './schema.ts';
+import type { Scrubber } from '../../foundation/log.ts';
+import { environmentWords, type Faults, type Origins } from '../faults.ts';
+import { variableOf } from '../keys.ts';
+import { isMapping, type Path, type RawConfig, valueAt } from '../rawConfig.ts';
+import type { Account, Config, FileConfig } from '../schema.ts';
+import { WITH_PASSWORD } from '../sections/providerSections.ts';
 import {
   NO_SUCH_FILE,
   type ReadFile,

@@ -2,19 +2,19 @@
 import { existsSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { loadConfig } from '../config/load.ts';
-import { openBroker } from '../daemon/publishing/broker.ts';
-import { systemClock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
-import { createScrubber } from '../foundation/log.ts';
-import { discover } from '../provider/discovery.ts';
-import { create, replace } from '../store/privateFiles.ts';
-import { type Command, type Io, WrongUsage } from './command.ts';
-import { signInWith } from './login.ts';
+import { loadConfig } from '../../config/load.ts';
+import { openBroker } from '../../daemon/publishing/broker.ts';
+import { systemClock } from '../../foundation/clock.ts';
+import { EXIT, Failure } from '../../foundation/failure.ts';
+import { createScrubber } from '../../foundation/log.ts';
+import { discover } from '../../provider/discovery.ts';
+import { create, replace } from '../../store/privateFiles.ts';
+import { type Command, type Io, WrongUsage } from '../command.ts';
+import { signInWith } from '../login.ts';
+import type { Settings } from '../settings.ts';
+import { openUpstreamBeside, pickAccount } from '../upstream.ts';
 import { PRESETS, type ProviderAnswers } from './presets.ts';
-import type { Settings } from './settings.ts';
 import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
-import { openUpstreamBeside, pickAccount } from './upstream.ts';
 
 class SetupEnded extends Failure {
   readonly code = 'setup_ended';

@@ -1,8 +1,8 @@
 // Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those
 // of the file; keeps track of where each value comes from.
-import { didYouMean, type Faults, type Origins } from './faults.ts';
-import { type KeySchema, schemaAt, settableKeys, variableOf } from './keys.ts';
-import { isMapping, leaves, type Path, put, type RawConfig, remove, valueAt } from './rawConfig.ts';
+import { didYouMean, type Faults, type Origins } from '../faults.ts';
+import { type KeySchema, schemaAt, settableKeys, variableOf } from '../keys.ts';
+import { isMapping, leaves, type Path, put, type RawConfig, remove, valueAt } from '../rawConfig.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

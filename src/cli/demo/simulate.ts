@@ -1,11 +1,11 @@
 // heat2mqtt simulate: the simulated provider alone, with a configuration that works with it.
-import { systemClock } from '../foundation/clock.ts';
-import { EXIT } from '../foundation/failure.ts';
-import type { AccountOptions } from '../simulator/accounts.ts';
-import type { Simulator } from '../simulator/provider.ts';
-import type { Command } from './command.ts';
+import { systemClock } from '../../foundation/clock.ts';
+import { EXIT } from '../../foundation/failure.ts';
+import type { AccountOptions } from '../../simulator/accounts.ts';
+import type { Simulator } from '../../simulator/provider.ts';
+import type { Command } from '../command.ts';
+import { untilInterrupted } from '../settings.ts';
 import { onSomePort, portFrom } from './ports.ts';
-import { untilInterrupted } from './settings.ts';
 
 // Fixed, so that a configuration that was saved works the next time too.
 const USUAL_PORT = 8180;
@@ -13,8 +13,8 @@ const USUAL_PORT = 8180;
 export const simulate: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
   // Loaded here, since hardly any other command needs it.
-  const { startSimulator } = await import('../simulator/provider.ts');
-  const { demoAccounts } = await import('../simulator/accounts.ts');
+  const { startSimulator } = await import('../../simulator/provider.ts');
+  const { demoAccounts } = await import('../../simulator/accounts.ts');
   const accounts = demoAccounts();
   const start = (port: number) => startSimulator({ clock: systemClock, accounts, port });
   const simulator = await onSomePort(wanted, USUAL_PORT, start);

@@ -1,7 +1,7 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
-import type { Upstream } from '../daemon/accounts/upstream.ts';
-import { sumKnown } from '../domain/amount.ts';
-import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
+import type { Upstream } from '../../daemon/accounts/upstream.ts';
+import { sumKnown } from '../../domain/amount.ts';
+import { LONGEST_QUESTION_DAYS } from '../../domain/ledger.ts';
 import {
   addDays,
   type Day,
@@ -11,18 +11,18 @@ import {
   intervalStart,
   piecesOf,
   zone as zoneOf,
-} from '../domain/period.ts';
-import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
-import type { ReadingCloses } from '../domain/readingCloses.ts';
-import { fitTariff } from '../domain/tariff/tariff.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
-import { discover } from '../provider/discovery.ts';
-import { readUsage } from '../provider/usageReport.ts';
-import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from './command.ts';
-import { formatFrom } from './printing.ts';
+} from '../../domain/period.ts';
+import { type Bucket, type Property, seriesName } from '../../domain/reading.ts';
+import type { ReadingCloses } from '../../domain/readingCloses.ts';
+import { fitTariff } from '../../domain/tariff/tariff.ts';
+import { EXIT, Failure } from '../../foundation/failure.ts';
+import { discover } from '../../provider/discovery.ts';
+import { readUsage } from '../../provider/usageReport.ts';
+import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from '../command.ts';
+import { formatFrom } from '../printing.ts';
+import { loadSettings } from '../settings.ts';
+import { findCurrency, openUpstreamBeside, pickAccount } from '../upstream.ts';
 import { findClosing } from './readingCloses.ts';
-import { loadSettings } from './settings.ts';
-import { findCurrency, openUpstreamBeside, pickAccount } from './upstream.ts';
 import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
 
 export const usage: Command = async ({ options }, io) => {

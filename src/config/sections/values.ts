@@ -1,7 +1,7 @@
 // Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
 import * as z from 'zod';
-import { isMapping } from './rawConfig.ts';
-import { type SecretForm, trimNewline } from './secrets.ts';
+import { isMapping } from '../rawConfig.ts';
+import { type SecretForm, trimNewline } from '../secrets/secrets.ts';
 
 declare module 'zod' {
   interface GlobalMeta {

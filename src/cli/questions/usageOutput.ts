@@ -1,9 +1,9 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
-import { inFull, knownUnits, type Micro, sumKnown } from '../domain/amount.ts';
-import { addDays, type DaySpan, type Interval, type Piece } from '../domain/period.ts';
-import type { Tariff } from '../domain/tariff/tariff.ts';
-import type { Io } from './command.ts';
-import { type Column, type Format, keyColumns, print, tableLines } from './printing.ts';
+import { inFull, knownUnits, type Micro, sumKnown } from '../../domain/amount.ts';
+import { addDays, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
+import type { Tariff } from '../../domain/tariff/tariff.ts';
+import type { Io } from '../command.ts';
+import { type Column, type Format, keyColumns, print, tableLines } from '../printing.ts';
 import { type Closing, closingWords } from './readingCloses.ts';
 
 export interface UsageRow extends Piece {

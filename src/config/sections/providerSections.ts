@@ -1,8 +1,8 @@
 // The sections of what is asked: the heat provider, the accounts there, when and how usage is read, and the public
 // list of constituencies.
 import * as z from 'zod';
-import { isMapping } from './rawConfig.ts';
-import { totpSecret } from './totpSecret.ts';
+import { isMapping } from '../rawConfig.ts';
+import { totpSecret } from '../secrets/totpSecret.ts';
 import {
   address,
   calendarDate,

@@ -1,7 +1,7 @@
 // A secret that can be read but not printed: given as text, or in a file that is read anew each time.
 import { inspect } from 'node:util';
-import { EXIT, Failure } from '../foundation/failure.ts';
-import type { Scrubber } from '../foundation/log.ts';
+import { EXIT, Failure } from '../../foundation/failure.ts';
+import type { Scrubber } from '../../foundation/log.ts';
 
 export type ReadFile = (path: string) => Promise<Uint8Array | string>;
 

@@ -264,6 +264,6 @@ const unsupported = (what: string | null) =>
 const trouble = (what: string, wait: number | null = null) =>
   new IssuerUnreachable(`The issuer's login page ${what}.`, {
     retry: 'later',
-    hint: 'It mostly passes by itself, and says nothing about the password. If it lasts, check provider.issuer.',
+    hint: 'It usually passes by itself, and says nothing about the password. If it lasts, check provider.issuer.',
     ...(wait === null ? {} : { retryAfterMs: wait }),
   });

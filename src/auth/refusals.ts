@@ -116,7 +116,7 @@ export const REFUSALS = {
     about: 'client',
     message:
       'The issuer does not allow this client to sign in with a password; the password is not at fault.',
-    hint: `Check provider.client_id. If it is right, the provider has Direct access grants switched off for it, and offers no other way that this program knows. It is tried again every six hours, or ${POLL_NOW}.`,
+    hint: `Check provider.client_id. If it is right, the provider has switched Direct access grants off for it, and offers no other way that this program knows. It is tried again every six hours. To try at once, ${POLL_NOW}.`,
   },
   loginNeeded: {
     code: 'login_needed',
@@ -137,14 +137,14 @@ export const REFUSALS = {
     state: 'needs_user_action',
     about: 'client',
     message: 'The issuer refused the client.',
-    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. It is tried again within six hours; to try at once, ${POLL_NOW}.`,
+    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. It is tried again within six hours. To try at once, ${POLL_NOW}.`,
   },
   wrongScope: {
     code: 'scope_refused',
     state: 'needs_user_action',
     about: 'client',
     message: 'The issuer refused the scopes.',
-    hint: `Check provider.scopes. It is tried again within six hours; to try at once, ${POLL_NOW}.`,
+    hint: `Check provider.scopes. It is tried again within six hours. To try at once, ${POLL_NOW}.`,
   },
 } as const satisfies Record<string, RefusalRow>;
 
@@ -152,7 +152,7 @@ export const REFUSALS = {
 export const ISSUER_REFUSES = {
   code: 'issuer_refused',
   message: 'The issuer refuses every request at present; password and session are not in doubt.',
-  hint: 'It mostly passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',
+  hint: 'It usually passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',
 };
 
 export const NO_REVOCATION = {

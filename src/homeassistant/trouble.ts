@@ -38,7 +38,7 @@ const ROWS = {
   not_admin: {
     message: "The token's user is not an administrator of Home Assistant.",
     retry: 'later',
-    hint: 'Only administrators may write statistics: make the user one, or use the token of another user.',
+    hint: 'Only administrators may write statistics. Make the user an administrator, or use the token of one.',
   },
   too_old: {
     message: 'Home Assistant is too old (%) for these statistics.',
@@ -79,7 +79,7 @@ const ROWS = {
     message:
       'Home Assistant took statistics in, but they cannot be read back (% rows are missing or different).',
     retry: 'later',
-    hint: 'Its database may be busy or full: see its log. What is missing is sent again.',
+    hint: 'Its database may be busy or full: its log tells. What is missing is sent again.',
   },
 } as const satisfies Readonly<Record<string, Row>>;
 

@@ -160,7 +160,7 @@ export class Snapshot {
       found.push({
         code: 'implausible_reading',
         message: `The provider's amounts for ${days} are implausible and not counted yet.`,
-        hint: 'Amounts far too large or negative count once the provider gives them again unchanged.',
+        hint: 'They count once the provider reports the same amounts again.',
         ...about,
       });
     }
@@ -172,8 +172,8 @@ export class Snapshot {
       const request = JSON.stringify({ from: meter.ledger.origin });
       found.push({
         code: 'reading_closes_doubtful',
-        message: `Readings are taken in ${taken} of a day now, and counted for ${counted}: every day may stand one day off.`,
-        hint: `The request backfill with ${request} decides anew and reads all days again; usage.reading_closes settles it.`,
+        message: `Readings are taken in ${taken} of a day now, and counted for ${counted}: every day may be one day off.`,
+        hint: `Send the request backfill with ${request}: the bridge then decides again and reads all days again. Or set usage.reading_closes.`,
         ...about,
       });
     }
@@ -182,7 +182,7 @@ export class Snapshot {
       found.push({
         code: 'data_late',
         message: `The newest reading was taken ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
-        hint: 'The provider has nothing newer; nothing is lost, late days fill in by themselves.',
+        hint: 'The provider has nothing newer. Nothing is lost: late days fill in by themselves.',
         ...about,
       });
     }

@@ -2,6 +2,7 @@
 import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
 import { BRIDGE_ROWS, type BridgeRow, CONSTITUENCY_ROWS } from '../../src/publication/bridgeEntities.ts';
 import type { EntityRow } from '../../src/publication/entityRow.ts';
+import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/meterEntities.ts';
 import { isRetained } from '../../src/publication/topics.ts';
 import { keysOf } from './keys.ts';
@@ -21,6 +22,11 @@ Home Assistant learns of the entities below from retained documents on \`<prefix
 \`mqtt.discovery_prefix\` and \`<id>\` is \`<base>_meter_<meter>\`, \`<base>_account_<account>\` or \`<base>_bridge\`. Each entity's
 unique id is \`<id>_<key>\`. Other tools can ignore these documents: all values are on the topics above.`;
 
+const EVENTS = `## Event entities
+
+Each device has one entity for the events on its topic, with the key \`${EVENT_KEY}\`. Its state is when an event came last. The keys of
+the payload are its attributes. An event that comes while Home Assistant is not running is not seen there afterwards.`;
+
 export function topicReference(): string {
   const sections = [
     HEAD,
@@ -28,6 +34,7 @@ export function topicReference(): string {
     DISCOVERY,
     ...[...SCHEMAS].flatMap(keySection),
     `## Entities of the bridge\n\n${bridgeTable([...BRIDGE_ROWS, ...CONSTITUENCY_ROWS])}`,
+    `${EVENTS}\n\n${eventTable()}`,
   ];
   return `${sections.join('\n\n')}\n`;
 }
@@ -90,6 +97,17 @@ function bridgeTable(rows: readonly BridgeRow[]): string {
     ]),
   );
 }
+
+const eventTable = (): string =>
+  table(
+    ['topic', 'name', 'event types', 'meaning'],
+    Object.entries(EVENT_ROWS).map(([topic, { name, types, help }]) => [
+      `\`<base>/${topic}\``,
+      name,
+      types.map((type) => `\`${type}\``).join(', '),
+      help,
+    ]),
+  );
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) =>

@@ -5,6 +5,7 @@ import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
 import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './bridgeEntities.ts';
 import type { EntityRow } from './entityRow.ts';
+import { EVENT_KEY, EVENT_ROWS, type EventRow } from './eventEntities.ts';
 import { METER_ROWS } from './meterEntities.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView, MeterView } from './views.ts';
@@ -27,21 +28,26 @@ export interface DiscoveryDocument {
 }
 
 export function meterDocument(options: DiscoveryOptions, view: MeterView): DiscoveryDocument {
+  const { topics } = options;
   const { meter, identifiers } = view;
-  const stateTopic = options.topics.of('meter/<meter>/state', meter);
+  const stateTopic = topics.of('meter/<meter>/state', meter);
   const device = {
     name: `Heat meter ${meter}`,
     model: 'Heat meter',
     ...(identifiers.length > 0 ? { serial_number: identifiers.join(', ') } : {}),
   };
-  return documentOf(options, METER_ROWS, view, `meter_${meter}`, meter, device, stateTopic);
+  const events = { row: EVENT_ROWS['meter/<meter>/event'], topic: topics.of('meter/<meter>/event', meter) };
+  return documentOf(options, METER_ROWS, view, `meter_${meter}`, meter, device, stateTopic, events);
 }
 
 export function accountDocument(options: DiscoveryOptions, view: AccountView): DiscoveryDocument {
+  const { topics } = options;
   const { account } = view;
-  const stateTopic = options.topics.of('account/<account>/state', account);
+  const stateTopic = topics.of('account/<account>/state', account);
   const device = { name: `Heat account ${account}`, model: 'Provider account' };
-  return documentOf(options, ACCOUNT_ROWS, view, `account_${account}`, account, device, stateTopic);
+  const topic = topics.of('account/<account>/event', account);
+  const events = { row: EVENT_ROWS['account/<account>/event'], topic };
+  return documentOf(options, ACCOUNT_ROWS, view, `account_${account}`, account, device, stateTopic, events);
 }
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
@@ -66,7 +72,11 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
       ...body,
     },
   ]);
-  return document(options, id, device, topics.of('bridge/health'), Object.fromEntries(components));
+  const events = { row: EVENT_ROWS['bridge/event'], topic: topics.of('bridge/event') };
+  return document(options, id, device, topics.of('bridge/health'), {
+    [EVENT_KEY]: eventComponent(events, id, topics.base),
+    ...Object.fromEntries(components),
+  });
 }
 
 /**
@@ -125,6 +135,7 @@ function documentOf<View extends { readonly currency: string }>(
   name: string,
   device: Body,
   stateTopic: string,
+  events: Events,
 ): DiscoveryDocument {
   const { base } = options.topics;
   const id = `${topicSafe(base)}_${idEnd}`;
@@ -142,8 +153,28 @@ function documentOf<View extends { readonly currency: string }>(
     },
   ]);
   const withBridge = { ...device, via_device: bridgeId(options) };
-  return document(options, id, withBridge, stateTopic, Object.fromEntries(components));
+  return document(options, id, withBridge, stateTopic, {
+    ...Object.fromEntries(components),
+    [EVENT_KEY]: eventComponent(events, id, `${base}_${name}`),
+  });
 }
+
+interface Events {
+  readonly row: EventRow;
+  readonly topic: string;
+}
+
+/** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. */
+const eventComponent = ({ row, topic }: Events, id: string, name: string): Body => ({
+  platform: 'event',
+  name: row.name,
+  unique_id: `${id}_${EVENT_KEY}`,
+  default_entity_id: entityId('event', `${name}_${EVENT_KEY}`),
+  state_topic: topic,
+  event_types: row.types,
+  icon: row.icon,
+  ...(row.category ? { entity_category: row.category } : {}),
+});
 
 function looksOf(row: EntityRow<never>, currency: string): Body {
   return {

@@ -1,7 +1,9 @@
 // Tables, states and discovery agree: every template finds its keys where it looks for them.
 import { describe, expect, test } from 'vitest';
+import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
+import { EVENT_ROWS } from '../../src/publication/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/meterEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
@@ -64,6 +66,15 @@ test('binary sensors and enums have the payloads that their component understand
   const auth = components.find(([key]) => key === 'auth_state')?.[1];
   expect(isFields(auth) && auth.options).toContain('ok');
 });
+
+test.each(Object.entries(EVENT_ROWS))(
+  'the entity of %s takes every type that passes there',
+  (topic, { types }) => {
+    const schema = JSON.stringify(SCHEMAS.get(topic));
+    const passing = [...schema.matchAll(/"event_type":\{[^}]*?"(?:const":("\w+")|enum":\[([^\]]+)\])/g)];
+    expect(passing.flatMap(([, one, several]) => JSON.parse(`[${one ?? several}]`))).toEqual(types);
+  },
+);
 
 const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month'].map(
   (span) => `energy_${span} cost_${span}`,

@@ -23,6 +23,7 @@ const OUR_KEYS: Readonly<Record<string, string>> = {
   sensor: `${COMMON}${ATTRIBUTES}state_class unit_of_measurement suggested_display_precision options`,
   binary_sensor: `${COMMON}${ATTRIBUTES}payload_on payload_off`,
   button: `${COMMON}command_topic payload_press`,
+  event: `${COMMON}state_topic event_types`,
 };
 const notOurs = (kind: string, body: unknown) =>
   Object.keys(Object(body)).filter((key) => !OUR_KEYS[kind]?.split(' ').includes(key));

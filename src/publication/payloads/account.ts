@@ -1,6 +1,7 @@
 // What is published of an account, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
 import { ACCOUNT_ROWS } from '../accountEntities.ts';
+import { EVENT_ROWS } from '../eventEntities.ts';
 import { count, day, instant, payload, stateOf, text } from './parts.ts';
 
 export const accountState = stateOf(ACCOUNT_ROWS, {
@@ -32,4 +33,4 @@ export const accountEvent = payload({
   at: instant,
   currency,
   invoice,
-}).describe('A new invoice has come.');
+}).describe(EVENT_ROWS['account/<account>/event'].help);

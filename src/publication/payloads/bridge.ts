@@ -1,5 +1,6 @@
 // What is published of the bridge itself, as schemas.
 import * as z from 'zod';
+import { EVENT_ROWS } from '../eventEntities.ts';
 import { count, faultWords, instant, name, payload, readingCloses, text } from './parts.ts';
 
 export const bridgeState = z
@@ -64,9 +65,9 @@ export const bridgeHealth = payload({
 }).describe('Whether the bridge does its work, and what keeps it from doing so.');
 
 export const bridgeEvent = payload({
-  event_type: z.enum(['poll_failed', 'auth_needed', 'recovered']),
+  event_type: z.enum(EVENT_ROWS['bridge/event'].types),
   at: instant,
   code: text,
   message: text,
   account: name.optional(),
-}).describe('Polls fail, a sign-in needs a person, or all is well again.');
+}).describe(EVENT_ROWS['bridge/event'].help);

@@ -1,5 +1,6 @@
 // What is published of a heat meter, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
+import { EVENT_ROWS } from '../eventEntities.ts';
 import { METER_ROWS } from '../meterEntities.ts';
 import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateOf, text } from './parts.ts';
 
@@ -71,4 +72,4 @@ export const meterEvent = z
       after: tariff,
     }),
   ])
-  .describe('A day that is new or corrected, readings that have become late, or another tariff.');
+  .describe(EVENT_ROWS['meter/<meter>/event'].help);

@@ -1,0 +1,35 @@
+// The table of event entities: one for each topic on which events pass.
+
+export interface EventRow {
+  readonly name: string;
+  readonly help: string;
+  readonly icon: string;
+  readonly category?: 'diagnostic';
+  /** Home Assistant takes no other than these. */
+  readonly types: readonly string[];
+}
+
+/** Of each of them. */
+export const EVENT_KEY = 'event';
+
+export const EVENT_ROWS = {
+  'meter/<meter>/event': {
+    name: 'Readings',
+    help: 'A day is new or corrected, readings have become late, or the tariff has changed.',
+    icon: 'mdi:calendar-clock',
+    types: ['new_day', 'corrected', 'late', 'tariff_changed'],
+  },
+  'account/<account>/event': {
+    name: 'Bills',
+    help: 'A new invoice has come.',
+    icon: 'mdi:file-document-plus-outline',
+    types: ['bill'],
+  },
+  'bridge/event': {
+    name: 'Events',
+    help: 'A poll has failed, a sign-in needs a person, or all is well again.',
+    icon: 'mdi:bell-outline',
+    category: 'diagnostic',
+    types: ['poll_failed', 'auth_needed', 'recovered'],
+  },
+} as const satisfies Readonly<Record<string, EventRow>>;

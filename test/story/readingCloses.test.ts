@@ -1,6 +1,7 @@
 // usage.reading_closes: auto: which day a reading closes is looked at once, kept, doubted aloud, and decided anew on request.
 import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { Zone } from '../../src/simulator/localTime.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
 import { EVENT, HEALTH, home, METER, person, STATE, USAGE } from '../support/homes.ts';
@@ -14,6 +15,8 @@ const HISTORY = `heat2mqtt/meter/${METER}/history`;
 const INFO = 'heat2mqtt/bridge/info';
 const NIGHT = 30_000;
 const NOON = 12 * HOUR_MS;
+const dublin = new Zone('Europe/Dublin');
+const dateOf = (utc: number) => new Date(utc).toISOString().slice(0, 10);
 
 /** One reading a day, `after` that many milliseconds from midnight UTC; the n-th has n tenths of a kWh. */
 const daily = (after: number, from = 0, days = 69): ExplicitEvent[] =>
@@ -67,6 +70,26 @@ test.each([
   const { probe, state } = await opened(events);
   expect(closes(probe)).toBe('same_day');
   expect(state).toMatchObject({ day, reading_at: readAt });
+});
+
+test.each([
+  ['at 00:00:30 UTC (01:00:30 in summer)', (utc: number) => utc + NIGHT, 1],
+  ['at noon UTC', (utc: number) => utc + NOON, 0],
+  ['at 23:50 local', (utc: number) => dublin.next(dublin.startOfDate(dateOf(utc)), 'day') - 600_000, 0],
+])('a whole year of readings %s is on the days that used the heat', async (_, takenAt, back) => {
+  const dates = Array.from({ length: 430 }, (_, at) => Date.parse('2024-01-01T00:00:00Z') + at * DAY_MS);
+  const events = dates.map((utc, n) => ({ at: takenAt(utc), kwh: (n + 1) / 10, eur: 1 }));
+  const { probe, state } = await opened(events, {
+    usage: { reading_closes: 'auto', history_since: '2024-01-01' },
+  });
+  const expected = dates.map((utc, n) => [dateOf(utc - back * DAY_MS), (n + 1) / 10, 1]).slice(back);
+  expect(days(probe)).toEqual(expected);
+  expect(state).toMatchObject({ day: expected.at(-1)?.[0], missing_days: 0 });
+  const february = expected.filter(([day]) => String(day).startsWith('2025-02'));
+  expect(state.energy_last_month).toBeCloseTo(
+    february.reduce((sum, [, kwh]) => sum + Number(kwh), 0),
+    3,
+  );
 });
 
 test('a restart and a lost state directory keep the decision, whatever readings would say now', async () => {

@@ -5,6 +5,7 @@ import {
   addDays,
   addMonths,
   type Day,
+  type DaySpan,
   daysBetween,
   intervalStart,
   monthStart,
@@ -22,8 +23,12 @@ export interface Totals {
   readonly month: Amounts;
   readonly year: Amounts;
   readonly lastMonth: Amounts;
+  /** The whole of this month a year ago. */
+  readonly monthLastYear: Amounts;
   /** Days without an energy reading from the origin to the newest one. */
   readonly missingDays: number;
+  /** Those days in a row, the newest first; the newest hundred of the gaps. */
+  readonly gaps: readonly DaySpan[];
 }
 
 /** The sum of a period of local days. `revision` and `receivedAt` are the newest of its days. */
@@ -34,24 +39,26 @@ export interface PeriodSum extends DayRecord {
 }
 
 const NOTHING: Amounts = { energy: null, cost: null };
+const MOST_GAPS = 100;
 
 export function totals(ledger: Ledger, today: Day): Totals {
   const week = weekStart(today);
   const month = monthStart(today);
   const year = yearStart(today);
   const lastMonth = addMonths(today, -1);
-  const [oldest = week] = [week, year, lastMonth].sort();
+  const monthLastYear = addMonths(month, -12);
   const recent: [Day, DayRecord][] = [];
   let newestDay: Day | null = null;
   let daysRead = 0;
   for (const [day, record] of ledger.days) {
-    if (day >= oldest) recent.push([day, record]);
+    if (day >= monthLastYear) recent.push([day, record]);
     if (record.energy === null) continue;
     daysRead += 1;
     if (newestDay === null || day > newestDay) newestDay = day;
   }
   const within = (from: Day, to: Day): Amounts =>
     sumOf(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
+  const missingDays = newestDay === null ? 0 : daysBetween(ledger.origin, newestDay) + 1 - daysRead;
   return {
     total: sumOf(ledger.days.values()),
     newestDay,
@@ -60,9 +67,27 @@ export function totals(ledger: Ledger, today: Day): Totals {
     month: within(month, addMonths(month, 1)),
     year: within(year, addMonths(year, 12)),
     lastMonth: within(lastMonth, month),
-    missingDays: newestDay === null ? 0 : daysBetween(ledger.origin, newestDay) + 1 - daysRead,
+    monthLastYear: within(monthLastYear, addMonths(monthLastYear, 1)),
+    missingDays,
+    gaps: newestDay === null ? [] : gapsBefore(newestDay, missingDays, ledger.days),
   };
 }
+
+/** `missing`: how many days there are to be found. */
+function gapsBefore(newestDay: Day, missing: number, days: Ledger['days']): DaySpan[] {
+  const gaps: DaySpan[] = [];
+  let left = missing;
+  let day = newestDay;
+  while (left > 0 && gaps.length < MOST_GAPS) {
+    while (isRead(days, day)) day = addDays(day, -1);
+    const to = addDays(day, 1);
+    for (; left > 0 && !isRead(days, day); left -= 1) day = addDays(day, -1);
+    gaps.push({ from: addDays(day, 1), to });
+  }
+  return gaps;
+}
+
+const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
 
 /** The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. */
 export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): PeriodSum[] {

@@ -1,5 +1,6 @@
 // The table of a meter: its state, discovery and documentation derive from it.
 import { inFull, knownUnits, toMicro, toUnits } from '../domain/amount.ts';
+import { addDays, type DaySpan } from '../domain/period.ts';
 import { dayClosedBy } from '../domain/readingCloses.ts';
 import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
@@ -15,7 +16,7 @@ const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{curr
 
 /** A pair of rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
 function pair(
-  span: 'day' | 'week' | 'month' | 'year' | 'lastMonth',
+  span: 'day' | 'week' | 'month' | 'year' | 'lastMonth' | 'monthLastYear',
   suffix: string,
   words: string,
   when = words,
@@ -89,11 +90,18 @@ const TARIFF_ROWS: readonly Row[] = [
     read: (view) => parts(view).standing,
   },
   {
+    ...energy,
+    key: 'energy_month_forecast',
+    name: 'Energy forecast this month',
+    help: 'Heat used this month so far, and the mean of the newest fourteen days with a reading for each of its other days.',
+    read: ({ monthForecast }) => knownUnits(monthForecast.energy),
+  },
+  {
     ...money,
     key: 'cost_month_forecast',
     name: 'Cost forecast this month',
     help: 'Cost of this month so far, and the mean of the newest fourteen days with a cost for each of its other days.',
-    read: ({ monthForecast }) => knownUnits(monthForecast),
+    read: ({ monthForecast }) => knownUnits(monthForecast.cost),
   },
 ];
 
@@ -127,6 +135,12 @@ export const METER_ROWS: readonly Row[] = [
   ...pair('month', 'month', 'this month'),
   ...pair('year', 'year', 'this year'),
   ...pair('lastMonth', 'last_month', 'last month'),
+  ...pair(
+    'monthLastYear',
+    'month_last_year',
+    'same month last year',
+    'in the whole of this month a year ago',
+  ),
   {
     key: 'reading_at',
     name: 'Reading until',
@@ -161,6 +175,14 @@ export const METER_ROWS: readonly Row[] = [
     category: 'diagnostic',
     icon: 'mdi:calendar-question',
     read: ({ totals }) => totals.missingDays,
+  },
+  {
+    key: 'missing_day_list',
+    name: 'Missing day list',
+    help: 'Which days these are, the newest first: `2026-03-08`, or `2026-03-01..2026-03-04` for days in a row. At most 100 entries.',
+    platform: 'attribute',
+    of: 'missing_days',
+    read: ({ totals }) => totals.gaps.map(inWords),
   },
   {
     key: 'origin',
@@ -204,6 +226,11 @@ export const METER_ROWS: readonly Row[] = [
     read: (view) => instant(view, view.updatedAt),
   },
 ];
+
+function inWords({ from, to }: DaySpan): string {
+  const last = addDays(to, -1);
+  return last === from ? from : `${from}..${last}`;
+}
 
 /** The two parts, rounded so that they add up to the rounded cost. */
 function parts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {

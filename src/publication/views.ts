@@ -1,9 +1,8 @@
 // The facts that states and discovery are written from.
-import type { Micro } from '../domain/amount.ts';
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
-import type { Ledger } from '../domain/ledger.ts';
+import type { Amounts, Ledger } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Register } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
@@ -18,8 +17,8 @@ export interface MeterView {
   readonly totals: Totals;
   /** `null` while none explains the days. */
   readonly tariff: Tariff | null;
-  /** Cost of the running month at its end. */
-  readonly monthForecast: Micro | null;
+  /** The running month at its end. */
+  readonly monthForecast: Amounts;
   readonly zone: Zone;
   /** A reading closes the day it is taken on, or the day before. */
   readonly readingCloses: ReadingCloses;

@@ -67,7 +67,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       late: false,
       updatedAt: now,
       tariff: fitTariff(merged.ledger.days),
-      monthForecast: null,
+      monthForecast: { energy: null, cost: null },
       register: null,
       readingCloses: 'same_day' as const,
     };

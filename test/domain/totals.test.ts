@@ -15,7 +15,9 @@ test('nothing known is null everywhere, never 0', () => {
     month: NOTHING,
     year: NOTHING,
     lastMonth: NOTHING,
+    monthLastYear: NOTHING,
     missingDays: 0,
+    gaps: [],
   });
 });
 
@@ -65,6 +67,25 @@ test.each<[string, string, Line[], object]>([
     row('2024-01-31', 31, 1, 0.5),
     { lastMonth: amounts(29, 14.5), month: amounts(1, 0.5) },
   ],
+  [
+    'the whole February of a leap year, a year later',
+    '2025-02-01',
+    row('2024-01-31', 31, 1, 0.5),
+    { monthLastYear: amounts(29, 14.5), month: NOTHING },
+  ],
+  [
+    'on 29 February, the shorter month of the year before',
+    '2024-02-29',
+    row('2023-01-31', 31, 1, 0.5),
+    { monthLastYear: amounts(28, 14), month: NOTHING },
+  ],
+  [
+    'a month with days missing is the sum of the others',
+    '2024-01-15',
+    row('2023-01-21', 8, 1, null),
+    { monthLastYear: amounts(8, null) },
+  ],
+  ['a month before the origin is null', '2023-12-31', row('2023-01-01', 9, 1, 1), { monthLastYear: NOTHING }],
 ])('%s', (_name, today, lines, expected) => {
   expect(totals(ledgerOf(lines, { origin: '2023-01-01', today }), today)).toMatchObject(expected);
 });
@@ -79,14 +100,33 @@ test('energy and cost are summed each for itself, null staying null', () => {
   expect(totals(ledgerOf([cost]), '2025-06-28')).toMatchObject(alone);
 });
 
-test.each<[string, Line[], number]>([
-  ['none', row('2025-01-01', 5, 1, 1), 0],
-  ['before the first reading', row('2025-01-04', 2, 1, 1), 3],
-  ['between readings', [...row('2025-01-01', 2, 1, 1), ...row('2025-01-05', 1, 3, 1)], 2],
-  ['a day with money but no energy', [...row('2025-01-01', 1, null, 1), ...row('2025-01-02', 1, 1, 1)], 1],
-  ['a day of zero is not missing', [...row('2025-01-01', 1, 0, 1), ...row('2025-01-02', 1, 1, 1)], 0],
-])('missing days: %s', (_name, lines, missing) => {
-  expect(totals(ledgerOf(lines), '2025-06-30').missingDays).toBe(missing);
+test.each<[string, Line[], number, string[]]>([
+  ['none', row('2025-01-01', 5, 1, 1), 0, []],
+  ['before the first reading', row('2025-01-04', 2, 1, 1), 3, ['2025-01-01 2025-01-04']],
+  [
+    'between readings, the newest first',
+    [...row('2025-01-01', 2, 1, 1), ...row('2025-01-05', 1, 3, 1), ...row('2025-01-07', 1, 3, 1)],
+    3,
+    ['2025-01-06 2025-01-07', '2025-01-03 2025-01-05'],
+  ],
+  [
+    'a day with money but no energy',
+    [...row('2025-01-01', 1, null, 1), ...row('2025-01-02', 1, 1, 1)],
+    1,
+    ['2025-01-01 2025-01-02'],
+  ],
+  ['a day of zero is not missing', [...row('2025-01-01', 1, 0, 1), ...row('2025-01-02', 1, 1, 1)], 0, []],
+])('missing days: %s', (_name, lines, missing, spans) => {
+  const { missingDays, gaps } = totals(ledgerOf(lines), '2025-06-30');
+  expect(missingDays).toBe(missing);
+  expect(gaps.map(({ from, to }) => `${from} ${to}`)).toEqual(spans);
+});
+
+test('of more than a hundred gaps the newest hundred', () => {
+  const lines = row('2024-01-01', 300, 1, 1).filter((_, at) => at % 2 === 1);
+  const { missingDays, gaps } = totals(ledgerOf(lines, { origin: '2024-01-01' }), '2025-06-30');
+  expect([missingDays, gaps.length]).toEqual([150, 100]);
+  expect(gaps[0]).toEqual({ from: '2024-10-25', to: '2024-10-26' });
 });
 
 describe('periodSums', () => {

@@ -76,14 +76,14 @@ test.each(Object.entries(EVENT_ROWS))(
   },
 );
 
-const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month'].map(
+const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month', 'month_last_year'].map(
   (span) => `energy_${span} cost_${span}`,
 );
 test.each([
   [
     'meter/70418235',
-    `schema day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast
-    meter_reading data_late missing_days origin meter_identifiers updated_at ${pairs.join(' ')}`,
+    `schema day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast energy_month_forecast
+    meter_reading data_late missing_days missing_day_list origin meter_identifiers updated_at ${pairs.join(' ')}`,
   ],
   [
     'account/home',

@@ -53,6 +53,9 @@ describe('the state', () => {
       reading_at: '2025-06-30T00:00:00+01:00',
       data_late: false,
       missing_days: 0,
+      missing_day_list: [],
+      energy_month_forecast: 157.5,
+      energy_month_last_year: null,
       origin: '2025-01-01',
       meter_identifiers: ['70418235', '70418236'],
       updated_at: '2025-06-30T13:00:00+01:00',
@@ -60,8 +63,13 @@ describe('the state', () => {
   });
 
   test('is null for whatever is not known, and 0 for what is nothing', () => {
-    const { schema, origin, meter_identifiers, missing_days, updated_at, ...rest } = state(EMPTY);
-    expect({ schema, missing_days }).toEqual({ schema: 1, missing_days: 0 });
+    const { schema, origin, meter_identifiers, missing_days, missing_day_list, updated_at, ...rest } =
+      state(EMPTY);
+    expect({ schema, missing_days, missing_day_list }).toEqual({
+      schema: 1,
+      missing_days: 0,
+      missing_day_list: [],
+    });
     expect(Object.entries(rest).filter(([, value]) => value !== null)).toEqual([]);
   });
 
@@ -77,6 +85,19 @@ describe('the state', () => {
   ])('of days with %s', (_, lines, expected) => {
     expect(state(viewOf(lines))).toMatchObject(expected);
   });
+});
+
+test('the missing days are named, those in a row together, and fit the attributes of an entity', () => {
+  const two = [...row('2024-12-31', 4, 1, 1), ...row('2025-01-08', 1, 1, 1), ...row('2025-01-10', 1, 1, 1)];
+  expect(state(viewOf(two))).toMatchObject({
+    missing_days: 5,
+    missing_day_list: ['2025-01-09', '2025-01-04..2025-01-07'],
+  });
+  // The most that there can be: two of three days are missing for two years.
+  const lines = row('2023-01-01', 730, 1, 1).filter((_, at) => at % 3 === 2);
+  const { missing_days, missing_day_list } = state(viewOf(lines, { origin: '2023-01-01' }));
+  expect(missing_days).toBe(486);
+  expect(JSON.stringify(missing_day_list).length).toBeLessThan(3_000);
 });
 
 describe('usage', () => {

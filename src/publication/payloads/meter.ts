@@ -7,12 +7,15 @@ import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateO
 export const meterState = stateOf(METER_ROWS, {
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
   missing_days: count,
+  missing_day_list: z.array(z.string().regex(/^\d{4}-\d{2}-\d{2}(\.\.\d{4}-\d{2}-\d{2})?$/)).max(100),
   origin: day,
   meter_identifiers: z.array(text),
   meter_reading_at: instant.nullable(),
   meter_reading_day: day.nullable(),
   updated_at: instant.nullable(),
-}).describe('Everything that is known of a heat meter now.');
+}).describe(
+  'Everything that is known of a heat meter now. A sum over days is that of its days with a reading since the origin; without any it is null.',
+);
 
 export const usageBucket = z.strictObject({
   start: instant.describe('First instant.'),

@@ -1,0 +1,96 @@
+// Whatever days a ledger has, on whatever day it is looked at: the sums of months, the gaps and the forecast, as a calendar on paper gives them.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Ledger } from '../../src/domain/ledger.ts';
+import { zone } from '../../src/domain/period.ts';
+import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
+import { totals } from '../../src/domain/totals.ts';
+import { holds } from '../support/property.ts';
+import { ledgerOf } from './ledgers.ts';
+
+type Kind = 'energy' | 'cost';
+const DAY_MS = 86_400_000;
+const ORIGIN = '2023-01-01';
+const amount = fc.option(fc.integer({ min: 0, max: 9_000_000 }), { freq: 6 });
+/** Of more than five years from the origin on, two leap days among them. */
+const days = fc.array(fc.option(fc.record({ energy: amount, cost: amount }), { freq: 5 }), {
+  minLength: 500,
+  maxLength: 2_000,
+  size: 'max',
+});
+const dublin = zone('Europe/Dublin');
+/** The local day at an instant: near midnight and the clock changes too. */
+const today = fc
+  .oneof(
+    fc.integer({ min: Date.parse('2024-01-01T00:00:00Z'), max: Date.parse('2028-03-31T00:00:00Z') }),
+    fc.constantFrom('2024-02-29T12:00:00Z', '2026-03-29T00:59:59Z', '2027-10-30T23:30:00Z').map(Date.parse),
+  )
+  .map((at) => dublin.dayAt(at));
+
+const calendar = (count: number): string[] =>
+  Array.from({ length: count }, (_, at) =>
+    new Date(Date.parse(`${ORIGIN}T00:00:00Z`) + at * DAY_MS).toISOString().slice(0, 10),
+  );
+
+function ledgerWith(drawn: readonly ({ energy: number | null; cost: number | null } | null)[]): Ledger {
+  const dates = calendar(drawn.length);
+  const records = drawn.flatMap((amounts, at) =>
+    amounts === null ? [] : [[dates[at] ?? '', { ...amounts, revision: 0, receivedAt: 1 }] as const],
+  );
+  return { ...ledgerOf([], { origin: ORIGIN }), days: new Map(records) };
+}
+
+/** The amounts of the days whose text the condition takes. */
+const given = ({ days }: Ledger, kind: Kind, takes: (day: string) => boolean): number[] =>
+  [...days].flatMap(([day, record]) => (takes(day) ? (record[kind] ?? []) : []));
+const added = (amounts: readonly number[]): number | null =>
+  amounts.length === 0 ? null : amounts.reduce((sum, each) => sum + each, 0);
+const kinds: readonly Kind[] = ['energy', 'cost'];
+
+test('the same month of last year is every day whose text begins with it', () => {
+  holds(days, today, (drawn, day) => {
+    const ledger = ledgerWith(drawn);
+    const month = `${Number(day.slice(0, 4)) - 1}${day.slice(4, 7)}`;
+    for (const kind of kinds)
+      expect(totals(ledger, day).monthLastYear[kind]).toBe(
+        added(given(ledger, kind, (each) => each.startsWith(month))),
+      );
+  });
+});
+
+test('the gaps are the days without a reading, each once and in order, as many as are counted', () => {
+  holds(days, today, (drawn, day) => {
+    const ledger = ledgerWith(drawn);
+    const { gaps, missingDays, newestDay } = totals(ledger, day);
+    const dates = calendar(drawn.length);
+    const missing = dates.filter(
+      (each) => each < (newestDay ?? '') && (ledger.days.get(each)?.energy ?? null) === null,
+    );
+    const named = gaps.flatMap(({ from, to }) =>
+      dates.slice(dates.indexOf(from), dates.indexOf(to)).reverse(),
+    );
+    expect(missingDays).toBe(missing.length);
+    expect(named).toEqual(missing.reverse().slice(0, named.length));
+    expect(named.length === missing.length || gaps.length === 100).toBe(true);
+    // Days in a row are one gap.
+    const starts = gaps.map(({ from }) => from);
+    expect(gaps.filter(({ to }) => starts.includes(to))).toEqual([]);
+  });
+});
+
+test('the forecast is what the month has, and the mean of the newest fourteen for its other days', () => {
+  holds(days, today, (drawn, day) => {
+    const ledger = ledgerWith(drawn);
+    const [year = 0, month = 0] = day.split('-').map(Number);
+    const daysOfMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
+    const monthAgo = new Date(Date.parse(day) - 31 * DAY_MS).toISOString().slice(0, 10);
+    for (const kind of kinds) {
+      const newest = given(ledger, kind, (each) => each >= monthAgo && each <= day).slice(-14);
+      const ofMonth = given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)));
+      const mean = (added(newest) ?? 0) / newest.length;
+      const expected = (added(ofMonth) ?? 0) + Math.round(mean * (daysOfMonth - ofMonth.length));
+      const found = forecastMonth(ledger, day, null)[kind];
+      expect(found).toBe(newest.length === 0 ? null : expected);
+    }
+  });
+});

@@ -27,7 +27,14 @@ export interface Invoices {
   readonly knownIds: readonly string[];
   /** Billing profiles that were read before: what is new there is news. */
   readonly profiles: readonly string[];
+  /** When the provider was last found to have bills in place of invoices (epoch ms). */
+  readonly notFoundAt: number | null;
   readonly fetchedAt: number;
+}
+
+/** What one reading of the invoices brought. */
+export interface ReadInvoices extends Pick<Invoices, 'notFoundAt'> {
+  readonly byProfile: ReadonlyMap<string, readonly Invoice[]>;
 }
 
 /** `null` = the provider says that there is none, or nothing of it. */
@@ -79,15 +86,15 @@ export function registersOf({ registers }: Extras, properties: readonly Property
 const MOST_INVOICES = 200;
 const MOST_KNOWN_IDS = 1_000;
 
-/** What `read` brings, by billing profile, and which of it is news, oldest first: nothing that is read for the first time. */
+/** What was read, and which of it is news, oldest first: nothing that is read for the first time. */
 export function takeInvoices(
   known: Invoices | null,
-  read: ReadonlyMap<string, readonly Invoice[]>,
+  { byProfile, notFoundAt }: ReadInvoices,
   fetchedAt: number,
 ): { readonly invoices: Invoices; readonly bills: readonly Invoice[] } {
   const found = new Map<string, Invoice>();
   const history = new Set<string>();
-  for (const [profile, invoices] of read) {
+  for (const [profile, invoices] of byProfile) {
     for (const invoice of invoices) {
       found.set(invoice.id, invoice);
       if (!known?.profiles.includes(profile)) history.add(invoice.id);
@@ -102,6 +109,7 @@ export function takeInvoices(
     ids.delete(id);
     ids.add(id);
   }
-  const profiles = [...new Set([...(known?.profiles ?? []), ...read.keys()])];
-  return { invoices: { all, knownIds: [...ids].slice(-MOST_KNOWN_IDS), profiles, fetchedAt }, bills };
+  const profiles = [...new Set([...(known?.profiles ?? []), ...byProfile.keys()])];
+  const knownIds = [...ids].slice(-MOST_KNOWN_IDS);
+  return { invoices: { all, knownIds, profiles, notFoundAt, fetchedAt }, bills };
 }

@@ -1,10 +1,11 @@
-// What an account has to pay: the balance due, the credit, and the list of invoices.
+// What an account has to pay: the balance due, the credit, and the list of invoices or bills.
 import * as z from 'zod';
 import { type Micro, sumKnown } from '../domain/amount.ts';
+import type { ReadInvoices } from '../domain/extras.ts';
 import { type Invoice, newestFirst } from '../domain/invoice.ts';
-import { readList } from './lists.ts';
+import { type ListQuestion, readList } from './lists.ts';
 import { looseAmount, looseInstant, understand, understandRow } from './reply.ts';
-import { type Ask, UnexpectedReply } from './request.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
 
 const BALANCE = 'balance due';
 const CREDIT = 'credit balance';
@@ -62,41 +63,80 @@ function amountIn(what: string, where: string, given: unknown): Micro | null {
 
 export interface InvoiceQuestion {
   readonly personCustomerId: string;
-  /** `null`: the provider has named none. */
-  readonly billingProfileId: string | null;
+  /** Empty: the provider has named none. */
+  readonly billingProfileIds: readonly string[];
+  /** When the provider last had no list of invoices: for a week its bills are read without asking again. */
+  readonly notFoundAt?: number | null;
   readonly now: number;
   readonly signal?: AbortSignal | undefined;
 }
 
+// Bills have ids of their own: where they take the place of invoices, their history is no news.
+const ALL_BILLS = 'bills';
+
 const INVOICES = 'list of invoices';
+const BILLS = 'list of bills';
 const DAY_MS = 24 * 3_600_000;
 const BACK_DAYS = 3 * 366;
 // Invoices dated ahead are listed too.
 const AHEAD_DAYS = 366;
+const DAYS_WITHOUT = 7;
 
-/** Those of the last three years, newest first. Rows without a usable id are left out; the others stay. */
-export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise<Invoice[]> {
-  const { personCustomerId, billingProfileId, now, signal } = question;
+/** Those of the last three years; bills where the provider has no invoices, or not for this client. */
+export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise<ReadInvoices> {
+  const { personCustomerId, billingProfileIds, notFoundAt = null, now, signal } = question;
+  const isKnownMissing = notFoundAt !== null && Math.abs(now - notFoundAt) < DAYS_WITHOUT * DAY_MS;
+  const period = {
+    'time-from': String(now - BACK_DAYS * DAY_MS),
+    'time-to': String(now + AHEAD_DAYS * DAY_MS),
+  };
+  if (!isKnownMissing) {
+    try {
+      const byProfile = new Map<string, Invoice[]>();
+      for (const profile of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
+        const query = {
+          customerId: personCustomerId,
+          ...period,
+          ...(profile === null ? {} : { 'billing-profile': profile }),
+          'invoice-status': 'invoice',
+        };
+        const list = { what: INVOICES, path: '/invoices', query, signal };
+        byProfile.set(profile ?? '', newestFirst(await readRows(ask, list)));
+      }
+      return { byProfile, notFoundAt: null };
+    } catch (err) {
+      if (!(err instanceof ProviderRefused && NOT_GIVEN.has(err.status))) throw err;
+    }
+  }
+  const path = `/customers/${encodeURIComponent(personCustomerId)}/bills`;
+  const bills = await readRows(ask, { what: BILLS, path, query: period, signal });
+  const final = newestFirst(bills.filter((bill) => isFinal(bill, now)));
+  return { byProfile: new Map([[ALL_BILLS, final]]), notFoundAt: isKnownMissing ? notFoundAt : now };
+}
+
+const NOT_GIVEN = new Set([403, 404, 405, 410]);
+// The bill that still grows, and the one after it.
+const RUNNING = new Set(['active', 'inactive']);
+
+const isFinal = ({ status, endAt }: Invoice, now: number): boolean =>
+  !RUNNING.has(status?.toLowerCase() ?? '') && (endAt === null || endAt <= now);
+
+/** Rows without a usable id are left out; the others stay. */
+async function readRows(
+  ask: Ask,
+  list: Pick<ListQuestion<unknown>, 'what' | 'path' | 'query' | 'signal'>,
+): Promise<Invoice[]> {
   const rows = await readList(ask, {
-    what: INVOICES,
-    path: '/invoices',
-    query: {
-      customerId: personCustomerId,
-      'time-from': String(now - BACK_DAYS * DAY_MS),
-      'time-to': String(now + AHEAD_DAYS * DAY_MS),
-      ...(billingProfileId === null ? {} : { 'billing-profile': billingProfileId }),
-      'invoice-status': 'invoice',
-    },
+    ...list,
     row: z.unknown(),
     identity: (row) => toInvoice(row)?.id ?? JSON.stringify(row),
     mostPages: MOST_PAGES,
-    signal,
   });
   const invoices = rows.flatMap((row) => toInvoice(row) ?? []);
   if (rows.length > 0 && invoices.length === 0) {
-    throw new UnexpectedReply(INVOICES, 'invoices with an id', `${rows.length} without`);
+    throw new UnexpectedReply(list.what, 'rows with an id', `${rows.length} without`);
   }
-  return newestFirst(invoices);
+  return invoices;
 }
 
 // Both are published as they are: anything that looks like neither id nor status might be personal data.
@@ -115,6 +155,9 @@ const invoice = z.object({
   status,
   start_time: looseInstant,
   end_time: looseInstant,
+  // The period of a bill, which tells no day by which it is to be paid.
+  valid_from: looseInstant,
+  valid_to: looseInstant,
   payment_due: looseInstant,
   total_amount: looseAmount,
   due_amount: looseAmount,
@@ -126,8 +169,8 @@ function toInvoice(row: unknown): Invoice | null {
   return {
     id: data.id,
     status: data.status ?? null,
-    startAt: data.start_time,
-    endAt: data.end_time,
+    startAt: data.start_time ?? data.valid_from,
+    endAt: data.end_time ?? data.valid_to,
     dueAt: data.payment_due,
     total: data.total_amount,
     open: data.due_amount,

@@ -2,7 +2,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import { type Account, type Group, HEAT_SERVICE, type Property } from './accounts.ts';
 import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';
-import { invoices, openBillDue, usageEvents } from './extras.ts';
+import { bills, invoices, openBillDue, usageEvents } from './extras.ts';
 import { verified } from './issuer/sessions.ts';
 import type { Switches } from './switches.ts';
 import { Refusal } from './usage/body.ts';
@@ -18,16 +18,16 @@ export interface BillingOptions {
   readonly retiredIds: ReadonlySet<number>;
 }
 
-type Answer = (account: Account, exchange: Exchange, id: string) => Reply;
+type Answer = (account: Account, exchange: Exchange, id: string, bill: string) => Reply;
 
 export function billingRoutes(options: BillingOptions): Route[] {
   const { switches, clock, accounts } = options;
   const route = (method: string, path: string, answer: Answer): Route => ({
     method,
     template: `/api/v1${path}`,
-    reply: (exchange, { id = '' }) => {
+    reply: (exchange, { id = '', bill = '' }) => {
       const account = tokenHolder(exchange, options);
-      return 'status' in account ? account : answer(account, exchange, id);
+      return 'status' in account ? account : answer(account, exchange, id, bill);
     },
   });
   const listed = (objects: readonly unknown[], exchange: Exchange) =>
@@ -85,6 +85,20 @@ export function billingRoutes(options: BillingOptions): Route[] {
         listed(invoices(account, exchange.query, clock.now(), switches), exchange),
       ),
     ),
+    route('GET', '/customers/:id/bills', (account, exchange, id) =>
+      ofPerson(account, id, () => listed(bills(account, exchange.query, clock.now()), exchange)),
+    ),
+    // Asked for by the property as well as by the person.
+    route('GET', '/customers/:id/bills/:bill', (account, _, id, number) => {
+      const one = () => {
+        const found = bills(account, new URLSearchParams(), clock.now()).find(
+          (bill) => String(bill.id) === number,
+        );
+        return found ? json(found) : refused(404, 'Bill not found');
+      };
+      const isOwn = propertiesOf(account).some((property) => String(property.id) === id);
+      return isOwn ? one() : ofPerson(account, id, one);
+    }),
     route('GET', '/credit-balances', (account, exchange) =>
       ofPerson(account, exchange.query.get('customer'), () =>
         listed([{ id: account.billingProfileId + 5000, amount: 0 }], exchange),

@@ -11,6 +11,7 @@ interface Invoice {
 const DAY_MS = 86_400_000;
 const ISSUED_AFTER_DAYS = 4;
 const DUE_AFTER_DAYS = 18;
+const WITHOUT_END = Date.UTC(9999, 0, 1);
 
 /** One invoice for each whole local month, issued on the 5th of the next; all but the newest are paid. */
 export function invoices(
@@ -19,18 +20,33 @@ export function invoices(
   now: number,
   { api }: Switches,
 ): readonly Invoice[] {
-  const all = account.invoices ?? monthlyInvoices(account, now);
+  const all = account.invoices ?? monthly(account, now).issued;
   if (api.ignoresInvoiceFilters) return all;
-  const from = Number(query.get('time-from') ?? Number.NEGATIVE_INFINITY);
-  const to = Number(query.get('time-to') ?? Number.POSITIVE_INFINITY);
-  const status = query.get('invoice-status');
-  const profile = query.get('billing-profile');
+  const [isInTime, asks] = [within(query), asking(query)];
   return all.filter(
-    ({ start_time, status: own, billing_profile = account.billingProfileId }) =>
-      (status === null || own === status) &&
-      (profile === null || profile === String(billing_profile)) &&
-      (typeof start_time !== 'number' || (start_time >= from && start_time < to)),
+    ({ start_time, status, billing_profile = account.billingProfileId }) =>
+      asks('invoice-status', status) &&
+      asks('billing-profile', billing_profile) &&
+      (typeof start_time !== 'number' || isInTime(start_time)),
   );
+}
+
+/** The same as bills: one that is paid is closed, and the one that still grows is active. */
+export function bills(account: Account, query: URLSearchParams, now: number): readonly Invoice[] {
+  const { issued, running } = monthly(account, now);
+  const isInTime = within(query);
+  return [...running, ...(account.invoices ?? issued)]
+    .filter(({ start_time }) => typeof start_time !== 'number' || isInTime(start_time))
+    .map(({ id, status, start_time, end_time, due_amount, total_amount }) => ({
+      id,
+      status: status !== 'invoice' ? status : due_amount ? 'billing' : 'closed',
+      valid_from: start_time,
+      valid_to: end_time,
+      due_amount,
+      total_amount,
+      customer: { id: account.customerId },
+      billing_profile: { id: account.billingProfileId },
+    }));
 }
 
 export function openBillDue(account: Account, now: number, switches: Switches): number {
@@ -46,18 +62,12 @@ export function usageEvents(
   now: number,
   { api }: Switches,
 ) {
-  const from = Number(query.get('time-from') ?? Number.NEGATIVE_INFINITY);
-  const to = Number(query.get('time-to') ?? Number.POSITIVE_INFINITY);
-  const matches = (name: string, value: string | number | null) => {
-    const asked = query.get(name);
-    return asked === null || asked === String(value);
-  };
+  const [isInTime, asks] = [within(query), asking(query)];
   const events = services
     .filter(
-      ({ serviceType, identifier }) =>
-        matches('service-type', serviceType) && matches('identifier', identifier),
+      ({ serviceType, identifier }) => asks('service-type', serviceType) && asks('identifier', identifier),
     )
-    .filter(() => matches('balance-group', balanceGroupId))
+    .filter(() => asks('balance-group', balanceGroupId))
     .flatMap(({ id: serviceId, identifier, meter }) =>
       (meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => ({
         event_id: (serviceId % 10_000) * 100_000 + ((index * 7919) % 99_991),
@@ -77,13 +87,26 @@ export function usageEvents(
         },
       })),
     )
-    .filter(({ created_at }) => created_at >= from && created_at < to)
+    .filter(({ created_at }) => isInTime(created_at))
     .sort((a, b) => b.created_at - a.created_at);
   if (api.readingsById) return events.sort((a, b) => a.event_id - b.event_id);
   return query.get('order-dir')?.toLowerCase() === 'asc' ? events.reverse() : events;
 }
 
-function monthlyInvoices(account: Account, now: number): Invoice[] {
+/** An instant that is from `time-from` on and before `time-to`. */
+function within(query: URLSearchParams): (at: number) => boolean {
+  const from = Number(query.get('time-from') ?? Number.NEGATIVE_INFINITY);
+  const to = Number(query.get('time-to') ?? Number.POSITIVE_INFINITY);
+  return (at) => at >= from && at < to;
+}
+
+const asking = (query: URLSearchParams) => (name: string, value: unknown) => {
+  const asked = query.get(name);
+  return asked === null || asked === String(value);
+};
+
+/** Newest first. What is not issued yet is one bill without an end. */
+function monthly(account: Account, now: number): { issued: Invoice[]; running: Invoice[] } {
   const zone = new Zone('Europe/Dublin');
   const eurByMonth = new Map<number, number>();
   const heated = account.groups.flatMap(({ properties }) => properties).filter(isHeated);
@@ -93,22 +116,29 @@ function monthlyInvoices(account: Account, now: number): Invoice[] {
       eurByMonth.set(start, (eurByMonth.get(start) ?? 0) + eur);
     }
   }
-  const months = [...eurByMonth].sort(([a], [b]) => b - a);
-  const issued = months.filter(([start]) => zone.next(start, 'month') + ISSUED_AFTER_DAYS * DAY_MS <= now);
-  return issued.map(([start, eur], index) => {
+  const issued: Invoice[] = [];
+  let [runningEur, runningFrom] = [0, Number.POSITIVE_INFINITY];
+  for (const [start, eur] of [...eurByMonth].sort(([a], [b]) => b - a)) {
     const end = zone.next(start, 'month');
     const total = rounded(eur);
-    return {
-      id: 880_000 + ((Math.floor(start / DAY_MS) * 31) % 9973),
-      status: 'invoice',
-      start_time: start,
-      end_time: end,
-      total_amount: total,
-      due_amount: index === 0 ? total : 0,
-      payment_due: end + DUE_AFTER_DAYS * DAY_MS,
-    };
-  });
+    if (end + ISSUED_AFTER_DAYS * DAY_MS <= now) {
+      issued.push({
+        id: idOf(start),
+        status: 'invoice',
+        start_time: start,
+        end_time: end,
+        total_amount: total,
+        due_amount: issued.length === 0 ? total : 0,
+        payment_due: end + DUE_AFTER_DAYS * DAY_MS,
+      });
+    } else [runningEur, runningFrom] = [rounded(runningEur + total), start];
+  }
+  const times = { start_time: runningFrom, end_time: WITHOUT_END };
+  const open = { id: idOf(runningFrom), status: 'active', total_amount: runningEur, due_amount: runningEur };
+  return { issued, running: Number.isFinite(runningFrom) ? [{ ...open, ...times }] : [] };
 }
+
+const idOf = (start: number) => 880_000 + ((Math.floor(start / DAY_MS) * 31) % 9973);
 
 function isHeated({ services }: Property): boolean {
   return services.some(({ serviceType }) => serviceType === HEAT_SERVICE);

@@ -147,6 +147,8 @@ const invoices = z.object({
   all: z.array(invoice),
   knownIds: z.array(z.string()),
   profiles: z.array(z.string()),
+  // Earlier versions did not note it.
+  notFoundAt: instant.nullable().default(null),
   fetchedAt: instant,
 });
 

@@ -87,8 +87,12 @@ test('what cannot be asked, and what the provider refuses', async () => {
   });
   expect(simulator.requests).toEqual([]);
   simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
+  const bills = JSON.parse((await type()).out);
+  expect(bills[1]).toEqual({ ...RECORD, status: 'closed', due: null });
+  const when = ({ path }: { path: string }) => path.endsWith('/bills');
+  simulator.switches.fault('/api/v1/customers/', FAULTS.notFound, { when });
   await expect(type()).rejects.toMatchObject({
     exitCode: 5,
-    message: 'The provider refused the list of invoices with HTTP 404.',
+    message: 'The provider refused the list of bills with HTTP 404.',
   });
 });

@@ -55,7 +55,7 @@ describe('the newest', () => {
 
 describe('news', () => {
   const take = (known: Parameters<typeof takeInvoices>[0], read: Record<string, Invoice[]>) =>
-    takeInvoices(known, new Map(Object.entries(read)), NOW);
+    takeInvoices(known, { byProfile: new Map(Object.entries(read)), notFoundAt: null }, NOW);
   const may = invoice('may', '2025-05-01');
   const june = invoice('june', '2025-06-01');
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { takeInvoices } from '../../src/domain/extras.ts';
-import { type Invoice, invoiceRecord, newestOf } from '../../src/domain/invoice.ts';
+import { invoiceRecord, newestOf } from '../../src/domain/invoice.ts';
 import { zone } from '../../src/domain/period.ts';
 import type { Property } from '../../src/domain/reading.ts';
 import { Failure } from '../../src/foundation/failure.ts';
@@ -21,6 +21,8 @@ const METER: Property = {
   meterIdentifiers: [],
 };
 
+const INVOICE_KEYS =
+  'id status start_time end_time valid_from valid_to payment_due total_amount due_amount amount'.split(' ');
 const odd = fc.oneof(
   fc.constantFrom(null, '', '12.5', '-0', '1e9', 0, -1, 1e300, 9e15, '253402300799999', true, [], {}),
   fc.integer(),
@@ -33,7 +35,7 @@ const record = (keys: readonly string[]) =>
   fc.record(Object.fromEntries(keys.map((key) => [key, odd])), { requiredKeys: [] });
 const row = fc.oneof(
   odd,
-  record(['id', 'status', 'start_time', 'end_time', 'payment_due', 'total_amount', 'due_amount', 'amount']),
+  record(INVOICE_KEYS),
   fc.record({
     event_id: odd,
     created_at: odd,
@@ -58,15 +60,15 @@ const isMicro = (amount: number | null) => amount === null || Number.isSafeInteg
 
 test('every reply is understood or refused, written in every zone, and comes back from the disk', async () => {
   await fc.assert(
-    fc.asyncProperty(reply, async (json) => {
+    fc.asyncProperty(reply, fc.constantFrom(null, NOW), async (json, notFoundAt) => {
       const ask = async () => json;
       const person = { personCustomerId: '7', billingProfileIds: [] };
       const amounts = [await orFailure(readBalance(ask, person)), await orFailure(readCredit(ask, person))];
       const register = await orFailure(readRegister(ask, { property: METER, knownReadAt: null, now: NOW }));
       const site = await orFailure(readSite(ask));
-      const question = { personCustomerId: '7', billingProfileId: null, now: NOW };
-      const found: readonly Invoice[] = (await orFailure(readInvoices(ask, question))) ?? [];
-      const { invoices, bills } = takeInvoices(null, new Map([['', found]]), NOW);
+      const read = await orFailure(readInvoices(ask, { ...person, notFoundAt, now: NOW }));
+      const { invoices, bills } = takeInvoices(null, read ?? { byProfile: new Map(), notFoundAt }, NOW);
+      const found = [...(read?.byProfile.values() ?? [])].flat();
 
       expect([...amounts, register?.energy ?? null].every(isMicro)).toBe(true);
       expect(bills).toEqual([]);

@@ -1,7 +1,8 @@
 // The list of invoices: what is asked, and how a strange one loses no other.
 import { describe, expect, test } from 'vitest';
 import { readInvoices } from '../../src/provider/billing.ts';
-import { UnexpectedReply } from '../../src/provider/request.ts';
+import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { FAULTS } from '../../src/simulator/faults.ts';
 import { home, person } from '../support/homes.ts';
 import { openProvider, type Provider } from './home.ts';
 
@@ -16,8 +17,11 @@ async function withInvoices(invoices: readonly Record<string, unknown>[], filter
   return provider;
 }
 
-const read = ({ ask, clock }: Provider, billingProfileId: string | null = null) =>
-  readInvoices(ask, { personCustomerId: PERSON, billingProfileId, now: clock.now() });
+const question = { personCustomerId: PERSON, billingProfileIds: [] };
+const read = async ({ ask, clock }: Provider, billingProfileIds: string[] = []) => {
+  const { byProfile } = await readInvoices(ask, { ...question, billingProfileIds, now: clock.now() });
+  return [...byProfile.values()].flat();
+};
 
 const whole = (more: Record<string, unknown> = {}) => ({
   id: 1,
@@ -47,7 +51,7 @@ test('is asked for three years, in pages, for one person and billing profile', a
     page: '1',
     count: '50',
   });
-  expect(await read(provider, '999')).toEqual([]);
+  expect(await read(provider, ['999'])).toEqual([]);
 });
 
 test('an invoice in full, and nothing of it that is not needed', async () => {
@@ -62,6 +66,81 @@ test('an invoice in full, and nothing of it that is not needed', async () => {
       open: 0,
     },
   ]);
+});
+
+describe('bills', () => {
+  const BILLS = `/api/v1/customers/${PERSON}/bills`;
+  const refuse = ({ simulator }: Provider, status: number, path = '/api/v1/invoices') =>
+    simulator.switches.fault(path, { kind: 'reply', status });
+  const asked = ({ simulator }: Provider) =>
+    simulator.requests.flatMap(({ path }) => /(invoices|bills)$/.exec(path)?.[0] ?? []);
+
+  test.each([403, 404, 405, 410])('take the place of invoices answered with %i', async (status) => {
+    const provider = await withInvoices([
+      whole({ id: 3, status: 'inactive', start_time: START + 28 * 86_400_000 }),
+      whole({ id: 2, due_amount: 48.12 }),
+      whole({ id: 1, start_time: START - 31 * 86_400_000, end_time: START }),
+    ]);
+    refuse(provider, status);
+    const [newest, older, ...more] = await read(provider, ['901', '902']);
+    const period = { startAt: START, endAt: START + 28 * 86_400_000, dueAt: null };
+    expect(newest).toEqual({ id: '2', status: 'billing', ...period, total: 48_120_000, open: 48_120_000 });
+    expect(older).toMatchObject({ id: '1', status: 'closed', endAt: START, open: 0 });
+    // Neither the bill that still grows nor the one after it.
+    expect(more).toEqual([]);
+    expect(asked(provider)).toEqual(['invoices', 'bills']);
+    expect(provider.simulator.requests.at(-1)?.query).not.toHaveProperty('billing-profile');
+  });
+
+  test.each([400, 401, 429, 500])('are not asked for after a %i', async (status) => {
+    const provider = await withInvoices([whole()]);
+    refuse(provider, status);
+    await expect(
+      readInvoices(provider.open({ acceptsErrors: true }), { ...question, now: 0 }),
+    ).rejects.toThrow();
+    expect(asked(provider)).toEqual(['invoices']);
+  });
+
+  test('are known for a week; then there may be invoices', async () => {
+    const provider = await withInvoices([whole()]);
+    const now = provider.clock.now();
+    const daysAfter = async (days: number) => {
+      const given = { ...question, notFoundAt: now - days * 86_400_000, now };
+      const { notFoundAt } = await readInvoices(provider.ask, given);
+      return notFoundAt === null ? null : (now - notFoundAt) / 86_400_000;
+    };
+    expect([await daysAfter(6), await daysAfter(7)]).toEqual([6, null]);
+    refuse(provider, 404);
+    expect(await daysAfter(8)).toBe(0);
+    expect(asked(provider)).toEqual(['bills', 'invoices', 'invoices', 'bills']);
+  });
+
+  test('a bill whose period goes on has no final amount, whatever its status is called', async () => {
+    const provider = await withInvoices([]);
+    refuse(provider, 404);
+    const bill = { valid_from: START, valid_to: provider.clock.now(), total_amount: '7' };
+    const objects = [
+      { ...bill, id: 1, status: 'settled' },
+      { ...bill, id: 2, status: 'Active' },
+      { ...bill, id: 3, valid_to: provider.clock.now() + 1 },
+      { id: 4 },
+    ];
+    provider.simulator.switches.fault(BILLS, { kind: 'reply', status: 200, body: objects });
+    expect((await read(provider)).map(({ id, total }) => [id, total])).toEqual([
+      ['1', 7_000_000],
+      ['4', null],
+    ]);
+  });
+
+  test('neither is a refusal, and strange bills are told', async () => {
+    const provider = await withInvoices([]);
+    refuse(provider, 404);
+    const fault = refuse(provider, 404, BILLS);
+    await expect(read(provider)).rejects.toThrow(ProviderRefused);
+    fault.remove();
+    provider.simulator.switches.fault(BILLS, FAULTS.captivePage);
+    await expect(read(provider)).rejects.toThrow(UnexpectedReply);
+  });
 });
 
 describe('strange ones', () => {

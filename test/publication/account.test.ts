@@ -66,7 +66,7 @@ test('the list of invoices is retained', () => {
 test('the newest 24 of many; an empty list is a list; none is none', () => {
   const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
   const ids = (all: readonly Invoice[]) => {
-    const invoices = { all, knownIds: [], profiles: [], fetchedAt: 0 };
+    const invoices = { all, knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
     const [list] = invoicesMessages(topics, { ...ACCOUNT, invoices });
     return (bodyOf(list).invoices as { id: string }[]).map(({ id }) => id);
   };

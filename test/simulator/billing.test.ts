@@ -67,6 +67,7 @@ test('the neighbours are none of our business; what is not there is not found', 
     `/customers/${property?.id}/usage-events`,
     `/customers/${theirs.customer_id}/open-bill-due`,
     `/invoices?customerId=${theirs.customer_id}`,
+    `/customers/${theirs.customer_id}/bills`,
   ];
   for (const path of paths) expect([path, await statusOf(path)]).toEqual([path, 403]);
   expect(await statusOf('/reports/usage', question(property?.id))).toBe(403);
@@ -113,6 +114,34 @@ test('single readings by meter, newest booking first, in pages, with the registe
   expect(look(await get(`${events}?${service}&count=1&page=2`), 'objects')).toEqual([older]);
   expect(look(await get(`${events}?${service}&count=500`), 'objects')).toHaveLength(10);
   expect(look(await get(`${events}?identifier=none`), 'total_num')).toBe(0);
+});
+
+test('bills: the one that grows, the one to be paid, and those that are paid', async () => {
+  const { customer_id: id } = claimsOf(key);
+  const newest = look(await get(`/invoices?customerId=${id}`), 'objects.0');
+  const list = await get(`/customers/${id}/bills?count=3`);
+  const { total_amount } = Object(newest);
+  const february = {
+    status: 'billing',
+    valid_from: Date.parse('2026-02-01'),
+    valid_to: Date.parse('2026-03-01'),
+  };
+  expect(list).toMatchObject({
+    objects: [
+      { status: 'active', valid_from: Date.parse('2026-03-01'), customer: { id } },
+      { ...february, id: look(newest, 'id'), total_amount, due_amount: total_amount },
+      { status: 'closed', due_amount: 0 },
+    ],
+    total_num: 27,
+  });
+  const [property] = provider.properties('me@example.org');
+  const bill = look(list, 'objects.1');
+  for (const asked of [id, property?.id]) {
+    expect(await get(`/customers/${asked}/bills/${look(bill, 'id')}`)).toEqual(bill);
+    expect(await statusOf(`/customers/${asked}/bills/1`)).toBe(404);
+  }
+  const [theirs] = provider.properties('neighbour@example.org');
+  expect(await statusOf(`/customers/${theirs?.id}/bills/${look(bill, 'id')}`)).toBe(404);
 });
 
 test('invoices by month, the newest still due, and the balance that follows', async () => {

@@ -5,7 +5,9 @@ import type { Story } from './story.ts';
 export const ACCOUNT = 'heat2mqtt/account/home/state';
 export const INVOICES = 'heat2mqtt/account/home/invoices';
 export const EXTRAS = ['usage-events', 'open-bill-due', 'credit-balances', 'invoices', 'site'] as const;
-type Name = (typeof EXTRAS)[number];
+/** Asked for where there are no invoices. */
+const BILLS = 'bills';
+type Name = (typeof EXTRAS)[number] | typeof BILLS;
 
 /** How often; the pages of one list count as one. */
 export const asked = ({ simulator }: Story, name: Name): number =>
@@ -15,7 +17,7 @@ export const asked = ({ simulator }: Story, name: Name): number =>
 /** All of them are answered so. */
 export const spoil = ({ simulator }: Story, fault: Fault) =>
   simulator.switches.fault('/api/v1/', fault, {
-    when: ({ path }) => EXTRAS.some((name) => path.endsWith(`/${name}`)),
+    when: ({ path }) => [...EXTRAS, BILLS].some((name) => path.endsWith(`/${name}`)),
   });
 
 export const warnings = ({ log }: Story): unknown[] =>

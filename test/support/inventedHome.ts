@@ -81,7 +81,7 @@ export const ACCOUNT: AccountView = {
   currency: 'EUR',
   balance: { amount: 48_120_000 },
   credit: { amount: 0 },
-  invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], fetchedAt: NOW },
+  invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], notFoundAt: null, fetchedAt: NOW },
   newestInvoice: INVOICE,
   requestsToday: 3,
   loginsToday: 1,

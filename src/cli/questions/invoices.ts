@@ -29,11 +29,9 @@ async function readAll({ ask, context, identity, log }: Upstream, io: Io): Promi
   const signal = io.interrupted;
   const { personCustomerId, billingProfileIds } =
     (await context.read()) ?? (await discover(ask, await identity(), log, signal));
-  const found = new Map<string, Invoice>();
-  for (const billingProfileId of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
-    const asked = { personCustomerId, billingProfileId, now: Date.now(), signal };
-    for (const invoice of await readInvoices(ask, asked)) found.set(invoice.id, invoice);
-  }
+  const asked = { personCustomerId, billingProfileIds, now: Date.now(), signal };
+  const { byProfile } = await readInvoices(ask, asked);
+  const found = new Map([...byProfile.values()].flat().map((invoice) => [invoice.id, invoice]));
   return newestFirst([...found.values()]);
 }
 

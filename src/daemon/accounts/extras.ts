@@ -211,12 +211,15 @@ export class AccountExtras {
   ): Question<Found<'invoices'>> {
     return this.#question('invoices', DAILY, async (known, signal) => {
       const now = this.#context.clock.now();
-      const read = new Map<string, readonly Invoice[]>();
-      for (const billingProfileId of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
-        const asked = { personCustomerId, billingProfileId, now, signal };
-        read.set(billingProfileId ?? '', await readInvoices(this.#parts.upstream.extrasAsk, asked));
-      }
-      const { invoices, bills } = takeInvoices(known, read, this.#context.clock.now());
+      const notFoundAt = known?.notFoundAt ?? null;
+      const found = await readInvoices(this.#parts.upstream.extrasAsk, {
+        personCustomerId,
+        billingProfileIds,
+        notFoundAt,
+        now,
+        signal,
+      });
+      const { invoices, bills } = takeInvoices(known, found, now);
       news.push(...bills);
       return invoices;
     });

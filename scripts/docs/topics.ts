@@ -20,7 +20,10 @@ const DISCOVERY = `## Discovery
 
 Home Assistant learns of the entities below from retained documents on \`<prefix>/device/<id>/config\`, where \`<prefix>\` is
 \`mqtt.discovery_prefix\` and \`<id>\` is \`<base>_meter_<meter>\`, \`<base>_account_<account>\` or \`<base>_bridge\`. Each entity's
-unique id is \`<id>_<key>\`. Other tools can ignore these documents: all values are on the topics above.`;
+unique id is \`<id>_<key>\`. Other tools can ignore these documents: all values are on the topics above.
+
+*Disabled* entities are what few people look at every day. Home Assistant lists them on the page of their device, under *disabled
+entities*, where each can be enabled. Their values are on the topics all the same.`;
 
 const EVENTS = `## Event entities
 
@@ -63,6 +66,11 @@ const shownAs = ({ platform, of }: Pick<EntityRow<never>, 'platform' | 'of'>): s
   return platform.replace('_', ' ');
 };
 
+function optionWords(options: Readonly<Record<string, string>>): string {
+  const each = Object.entries(options).map(([code, words]) => `\`${code}\` (${words})`);
+  return `One of ${each.join(', ')}; Home Assistant shows the words, and the attribute \`code\` has the value.`;
+}
+
 function entityTable<View>(rows: readonly EntityRow<View>[]): string {
   return table(
     ['key', 'name', 'unit', 'device class', 'state class', 'in Home Assistant', 'meaning'],
@@ -72,10 +80,15 @@ function entityTable<View>(rows: readonly EntityRow<View>[]): string {
       row.unit?.replace('{currency}', 'EUR') ?? '',
       row.deviceClass ?? '',
       row.stateClass ?? '',
-      [shownAs(row), ...(row.category ? [row.category] : [])].join(', '),
+      [
+        shownAs(row),
+        ...(row.category ? [row.category] : []),
+        ...(row.enabled === false ? ['disabled'] : []),
+      ].join(', '),
       [
         row.help,
-        ...(row.options ? [`One of ${row.options.map((option) => `\`${option}\``).join(', ')}.`] : []),
+        ...(row.derived ? ['The attribute `derived` is true.'] : []),
+        ...(row.options ? [optionWords(row.options)] : []),
       ].join(' '),
     ]),
   );
@@ -90,6 +103,7 @@ function bridgeTable(rows: readonly BridgeRow[]): string {
       [
         String(body.platform).replace('_', ' '),
         ...(body.entity_category ? [String(body.entity_category)] : []),
+        ...(body.enabled_by_default === false ? ['disabled'] : []),
       ].join(', '),
       body.device_class === undefined ? '' : String(body.device_class),
       `\`<base>/${asks ? `bridge/request/${asks}` : (reads ?? 'bridge/health')}\``,

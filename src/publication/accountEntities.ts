@@ -1,11 +1,12 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../domain/amount.ts';
+import type { AuthState } from '../domain/health.ts';
 import { invoiceRecord } from '../domain/invoice.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
 
 type AccountRow = EntityRow<AccountView>;
-type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'icon'>;
+type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'icon' | 'enabled'>;
 const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
 const date: Shape = { platform: 'sensor', deviceClass: 'date' };
 
@@ -24,6 +25,17 @@ const ofInvoice = (
   read: ({ newestInvoice, zone }) => newestInvoice && invoiceRecord(newestInvoice, zone)[field],
 });
 
+const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
+  ok: 'signed in',
+  refreshing: 'signing in',
+  backoff: 'waiting',
+  bad_credentials_or_locked: 'password refused',
+  needs_user_action: 'action needed',
+  method_disabled: 'method not allowed',
+  login_needed: 'sign-in needed',
+  provider_down: 'provider unreachable',
+};
+
 export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
     key: 'auth_state',
@@ -32,16 +44,8 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     platform: 'sensor',
     deviceClass: 'enum',
     category: 'diagnostic',
-    options: [
-      'ok',
-      'refreshing',
-      'backoff',
-      'bad_credentials_or_locked',
-      'needs_user_action',
-      'method_disabled',
-      'login_needed',
-      'provider_down',
-    ],
+    icon: 'mdi:account-key',
+    options: SIGN_IN_WORDS,
     read: ({ auth }) => auth.state,
   },
   {
@@ -57,6 +61,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     key: 'credit_balance',
     name: 'Credit balance',
     help: "The account's credit, with the sign that the provider gives it.",
+    enabled: false,
     given: ({ credit }) => credit !== null,
     read: ({ credit }) => knownUnits(credit?.amount),
   },
@@ -66,13 +71,17 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
   }),
-  ofInvoice('issued', 'Invoice issued', 'Day on which the period of the newest invoice ended.', date),
+  ofInvoice('issued', 'Invoice issued', 'Day on which the period of the newest invoice ended.', {
+    ...date,
+    enabled: false,
+  }),
   {
     key: 'requests_today',
     name: 'Requests today',
     help: 'Requests to the provider since local midnight.',
     platform: 'sensor',
     category: 'diagnostic',
+    enabled: false,
     icon: 'mdi:swap-vertical',
     read: ({ requestsToday }) => requestsToday,
   },
@@ -82,6 +91,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     help: 'Logins with the password since local midnight.',
     platform: 'sensor',
     category: 'diagnostic',
+    enabled: false,
     icon: 'mdi:login',
     read: ({ loginsToday }) => loginsToday,
   },

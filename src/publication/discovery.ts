@@ -33,6 +33,7 @@ export function meterDocument(options: DiscoveryOptions, view: MeterView): Disco
   const stateTopic = topics.of('meter/<meter>/state', meter);
   const device = {
     name: `Heat meter ${meter}`,
+    manufacturer: about.name,
     model: 'Heat meter',
     ...(identifiers.length > 0 ? { serial_number: identifiers.join(', ') } : {}),
   };
@@ -44,7 +45,7 @@ export function accountDocument(options: DiscoveryOptions, view: AccountView): D
   const { topics } = options;
   const { account } = view;
   const stateTopic = topics.of('account/<account>/state', account);
-  const device = { name: `Heat account ${account}`, model: 'Provider account' };
+  const device = { name: `Heat account ${account}`, manufacturer: about.name, model: 'Provider account' };
   const topic = topics.of('account/<account>/event', account);
   const events = { row: EVENT_ROWS['account/<account>/event'], topic };
   return documentOf(options, ACCOUNT_ROWS, view, `account_${account}`, account, device, stateTopic, events);
@@ -52,8 +53,15 @@ export function accountDocument(options: DiscoveryOptions, view: AccountView): D
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   const id = bridgeId(options);
-  const device = { name: about.name, model: 'Bridge', sw_version: about.version };
   const { topics } = options;
+  const device = {
+    // Several installations at one broker differ in their base topic.
+    name: topics.base === about.name ? about.name : `${about.name} (${topics.base})`,
+    manufacturer: about.name,
+    model: 'Bridge',
+    sw_version: about.version,
+    configuration_url: about.url,
+  };
   const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
   const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
   const components = rows.map(({ key, name, reads, asks, body }) => [
@@ -147,7 +155,7 @@ function documentOf<View extends { readonly currency: string }>(
       name: row.name,
       unique_id: `${id}_${row.key}`,
       default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
-      value_template: `{{ value_json.${row.key} }}`,
+      value_template: templateOf(row),
       ...looksOf(row, view.currency),
       ...attributesOf(row, rows, stateTopic),
     },
@@ -176,6 +184,9 @@ const eventComponent = ({ row, topic }: Events, id: string, name: string): Body 
   ...(row.category ? { entity_category: row.category } : {}),
 });
 
+const templateOf = ({ key, options }: EntityRow<never>): string =>
+  options ? `{{ ${JSON.stringify(options)}.get(value_json.${key}) }}` : `{{ value_json.${key} }}`;
+
 function looksOf(row: EntityRow<never>, currency: string): Body {
   return {
     ...(row.deviceClass ? { device_class: row.deviceClass } : {}),
@@ -183,21 +194,27 @@ function looksOf(row: EntityRow<never>, currency: string): Body {
     ...(row.unit ? { unit_of_measurement: row.unit.replace('{currency}', currency) } : {}),
     ...(row.precision === undefined ? {} : { suggested_display_precision: row.precision }),
     ...(row.category ? { entity_category: row.category } : {}),
+    ...(row.enabled === false ? { enabled_by_default: false } : {}),
     ...(row.icon ? { icon: row.icon } : {}),
-    ...(row.options ? { options: row.options } : {}),
+    ...(row.options ? { options: Object.values(row.options) } : {}),
     // JSON true and false as Home Assistant's templates print them.
     ...(row.platform === 'binary_sensor' ? { payload_on: 'True', payload_off: 'False' } : {}),
   };
 }
 
 function attributesOf(
-  { key }: EntityRow<never>,
+  { key, derived, options }: EntityRow<never>,
   rows: readonly EntityRow<never>[],
   stateTopic: string,
 ): Body {
   const attributes = rows.filter(({ platform, of }) => platform === 'attribute' && of === key);
-  if (attributes.length === 0) return {};
-  const pairs = attributes.map((row) => `'${row.key}': value_json.${row.key}`);
+  const pairs = [
+    ...(derived ? ["'derived': true"] : []),
+    // What an automation branches on, whatever the words are.
+    ...(options ? [`'code': value_json.${key}`] : []),
+    ...attributes.map((row) => `'${row.key}': value_json.${row.key}`),
+  ];
+  if (pairs.length === 0) return {};
   return {
     json_attributes_topic: stateTopic,
     json_attributes_template: `{{ {${pairs.join(', ')}} | tojson }}`,

@@ -25,8 +25,13 @@ export interface EntityRow<View> {
   readonly unit?: string;
   readonly precision?: number;
   readonly category?: 'diagnostic';
+  /** `false`: Home Assistant lists it, and shows it once somebody enables it. */
+  readonly enabled?: false;
   readonly icon?: string;
-  readonly options?: readonly string[];
+  /** Fitted from the days, not given by the provider; an attribute says so. */
+  readonly derived?: true;
+  /** Each value that the topic may have, and the words that Home Assistant shows for it: MQTT has no translations. */
+  readonly options?: Readonly<Record<string, string>>;
 }
 
 export const stateFrom = <View>(rows: readonly EntityRow<View>[], view: View): Record<string, Value> =>

@@ -10,8 +10,15 @@ const instant = (view: MeterView, at: number | null): string | null =>
   at === null ? null : view.zone.iso(at);
 
 type Row = EntityRow<MeterView>;
-type Shape = Pick<Row, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'stateClass'>;
-const energy: Shape = { platform: 'sensor', deviceClass: 'energy', unit: 'kWh', precision: 1 };
+type Shape = Pick<Row, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'stateClass' | 'icon'>;
+// The icon of the device class is a lightning bolt.
+const energy: Shape = {
+  platform: 'sensor',
+  deviceClass: 'energy',
+  unit: 'kWh',
+  precision: 1,
+  icon: 'mdi:radiator',
+};
 const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
 
 /** A pair of rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
@@ -20,10 +27,12 @@ function pair(
   suffix: string,
   words: string,
   when = words,
+  more: Pick<Row, 'enabled'> = {},
 ): Row[] {
   return [
     {
       ...energy,
+      ...more,
       key: `energy_${suffix}`,
       name: `Energy ${words}`,
       help: `Heat used ${when}.`,
@@ -31,6 +40,7 @@ function pair(
     },
     {
       ...money,
+      ...more,
       key: `cost_${suffix}`,
       name: `Cost ${words}`,
       help: `The provider's cost of the heat used ${when}, standing charge included.`,
@@ -43,22 +53,24 @@ function pair(
 const TARIFF_ROWS: readonly Row[] = [
   {
     key: 'unit_rate',
-    name: 'Unit rate (derived)',
+    name: 'Unit rate',
     help: 'Price of heat, fitted from the days; null until it explains them.',
     platform: 'sensor',
     unit: '{currency}/kWh',
     precision: 4,
     icon: 'mdi:tag-outline',
+    derived: true,
     read: ({ tariff }) => tariff?.unitRate ?? null,
   },
   {
     key: 'standing_charge',
-    name: 'Standing charge (derived)',
+    name: 'Standing charge',
     help: 'Price of a day, fitted together with the unit rate.',
     platform: 'sensor',
     unit: '{currency}/d',
     precision: 4,
     icon: 'mdi:calendar-today-outline',
+    derived: true,
     read: ({ tariff }) => tariff && inFull(tariff.standingCharge),
   },
   {
@@ -78,28 +90,32 @@ const TARIFF_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'cost_day_consumption',
-    name: 'Cost latest day, consumption (derived)',
+    name: 'Heat cost latest day',
     help: 'The part of cost_day that heat made; null while the tariff does not explain the day.',
+    derived: true,
+    enabled: false,
     read: (view) => parts(view).consumption,
   },
   {
     ...money,
     key: 'cost_day_standing',
-    name: 'Cost latest day, standing charge (derived)',
+    name: 'Fixed cost latest day',
     help: 'The other part of cost_day: the standing charge of the days that its reading carries.',
+    derived: true,
+    enabled: false,
     read: (view) => parts(view).standing,
   },
   {
     ...energy,
     key: 'energy_month_forecast',
-    name: 'Energy forecast this month',
+    name: 'Energy forecast',
     help: 'Heat used this month so far, and the mean of the newest fourteen days with a reading for each of its other days.',
     read: ({ monthForecast }) => knownUnits(monthForecast.energy),
   },
   {
     ...money,
     key: 'cost_month_forecast',
-    name: 'Cost forecast this month',
+    name: 'Cost forecast',
     help: 'Cost of this month so far, and the mean of the newest fourteen days with a cost for each of its other days.',
     read: ({ monthForecast }) => knownUnits(monthForecast.cost),
   },
@@ -131,22 +147,18 @@ export const METER_ROWS: readonly Row[] = [
     read: ({ totals }) => totals.newestDay,
   },
   ...pair('day', 'day', 'latest day', 'on the latest day'),
-  ...pair('week', 'week', 'this week'),
+  ...pair('week', 'week', 'this week', 'this week', { enabled: false }),
   ...pair('month', 'month', 'this month'),
   ...pair('year', 'year', 'this year'),
   ...pair('lastMonth', 'last_month', 'last month'),
-  ...pair(
-    'monthLastYear',
-    'month_last_year',
-    'same month last year',
-    'in the whole of this month a year ago',
-  ),
+  ...pair('monthLastYear', 'month_last_year', 'month last year', 'in the whole of this month a year ago'),
   {
     key: 'reading_at',
-    name: 'Reading until',
+    name: 'Latest reading',
     help: 'When the newest reading was taken, where the provider tells it, else the end of its day.',
     platform: 'sensor',
     deviceClass: 'timestamp',
+    category: 'diagnostic',
     read: (view) => instant(view, view.readingAt),
   },
   ...TARIFF_ROWS,
@@ -155,6 +167,7 @@ export const METER_ROWS: readonly Row[] = [
     key: 'meter_reading',
     name: 'Meter reading',
     help: "The meter's own register, where the provider gives it; null with several meters. Not for the Energy dashboard: beside energy_total it would count twice.",
+    icon: 'mdi:counter',
     given: ({ register }) => register !== null,
     read: ({ register }) => knownUnits(register?.energy),
   },

@@ -3,7 +3,17 @@ import { readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
 import { HEALTH, METER } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, devices, registered, stateOf, untilShown } from './entities.ts';
+import {
+  announced,
+  announcedLooks,
+  complaints,
+  devices,
+  isEnabled,
+  looks,
+  registered,
+  stateOf,
+  untilShown,
+} from './entities.ts';
 import { openStory } from './story.ts';
 
 const GIVEN_OUT = new URL('../fixtures/discovery/ids.json', import.meta.url);
@@ -26,7 +36,18 @@ test('every entity that was ever given out is there, as its document and its top
   });
   expect(await registered(api)).toEqual(lines.sort());
 
-  expect(await untilShown(probe, api)).toHaveLength(lines.length);
+  expect(announced(probe)).toHaveLength(lines.length);
+  expect(await untilShown(probe, api)).toHaveLength(announced(probe).filter(isEnabled).length);
+  expect(await looks(api)).toEqual(announcedLooks(probe));
+  // In words, with the code beside them.
+  expect(await api.get('/api/states/sensor.heat2mqtt_home_auth_state')).toMatchObject({
+    state: 'signed in',
+    attributes: { code: 'ok', options: expect.arrayContaining(['password refused']) },
+  });
+  expect(await api.get(`/api/states/sensor.heat2mqtt_${METER}_standing_charge`)).toMatchObject({
+    attributes: { derived: true },
+  });
+  expect(await stateOf(api, 'sensor.heat2mqtt_last_error')).toBe('none');
   expect(await devices(api)).toEqual({
     heat2mqtt_bridge: null,
     heat2mqtt_account_home: 'heat2mqtt_bridge',

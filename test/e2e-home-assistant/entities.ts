@@ -1,4 +1,5 @@
 // What Home Assistant has to show for the discovery documents on the broker, and what it shows.
+import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import type { Probe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -36,12 +37,19 @@ export function expected(probe: Probe, { key, body, device, document }: Announce
   const payload = probe.json(String(topic)) ?? {};
   return {
     id: String(body.default_entity_id),
-    state: shown(key === 'health' ? payload.state !== 'ok' : payload[key], body),
+    state: shown(meaning(key, payload), body),
     name: `${device.name} ${body.name}`,
     deviceClass: text(body.device_class),
     stateClass: text(body.state_class),
     unit: text(body.unit_of_measurement),
   };
+}
+
+function meaning(key: string, payload: Fields): unknown {
+  if (key === 'health') return payload.state !== 'ok';
+  if (key === 'last_error') return payload.last_error ?? 'none';
+  const words = ACCOUNT_ROWS.find((row) => row.key === key)?.options;
+  return words?.[String(payload[key])] ?? payload[key];
 }
 
 function shown(value: unknown, { platform, device_class }: Fields): string {
@@ -58,9 +66,14 @@ export async function stateOf(api: Api, id: string): Promise<string | undefined>
   return (await entities(api)).find((entity) => entity.id === id)?.state;
 }
 
-/** Waits until Home Assistant shows every entity as its document and its topic say, and tells what they say. */
+export const isEnabled = ({ body }: Announced): boolean => body.enabled_by_default !== false;
+
+/** Waits until Home Assistant shows every enabled entity as its document and its topic say, and tells what they say. */
 export async function untilShown(probe: Probe, api: Api): Promise<Entity[]> {
-  const wanted = () => announced(probe).map((component) => expected(probe, component));
+  const wanted = () =>
+    announced(probe)
+      .filter(isEnabled)
+      .map((component) => expected(probe, component));
   async function missing(): Promise<Entity[]> {
     const shown = (await entities(api)).map((entity) => JSON.stringify(entity));
     return wanted().filter((entity) => !shown.includes(JSON.stringify(entity)));
@@ -93,6 +106,32 @@ export async function registered(api: Api): Promise<string[]> {
     .map(({ unique_id, entity_id }) => `${entity_id.split('.')[0]} ${unique_id} ${entity_id}`)
     .sort();
 }
+
+/** How the registry has each entity of the MQTT integration, by its unique id. */
+export async function looks(api: Api): Promise<Record<string, Fields>> {
+  const entries = await api.ask('config/entity_registry/list');
+  return Object.fromEntries(
+    (Array.isArray(entries) ? entries : [])
+      .filter(({ platform }) => platform === 'mqtt')
+      .map(({ unique_id, disabled_by, entity_category, original_name }) => [
+        unique_id,
+        { disabledBy: disabled_by, category: entity_category, name: original_name },
+      ]),
+  );
+}
+
+/** The same as the documents say it. */
+export const announcedLooks = (probe: Probe): Record<string, Fields> =>
+  Object.fromEntries(
+    announced(probe).map((component) => [
+      component.body.unique_id,
+      {
+        disabledBy: isEnabled(component) ? null : 'integration',
+        category: component.body.entity_category ?? null,
+        name: component.body.name,
+      },
+    ]),
+  );
 
 /** The devices of the MQTT integration: its identifier, and the identifier of the one that it hangs on. */
 export async function devices(api: Api): Promise<Record<string, string | null>> {

@@ -5,11 +5,22 @@ import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
 import { METER } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { announced, complaints, devices, entities, registered, stateOf, untilShown } from './entities.ts';
+import {
+  type Announced,
+  announced,
+  complaints,
+  devices,
+  entities,
+  isEnabled,
+  registered,
+  stateOf,
+  untilShown,
+} from './entities.ts';
 import { openStory } from './story.ts';
 
 const TOTAL = `sensor.heat2mqtt_${METER}_energy_total`;
 const SLOW = { timeoutMs: 60_000 };
+const idsOf = (all: readonly Announced[]) => all.map(({ body }) => String(body.default_entity_id)).sort();
 
 test('Home Assistant restarts: every entity comes back with its value, and no other', async () => {
   const story = await openStory();
@@ -99,16 +110,17 @@ test('what the configuration has no longer leaves no ghost: neither entity nor d
   await first.end('SIGTERM');
   await story.start({ ...account('cellar'), constituencies: undefined });
   await waitFor('the new account', async () => 'heat2mqtt_account_cellar' in (await devices(api)), SLOW);
-  const wanted = await untilShown(story.probe, api);
+  await untilShown(story.probe, api);
+  const wanted = announced(story.probe);
   const left = async () => (await registered(api)).map((line) => line.split(' ')[2]);
   await waitFor('no ghost', async () => (await left()).length === wanted.length, { ...SLOW, diagnose: left });
-  expect((await left()).sort()).toEqual(wanted.map(({ id }) => id).sort());
+  expect((await left()).sort()).toEqual(idsOf(wanted));
   expect(Object.keys(await devices(api)).sort()).toEqual([
     'heat2mqtt_account_cellar',
     'heat2mqtt_bridge',
     `heat2mqtt_meter_${METER}`,
   ]);
   const states = (await entities(api)).map(({ id }) => id).filter((id) => id.includes('heat2mqtt'));
-  expect(states.sort()).toEqual(wanted.map(({ id }) => id).sort());
+  expect(states.sort()).toEqual(idsOf(wanted.filter(isEnabled)));
   expect(complaints(story.homeAssistant.records())).toEqual([]);
 });

@@ -33,6 +33,11 @@ describe.each([
     });
   });
 
+  test('the bridge is told apart from that of another installation', () => {
+    const name = base === 'heat2mqtt' ? 'heat2mqtt' : `heat2mqtt (${base})`;
+    expect(bodyOf(messages[0]).device).toMatchObject({ name, manufacturer: 'heat2mqtt', model: 'Bridge' });
+  });
+
   test('everything is retained, and none is an intermediate step', () => {
     expect(messages.filter(({ retain, step }) => !retain || step)).toEqual([]);
   });

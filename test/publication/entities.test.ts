@@ -9,6 +9,8 @@ import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
 
 const options = discoveryBelow('heat2mqtt');
+// About what a phone shows in one line.
+const LONGEST_NAME = 22;
 const tables = [
   ['meter', METER_ROWS],
   ['account', ACCOUNT_ROWS],
@@ -51,7 +53,8 @@ describe.each([
 
   test('every template reads something', () => {
     expect(templates.length).toBeGreaterThan(20);
-    expect(templates.filter(({ template }) => keysIn(template).length === 0)).toEqual([]);
+    const fixed = templates.filter(({ template }) => keysIn(template).length === 0);
+    expect(fixed.filter(({ template }) => template !== "{{ {'derived': true} | tojson }}")).toEqual([]);
   });
 });
 
@@ -64,7 +67,24 @@ test('binary sensors and enums have the payloads that their component understand
   // Home Assistant's templates print JSON's true as True.
   expect(lateness).toMatchObject({ payload_on: 'True', payload_off: 'False' });
   const auth = components.find(([key]) => key === 'auth_state')?.[1];
-  expect(isFields(auth) && auth.options).toContain('ok');
+  expect(auth).toMatchObject({ options: expect.arrayContaining(['signed in', 'password refused']) });
+});
+
+test('what is fitted says so in an attribute, and not in its name', () => {
+  const derived = METER_ROWS.filter((row) => row.derived).map(({ key }) => key);
+  expect(derived).toEqual(['unit_rate', 'standing_charge', 'cost_day_consumption', 'cost_day_standing']);
+  const [, , { components } = {}] = discoveryOf(options).map(bodyOf);
+  for (const key of derived) {
+    const { json_attributes_template: template } = Object(components)[key];
+    expect(template).toMatch(/^\{\{ \{'derived': true/);
+  }
+});
+
+test('names fit a phone, and no energy has the lightning bolt of its device class', () => {
+  const all = discoveryOf(options).flatMap((message) => Object.values(Object(bodyOf(message).components)));
+  const bodies = all.filter(isFields);
+  expect(bodies.map(({ name }) => String(name)).filter((name) => name.length > LONGEST_NAME)).toEqual([]);
+  expect(bodies.filter(({ device_class, icon }) => device_class === 'energy' && !icon)).toEqual([]);
 });
 
 test.each(Object.entries(EVENT_ROWS))(

@@ -14,11 +14,11 @@ interface Device {
 }
 
 // Home Assistant knows more keys; none of ours can make an entity unavailable while the provider is in trouble.
-const COMMON = 'platform name unique_id default_entity_id icon entity_category ';
+const COMMON = 'platform name unique_id default_entity_id icon entity_category enabled_by_default ';
 const ATTRIBUTES = 'json_attributes_topic json_attributes_template value_template device_class state_topic ';
 const OUR_KEYS: Readonly<Record<string, string>> = {
   document: 'availability_topic components device origin qos state_topic',
-  device: 'identifiers model name serial_number sw_version via_device',
+  device: 'configuration_url identifiers manufacturer model name serial_number sw_version via_device',
   origin: 'name support_url sw_version',
   sensor: `${COMMON}${ATTRIBUTES}state_class unit_of_measurement suggested_display_precision options`,
   binary_sensor: `${COMMON}${ATTRIBUTES}payload_on payload_off`,

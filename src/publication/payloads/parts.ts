@@ -59,7 +59,7 @@ const withUnit = ({ help, unit }: Pick<EntityRow<never>, 'help' | 'unit'>): stri
 
 function shapeOf<View>({ key, platform, deviceClass, unit, options }: EntityRow<View>): z.ZodType {
   if (platform === 'binary_sensor') return z.boolean().nullable();
-  if (options) return z.enum(options).nullable();
+  if (options) return z.enum(Object.keys(options)).nullable();
   if (deviceClass === 'date') return day.nullable();
   if (deviceClass === 'timestamp') return instant.nullable();
   if (unit !== undefined) return z.number().nullable();

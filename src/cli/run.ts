@@ -2,13 +2,12 @@
 import { execFile } from 'node:child_process';
 import { lchown, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../config/schema.ts';
-import { type Daemon, startDaemon } from '../daemon/daemon.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from '../daemon/daemon.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import type { Log, Scrubber } from '../foundation/log.ts';
+import { type Log, LogTail } from '../foundation/log.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, untilInterrupted } from './settings.ts';
 
@@ -29,13 +28,16 @@ class BrokerNotStarted extends Failure {
 export const run: Command = async (given, io) => {
   const { config, scrubber, path, warnings } = await loadSettings(given, io);
   if (io.env.SUPERVISOR_TOKEN) await dropRoot(config.state_dir);
-  const log = await openLog(config.log, scrubber, io);
+  const logTail = new LogTail();
+  const log = await openLog(config.log, scrubber, io, logTail);
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
-  const daemon = await startRealDaemon(config, log, scrubber).catch((err: NodeJS.ErrnoException) => {
-    throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
-  });
+  const daemon = await startRealDaemon({ config, log, scrubber, logTail }).catch(
+    (err: NodeJS.ErrnoException) => {
+      throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
+    },
+  );
   const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
   await untilInterrupted(io);
@@ -46,8 +48,10 @@ export const run: Command = async (given, io) => {
 };
 
 /** With the clock, the timers and the chance of this machine. */
-export const startRealDaemon = (config: Config, log: Log, scrubber: Scrubber): Promise<Daemon> =>
-  startDaemon({ config, clock: systemClock, log, scrubber, random: Math.random, startTicker: startCron });
+export const startRealDaemon = (
+  given: Omit<DaemonOptions, 'clock' | 'random' | 'startTicker'>,
+): Promise<Daemon> =>
+  startDaemon({ ...given, clock: systemClock, random: Math.random, startTicker: startCron });
 
 /** A daemon that goes on after a fault that nobody expected may only seem to work. */
 function exitOnUnexpectedFaults(log: Log): void {

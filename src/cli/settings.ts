@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
-import { createLog, createScrubber, type Log, type Scrubber } from '../foundation/log.ts';
+import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import type { Arguments, Io } from './command.ts';
 
 export interface Settings extends Loaded {
@@ -25,9 +25,14 @@ export async function loadSettings(
 }
 
 /** `auto` is pretty on a terminal and JSON elsewhere. */
-export async function openLog(config: Config['log'], scrubber: Scrubber, io: Io): Promise<Log> {
+export async function openLog(
+  config: Config['log'],
+  scrubber: Scrubber,
+  io: Io,
+  tail?: LogTail,
+): Promise<Log> {
   const pretty = config.format === 'pretty' || (config.format === 'auto' && io.isTerminal);
-  return createLog({ level: config.level, scrubber, write: pretty ? await prettyWriter(io) : io.out });
+  return createLog({ level: config.level, scrubber, write: pretty ? await prettyWriter(io) : io.out, tail });
 }
 
 /** For a command whose output is not a log. */

@@ -17,6 +17,8 @@ import {
   choice,
   flag,
   hostAndPort,
+  hostName,
+  ipOrNetwork,
   secretKeys,
   section,
   text,
@@ -54,7 +56,31 @@ const homeAssistantSection = section({
 });
 
 const httpSection = section({
-  listen: hostAndPort.default('127.0.0.1:8099').describe('Where /healthz, /readyz and /metrics are served.'),
+  listen: hostAndPort
+    .default('127.0.0.1:8099')
+    .describe('Where the page, /healthz, /readyz and /metrics are served.'),
+  metrics: choice(['page', 'open'], 'page').describe(
+    'Who may read /metrics. page: whoever may see the page. open: everybody.',
+  ),
+});
+
+const webSection = section({
+  ...secretKeys(
+    'password',
+    'The password of the page. Without one it is served on this machine only (http.listen on 127.0.0.1)',
+    '/run/secrets/web_password',
+  ),
+  hosts: z
+    .array(hostName, 'a list of host names')
+    .default([])
+    .describe(
+      "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
+    ),
+  trusted_proxy: ipOrNetwork.optional().meta({
+    description:
+      'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed.',
+    examples: ['172.18.0.0/16'],
+  }),
 });
 
 const logSection = section({
@@ -88,7 +114,12 @@ export const fileSchema = section({
     .union([z.boolean(), httpSection], 'false, or listen')
     .transform((given) => (given === true ? httpSection.parse({}) : given))
     .prefault({})
-    .describe('Health and metrics for machines that watch. false: off.'),
+    .describe('The address of the page, and of health and metrics for machines that watch. false: off.'),
+  web: z
+    .union([z.boolean(), webSection], 'false, or password_file, hosts and trusted_proxy')
+    .transform((given) => (given === true ? webSection.parse({}) : given))
+    .prefault({})
+    .describe('The page to look at with a browser, on http.listen. false: off.'),
   state_dir: text('the path of a directory')
     .default('./state')
     .describe(
@@ -160,6 +191,7 @@ function localDay(now: number, timeZone: string | undefined): string {
 
 export type FileConfig = z.output<typeof fileSchema>;
 type FileAccount = FileConfig['accounts'][number];
+type FileWeb = Exclude<FileConfig['web'], false>;
 type FileHomeAssistant = Exclude<FileConfig['home_assistant'], false | undefined>;
 type InFile<N extends string> = N | `${N}_file`;
 
@@ -174,11 +206,13 @@ export type Mqtt = Omit<FileConfig['mqtt'], InFile<'password' | 'key_password'>>
   password?: Secret;
   key_password?: Secret;
 };
+export type Web = Omit<FileWeb, InFile<'password'>> & { password?: Secret };
 export type HomeAssistant = Omit<FileHomeAssistant, InFile<'token'>> & { token: Secret };
 
 /** Checked, defaults filled in, each secret one field. `provider` is there whenever `accounts` has entries. */
-export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'home_assistant'> & {
+export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'home_assistant' | 'web'> & {
   accounts: Account[];
   mqtt: Mqtt;
   home_assistant?: HomeAssistant;
+  web: Web | false;
 };

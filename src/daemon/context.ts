@@ -8,6 +8,7 @@ import type { TariffChange } from '../domain/tariff/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
+import type { Message } from '../mqtt/message.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import type { Counters } from './monitor/metrics.ts';
@@ -56,6 +57,10 @@ export class Signals extends EventEmitter<{
   accountChanged: [account: string];
   /** Something that is told on the topics of the bridge may have changed. */
   bridgeChanged: [];
+  /** The connection to the broker has come or gone. */
+  brokerChanged: [];
+  /** Something is published that is not retained. */
+  passing: [message: Message];
   /** Invoices that were not known before, oldest first. */
   newInvoices: [account: string, invoices: readonly Invoice[]];
   /** One account has been polled; `before`: what troubled it until now. */

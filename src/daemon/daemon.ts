@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
-import type { Log } from '../foundation/log.ts';
+import type { Log, LogTail } from '../foundation/log.ts';
 import { Link } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
-import { requestListener } from '../mqtt/requests.ts';
+import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
@@ -34,6 +34,8 @@ const LONGEST_STATUS_WAIT_MS = 2_000;
 
 export interface DaemonOptions extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
   readonly startTicker: StartTicker;
+  /** The newest lines of `log`. */
+  readonly logTail: LogTail;
 }
 
 export interface Daemon {
@@ -45,7 +47,7 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-export async function startDaemon({ startTicker, ...options }: DaemonOptions): Promise<Daemon> {
+export async function startDaemon({ startTicker, logTail, ...options }: DaemonOptions): Promise<Daemon> {
   const { config, clock, log, random } = options;
   const { mqtt, usage } = config;
   const state = await StateDirectory.open(config.state_dir, log);
@@ -100,7 +102,7 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   });
   signals.on('newInvoices', (account, invoices) => link.publish(events.ofInvoices(account, invoices)));
 
-  const answer = requestListener({
+  const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
@@ -112,8 +114,10 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
   link.start({
     announcement: () => publisher.everything(),
     onMessage: (incoming) =>
-      void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : answer(incoming)),
+      void (incoming.topic === statusTopic ? onHomeAssistantStatus(incoming) : requests.onMessage(incoming)),
     onDelivered: (message) => publisher.delivered(message),
+    onPassing: (message) => void signals.emit('passing', message),
+    onStatus: () => void signals.emit('brokerChanged'),
     // A broker of our own has nothing retained yet.
     ...(embedded ? {} : { restore: restore.reader(accounts, () => void pollUntilComplete()) }),
   });
@@ -132,7 +136,8 @@ export async function startDaemon({ startTicker, ...options }: DaemonOptions): P
     keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
-  const monitor = await startMonitor(accounts, { snapshot, link, heartbeat }, context);
+  const served = { snapshot, constituencies, link, requests, logTail, heartbeat };
+  const monitor = await startMonitor(accounts, served, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');
   else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');

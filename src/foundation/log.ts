@@ -79,11 +79,41 @@ function asUserInfo(secret: string): string {
   return url.password;
 }
 
+/** The newest lines, scrubbed, and whoever follows them. */
+export class LogTail {
+  readonly #most: number;
+  readonly #lines: string[] = [];
+  readonly #followers = new Set<(line: string) => void>();
+
+  constructor(most = 200) {
+    this.#most = most;
+  }
+
+  add(line: string): void {
+    this.#lines.push(line);
+    if (this.#lines.length > this.#most) this.#lines.shift();
+    for (const follower of this.#followers) follower(line);
+  }
+
+  /** JSON, oldest first. */
+  get lines(): readonly string[] {
+    return this.#lines;
+  }
+
+  /** Returns the function that ends it. */
+  follow(follower: (line: string) => void): () => void {
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+}
+
 export interface LogOptions {
   readonly level: string;
   readonly scrubber: Scrubber;
   /** Where finished lines go: standard output, or a pretty printer in front of it. */
   readonly write: (line: string) => void;
+  /** Remembers the newest lines. */
+  readonly tail?: LogTail | undefined;
 }
 
 const DEBUGGING: ReadonlySet<string> = new Set(['debug', 'trace']);
@@ -96,7 +126,7 @@ function shown(thrown: Error): object {
 }
 
 /** Call it object first: `log.warn({ err }, 'lower-case sentence')`; pino loses an error that comes second. */
-export function createLog({ level, scrubber, write }: LogOptions): Log {
+export function createLog({ level, scrubber, write, tail }: LogOptions): Log {
   return pino(
     {
       level,
@@ -106,6 +136,11 @@ export function createLog({ level, scrubber, write }: LogOptions): Log {
       serializers: { err: DEBUGGING.has(level) ? pino.stdSerializers.err : shown },
       hooks: { streamWrite: (line) => scrubber.scrub(line) },
     },
-    { write },
+    {
+      write(line: string) {
+        write(line);
+        tail?.add(line);
+      },
+    },
   );
 }

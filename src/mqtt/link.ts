@@ -50,6 +50,10 @@ export interface LinkConsumers {
   readonly onMessage: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
   readonly onDelivered: (message: Message) => void;
+  /** A message was published that is not retained: whoever is not told now misses it. */
+  readonly onPassing?: (message: Message) => void;
+  /** The connection has come or gone. */
+  readonly onStatus?: () => void;
   readonly restore?: Restore;
 }
 
@@ -99,7 +103,10 @@ export class Link {
   /** Until the first connection retained messages are dropped: the announcement has them, after what is restored. */
   publish(messages: readonly Message[]): void {
     if (this.#stopping.signal.aborted) return;
-    for (const message of messages) if (this.#hasConnected || !message.retain) this.#outbox.put(message);
+    for (const message of messages) {
+      if (this.#hasConnected || !message.retain) this.#outbox.put(message);
+      if (!message.retain) this.#consumers?.onPassing?.(message);
+    }
     this.#pump();
   }
 
@@ -229,7 +236,7 @@ export class Link {
   }
 
   /** Resolves when the connection has ended, with the reason. */
-  async #live(opened: Connection, { announcement }: LinkConsumers): Promise<string> {
+  async #live(opened: Connection, { announcement, onStatus }: LinkConsumers): Promise<string> {
     const { clock, log } = this.#options;
     this.#fault = null;
     this.#lastWarning = '';
@@ -238,10 +245,12 @@ export class Link {
     this.#connection = opened;
     log.info({ mqtt: opened.version === 5 ? '5' : '3.1.1' }, 'connected to the broker');
     this.#pump();
+    onStatus?.();
     const why = await opened.ended;
     this.#connection = null;
     this.#offlineSince = clock.monotonic();
     this.#outbox.rewind();
+    onStatus?.();
     return why;
   }
 

@@ -85,8 +85,7 @@ const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
 
-/** Answers every request but retained ones; each call resolves when the answer is on its way. */
-export function requestListener(parts: {
+interface RequestParts {
   readonly baseTopic: string;
   /** Where answers may not go although a request names it: whoever asks must not speak in our name there. */
   readonly protectedTopics: readonly string[];
@@ -96,52 +95,27 @@ export function requestListener(parts: {
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;
   readonly log: Log;
-}): (incoming: Incoming) => Promise<void> {
-  const { baseTopic, protectedTopics, handlers, publish, log } = parts;
-  const prefix = `${baseTopic}/bridge/request/`;
-  const throttledLog = new ThrottledLog(parts.clock);
+}
 
-  const unknown = (name: string): Handler => {
-    const request = name.slice(0, LONGEST_SHOWN_REQUEST);
-    throttledLog.write('unknown', (more) => log.warn({ ...more, request }, 'unknown request'));
-    return async () => {
-      throw new UnknownRequest(name, Object.keys(handlers).sort());
-    };
-  };
+export class Requests {
+  readonly #parts: RequestParts;
+  readonly #prefix: string;
+  readonly #throttledLog: ThrottledLog;
 
-  async function answerTo(
-    request: string,
-    handler: Handler,
-    topic: string,
-    payload: Buffer,
-  ): Promise<string> {
-    let asked: Parameters = {};
-    const written = (reply: object): string => {
-      const { data: transaction } = parts.transaction.safeParse(asked.transaction);
-      return JSON.stringify({ schema: 1, ...reply, transaction });
-    };
-    try {
-      asked = parse(payload);
-      const { transaction: _, ...parameters } = asked;
-      const tell = (data: Parameters) =>
-        publish([{ topic, payload: written({ status: 'progress', data }), retain: false }]);
-      return written(await handler(parameters, tell));
-    } catch (err) {
-      if (!(err instanceof Failure)) {
-        throttledLog.write(`failed ${request}`, (more) =>
-          log.error({ err, request, ...more }, 'request failed'),
-        );
-      }
-      return written({ status: 'error', error: safeWords(err) });
-    }
+  constructor(parts: RequestParts) {
+    this.#parts = parts;
+    this.#prefix = `${parts.baseTopic}/bridge/request/`;
+    this.#throttledLog = new ThrottledLog(parts.clock);
   }
 
-  return async ({ topic: asking, payload: question, retained, responseTopic, correlationData }) => {
-    if (!asking.startsWith(prefix)) return;
-    const name = asking.slice(prefix.length);
-    const known = Object.hasOwn(handlers, name) ? handlers[name] : undefined;
+  /** Answers every request but retained ones; resolves when the answer is on its way. */
+  async onMessage({ topic: asking, payload, retained, responseTopic, ...rest }: Incoming): Promise<void> {
+    const { baseTopic, protectedTopics, publish, log } = this.#parts;
+    if (!asking.startsWith(this.#prefix)) return;
+    const name = asking.slice(this.#prefix.length);
     if (retained) {
-      throttledLog.write(`retained ${known ? name : 'unknown'}`, (more) =>
+      const kind = this.isKnown(name) ? name : 'unknown';
+      this.#throttledLog.write(`retained ${kind}`, (more) =>
         log.warn(
           { request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more },
           'retained request ignored: publish requests without the retain flag',
@@ -149,11 +123,14 @@ export function requestListener(parts: {
       );
       return;
     }
-    const handler = known ?? unknown(name);
-    if (!ANSWERABLE_NAME.test(name)) return;
     const topic = `${baseTopic}/bridge/response/${name}`;
-    const payload = await answerTo(name, handler, topic, question);
-    const answers: Message[] = [{ topic, payload, retain: false }];
+    const isAnswerable = ANSWERABLE_NAME.test(name);
+    const answer = await this.answer(name, payload, (progress) => {
+      if (isAnswerable) publish([{ topic, payload: progress, retain: false }]);
+    });
+    if (!isAnswerable) return;
+    const answers: Message[] = [{ topic, payload: answer, retain: false }];
+    const { correlationData } = rest;
     const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
     if (
       responseTopic !== undefined &&
@@ -162,13 +139,49 @@ export function requestListener(parts: {
     ) {
       answers.push({
         topic: responseTopic,
-        payload,
+        payload: answer,
         retain: false,
         ...(correlationData ? { correlationData } : {}),
       });
     }
     publish(answers);
-  };
+  }
+
+  isKnown(name: string): boolean {
+    return Object.hasOwn(this.#parts.handlers, name);
+  }
+
+  /** The answer as JSON; `tell` gets how far it is, as JSON too. Never rejects. */
+  async answer(name: string, payload: Buffer, tell: (progress: string) => void): Promise<string> {
+    const { handlers, log } = this.#parts;
+    const handler = (this.isKnown(name) && handlers[name]) || this.#unknown(name);
+    let asked: Parameters = {};
+    const written = (reply: object): string => {
+      const { data: transaction } = this.#parts.transaction.safeParse(asked.transaction);
+      return JSON.stringify({ schema: 1, ...reply, transaction });
+    };
+    try {
+      asked = parse(payload);
+      const { transaction: _, ...parameters } = asked;
+      return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
+    } catch (err) {
+      if (!(err instanceof Failure)) {
+        this.#throttledLog.write(`failed ${name}`, (more) =>
+          log.error({ err, request: name, ...more }, 'request failed'),
+        );
+      }
+      return written({ status: 'error', error: safeWords(err) });
+    }
+  }
+
+  #unknown(name: string): Handler {
+    const { handlers, log } = this.#parts;
+    const request = name.slice(0, LONGEST_SHOWN_REQUEST);
+    this.#throttledLog.write('unknown', (more) => log.warn({ ...more, request }, 'unknown request'));
+    return async () => {
+      throw new UnknownRequest(name, Object.keys(handlers).sort());
+    };
+  }
 }
 
 function parse(payload: Buffer): Parameters {

@@ -9,6 +9,9 @@ async function open(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0
     healthy: () => true,
     ready: () => true,
     metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
+    page: null,
+    mayReadMetrics: () => true,
+    metricsRefused: () => undefined,
     ...answers,
   });
   openStack().use(monitor);

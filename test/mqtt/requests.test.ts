@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { Outbox } from '../../src/mqtt/outbox.ts';
-import { type Handler, RequestMalformed, requestListener } from '../../src/mqtt/requests.ts';
+import { type Handler, RequestMalformed, Requests } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -18,7 +18,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const { log, lines } = logLines();
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
-  const answer = requestListener({
+  const requests = new Requests({
     baseTopic: 'heat',
     protectedTopics: ['homeassistant'],
     transaction,
@@ -36,7 +36,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
     published.splice(0);
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload;
     const topic = 'heat/bridge/request/refresh';
-    await answer({
+    await requests.onMessage({
       topic,
       payload: bytes,
       retained: false,

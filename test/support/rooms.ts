@@ -13,7 +13,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   homeassistant: ['domain', 'foundation'],
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
-  daemon: 'auth config domain foundation http mqtt provider publication homeassistant store'.split(' '),
+  web: ['foundation'],
+  daemon: 'auth config domain foundation http mqtt provider publication homeassistant store web'.split(' '),
   cli: 'auth config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),
@@ -29,6 +30,11 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   otpauth: /^auth\/oneTimeCode\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,
+  ...Object.fromEntries(
+    ['hono', 'hono/body-limit', 'hono/cookie', 'hono/secure-headers'].map((part) => [part, /^web\//]),
+  ),
+  '@hono/node-server': /^web\/page\.ts$/,
+  '@hono/node-server/utils/response': /^web\/page\.ts$/,
   mqtt: /^mqtt\/connection\.ts$/,
   aedes: /^mqtt\/embedded\.ts$/,
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,

@@ -4,7 +4,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
-import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -82,12 +82,19 @@ export async function openStory({
       scrubber,
       validateCron: isCronExpression,
     });
-    const log = createLog({ level: 'trace', scrubber, write: (line) => void lines.push(line) });
+    const logTail = new LogTail();
+    const log = createLog({
+      level: 'trace',
+      scrubber,
+      write: (line) => void lines.push(line),
+      tail: logTail,
+    });
     const before = connections();
     const daemon = await startDaemon({
       config,
       clock: daemonClock(clock),
       log,
+      logTail,
       scrubber,
       random: () => 0.5,
       startTicker,

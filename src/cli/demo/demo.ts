@@ -6,7 +6,7 @@ import { loadConfig } from '../../config/load.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { EXIT } from '../../foundation/failure.ts';
-import { createScrubber } from '../../foundation/log.ts';
+import { createScrubber, LogTail } from '../../foundation/log.ts';
 import { Connection } from '../../mqtt/connection.ts';
 import type { Simulator } from '../../simulator/provider.ts';
 import type { Command, Io } from '../command.ts';
@@ -60,8 +60,9 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
   });
   const readFile = async () => text;
   const { config } = await loadConfig({ path: 'demo', readFile, env: {}, now: Date.now, scrubber });
-  const log = await openLog(config.log, scrubber, io);
-  return startRealDaemon(config, log, scrubber);
+  const logTail = new LogTail();
+  const log = await openLog(config.log, scrubber, io, logTail);
+  return startRealDaemon({ config, log, scrubber, logTail });
 }
 
 /** Sees what anyone who subscribes would see. */

@@ -54,6 +54,7 @@ function placesOf(raw: RawConfig): Place[] {
     { path: ['mqtt', 'password'], isRequired: false, credentials: ['mqtt_password'] },
     { path: ['mqtt', 'key_password'], isRequired: false, credentials: ['mqtt_key_password'] },
     { path: ['home_assistant', 'token'], isRequired: true, credentials: ['home_assistant_token'] },
+    { path: ['web', 'password'], isRequired: false, credentials: ['web_password'] },
   ];
   // An account called mqtt does not get the broker's password.
   const taken = others.flatMap(({ credentials }) => credentials);
@@ -75,9 +76,10 @@ function placesOf(raw: RawConfig): Place[] {
     { ...ofAccount(account, n, 'password'), isRequired },
     { ...ofAccount(account, n, 'totp_secret'), isRequired: false, form: totpSecret },
   ]);
-  return [...own, ...others].filter(
-    ({ path }) => path[0] !== 'home_assistant' || isMapping(raw.home_assistant),
-  );
+  return [...own, ...others].filter(({ path: [section = ''] }) => {
+    if (section === 'web') return raw.web !== false;
+    return section !== 'home_assistant' || isMapping(raw.home_assistant);
+  });
 }
 
 async function findSecret(
@@ -167,10 +169,11 @@ function plainName(name: string): string {
 
 /** `secrets` by path; every required one is there. */
 export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secret>): Config {
-  const { accounts, mqtt, home_assistant, ...rest } = file;
+  const { accounts, mqtt, home_assistant, web, ...rest } = file;
   const { password, password_file, key_password, key_password_file, ...broker } = mqtt;
   const mqttPassword = secrets.get('mqtt.password');
   const keyPassword = secrets.get('mqtt.key_password');
+  const webPassword = secrets.get('web.password');
   return {
     ...rest,
     accounts: accounts.map(({ id = 'home', ...given }, n): Account => {
@@ -183,6 +186,11 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
       ...broker,
       ...(mqttPassword && { password: mqttPassword }),
       ...(keyPassword && { key_password: keyPassword }),
+    },
+    web: web && {
+      hosts: web.hosts,
+      ...(web.trusted_proxy !== undefined && { trusted_proxy: web.trusted_proxy }),
+      ...(webPassword && { password: webPassword }),
     },
     ...(home_assistant && {
       home_assistant: { url: home_assistant.url, token: required(secrets, 'home_assistant.token') },

@@ -1,4 +1,5 @@
 // Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
+import { isIP } from 'node:net';
 import * as z from 'zod';
 import { isMapping } from '../rawConfig.ts';
 import { type SecretForm, trimNewline } from '../secrets/secrets.ts';
@@ -106,6 +107,17 @@ export function splitHostAndPort(value: string): { host: string; port: number } 
   const port = Number(match?.[3]);
   return host !== undefined && port <= 65_535 ? { host, port } : undefined;
 }
+
+export const hostName = textWhere(
+  (value) => /^[a-z\d]([a-z\d.-]{0,252}[a-z\d])?$/i.test(value),
+  'a host name such as heat.example.org, without scheme and port',
+);
+
+export const ipOrNetwork = textWhere((value) => {
+  const [ip = '', bits = '0', ...more] = value.split('/');
+  const most = isIP(ip) === 4 ? 32 : 128;
+  return isIP(ip) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most && more.length === 0;
+}, 'an IP address or a network such as 172.18.0.0/16');
 
 export function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
   if (!URL.canParse(value) || /\s/.test(value)) return undefined;

@@ -1,12 +1,8 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import { createHash } from 'node:crypto';
-import type { Invoices } from '../../domain/extras.ts';
-import type { Ledger } from '../../domain/ledger.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
-import { accountStateMessage, invoicesMessages } from '../../publication/account.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../publication/bridge.ts';
 import {
   accountDocument,
   announce,
@@ -15,7 +11,6 @@ import {
   type DiscoveryOptions,
   meterDocument,
 } from '../../publication/discovery.ts';
-import { meterStateMessage, usageMessages } from '../../publication/meter.ts';
 import { clear } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
 import type { Context } from '../context.ts';
@@ -23,6 +18,7 @@ import type { Constituencies } from '../requests/constituencies.ts';
 import type { Events } from './events.ts';
 import type { RetainedTopics } from './retainedTopics.ts';
 import type { Snapshot } from './snapshot.ts';
+import { States } from './states.ts';
 
 interface Parts {
   readonly snapshot: Snapshot;
@@ -58,11 +54,9 @@ export class Publisher {
   #isPlanned = false;
   /** Digests of the payloads that were sent last, by topic. With thousands of meters the payloads would fill the memory. */
   readonly #sent = new Map<string, string>();
-  /** Of each account, the shape in which it was announced and the invoices that were listed. */
+  /** The shape in which each account was announced. */
   readonly #shapes = new Map<string, string>();
-  readonly #invoices = new Map<string, Invoices | null>();
-  /** Of each meter, the ledger that its usage topics were written from. */
-  readonly #ledgers = new Map<string, Ledger>();
+  readonly #states: States;
 
   constructor(parts: Parts, context: Context) {
     const { config, topics, clock, signals } = context;
@@ -71,6 +65,7 @@ export class Publisher {
     this.#context = context;
     this.#accountIds = config.accounts.map(({ id }) => id);
     this.#bridgeThrottle = new Throttle(clock);
+    this.#states = new States(parts, topics);
     const accounts = this.#accountIds.length > 0;
     const constituencies = parts.constituencies !== null;
     this.#discovery = prefix === false ? null : { prefix, topics, accounts, constituencies };
@@ -182,22 +177,14 @@ export class Publisher {
   }
 
   #composeBridge(): Composed {
-    const { snapshot, constituencies, retainedTopics } = this.#parts;
-    const { topics } = this.#context;
-    const bridge = snapshot.bridge();
+    const { online, others } = this.#states.ofBridge();
     const documents = this.#discovery ? [bridgeDocument(this.#discovery)] : [];
-    const discovery = [stateMessage(topics, 'online'), ...this.#announce(documents)];
-    const states = [
-      infoMessage(topics, bridge),
-      healthMessage(topics, bridge.health, bridge.zone),
-      ...(constituencies?.messages() ?? []),
-    ];
-    retainedTopics.set('', [...discovery, ...states], documents);
-    return { discovery, states };
+    const discovery = [online, ...this.#announce(documents)];
+    this.#parts.retainedTopics.set('', [...discovery, ...others], documents);
+    return { discovery, states: others };
   }
 
   #composeAccount(view: AccountView, meters: readonly MeterView[]): Composed {
-    const { topics } = this.#context;
     const { account, invoices } = view;
     const options = this.#discovery;
     const documents = options
@@ -207,16 +194,7 @@ export class Publisher {
     const names = meters.map(({ meter }) => meter);
     const shape = digestOf(JSON.stringify([names, view.currency, invoices !== null, documents]));
     const isNew = this.#shapes.get(account) !== shape;
-    const withNewUsage = meters.filter(({ meter, ledger }) => isNew || this.#ledgers.get(meter) !== ledger);
-    const hasNewInvoices = isNew || this.#invoices.get(account) !== invoices;
-    const states = [
-      accountStateMessage(topics, view),
-      ...(hasNewInvoices ? invoicesMessages(topics, view) : []),
-      ...meters.map((meter) => meterStateMessage(topics, meter)),
-      ...withNewUsage.flatMap((meter) => usageMessages(topics, meter)),
-    ];
-    for (const { meter, ledger } of withNewUsage) this.#ledgers.set(meter, ledger);
-    this.#invoices.set(account, invoices);
+    const states = this.#states.ofAccount(view, meters, isNew);
     if (!isNew) return { discovery: [], states };
     this.#shapes.set(account, shape);
     const discovery = this.#announce(documents);

@@ -1,0 +1,125 @@
+// GET /events: what is retained on MQTT as it stands, then what changes, with the newest lines of the log.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { type Clock, deadline } from '../foundation/clock.ts';
+import type { LogTail } from '../foundation/log.ts';
+
+/** Without the base topic. An empty payload: the topic was cleared. */
+export interface Document {
+  readonly topic: string;
+  readonly payload: string;
+}
+
+export interface Follower {
+  /** Some documents that have changed since the last call, all of them at first; `null` when there are no more. */
+  take(): readonly Document[] | null;
+  stop(): void;
+}
+
+export type BrokerState = 'connected' | 'disconnected' | 'none';
+
+export interface DocumentSource {
+  follow(on: {
+    /** `take()` may have something. */
+    readonly changed: () => void;
+    /** What is not retained. */
+    readonly event: (event: Document) => void;
+    readonly broker: (state: BrokerState) => void;
+  }): Follower;
+  broker(): BrokerState;
+}
+
+const MOST_STREAMS = 32;
+const KEEP_ALIVE_MS = 20_000;
+// Several changes of one moment are one look.
+const PAUSE_MS = 100;
+// A reader who takes nothing for so long is cut off, and one who lets so many events and lines gather.
+const SLOW_MS = 20_000;
+const MOST_PENDING = 1_000;
+
+const written = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
+
+export class EventStreams {
+  readonly #source: DocumentSource;
+  readonly #logTail: LogTail;
+  readonly #clock: Clock;
+  #open = 0;
+
+  constructor(source: DocumentSource, logTail: LogTail, clock: Clock) {
+    this.#source = source;
+    this.#logTail = logTail;
+    this.#clock = clock;
+  }
+
+  get isFull(): boolean {
+    return this.#open >= MOST_STREAMS;
+  }
+
+  /** Resolves when the reader is gone. `mayStay` is asked now and then: a session ends. */
+  async serve(outgoing: ServerResponse, mayStay: () => Promise<boolean>): Promise<void> {
+    const gone = new AbortController();
+    let waking = new AbortController();
+    const pending: string[] = [];
+    const wake = () => waking.abort();
+    const put = (event: string, data: string) => {
+      pending.push(written(event, data));
+      if (pending.length > MOST_PENDING) outgoing.destroy();
+      wake();
+    };
+    outgoing.once('close', () => {
+      gone.abort();
+      wake();
+    });
+    const follower = this.#source.follow({
+      changed: wake,
+      event: (document) => put('message', messageOf(document)),
+      broker: (broker) => put('link', JSON.stringify({ broker })),
+    });
+    const stopLines = this.#logTail.follow((line) => put('log', logLine(line)));
+    for (const line of this.#logTail.lines) put('log', logLine(line));
+    put('link', JSON.stringify({ broker: this.#source.broker() }));
+    this.#open += 1;
+    const send = (text: string) => this.#send(text, outgoing, gone.signal);
+    try {
+      for (let isFirst = true; !gone.signal.aborted; isFirst = false) {
+        waking = new AbortController();
+        for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
+          for (const document of some) await send(written('message', messageOf(document)));
+        for (const text of pending.splice(0)) await send(text);
+        if (isFirst) await send(written('ready', '{}'));
+        if (!waking.signal.aborted) await this.#clock.sleep(KEEP_ALIVE_MS, waking.signal);
+        if (waking.signal.aborted) await this.#clock.sleep(PAUSE_MS, gone.signal);
+        else if (await mayStay()) await send(': still here\n\n');
+        else outgoing.destroy();
+      }
+    } finally {
+      this.#open -= 1;
+      stopLines();
+      follower.stop();
+    }
+  }
+
+  async #send(text: string, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+    if (gone.aborted || outgoing.write(text)) return;
+    const late = deadline(this.#clock, SLOW_MS, gone);
+    await once(outgoing, 'drain', { signal: late.signal }).catch(() => outgoing.destroy());
+    late.clear();
+  }
+}
+
+function messageOf({ topic, payload }: Document): string {
+  // The only one that is not JSON.
+  const value = topic === 'bridge/state' ? JSON.stringify(payload) : payload;
+  return `{"topic":${JSON.stringify(topic)},"payload":${payload === '' ? 'null' : value}}`;
+}
+
+/** From a line of the log, whose other fields follow its sentence. */
+function logLine(line: string): string {
+  const { time, level, msg, err, ...more }: Record<string, unknown> = JSON.parse(line);
+  const fault = err as { message?: string; hint?: string } | undefined;
+  const fields = Object.entries(more).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  const message = [msg, fault?.message, fault?.hint, fields.join(' ')].filter(Boolean).join(' · ');
+  return JSON.stringify({ time, level, message });
+}

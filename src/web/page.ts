@@ -1,0 +1,165 @@
+// The page: its files, its session, what it follows and what it asks for. Every path but those of the files is for whoever may see it.
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { type Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Clock } from '../foundation/clock.ts';
+import { safeWords } from '../foundation/failure.ts';
+import type { Log, LogTail } from '../foundation/log.ts';
+import { type DocumentSource, EventStreams } from './events.ts';
+import { BUNDLED, Files, type PageFile } from './files.ts';
+import { Sessions } from './sessions.ts';
+import { type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
+
+export interface PageOptions extends Entrance {
+  readonly version: string;
+  /** `null`: none is needed. */
+  readonly readPassword: (() => Promise<string>) | null;
+  readonly documents: DocumentSource;
+  readonly logTail: LogTail;
+  readonly requests: {
+    isKnown(name: string): boolean;
+    /** As JSON. Never rejects. */
+    answer(name: string, payload: Buffer): Promise<string>;
+  };
+  readonly metrics: () => { readonly contentType: string; readonly text: string };
+  readonly metricsRefused: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where the files of the page are. */
+  readonly folder?: URL;
+}
+
+type Env = { Bindings: HttpBindings; Variables: { visitor: Visitor; isSignedIn: boolean } };
+
+const COOKIE = 'heat2mqtt_session';
+const LARGEST_BODY_BYTES = 16_384;
+const FILES: Readonly<Record<string, PageFile>> = {
+  '/': 'index.html',
+  '/page.js': 'page.js',
+  '/page.css': 'page.css',
+};
+
+/** A listener for Node's server. */
+export function createPage(options: PageOptions) {
+  const { log, clock, requests, isIngress } = options;
+  const files = new Files(options.folder ?? BUNDLED);
+  const sessions = options.readPassword && new Sessions(options.readPassword, clock);
+  const streams = new EventStreams(options.documents, options.logTail, clock);
+  const app = new Hono<Env>();
+  const isSignedIn = (c: Context<Env>) => sessions?.isOpen(getCookie(c, COOKIE)) ?? true;
+  const refuse = (
+    c: Context<Env>,
+    status: 400 | 401 | 403 | 404 | 413 | 421 | 429 | 500 | 503,
+    code: string,
+    message: string,
+  ) => c.json({ error: { code, message } }, status);
+
+  app.use(
+    secureHeaders({
+      contentSecurityPolicy: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        baseUri: ["'none'"],
+        frameAncestors: [isIngress ? "'self'" : "'none'"],
+      },
+      xFrameOptions: isIngress ? 'SAMEORIGIN' : 'DENY',
+      // Whether there is TLS is for a proxy to say.
+      strictTransportSecurity: false,
+    }),
+  );
+  app.use(async (c, next) => {
+    const { incoming } = c.env;
+    const visitor = visitorFrom(incoming, options);
+    const refusal = refusalOf(incoming, visitor, options);
+    if (refusal !== null) return c.text(`${refusal.message}\n`, refusal.status);
+    c.set('visitor', visitor);
+    c.header('cache-control', 'no-store');
+    return next();
+  });
+  app.use(
+    bodyLimit({
+      maxSize: LARGEST_BODY_BYTES,
+      onError: (c) => refuse(c, 413, 'too_large', `At most ${LARGEST_BODY_BYTES} bytes are allowed.`),
+    }),
+  );
+  for (const [path, name] of Object.entries(FILES))
+    app.get(path, (c) => files.answer(name, c.req.raw.headers));
+
+  const sessionOf = async (c: Context<Env>) => ({
+    version: options.version,
+    signedIn: await isSignedIn(c),
+    needsPassword: sessions !== null,
+    mayTypePasswords: c.get('visitor').mayTypePasswords,
+  });
+  app.get('/session', async (c) => c.json(await sessionOf(c)));
+  app.post('/session', async (c) => {
+    const given: unknown = await c.req.json().catch(() => null);
+    const password = given !== null && typeof given === 'object' && 'password' in given && given.password;
+    if (typeof password !== 'string') return refuse(c, 400, 'request_malformed', 'A password is missing.');
+    const { address, isEncrypted } = c.get('visitor');
+    const outcome = (await sessions?.signIn(password, address)) ?? null;
+    if (outcome !== null && 'waitMs' in outcome) {
+      const seconds = Math.ceil(outcome.waitMs / 1000);
+      c.header('retry-after', String(seconds));
+      return outcome.isWrong
+        ? refuse(c, 401, 'wrong_password', `That is not the password. Try again in ${seconds} s.`)
+        : refuse(c, 429, 'too_many_attempts', `Try again in ${seconds} s.`);
+    }
+    if (outcome !== null)
+      setCookie(c, COOKIE, outcome.token, {
+        httpOnly: true,
+        sameSite: 'Strict',
+        secure: isEncrypted,
+        path: '/',
+      });
+    return c.json({ ...(await sessionOf(c)), signedIn: true });
+  });
+  app.delete('/session', (c) => {
+    sessions?.end(deleteCookie(c, COOKIE, { path: '/' }));
+    return c.body(null, 204);
+  });
+
+  app.use(async (c, next) => {
+    if (await isSignedIn(c)) return next();
+    if (c.req.path === '/metrics') options.metricsRefused();
+    return refuse(c, 401, 'sign_in', 'Sign in with the password of the page.');
+  });
+  app.get('/metrics', (c) => {
+    const { contentType, text } = options.metrics();
+    return c.body(text, 200, { 'content-type': contentType });
+  });
+  app.get('/events', async (c) => {
+    if (streams.isFull) return refuse(c, 503, 'too_many_readers', 'Too many pages are open already.');
+    const { outgoing } = c.env;
+    outgoing.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+    });
+    void streams
+      .serve(outgoing, async () => isSignedIn(c))
+      .catch((err) => log.error({ err }, 'a stream of the page has failed'))
+      .finally(() => outgoing.destroy());
+    return RESPONSE_ALREADY_SENT;
+  });
+  app.post('/request/:name', async (c) => {
+    const name = c.req.param('name');
+    const answer = await requests.answer(name, Buffer.from(await c.req.arrayBuffer()));
+    return c.body(answer, requests.isKnown(name) ? 200 : 404, { 'content-type': 'application/json' });
+  });
+  app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
+  app.onError((err, c) => {
+    log.error({ err, path: c.req.routePath }, 'the page could not be served');
+    const { code, message } = safeWords(err);
+    return refuse(c, 500, code, message);
+  });
+  return getRequestListener(app.fetch, { overrideGlobalObjects: false });
+}

@@ -1,0 +1,94 @@
+// Who asks: the address, whether the way is encrypted, and whether the page may be shown to a browser that came this way.
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+export interface Visitor {
+  /** Of the client, as far as a trusted proxy tells it. */
+  readonly address: string;
+  /** `host:port` as the browser has it; empty when the request names none. */
+  readonly host: string;
+  readonly isEncrypted: boolean;
+  /** Nobody on the way can read what is typed. */
+  readonly mayTypePasswords: boolean;
+}
+
+export interface Entrance {
+  /** Host names that are answered besides IP addresses and localhost, in lower case. */
+  readonly names: ReadonlySet<string>;
+  readonly trustedProxy: string | undefined;
+  /** Home Assistant stands before it: it has authenticated the person, under whatever name it is reached. */
+  readonly isIngress: boolean;
+}
+
+/** `network`: an IP address, or one with the number of its leading bits. */
+function isWithin(address: string, network: string): boolean {
+  const family = (ip: string) => (isIP(ip) === 6 ? 'ipv6' : 'ipv4');
+  const [ip = '', bits] = network.split('/');
+  const list = new BlockList();
+  list.addSubnet(ip, Number(bits ?? (family(ip) === 'ipv6' ? 128 : 32)), family(ip));
+  return isIP(address) !== 0 && list.check(address, family(address));
+}
+
+const isLoopback = (ip: string): boolean => isWithin(ip, '127.0.0.0/8') || ip === '::1';
+
+const plain = (ip: string): string => ip.replace(/^::ffff:(?=\d+\.)/i, '');
+
+export function visitorFrom({ socket, headers }: IncomingMessage, entrance: Entrance): Visitor {
+  const peer = plain(socket.remoteAddress ?? '');
+  const { trustedProxy, isIngress } = entrance;
+  const isProxied = trustedProxy !== undefined && isWithin(peer, trustedProxy);
+  const header = (name: string) => String(headers[name] ?? '');
+  // The proxy adds to the end; what stands before may have been made up.
+  const last = (name: string) => header(name).split(',').at(-1)?.trim() ?? '';
+  const isEncrypted = (isProxied || isIngress) && last('x-forwarded-proto') === 'https';
+  const isUnknownProxy = !isProxied && headers['x-forwarded-for'] !== undefined;
+  return {
+    address: isProxied ? plain(last('x-forwarded-for')) || peer : peer,
+    host: ((isProxied && last('x-forwarded-host')) || header('host')).toLowerCase(),
+    isEncrypted,
+    mayTypePasswords: isIngress || isEncrypted || (isLoopback(peer) && !isProxied && !isUnknownProxy),
+  };
+}
+
+export interface Refusal {
+  readonly status: 403 | 421;
+  readonly message: string;
+}
+
+/** Why a request is not answered, whoever sent it: a name that anybody may have pointed here, or another page's request. */
+export function refusalOf(
+  { method, headers }: IncomingMessage,
+  { host }: Visitor,
+  { names, isIngress }: Entrance,
+): Refusal | null {
+  const site = headers['sec-fetch-site'];
+  const isOpened = method === 'GET' && headers['sec-fetch-mode'] === 'navigate';
+  if ((site === 'cross-site' || site === 'same-site') && !isOpened) return OTHER_PAGE;
+  // Under ingress the name is Home Assistant's, and its own cookie keeps other pages away.
+  if (isIngress) return null;
+  if (!isKnown(host, names))
+    return {
+      status: 421,
+      message:
+        'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
+    };
+  const { origin } = headers;
+  return origin !== undefined && hostOf(origin) !== hostOf(`http://${host}`) ? OTHER_PAGE : null;
+}
+
+const OTHER_PAGE: Refusal = {
+  status: 403,
+  message:
+    'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.',
+};
+
+function isKnown(host: string, names: ReadonlySet<string>): boolean {
+  if (!URL.canParse(`http://${host}`)) return false;
+  const name = new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  return isIP(name) !== 0 || name === 'localhost' || names.has(name);
+}
+
+/** Without the port that the scheme implies: a proxy may leave it out. */
+function hostOf(address: string): string {
+  return URL.canParse(address) ? new URL(address).host.replace(/:(80|443)$/, '') : 'none';
+}

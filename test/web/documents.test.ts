@@ -1,0 +1,84 @@
+// The page follows what is retained on MQTT: the same documents, live, and without any broker too.
+import { expect, test } from 'vitest';
+import { HEALTH, STATE } from '../support/homes.ts';
+import { firstPoll, openStory, type Story } from '../support/story.ts';
+import { openStream } from './stream.ts';
+
+async function look(story: Story, { httpPort }: { readonly httpPort: number | null }) {
+  const address = `http://127.0.0.1:${httpPort}`;
+  const stream = story.stack.use(await openStream(address, {}, () => story.pass(200, 100)));
+  await stream.ready();
+  return { address, stream };
+}
+
+test('first all documents as they stand on MQTT, each once, without discovery', async () => {
+  const { story, probe, daemon } = await firstPoll({ config: { constituencies: { chamber: 'dail' } } });
+  await story.rest();
+  const { stream } = await look(story, daemon);
+  const onMqtt = new Map(
+    probe.heard
+      .filter(({ topic }) => topic.startsWith('heat2mqtt/') && !topic.endsWith('/event'))
+      .map(({ topic, payload }) => [topic.slice('heat2mqtt/'.length), payload]),
+  );
+  const before = stream.events.findIndex(({ event }) => event === 'ready');
+  const first = stream.events.slice(0, before).filter(({ event }) => event === 'message');
+  expect(stream.messages()).toHaveLength(onMqtt.size);
+  expect(first).toHaveLength(onMqtt.size);
+  for (const { topic, payload } of stream.messages()) {
+    const same = onMqtt.get(topic) ?? '';
+    expect([topic, payload]).toEqual([topic, topic === 'bridge/state' ? same : JSON.parse(same)]);
+  }
+  expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'connected' } });
+  expect(stream.events).toContainEqual({
+    event: 'log',
+    data: { time: expect.any(String), level: 'info', message: 'logged in · account=home' },
+  });
+});
+
+test('then what changes, and what passes', async () => {
+  const { story, probe, daemon } = await firstPoll();
+  const { stream } = await look(story, daemon);
+  const before = stream.messages().length;
+  await story.nextPoll(24 * 3_600_000);
+  await stream.until('the new day', () => stream.messages().some(({ topic }) => topic.endsWith('/event')));
+  const topics = stream
+    .messages()
+    .slice(before)
+    .map(({ topic }) => topic);
+  expect(topics).toEqual(
+    expect.arrayContaining(['meter/70418235/state', 'meter/70418235/usage/day', 'meter/70418235/event']),
+  );
+  expect(stream.last('meter/70418235/state')).toEqual(probe.json(STATE));
+  expect(stream.last('bridge/health')).toEqual(probe.json(HEALTH));
+});
+
+test('a request is answered as over MQTT', async () => {
+  const { story, probe, daemon } = await firstPoll();
+  const { address } = await look(story, daemon);
+  const ask = async (name: string, body = '') => {
+    const response = await fetch(`${address}/request/${name}`, { method: 'POST', body });
+    return { status: response.status, answer: await response.json() };
+  };
+  for (const [name, body] of [
+    ['health', '{"transaction":"t-1"}'],
+    ['constituencies', ''],
+    ['backfill', '{"from":"never"}'],
+    ['refresh', 'nonsense'],
+  ] as const) {
+    probe.forget();
+    await probe.publish(`heat2mqtt/bridge/request/${name}`, body);
+    const said = await probe.until(`heat2mqtt/bridge/response/${name}`);
+    expect(await ask(name, body)).toEqual({ status: 200, answer: said });
+  }
+  expect(await ask('nothing')).toMatchObject({ status: 404, answer: { error: { code: 'unknown_request' } } });
+});
+
+test('without a broker it shows everything, and says that there is none', async () => {
+  const story = await openStory();
+  await story.stopBroker();
+  const daemon = await story.start();
+  const { stream } = await look(story, daemon);
+  await story.polled(1);
+  await stream.until('the meter', () => stream.last('meter/70418235/state'));
+  expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'none' } });
+});

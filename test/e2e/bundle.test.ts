@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 
 const DIST = join(ROOT, 'dist');
-// A quarter of it is for moments: the demo, the login page, a person's login, Home Assistant, the embedded broker.
-const LARGEST_BYTES = 1_150_000;
+// A quarter of it is for moments: the demo, the login page, a person's login, the page, Home Assistant, the embedded broker.
+const LARGEST_BYTES = 1_300_000;
 
 const files = readdirSync(DIST, { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && entry.name.endsWith('.js'))
@@ -29,7 +29,7 @@ function loadedWith(paths: readonly string[], known = new Set<string>()): Set<st
   return known;
 }
 
-test('all of it is below 1.15 MB', () => {
+test('all of it is below 1.3 MB', () => {
   const bytes = files.reduce((sum, path) => sum + statSync(path).size, 0);
   expect(bytes).toBeLessThan(LARGEST_BYTES);
 });
@@ -42,6 +42,7 @@ const LAZY = {
   'pino-pretty': 'customPrettifiers',
   htmlparser2: 'altGlyph',
   'tough-cookie': 'Cookie has domain set to a public suffix',
+  hono: 'contentSecurityPolicyReportOnly',
   'the simulator': '/protocol/openid-connect/token',
 };
 

@@ -70,7 +70,9 @@ describe('every kind of value', () => {
     ['HEAT2MQTT_MQTT_EMBEDDED', 'true', { port: 1883, host: '127.0.0.1' }, 'mqtt', 'embedded'],
     ['HEAT2MQTT_MQTT_EMBEDDED_PORT', '1884', { port: 1884, host: '127.0.0.1' }, 'mqtt', 'embedded'],
     ['HEAT2MQTT_HTTP', 'false', false, 'http'],
-    ['HEAT2MQTT_HTTP_LISTEN', '0.0.0.0:1', { listen: '0.0.0.0:1' }, 'http'],
+    ['HEAT2MQTT_HTTP_LISTEN', '0.0.0.0:1', { listen: '0.0.0.0:1', metrics: 'page' }, 'http'],
+    ['HEAT2MQTT_WEB', 'false', false, 'web'],
+    ['HEAT2MQTT_WEB_HOSTS', 'heat.example.org heat', { hosts: ['heat.example.org', 'heat'] }, 'web'],
     ['HEAT2MQTT_CONSTITUENCIES_HOUSE_NO', '34', 34, 'constituencies', 'house_no'],
   ] as [string, string, unknown, ...string[]][])('%s=%s', async (variable, text, value, ...path) => {
     const { config, origins } = await load(BASE, { [variable]: text });
@@ -120,7 +122,7 @@ describe('over the file', () => {
     const both = await load(BASE, { HEAT2MQTT_MQTT_EMBEDDED: 'true', HEAT2MQTT_MQTT_EMBEDDED_PORT: '2000' });
     expect(both.config.mqtt).toMatchObject({ embedded: { port: 2000 }, url: 'mqtt://127.0.0.1:2000' });
     const again = await load(`${BASE}http: false\n`, { HEAT2MQTT_HTTP_LISTEN: 'localhost:1' });
-    expect(again.config.http).toEqual({ listen: 'localhost:1' });
+    expect(again.config.http).toEqual({ listen: 'localhost:1', metrics: 'page' });
   });
 
   it('with several accounts in the file HEAT2MQTT_USERNAME is a fault', async () => {

@@ -58,6 +58,14 @@ const PLACES: Place[] = [
     credential: 'home_assistant_token',
     pick: (config) => config.home_assistant?.token,
   },
+  {
+    name: 'password of the page',
+    section: below(`${ACCOUNT_ONLY}web:\n  hosts: []\n`),
+    key: 'password',
+    variable: 'HEAT2MQTT_WEB_PASSWORD',
+    credential: 'web_password',
+    pick: ({ web }) => (web === false ? undefined : web.password),
+  },
 ];
 
 const ODD = [

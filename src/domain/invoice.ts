@@ -57,6 +57,43 @@ export const newestFirst = (invoices: readonly Invoice[]): Invoice[] =>
 export const newestOf = (invoices: readonly Invoice[], now: number): Invoice | null =>
   invoices.find((invoice) => dateOf(invoice) <= now + A_YEAR_MS) ?? invoices[0] ?? null;
 
+// Not all words of the provider are known: any other decides nothing. A bill that is closed may be unpaid.
+const PAID = /^(fully )?(paid|settled|cleared|cancell?ed|void|voided|written off)$/;
+const OVERDUE = /^(overdue|past due)$/;
+const UNPAID = /^(overdue|past due|unpaid|not paid|open|partially paid|partly paid)$/;
+
+const wordOf = ({ status }: Invoice): string => status?.toLowerCase().replace(/[_-]/g, ' ') ?? '';
+
+/** Something of it is still to be paid; `null` = not known. */
+function isOpen(invoice: Invoice): boolean | null {
+  if (PAID.test(wordOf(invoice))) return false;
+  if (invoice.open !== null) return invoice.open > 0;
+  return UNPAID.test(wordOf(invoice)) ? true : null;
+}
+
+/**
+ * Invoices past their due day that are not paid, newest or not: an older one does not go away because another has
+ * come. `null` = not known. `balance`: what is to be paid now, `null` = not known; where the invoices that are not yet
+ * due make up all of it, nothing is overdue, whatever else they say.
+ */
+export function overdueInvoices(
+  invoices: readonly Invoice[],
+  balance: Micro | null,
+  today: Day,
+  zone: Zone,
+): readonly Invoice[] | null {
+  const isPast = (invoice: Invoice): boolean | null => {
+    if (OVERDUE.test(wordOf(invoice))) return true;
+    return invoice.dueAt === null ? null : zone.dayAt(invoice.dueAt) < today;
+  };
+  const notYetDue = invoices.filter((invoice) => isPast(invoice) === false);
+  const payableLater = notYetDue.reduce((sum, { open, total }) => sum + (open ?? total ?? 0), 0);
+  if (balance !== null && balance <= payableLater) return [];
+  const doubtful = invoices.filter((invoice) => isPast(invoice) !== false && isOpen(invoice) !== false);
+  const overdue = doubtful.filter((invoice) => isPast(invoice) && isOpen(invoice));
+  return overdue.length === 0 && doubtful.length > 0 ? null : overdue;
+}
+
 const dateOf = ({ startAt, endAt, dueAt }: Invoice): number => startAt ?? endAt ?? dueAt ?? 0;
 
 /** 9 was given before 10. */

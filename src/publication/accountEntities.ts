@@ -1,7 +1,7 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../domain/amount.ts';
 import type { AuthState } from '../domain/health.ts';
-import { invoiceRecord } from '../domain/invoice.ts';
+import { type Invoice, invoiceRecord, overdueInvoices } from '../domain/invoice.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
 
@@ -35,6 +35,9 @@ const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
   login_needed: 'sign-in needed',
   provider_down: 'provider unreachable',
 };
+
+const overdue = ({ invoices, balance, today, zone }: AccountView): readonly Invoice[] | null =>
+  invoices && overdueInvoices(invoices.all, balance?.amount ?? null, today, zone);
 
 export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
@@ -75,6 +78,26 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     ...date,
     enabled: false,
   }),
+  {
+    key: 'invoice_overdue',
+    name: 'Bill overdue',
+    help: 'An invoice is past its due day and not paid, the newest or an older one; null when the provider does not tell.',
+    platform: 'binary_sensor',
+    deviceClass: 'problem',
+    given: ({ invoices }) => invoices !== null,
+    read: (view) => {
+      const found = overdue(view);
+      return found && found.length > 0;
+    },
+  },
+  {
+    key: 'overdue_invoices',
+    name: 'Overdue bills',
+    help: 'The numbers of these invoices.',
+    platform: 'attribute',
+    of: 'invoice_overdue',
+    read: (view) => overdue(view)?.map(({ id }) => id) ?? null,
+  },
   {
     key: 'requests_today',
     name: 'Requests today',

@@ -47,7 +47,7 @@ export function accountDocument(options: DiscoveryOptions, view: AccountView): D
   const stateTopic = topics.of('account/<account>/state', account);
   const device = { name: `Heat account ${account}`, manufacturer: about.name, model: 'Provider account' };
   const topic = topics.of('account/<account>/event', account);
-  const events = { row: EVENT_ROWS['account/<account>/event'], topic };
+  const events = view.invoices && { row: EVENT_ROWS['account/<account>/event'], topic };
   return documentOf(options, ACCOUNT_ROWS, view, `account_${account}`, account, device, stateTopic, events);
 }
 
@@ -143,7 +143,7 @@ function documentOf<View extends { readonly currency: string }>(
   name: string,
   device: Body,
   stateTopic: string,
-  events: Events,
+  events: Events | null,
 ): DiscoveryDocument {
   const { base } = options.topics;
   const id = `${topicSafe(base)}_${idEnd}`;
@@ -163,7 +163,7 @@ function documentOf<View extends { readonly currency: string }>(
   const withBridge = { ...device, via_device: bridgeId(options) };
   return document(options, id, withBridge, stateTopic, {
     ...Object.fromEntries(components),
-    [EVENT_KEY]: eventComponent(events, id, `${base}_${name}`),
+    ...(events && { [EVENT_KEY]: eventComponent(events, id, `${base}_${name}`) }),
   });
 }
 

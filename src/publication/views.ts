@@ -3,7 +3,7 @@ import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Amounts, Ledger } from '../domain/ledger.ts';
-import type { Zone } from '../domain/period.ts';
+import type { Day, Zone } from '../domain/period.ts';
 import type { Register } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
@@ -37,6 +37,7 @@ export interface AccountView {
   readonly account: string;
   readonly auth: AuthStatus;
   readonly zone: Zone;
+  readonly today: Day;
   readonly currency: string;
   /** These are `null` until the provider has given them. */
   readonly balance: Balance | null;

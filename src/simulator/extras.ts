@@ -13,7 +13,7 @@ const ISSUED_AFTER_DAYS = 4;
 const DUE_AFTER_DAYS = 18;
 const WITHOUT_END = Date.UTC(9999, 0, 1);
 
-/** One invoice for each whole local month, issued on the 5th of the next; all but the newest are paid. */
+/** One invoice for each whole local month, issued on the 5th of the next, and paid by its due day. */
 export function invoices(
   account: Account,
   query: URLSearchParams,
@@ -120,6 +120,7 @@ function monthly(account: Account, now: number): { issued: Invoice[]; running: I
   let [runningEur, runningFrom] = [0, Number.POSITIVE_INFINITY];
   for (const [start, eur] of [...eurByMonth].sort(([a], [b]) => b - a)) {
     const end = zone.next(start, 'month');
+    const dueAt = end + DUE_AFTER_DAYS * DAY_MS;
     const total = rounded(eur);
     if (end + ISSUED_AFTER_DAYS * DAY_MS <= now) {
       issued.push({
@@ -128,8 +129,8 @@ function monthly(account: Account, now: number): { issued: Invoice[]; running: I
         start_time: start,
         end_time: end,
         total_amount: total,
-        due_amount: issued.length === 0 ? total : 0,
-        payment_due: end + DUE_AFTER_DAYS * DAY_MS,
+        due_amount: now < dueAt ? total : 0,
+        payment_due: dueAt,
       });
     } else [runningEur, runningFrom] = [rounded(runningEur + total), start];
   }

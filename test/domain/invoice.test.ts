@@ -1,7 +1,13 @@
 // Which invoice is the newest, which is news, and what its days are, across a clock change and without dates.
 import { describe, expect, test } from 'vitest';
 import { type Extra, isDue, takeInvoices } from '../../src/domain/extras.ts';
-import { type Invoice, invoiceRecord, newestFirst, newestOf } from '../../src/domain/invoice.ts';
+import {
+  type Invoice,
+  invoiceRecord,
+  newestFirst,
+  newestOf,
+  overdueInvoices,
+} from '../../src/domain/invoice.ts';
 import { zone } from '../../src/domain/period.ts';
 
 const NOW = Date.parse('2025-06-30T12:00:00Z');
@@ -50,6 +56,43 @@ describe('the newest', () => {
   test('one whose period never ends is as new as its beginning', () => {
     const open = invoice('open', '2025-01-01', { endAt: Date.parse('9999-12-31') });
     expect(newestOf(newestFirst([open, invoice('june', '2025-06-01')]), NOW)?.id).toBe('june');
+  });
+});
+
+describe('overdue on 30 June', () => {
+  const bill = (id: string, due: string | null, open: number | null, status: string | null = 'invoice') =>
+    invoice(id, '2025-05-01', { dueAt: due === null ? null : Date.parse(due), open, status });
+  const PAST = '2025-06-29T12:00:00Z';
+  const LATER = '2025-07-20T12:00:00Z';
+
+  test.each<[what: string, invoices: Invoice[], balance: number | null, overdue: string[] | null]>([
+    ['no invoice at all', [], null, []],
+    ['past its day, something left', [bill('a', PAST, 40)], null, ['a']],
+    ['past its day, nothing left', [bill('a', PAST, 0)], null, []],
+    ['past its day, a credit', [bill('a', PAST, -5)], null, []],
+    ['due today', [bill('a', '2025-06-29T23:00:00Z', 40)], null, []],
+    ['due yesterday, to the last second', [bill('a', '2025-06-29T22:59:59Z', 40)], null, ['a']],
+    ['not due yet', [bill('a', LATER, 40)], null, []],
+    ['paid by its status, whatever is left', [bill('a', PAST, 40, 'PAID')], null, []],
+    ['cancelled', [bill('a', PAST, 40, 'Cancelled')], null, []],
+    ['unpaid by its status, no amount', [bill('a', PAST, null, 'past_due')], null, ['a']],
+    ['paid in part, no amount', [bill('a', PAST, null, 'partially-paid')], null, ['a']],
+    ['of unknown status, no amount', [bill('a', PAST, null)], null, null],
+    ['without a status, no amount', [bill('a', PAST, null, null)], null, null],
+    ['without a due day', [bill('a', null, 40)], null, null],
+    ['without a due day, overdue by its status', [bill('a', null, 40, 'Overdue')], null, ['a']],
+    ['a closed bill, which may be unpaid', [bill('a', null, 40, 'closed')], null, null],
+    ['without a due day, paid', [bill('a', null, 0)], null, []],
+    ['not due yet, no amount', [bill('a', LATER, null)], null, []],
+    ['an older one beside a new one', [bill('b', LATER, 50), bill('a', PAST, 40)], null, ['a']],
+    ['the same, and the balance is that of both', [bill('b', LATER, 50), bill('a', PAST, 40)], 90, ['a']],
+    ['the same, and the balance is that of the new one', [bill('b', LATER, 50), bill('a', PAST, 40)], 50, []],
+    ['nothing to be paid', [bill('a', PAST, 40)], 0, []],
+    ['a credit on the account, no amount', [bill('a', PAST, null)], -3, []],
+    ['one for certain, another perhaps', [bill('b', PAST, null), bill('a', PAST, 40)], 80, ['a']],
+  ])('%s', (_, invoices, balance, expected) => {
+    const found = overdueInvoices(invoices, balance, '2025-06-30', DUBLIN);
+    expect(found && ids(found)).toEqual(expected);
   });
 });
 

@@ -22,6 +22,8 @@ const STATE = {
   invoice_due: '2025-06-19',
   invoice_status: 'invoice',
   invoice_issued: '2025-06-01',
+  invoice_overdue: true,
+  overdue_invoices: ['880123'],
   requests_today: 3,
   logins_today: 1,
 };
@@ -90,10 +92,12 @@ test('an invoice of which only the id is known is all null, not zero', () => {
 
 test('Home Assistant is shown what the provider gives, and no more', () => {
   const keys = (view: typeof ACCOUNT) =>
-    Object.keys(accountDocument(discovery, view).components).filter((key) => /invoice|balance/.test(key));
-  const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued'];
-  expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice]);
-  expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual(invoice);
+    Object.keys(accountDocument(discovery, view).components).filter((key) =>
+      /invoice|balance|event/.test(key),
+    );
+  const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued', 'invoice_overdue'];
+  expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice, 'event']);
+  expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual([...invoice, 'event']);
   expect(keys({ ...ACCOUNT, ...NOTHING })).toEqual([]);
 });
 

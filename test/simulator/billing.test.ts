@@ -117,22 +117,24 @@ test('single readings by meter, newest booking first, in pages, with the registe
 });
 
 test('bills: the one that grows, the one to be paid, and those that are paid', async () => {
+  clock.advance(6 * 86_400_000);
+  key = await login(provider);
   const { customer_id: id } = claimsOf(key);
   const newest = look(await get(`/invoices?customerId=${id}`), 'objects.0');
   const list = await get(`/customers/${id}/bills?count=3`);
   const { total_amount } = Object(newest);
-  const february = {
+  const march = {
     status: 'billing',
-    valid_from: Date.parse('2026-02-01'),
-    valid_to: Date.parse('2026-03-01'),
+    valid_from: Date.parse('2026-03-01'),
+    valid_to: Date.parse('2026-03-31T23:00:00Z'),
   };
   expect(list).toMatchObject({
     objects: [
-      { status: 'active', valid_from: Date.parse('2026-03-01'), customer: { id } },
-      { ...february, id: look(newest, 'id'), total_amount, due_amount: total_amount },
+      { status: 'active', valid_from: march.valid_to, customer: { id } },
+      { ...march, id: look(newest, 'id'), total_amount, due_amount: total_amount },
       { status: 'closed', due_amount: 0 },
     ],
-    total_num: 27,
+    total_num: 28,
   });
   const [property] = provider.properties('me@example.org');
   const bill = look(list, 'objects.1');
@@ -145,14 +147,16 @@ test('bills: the one that grows, the one to be paid, and those that are paid', a
 });
 
 test('invoices by month, the newest still due, and the balance that follows', async () => {
+  clock.advance(6 * 86_400_000);
+  key = await login(provider);
   const { customer_id } = claimsOf(key);
   const body = await get(`/invoices?customerId=${customer_id}&invoice-status=invoice&page=1&count=2`);
   const total = look(body, 'objects.0.total_amount');
-  const [start_time, end_time] = [Date.parse('2026-02-01'), Date.parse('2026-03-01')];
-  const february = { start_time, end_time, status: 'invoice', due_amount: total };
-  expect(body).toMatchObject({ objects: [february, { due_amount: 0 }], total_num: 26 });
+  const [start_time, end_time] = [Date.parse('2026-03-01'), Date.parse('2026-03-31T23:00:00Z')];
+  const march = { start_time, end_time, status: 'invoice', due_amount: total };
+  expect(body).toMatchObject({ objects: [march, { due_amount: 0 }], total_num: 27 });
   expect(await get(`/customers/${customer_id}/open-bill-due`)).toEqual({ open_bill_due: total });
-  const from = `/invoices?customerId=${customer_id}&time-from=${Date.parse('2026-01-01')}`;
+  const from = `/invoices?customerId=${customer_id}&time-from=${Date.parse('2026-02-01')}`;
   expect(look(await get(from), 'total_num')).toBe(2);
   expect(look(await get(`/credit-balances?customer=${customer_id}`), 'objects.0.amount')).toBe(0);
 });

@@ -120,6 +120,23 @@ test('strange invoices stand beside the others: unknown status, no amount, a dat
   expect(JSON.stringify(probe.heard)).not.toContain('Nobody');
 });
 
+test('a bill that is not paid is overdue from the midnight after its due day, without a poll; one poll ends that', async () => {
+  const bill = invoice('a', '2025-02', { payment_due: Date.parse('2025-03-10T00:00:00Z') });
+  const invoices = [bill];
+  const { story, probe } = await firstPoll({ accounts: [{ ...ME, invoices }] });
+  const overdue = (is: boolean) => probe.until(ACCOUNT, ({ invoice_overdue }) => invoice_overdue === is);
+  await overdue(false);
+  await story.pass(11 * HOUR_MS, 60_000);
+  await overdue(false);
+  const { length } = story.simulator.requests.filter(({ path }) => !path.endsWith('/token'));
+  await story.pass(1.1 * HOUR_MS, 60_000);
+  expect(await overdue(true)).toMatchObject({ overdue_invoices: ['a'] });
+  expect(story.simulator.requests.filter(({ path }) => !path.endsWith('/token'))).toHaveLength(length);
+  invoices[0] = { ...bill, due_amount: 0 };
+  await story.nextPoll(HOUR_MS);
+  await overdue(false);
+});
+
 test('two payment groups: the invoices of both billing profiles are one list', async () => {
   const groups = [
     { billingProfileId: 901, properties: [home(METER)] },

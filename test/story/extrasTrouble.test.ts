@@ -26,12 +26,7 @@ test.each(NOT_GIVEN)(
     expect(probe.json(ACCOUNT)).toMatchObject({ balance_due: null, invoice_status: null });
     expect(probe.json(INVOICES)).toBeUndefined();
     const { components } = probe.json('homeassistant/device/heat2mqtt_account_home/config') ?? {};
-    expect(Object.keys(Object(components))).toEqual([
-      'auth_state',
-      'requests_today',
-      'logins_today',
-      'event',
-    ]);
+    expect(Object.keys(Object(components))).toEqual(['auth_state', 'requests_today', 'logins_today']);
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], failures_in_a_row: 0 });
 
     for (let days = 1; days <= 6; days += 1) {

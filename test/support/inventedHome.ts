@@ -25,7 +25,7 @@ import { ledgerOf, row } from '../domain/ledgers.ts';
 
 export const DUBLIN = zone('Europe/Dublin');
 export const NOW = Date.parse('2025-06-30T12:00:00Z');
-const TODAY = '2025-06-30';
+const TODAY: Day = '2025-06-30';
 
 export const discoveryBelow = (baseTopic: string, prefix = 'homeassistant'): DiscoveryOptions => ({
   prefix,
@@ -78,6 +78,7 @@ export const ACCOUNT: AccountView = {
     refreshExpiresAt: NOW + 1_800_000,
   },
   zone: DUBLIN,
+  today: TODAY,
   currency: 'EUR',
   balance: { amount: 48_120_000 },
   credit: { amount: 0 },

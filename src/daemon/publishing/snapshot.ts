@@ -52,18 +52,21 @@ export class Snapshot {
   }
 
   accounts(ids?: readonly string[]): AccountView[] {
+    const { zone, clock } = this.#context;
+    const now = clock.now();
     return this.#among(ids).map(({ id, upstream, history, extras }) => {
       const { requests, logins } = history.today();
       const { balance, credit, invoices } = extras.known;
       return {
         account: id,
         auth: upstream.session.status(),
-        zone: this.#context.zone,
+        zone,
+        today: zone.dayAt(now),
         currency: extras.currency,
         balance: balance.found,
         credit: credit.found,
         invoices: invoices.found,
-        newestInvoice: newestOf(invoices.found?.all ?? [], this.#context.clock.now()),
+        newestInvoice: newestOf(invoices.found?.all ?? [], now),
         requestsToday: requests,
         loginsToday: logins,
       };

@@ -6,6 +6,7 @@ import { count, day, instant, payload, stateOf, text } from './parts.ts';
 
 export const accountState = stateOf(ACCOUNT_ROWS, {
   invoice_status: text.nullable(),
+  overdue_invoices: z.array(text).nullable(),
   requests_today: count,
   logins_today: count,
 }).describe('Everything that is known of an account now.');

@@ -1,6 +1,6 @@
 // The monetization API: checks the token, and answers about customers, groups, properties and usage.
 import type { Clock } from '../foundation/clock.ts';
-import { type Account, type Group, HEAT_SERVICE, type Property } from './accounts.ts';
+import { type Account, type Group, HEAT_SERVICE, type Property, type Service } from './accounts.ts';
 import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';
 import { bills, invoices, openBillDue, usageEvents } from './extras.ts';
 import { verified } from './issuer/sessions.ts';
@@ -146,9 +146,19 @@ function reportUsage(account: Account, body: unknown, options: BillingOptions): 
   }
 }
 
-function personCustomer({ customerId, customerCode }: Account) {
-  const subscriptions = [{ id: customerId + 90_000, name: 'Account plan', status: 'active' }];
-  return { id: customerId, code: customerCode, status: 'active', type: 'person', subscriptions };
+/** With what a customer record holds besides: nothing of it is needed, and none of it may leave the program. */
+function personCustomer({ customerId, customerCode, username }: Account) {
+  const code = `PLAN-${customerId}`;
+  return {
+    id: customerId,
+    code: customerCode,
+    status: 'active',
+    type: 'person',
+    contact_infos: [{ email: username, first_name: 'Alex', last_name: 'Quay', address: '1 Harbour Yard' }],
+    pay_info: { method: 'credit_card', default_credit_card: { card_type: 'visa', last_4: '0000' } },
+    custom_attributes: { customer_supply_status: 'ON' },
+    subscriptions: [{ id: customerId + 90_000, code, name: 'Account plan', status: 'active' }],
+  };
 }
 
 function paymentGroup({ id, type, name, billingProfileId }: Group, account: Account) {
@@ -157,24 +167,31 @@ function paymentGroup({ id, type, name, billingProfileId }: Group, account: Acco
 }
 
 function propertyCustomer({ id, subscriptionId, balanceGroupId, services }: Property) {
-  const balance_group = { id: balanceGroupId };
-  const heat = { id: subscriptionId, name: 'Heat supply', status: 'active', balance_group };
-  const other = { id: subscriptionId + 50_000, name: 'Other services', status: 'active', balance_group };
-  const isHeated = services.some(({ serviceType }) => serviceType === HEAT_SERVICE);
-  const isMixed = services.some(({ serviceType }) => serviceType !== HEAT_SERVICE);
+  const isHeat = ({ serviceType }: Service) => serviceType === HEAT_SERVICE;
+  // Those of other services first, so that `[0]` is the wrong one.
+  const supplies = [
+    { id: subscriptionId + 50_000, name: 'Other services', of: services.filter((one) => !isHeat(one)) },
+    { id: subscriptionId, name: 'Heat supply', of: services.filter(isHeat) },
+  ].filter((supply) => supply.of.length > 0);
   return {
     id,
+    code: `property-${id}`,
     status: 'active',
-    subscriptions: [...(isMixed ? [other] : []), ...(isHeated ? [heat] : [])],
-    // The other services first, so that `services[0]` is the wrong one.
-    services: services
-      .toSorted((a, b) => Number(a.serviceType === HEAT_SERVICE) - Number(b.serviceType === HEAT_SERVICE))
-      .map(({ id: serviceId, identifier, serviceType }) => ({
+    subscriptions: supplies.map((supply) => ({
+      id: supply.id,
+      code: `SUPPLY-${supply.id}`,
+      name: supply.name,
+      status: 'active',
+      balance_group: { id: balanceGroupId },
+    })),
+    services: supplies.flatMap((supply) =>
+      supply.of.map(({ id: serviceId, identifier, serviceType }) => ({
         id: serviceId,
         ...(identifier === null ? {} : { identifier }),
-        service_type: { code: serviceType },
-        subscription: { id: serviceType === HEAT_SERVICE ? subscriptionId : subscriptionId + 50_000 },
+        service_type: { code: serviceType, mandatory_fields: 'identifier;time_of_read;meter_value' },
+        subscription: { id: supply.id },
       })),
+    ),
   };
 }
 

@@ -68,24 +68,30 @@ export function usageEvents(
       ({ serviceType, identifier }) => asks('service-type', serviceType) && asks('identifier', identifier),
     )
     .filter(() => asks('balance-group', balanceGroupId))
-    .flatMap(({ id: serviceId, identifier, meter }) =>
-      (meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => ({
-        event_id: (serviceId % 10_000) * 100_000 + ((index * 7919) % 99_991),
-        customer: { id },
-        quantity: kwh,
-        amount_with_discount: rounded(
-          charges.reduce((sum, amount) => sum + amount, 0),
-          4,
-        ),
-        created_at: bookedAt,
-        fields: {
+    .flatMap(({ id: serviceId, identifier, serviceType, meter }) =>
+      (meter?.readingsAt(now) ?? []).map(({ index, at, bookedAt, kwh, register, charges }) => {
+        const event_id = (serviceId % 10_000) * 100_000 + ((index * 7919) % 99_991);
+        const eur = charges.reduce((sum, amount) => sum + amount, 0);
+        return {
+          event_id,
+          event_code: `event-${event_id}`,
+          service_type: serviceType,
           identifier,
-          meter_value: register.toFixed(3),
-          time_of_read: String(at),
-          reading_type: 'A',
-          meter_value_unit: 'kWh',
-        },
-      })),
+          customer: { id },
+          quantity: kwh,
+          amount_with_discount: rounded(eur, 4),
+          created_at: bookedAt,
+          fields: {
+            property: `property-${id}`,
+            identifier,
+            session_id: `${identifier}-${at}`,
+            meter_value: register.toFixed(3),
+            time_of_read: String(at),
+            reading_type: 'A',
+            meter_value_unit: 'kWh',
+          },
+        };
+      }),
     )
     .filter(({ created_at }) => isInTime(created_at))
     .sort((a, b) => b.created_at - a.created_at);

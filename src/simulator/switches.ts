@@ -1,7 +1,7 @@
 // Everything a test can turn on the running provider; the defaults are a provider on a good day.
 import type { Exchange } from './exchange.ts';
 import type { Fault } from './faults.ts';
-import type { SearchEngine } from './usage/request.ts';
+import type { SearchEngine } from './usage/body.ts';
 
 export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
 export type RequiredAction =

@@ -40,6 +40,15 @@ test('what it prints is a file that `check --live` is content with, until it end
   expect(told).not.toContain('FAILED');
   expect(told).toMatch(/provider for home: signed in, 1 heat meter/);
   expect(exitCode).toBe(0);
+  // The login page, for this program and for clients that send no PKCE challenge.
+  const byForm = { ...env, HEAT2MQTT_PROVIDER_SIGN_IN: 'form', HEAT2MQTT_STATE_DIR: await stack.folder() };
+  expect(await typed(['check', '--live', '--config', config], { env: byForm })).toMatchObject({
+    exitCode: 0,
+  });
+  const { issuer, client_id, redirect_uri } = parse(out).provider;
+  const query = { client_id, redirect_uri, response_type: 'code', scope: 'openid service-energy' };
+  const page = await fetch(`${issuer}/protocol/openid-connect/auth?${new URLSearchParams(query)}`);
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('name="password"')]);
   expect(await stop()).toMatchObject({ exitCode: 0 });
   expect(await check()).toMatchObject({ exitCode: 5 });
 });

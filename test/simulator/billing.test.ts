@@ -44,6 +44,7 @@ test('from the customer code to every service', async () => {
   const { customer_code, customer_id } = claimsOf(key);
   const person = await get(`/customers/${customer_code}`);
   expect(person).toMatchObject({ id: customer_id, code: customer_code, status: 'active' });
+  expect(look(person, 'contact_infos.0.email')).toBe('me@example.org');
   expect(await get(`/customers/${customer_id}`)).toEqual(person);
   expect(look(await get(`/customers/${customer_id}/groups`), 'objects')).toHaveLength(3);
   const groups = await get(`/customers/${customer_id}/groups?type=payment`);
@@ -110,7 +111,10 @@ test('single readings by meter, newest booking first, in pages, with the registe
     reading_type: 'A',
     meter_value: expect.stringMatching(/^\d+\.\d{3}$/),
     meter_value_unit: 'kWh',
+    property: `property-${look(newest, 'customer.id')}`,
+    session_id: `70418235-${look(newest, 'fields.time_of_read')}`,
   });
+  expect(newest).toMatchObject({ service_type: 'HEAT_METER_READ_SERVICE', identifier: '70418235' });
   expect(look(await get(`${events}?${service}&count=1&page=2`), 'objects')).toEqual([older]);
   expect(look(await get(`${events}?${service}&count=500`), 'objects')).toHaveLength(10);
   expect(look(await get(`${events}?identifier=none`), 'total_num')).toBe(0);

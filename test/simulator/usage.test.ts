@@ -86,11 +86,11 @@ test('resources by the number of documents; the amount of the heat is the regist
   const body = answer(inSpring(), [{ at, kwh: 1, eur: null, register: 100, charges: [0.1, 0.2, 0.3] }]);
   const [euro, heat] = look(body, BUCKETS) as Json[];
   expect(euro).toMatchObject({ key: 'Euro', doc_count: 3, readings: { doc_count: 3 } });
-  // Added up as floating point numbers.
+  // Added up as floating point numbers. The first charge is for the heat, the others carry none.
   expect(look(euro, 'readings.intervals.buckets.1.documents')).toEqual({
     doc_count: 3,
     amount: { value: 0.6000000000000001 },
-    quantity: { value: 3 },
+    quantity: { value: 1 },
   });
   expect(heat).toMatchObject({ key: 'Heat - Meter Value', doc_count: 1 });
   expect(look(heat, 'readings.intervals.buckets.1.documents.amount.value')).toBe(100);
@@ -106,6 +106,38 @@ test('only what was asked for: property, service, resource and time; nothing fou
   expect(total({ [`${FILTERS}.2.terms.resource_name`]: ['Euro'] })).toBe(0);
   const later = usageQuestion(7, '2024-04-02T23:00:11.000Z', '2024-05-01T00:00:00.000Z');
   expect(look(answer(later, SPRING), BUCKETS)).toEqual([]);
+});
+
+test('another client may put it in other words: must, groups, one sum in each histogram, UTC as an offset', () => {
+  const asked = inSpring();
+  const [service, customer, resource, time] = look(asked, FILTERS) as Json[];
+  const must = [
+    customer,
+    changed(Object(service), { 'query_string.query': '(HEAT_METER_READ_SERVICE)' }),
+    resource,
+  ];
+  const history = (field: string) => {
+    const aggs = { back: { reverse_nested: {}, aggs: { total: { sum: { field } } } } };
+    const date_histogram = { ...Object(look(asked, HISTOGRAM)), time_zone: '+00:00' };
+    return { nested: { path: 'event_fields' }, aggs: { history: { date_histogram, aggs } } };
+  };
+  const aggs = {
+    chart: {
+      terms: { field: 'resource_name' },
+      aggs: { money: history('amount'), heat: history('quantity') },
+    },
+  };
+  const events = [{ ...reading('2024-03-30T00:00:10Z', 3, 100), charges: [0.372, 0.686] }];
+  const body = answer({ size: 0, query: { bool: { filter: time, must } }, aggs }, events);
+  const [euro, heat] = look(body, 'aggregations.chart.buckets') as Json[];
+  expect([euro?.key, heat?.key]).toEqual(['Euro', 'Heat - Meter Value']);
+  const second = (one: unknown, name: string) => look(one, `${name}.history.buckets.1`);
+  expect(second(euro, 'money')).toMatchObject({
+    doc_count: 2,
+    back: { doc_count: 2, total: { value: 1.058 } },
+  });
+  expect(second(euro, 'heat')).toMatchObject({ back: { total: { value: 3 } } });
+  expect(second(heat, 'heat')).toMatchObject({ doc_count: 1, back: { total: { value: 3 } } });
 });
 
 test('key_as_string names the wrong day in summer', () => {

@@ -8,6 +8,7 @@ import {
   NEWEST,
   RANGE,
   READ_AT,
+  READINGS,
   refusal,
   usageQuestion,
 } from './usageQuestion.ts';
@@ -29,7 +30,12 @@ test.each<[string, unknown, string]>([
   ['query', { match_all: {} }, 'parsing_exception: no [query] registered for [match_all]'],
   ['query.x', {}, 'parsing_exception: [bool] malformed query, expected [END_OBJECT] but found [FIELD_NAME]'],
   ['query.bool', 1, 'parsing_exception: [bool] query malformed, no start_object after query name'],
-  ['query.bool.must', [], 'parsing_exception: [bool] query does not support [must]'],
+  ['query.bool.should', [], 'parsing_exception: [bool] query does not support [should]'],
+  [
+    'query.bool.must',
+    { terms: { resource_name: [] } },
+    'parsing_exception: [bool] malformed query, expected filters',
+  ],
   [`${FILTERS}.0`, { term: {} }, 'parsing_exception: no [query] registered for [term]'],
   [`${STRING}.fields`, ['x'], 'parsing_exception: [bool] malformed query, expected filters'],
   [`${STRING}.query`, 1, 'parsing_exception: [query_string] must be provided with a [query]'],
@@ -67,7 +73,13 @@ test.each<[string, unknown, string]>([
   [`${HISTOGRAM}.extended_bounds.min`, LATER, '] cannot be greater than [extended_bounds.max]['],
   [`${NEWEST}.max.field`, 'x', 'Field [x] is not supported for aggregation [newest] of type [max]'],
   [`${NEWEST}.max.missing`, 0, '[max] unknown field [missing], parser not found'],
-  [NEWEST, undefined, 'Missing definition for aggregation [intervals]'],
+  [`${READINGS}.nested.path`, 'x', 'Field [x] is not supported for aggregation [readings] of type [nested]'],
+  [
+    NEWEST,
+    { sum: { field: 'amount' } },
+    'Field [amount] is not supported for aggregation [newest] of type [sum]',
+  ],
+  ['aggs.x', { reverse_nested: {}, aggs: {} }, 'for aggregation [x] of type [reverse_nested]'],
   [`${DOCUMENTS}.aggs.amount.sum.field`, 'x', 'Field [x] is not supported for aggregation [amount]'],
   [`${DOCUMENTS}.aggs.amount`, { avg: {} }, 'named_object_not_found_exception: [1:1] unable to parse'],
 ])('refused: %s as %j', (path, value, expected) => {

@@ -18,8 +18,11 @@ export const simulate: Command = async (given, io) => {
   const accounts = demoAccounts();
   const start = (port: number) => startSimulator({ clock: systemClock, accounts, port });
   const simulator = await onSomePort(wanted, USUAL_PORT, start);
+  // Other clients of such services send no PKCE challenge.
+  simulator.switches.token.pkceRequired = false;
+  const [redirectUri = ''] = simulator.switches.token.redirectUris;
   try {
-    for (const account of accounts) io.out(configurationFor(simulator, account));
+    for (const account of accounts) io.out(configurationFor(simulator, account, redirectUri));
     await untilInterrupted(io);
   } finally {
     await simulator.stop();
@@ -28,7 +31,11 @@ export const simulate: Command = async (given, io) => {
 };
 
 /** All of it is YAML, so that it can be written to a file as it is. */
-function configurationFor({ urls }: Simulator, { username, password }: AccountOptions): string {
+function configurationFor(
+  { urls }: Simulator,
+  { username, password }: AccountOptions,
+  redirectUri: string,
+): string {
   return `# A simulated heat provider runs on this machine until Ctrl-C. This is a configuration that works with it.
 # Save it as simulated.yaml. Then, in another terminal: heat2mqtt check --live --config simulated.yaml
 # and: heat2mqtt run --config simulated.yaml
@@ -37,6 +44,8 @@ provider:
   issuer: ${urls.issuer}
   api_url: ${urls.api}
   client_id: self-care
+  # Where a sign-in on the login page ends. It is not needed as long as the password alone is enough.
+  redirect_uri: ${redirectUri}
 accounts:
   - username: ${username}
     password: ${password}

@@ -2,6 +2,18 @@
 
 export type Json = Record<string, unknown>;
 
+export interface SearchEngine {
+  /** `interval` is known before Elasticsearch 8, `calendar_interval` from 7.2 on. */
+  readonly intervalKeys: readonly ('interval' | 'calendar_interval')[];
+  /** How the index maps the time of a reading. */
+  readonly dateFormat: string;
+}
+
+export const NESTED_PATH = 'event_fields';
+export const READ_AT = 'event_fields.time_of_read.date';
+const DATE_FORMAT = 'strict_date_optional_time';
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 interface RefusalOptions {
   readonly status?: number;
   /** The body was understood; carrying it out failed in every shard. */
@@ -45,13 +57,13 @@ export interface Aggregation {
   readonly aggs: unknown;
 }
 
-export function onlyQuery(query: unknown, kind: string): [string, unknown] {
+export function onlyQuery(query: unknown, ...kinds: readonly string[]): [string, unknown] {
   if (!isObject(query)) throw malformed('query malformed, no start_object after query name');
   const [first, second] = Object.entries(query);
   if (!first) throw new Refusal('illegal_argument_exception', 'query malformed, empty clause found at [1:1]');
-  if (first[0] !== kind) throw malformed(`no [query] registered for [${first[0]}]`);
+  if (!kinds.includes(first[0])) throw malformed(`no [query] registered for [${first[0]}]`);
   if (second) {
-    throw malformed(`[${kind}] malformed query, expected [END_OBJECT] but found [FIELD_NAME]`);
+    throw malformed(`[${first[0]}] malformed query, expected [END_OBJECT] but found [FIELD_NAME]`);
   }
   return first;
 }
@@ -63,7 +75,9 @@ export function queryOptions([kind, options]: [string, unknown], known: readonly
   return options;
 }
 
-export function aggregations(parent: string, aggs: unknown, ...kinds: readonly string[]): Aggregation[] {
+const KINDS = ['terms', 'nested', 'date_histogram', 'reverse_nested', 'sum', 'max'];
+
+export function aggregations(parent: string, aggs: unknown): Aggregation[] {
   if (!isObject(aggs)) throw malformed(`Missing definition for aggregation [${parent}]`);
   return Object.entries(aggs).map(([name, given]) => {
     if (!isObject(given)) throw malformed(`Missing definition for aggregation [${name}]`);
@@ -75,7 +89,7 @@ export function aggregations(parent: string, aggs: unknown, ...kinds: readonly s
       throw malformed(`Found two aggregation type definitions in [${name}]: ${both}`);
     }
     const [kind, options] = first;
-    if (!kinds.includes(kind)) {
+    if (!KINDS.includes(kind)) {
       const reason = `[1:1] unable to parse BaseAggregationBuilder with name [${kind}]: parser not found`;
       throw new Refusal('named_object_not_found_exception', reason);
     }
@@ -106,4 +120,15 @@ export function tokenOf(value: unknown): string {
   if (Array.isArray(value)) return 'START_ARRAY';
   if (typeof value === 'object' && value !== null) return 'START_OBJECT';
   return value === null || value === undefined ? 'VALUE_NULL' : `VALUE_${(typeof value).toUpperCase()}`;
+}
+
+/** Text is read in the format that the question names, or else in the one of the mapping. */
+export function instant(asked: unknown, format: unknown, { dateFormat }: SearchEngine): number {
+  const formats = String(format ?? dateFormat);
+  const isRead =
+    formats.split('||').includes(DATE_FORMAT) && typeof asked === 'string' && INSTANT.test(asked);
+  const at = isRead ? Date.parse(asked) : Number.NaN;
+  if (!Number.isNaN(at)) return at;
+  const reason = `failed to parse date field [${String(asked)}] with format [${formats}]`;
+  throw inShards('parse_exception', `${reason}: [${reason}]`);
 }

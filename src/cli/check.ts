@@ -122,8 +122,8 @@ function liveProbes(settings: Settings, io: Io): Probes {
   if (constituencies) {
     probes.constituencies = async () => {
       const publicList = new PublicList(constituencies, systemClock);
-      const list = await publicList.ask({});
-      return caveat(list) ?? `${list.constituencies?.length} in the configured list`;
+      const answered = await publicList.ask({});
+      return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     };
   }
   if (mqtt.embedded === false) probes.broker = () => tryBroker(mqtt);

@@ -1,6 +1,7 @@
 // Constituencies and panels of the two chambers: what is asked, what was found, who is who, and in which order.
 
-export type Chamber = 'dail' | 'seanad';
+export const CHAMBERS = ['dail', 'seanad'] as const;
+export type Chamber = (typeof CHAMBERS)[number];
 
 export interface House {
   readonly chamber: string | null;
@@ -31,10 +32,10 @@ export interface ConstituencyQuestion {
 export interface ConstituencyList {
   /** Unique by uri, in order; `null` when no reply has had a known shape yet. */
   readonly constituencies: readonly Constituency[] | null;
-  /** How many there are, by the service's own word, before `skip` and `limit`; `null` when it does not say. */
+  /** How many match, whatever `skip` and `limit` leave out; `null` when the service does not tell. */
   readonly total: number | null;
-  /** The service gave everything that it says it has and that was asked for. */
-  readonly complete: boolean;
+  /** These are all that match; `null` when the service does not tell. */
+  readonly complete: boolean | null;
   /** The newest reply, unaltered, when its shape was not known. */
   readonly raw: Readonly<Record<string, unknown>> | null;
 }
@@ -51,11 +52,33 @@ export function inOrder(rows: Iterable<Constituency>): Constituency[] {
   );
 }
 
+/** A question and the list that answers it. */
+export interface Answered {
+  readonly question: ConstituencyQuestion;
+  readonly list: ConstituencyList;
+}
+
+/** How many of `total` matching rows `skip` and `limit` leave. */
+export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: number): number =>
+  Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(0, total - (skip ?? 0)));
+
+/** The service gave fewer rows than it has of those that were asked for. */
+export function isCutShort({ question, list: { constituencies, total, complete } }: Answered): boolean {
+  if (constituencies === null) return false;
+  return total === null ? complete === false : constituencies.length < rowsAskedFor(question, total);
+}
+
 /** What a reader should know before trusting the list; `null` when there is nothing. */
-export function caveat({ constituencies, total, complete }: ConstituencyList): string | null {
+export function caveat(answered: Answered): string | null {
+  const { question, list } = answered;
+  const { constituencies, total, complete } = list;
   if (constituencies === null) return 'The reply has a shape that is not known: it is passed on as it came.';
-  if (complete) return null;
-  return `The list is not whole: the service gave ${constituencies.length} of ${total ?? 'an unknown number'}.`;
+  if (isCutShort(answered)) {
+    const asked = total === null ? 'an unknown number' : rowsAskedFor(question, total);
+    return `The list is not whole: the service gave ${constituencies.length} of ${asked}.`;
+  }
+  const isPage = question.skip !== null || question.limit !== null;
+  return complete === null && !isPage ? 'The service does not tell whether these are all.' : null;
 }
 
 /** Whether both say the same of the constituencies, whenever they were fetched. */

@@ -1,10 +1,12 @@
 // The public list of constituencies: pages that end whatever the service does, and the two shapes that are known.
 import * as z from 'zod';
 import {
+  CHAMBERS,
   type Constituency,
   type ConstituencyList,
   type ConstituencyQuestion,
   inOrder,
+  rowsAskedFor,
 } from '../domain/constituency.ts';
 import { understand } from './reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
@@ -23,12 +25,37 @@ export async function readConstituencies(
   question: ConstituencyQuestion,
   signal?: AbortSignal,
 ): Promise<ConstituencyList> {
+  const { chamber, houseNo, chamberIds, skip, limit } = question;
+  if (chamber !== null || houseNo !== null || chamberIds.length > 0) return readPages(ask, question, signal);
+  // Without a filter the service answers with one arbitrary house.
+  const rows = new Map<string, Constituency>();
+  let total: number | null = 0;
+  let complete: boolean | null = true;
+  for (const each of CHAMBERS) {
+    const list = await readPages(ask, { ...question, chamber: each, skip: null, limit: null }, signal);
+    if (list.constituencies === null) return list;
+    for (const row of list.constituencies) rows.set(row.uri, row);
+    total = total === null || list.total === null ? null : total + list.total;
+    complete &&= list.complete;
+  }
+  if (complete) total = rows.size;
+  const from = skip ?? 0;
+  const constituencies = inOrder(rows.values()).slice(from, limit === null ? undefined : from + limit);
+  return { constituencies, total, complete: complete && constituencies.length === total, raw: null };
+}
+
+async function readPages(
+  ask: Ask,
+  question: ConstituencyQuestion,
+  signal?: AbortSignal,
+): Promise<ConstituencyList> {
   const from = question.skip ?? 0;
   const wanted = question.limit ?? LARGEST_LIMIT;
   const rows = new Map<string, Constituency>();
   let total: number | null = null;
   let received = 0;
   let endsByItself = false;
+  let isPart = false;
   // One large page if the service allows it: its order may change from one page to the next.
   let limit = wanted;
 
@@ -50,19 +77,28 @@ export async function readConstituencies(
     if (page === null) throw new UnexpectedReply(WHAT, 'another page like the first', 'another shape');
     const before = rows.size;
     for (const row of page.rows) if (rows.size < wanted && !rows.has(row.uri)) rows.set(row.uri, row);
-    total = page.total ?? total;
     received += page.rows.length;
+    isPart ||= page.isOfOneHouse && !asksForOneHouse(question);
+    total = page.total ?? total;
+    // Fewer than there are: the service counts something else, or has ignored `skip`.
+    if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
     // With nothing new the end is reached, or the service hands out the same page for ever.
     endsByItself = rows.size === before || (total !== null && from + received >= total);
     if (endsByItself || rows.size >= wanted) break;
   }
-  const due = Math.min(wanted, total === null ? wanted : Math.max(0, total - from));
-  if (rows.size === 0 && total !== null && due > 0) {
+  if (rows.size === 0 && total !== null && rowsAskedFor(question, total) > 0) {
     throw new UnexpectedReply(WHAT, `some of the ${total} rows that it speaks of`, 'none');
   }
-  const complete = rows.size >= due || (total === null && endsByItself);
-  return { constituencies: inOrder(rows.values()), total, complete, raw: null };
+  const constituencies = inOrder(rows.values());
+  if (isPart) return { constituencies, total: null, complete: null, raw: null };
+  const isAll = total === null ? endsByItself : rows.size >= total;
+  // Without a number, what lies before `skip` and behind `limit` is not known.
+  const isUnknown = total === null && (endsByItself ? from > 0 : rows.size >= wanted);
+  return { constituencies, total, complete: isUnknown ? null : isAll, raw: null };
 }
+
+const asksForOneHouse = ({ chamber, houseNo, chamberIds }: ConstituencyQuestion): boolean =>
+  chamberIds.length === 1 || (chamberIds.length === 0 && chamber !== null && houseNo !== null);
 
 function toQuery(question: ConstituencyQuestion, skip: number, limit: number): URLSearchParams {
   const query = new URLSearchParams();
@@ -80,13 +116,15 @@ function passOn(json: unknown): ConstituencyList {
   if (JSON.stringify(raw).length > LARGEST_RAW_CHARACTERS) {
     throw new UnexpectedReply(WHAT, 'a list', 'an unknown shape of more than 256 KiB');
   }
-  return { constituencies: null, total: null, complete: true, raw };
+  return { constituencies: null, total: null, complete: null, raw };
 }
 
 interface Page {
   readonly rows: readonly Constituency[];
   /** What the service says it has in all. */
   readonly total: number | null;
+  /** The older shape has room for one house, however many match. */
+  readonly isOfOneHouse: boolean;
 }
 
 /** `null` when the reply has neither shape. */
@@ -94,13 +132,13 @@ function understandPage(json: unknown): Page | null {
   const newer = newerShape.safeParse(json);
   if (newer.success) {
     const rows = newer.data.results.map((row) => toConstituency(row.constituencyOrPanel, row.house));
-    return { rows, total: totalOf(newer.data.head) };
+    return { rows, total: totalOf(newer.data.head), isOfOneHouse: false };
   }
   const older = olderShape.safeParse(json);
   if (!older.success) return null;
   const { house, constituenciesOrPanels } = older.data.results.house;
   const rows = constituenciesOrPanels.map((row) => toConstituency(row.constituencyOrPanel, house));
-  return { rows, total: totalOf(older.data.head) };
+  return { rows, total: totalOf(older.data.head), isOfOneHouse: true };
 }
 
 const text = z.string().min(1).nullish().catch(null);

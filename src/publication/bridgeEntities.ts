@@ -80,7 +80,7 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
       suggested_display_precision: 0,
       value_template: '{{ value_json.count }}',
       json_attributes_template:
-        "{{ {'names': value_json.names, 'fetched_at': value_json.fetched_at, 'stale': value_json.stale, 'topic': value_json.topic} | tojson }}",
+        "{{ {'names': value_json.names, 'note': value_json.note, 'fetched_at': value_json.fetched_at, 'stale': value_json.stale, 'topic': value_json.topic} | tojson }}",
     },
   },
   {

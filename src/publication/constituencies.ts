@@ -1,14 +1,18 @@
 // What is published of constituencies: each list on its topic, and the summary that Home Assistant shows.
 import { createHash } from 'node:crypto';
-import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../domain/constituency.ts';
+import {
+  type Answered,
+  type Constituency,
+  type ConstituencyList,
+  type ConstituencyQuestion,
+  caveat,
+} from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Message } from '../mqtt/message.ts';
 import type { ConstituencyRecord } from './payloads/payloads.ts';
 import type { Topics } from './topics.ts';
 
-export interface ConstituenciesView {
-  readonly question: ConstituencyQuestion;
-  readonly list: ConstituencyList;
+export interface ConstituenciesView extends Answered {
   /** Epoch milliseconds. */
   readonly fetchedAt: number;
   /** A later fetch has failed, or its reply had an unknown shape. */
@@ -66,12 +70,22 @@ export function summaryMessage(
     fetched_at: view === null ? null : zone.iso(view.fetchedAt),
     stale: view?.stale ?? null,
   };
-  const names = [...new Set(view?.list.constituencies?.map((row) => row.name))];
+  const count = view === null ? null : countOf(view.list);
+  const names = count === null ? null : [...new Set(view?.list.constituencies?.map((row) => row.name))];
+  const areListed = names !== null && fits({ ...rest, names });
+  const notes = [view && caveat(view), names && remark(names.length, count, areListed)].filter(Boolean);
   return topics.message('bridge/constituencies', [], {
-    count: view === null ? null : countOf(view.list),
+    count,
     ...rest,
-    names: view?.list.constituencies && fits({ ...rest, names }) ? names : null,
+    names: areListed ? names : null,
+    note: notes.length === 0 ? null : notes.join(' '),
   });
+}
+
+function remark(names: number, count: number | null, areListed: boolean): string | null {
+  if (!areListed)
+    return `The ${names} names are too long for Home Assistant. They are on the topic of the list.`;
+  return names === count ? null : `${count} constituencies have ${names} different names.`;
 }
 
 /** `null` for a reply of unknown shape: its rows cannot be counted. */

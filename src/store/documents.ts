@@ -184,7 +184,7 @@ export const constituenciesCodec = ownedBy(
     list: z.object({
       constituencies: z.array(constituency).nullable(),
       total: count,
-      complete: z.boolean(),
+      complete: z.boolean().nullable(),
       raw: z.record(z.string(), z.unknown()).nullable(),
     }),
     fetchedAt: instant,

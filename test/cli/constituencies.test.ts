@@ -52,6 +52,17 @@ test('several houses, a page of them, and the configured question without any op
 });
 
 test.each([
+  [['--limit', '5'], '5 of 43'],
+  [['--skip', '40'], '3 of 43'],
+  [['--skip', '100'], '0 of 43'],
+  [['--limit', '43'], '43 in all'],
+])('a table tells how many there are in all: %s', async (words, last) => {
+  const { out, err } = await type(...words, '--format', 'table');
+  expect([out.trimEnd().split('\n').at(-1), err]).toEqual([last, '']);
+  expect(simulator.requests.at(-1)?.query).toMatchObject({ house_no: '34' });
+});
+
+test.each([
   [['--chamber', 'commons'], '--chamber: found "commons"'],
   [['--house-no', '0'], '--house-no: found 0'],
   [['--house-no', '3.5'], '--house-no: found "3.5"'],

@@ -1,6 +1,13 @@
 // Constituencies: the Irish order, what makes two lists the same, and the words of warning.
 import { expect, test } from 'vitest';
-import { type Constituency, caveat, inOrder, saysTheSame } from '../../src/domain/constituency.ts';
+import {
+  type Constituency,
+  type ConstituencyList,
+  caveat,
+  inOrder,
+  isCutShort,
+  saysTheSame,
+} from '../../src/domain/constituency.ts';
 
 function row(name: string, houseNo: number | null = 34, chamber = 'dail'): Constituency {
   const uri = `https://data.example.org/ie/oireachtas/house/${chamber}/${houseNo}/constituency/${name}`;
@@ -39,12 +46,35 @@ test('the order of arrival makes no difference', () => {
   expect(inOrder(rows.toReversed())).toEqual(inOrder(rows));
 });
 
-test('lists say the same when their rows do; warnings name what is missing', () => {
+test('lists say the same when their rows do', () => {
   const list = { constituencies: [row('a')], total: 1, complete: true, raw: null };
   expect(saysTheSame(list, { ...list, total: 7 })).toBe(true);
   expect(saysTheSame(list, { ...list, constituencies: [row('b')] })).toBe(false);
   expect(saysTheSame(list, { ...list, constituencies: null, raw: { a: 1 } })).toBe(false);
-  expect(caveat(list)).toBeNull();
-  expect(caveat({ ...list, total: 7, complete: false })).toContain('1 of 7');
-  expect(caveat({ ...list, constituencies: null, raw: {} })).toContain('shape');
+});
+
+const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
+const three = { constituencies: [row('a'), row('b'), row('c')], total: 3, complete: true, raw: null };
+
+test.each<[string, object, Partial<ConstituencyList>, boolean, RegExp | null]>([
+  ['everything', {}, {}, false, null],
+  ['fewer than there are', {}, { total: 7, complete: false }, true, / 3 of 7\./],
+  ['a page as long as its limit', { limit: 3 }, { total: 7, complete: false }, false, null],
+  ['a page that is too short', { skip: 2, limit: 4 }, { total: 7, complete: false }, true, / 3 of 4\./],
+  ['the last page', { skip: 4, limit: 50 }, { total: 7, complete: false }, false, null],
+  ['a page of nobody knows how many', { limit: 3 }, { total: null, complete: null }, false, null],
+  ['nobody knows how many', {}, { total: null, complete: null }, false, /does not tell/],
+  ['broken off, nobody knows when', {}, { total: null, complete: false }, true, / 3 of an unknown number/],
+  [
+    'an unknown shape',
+    {},
+    { constituencies: null, total: null, complete: null, raw: {} },
+    false,
+    /shape that is not known/,
+  ],
+])('%s: whether it is cut short, and the words of warning', (_name, asked, found, isShort, words) => {
+  const answered = { question: { ...ALL, ...asked }, list: { ...three, ...found } };
+  expect(isCutShort(answered)).toBe(isShort);
+  if (words === null) expect(caveat(answered)).toBeNull();
+  else expect(caveat(answered)).toMatch(words);
 });

@@ -1,9 +1,10 @@
 // Reading the public list: both shapes and a third, and pages that end whatever the service does.
 import { expect, test } from 'vitest';
+import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { readConstituencies } from '../../src/provider/constituencies.ts';
 import { type Ask, ProviderRefused, ProviderUnreachable } from '../../src/provider/request.ts';
 
-const ALL = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
+const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
 const HOUSE = { houseNo: '34', houseCode: 'dail', showAs: '34th Dáil', uri: 'https://x/house/dail/34' };
 const record = (n: number) => ({ uri: `https://x/${n}`, showAs: `Áit ${n}`, representCode: `Ait-${n}` });
 const newer = (rows: readonly number[], resultCount: unknown = rows.length) => ({
@@ -57,11 +58,22 @@ test('the newer shape: only the uri and the name are needed', async () => {
   });
 });
 
-test('the older shape has one house for all', async () => {
+test.each<[string, Partial<ConstituencyQuestion>, object]>([
+  ['which is what was asked for', { houseNo: 34 }, { total: 2, complete: true }],
+  [
+    'by its uri',
+    { chamber: null, chamberIds: ['/ie/oireachtas/house/dail/34'] },
+    { total: 2, complete: true },
+  ],
+  ['though more were asked for', {}, { total: null, complete: null }],
+  ['of both chambers, though more were asked for', { chamber: null }, { total: null, complete: null }],
+])('the older shape has one house, %s', async (_, asked, told) => {
   const rows = [2, 1].map((n) => ({ constituencyOrPanel: record(n) }));
   const results = { house: { house: HOUSE, constituenciesOrPanels: rows } };
   const { ask } = service(() => ({ head: { counts: { resultCount: 2 } }, results }));
-  const { constituencies } = await readConstituencies(ask, ALL);
+  const list = await readConstituencies(ask, { ...ALL, ...asked });
+  expect(list).toMatchObject(told);
+  const constituencies = list.constituencies?.slice(0, 2);
   expect(constituencies?.map(({ name, house }) => [name, house.chamber, house.houseNo])).toEqual([
     ['Áit 1', 'dail', 34],
     ['Áit 2', 'dail', 34],
@@ -75,7 +87,7 @@ test.each([
 ])('an unknown shape is passed on as it came: %s', async (_, body) => {
   const { ask, asked } = service(() => body);
   const list = await readConstituencies(ask, ALL);
-  expect(list).toEqual({ constituencies: null, total: null, complete: true, raw: body });
+  expect(list).toEqual({ constituencies: null, total: null, complete: null, raw: body });
   expect(asked).toHaveLength(1);
 });
 
@@ -121,7 +133,7 @@ test.each<[string, (page: Page, number: number) => unknown, number, boolean, num
   ['gives one at a time', pages(1), 100, false, 100],
   ['repeats the first page for ever', () => newer(REPEATED, 1300), 50, false, 2],
   ['refuses a deep skip', refusingDeepSkips, 100, false, 3],
-  ['gives more than it says', () => newer(numbers(0, 43), 8), 43, true, 1],
+  ['gives more than it says', () => newer(numbers(0, 43), 8), 43, true, 2],
   ['does not say how many', pages(50, numbers(0, 120), null), 120, true, 4],
   ['ends with an empty page too early', (_, number) => newer(number === 1 ? [1, 2] : [], 1300), 2, false, 2],
   ['gives rows twice', () => newer([1, 1, 2, 2], 4), 2, false, 1],
@@ -132,17 +144,68 @@ test.each<[string, (page: Page, number: number) => unknown, number, boolean, num
   expect(new Set(list.constituencies?.map(({ uri }) => uri)).size).toBe(count);
 });
 
-test.each<[string, number, number, (page: Page) => unknown, number, number]>([
-  ['honoured', 0, 25, ({ skip, limit }) => newer(numbers(0, 43).slice(skip, skip + limit), 43), 25, 1],
-  ['ignored', 0, 25, () => newer(numbers(0, 43), 43), 25, 1],
-  ['in smaller pages', 10, 25, ({ skip }) => newer(numbers(skip, skip + 10), 43), 25, 3],
-  ['beyond the end', 40, 25, ({ skip }) => newer(numbers(skip, 43), 43), 3, 1],
-  ['behind the end', 50, 25, () => newer([], 43), 0, 1],
-])('a limit that was asked for: %s', async (_, skip, limit, answer, count, requests) => {
+const DAIL = numbers(0, 43);
+const cut =
+  (said: unknown = 43) =>
+  ({ skip, limit }: Page) =>
+    newer(DAIL.slice(skip, skip + limit), said);
+
+test.each<
+  [
+    string,
+    number | null,
+    number | null,
+    (page: Page) => unknown,
+    number,
+    number | null,
+    boolean | null,
+    number,
+  ]
+>([
+  ['a limit', null, 25, cut(), 25, 43, false, 1],
+  ['a limit as large as the list', 0, 43, cut(), 43, 43, true, 1],
+  ['a larger one', null, 50, cut(), 43, 43, true, 1],
+  ['a limit that is ignored', 0, 25, () => newer(DAIL, 43), 25, 43, false, 1],
+  ['a limit, in smaller pages', 10, 25, ({ skip }) => newer(numbers(skip, skip + 10), 43), 25, 43, false, 3],
+  ['a skip', 40, null, cut(), 3, 43, false, 1],
+  ['a skip beyond the end', 50, 25, () => newer([], 43), 0, 43, false, 1],
+  ['a skip that is ignored', 40, null, () => newer(DAIL, 43), 43, null, null, 2],
+  ['a limit, and no word of how many', null, 25, cut(null), 25, null, null, 1],
+  ['a larger limit, and no word of how many', null, 50, cut(null), 43, null, true, 2],
+  ['a skip, and no word of how many', 40, null, cut(null), 3, null, null, 2],
+  [
+    'a skip, and a count of the page alone',
+    40,
+    null,
+    ({ skip }) => newer(DAIL.slice(skip)),
+    3,
+    null,
+    null,
+    2,
+  ],
+])('%s: how many match, and whether these are all', async (_, skip, limit, answer, count, ...told) => {
   const { ask, asked } = service(answer);
   const list = await readConstituencies(ask, { ...ALL, skip, limit });
-  expect([list.constituencies?.length, list.complete, asked.length]).toEqual([count, true, requests]);
+  expect([list.constituencies?.length, list.total, list.complete, asked.length]).toEqual([count, ...told]);
 });
+
+test.each([
+  ['all of it', {}, 25, true],
+  ['a page of it', { skip: 10, limit: 12 }, 12, false],
+])(
+  'no filter at all: both chambers are asked, since the service would answer with one house: %s',
+  async (_, page, count, complete) => {
+    const { ask, asked } = service(() => newer(asked.length === 1 ? numbers(0, 15) : numbers(15, 25)));
+    const list = await readConstituencies(ask, { ...ALL, chamber: null, ...page });
+    expect(asked.map((query) => [...query])).toEqual(
+      ['dail', 'seanad'].map((chamber) => [
+        ['chamber', chamber],
+        ['limit', '5000'],
+      ]),
+    );
+    expect([list.constituencies?.length, list.total, list.complete]).toEqual([count, 25, complete]);
+  },
+);
 
 test('a refused question stays refused, and a fault in the middle loses no old list', async () => {
   await expect(readConstituencies(service(() => refuse(404)).ask, ALL)).rejects.toMatchObject({

@@ -64,11 +64,16 @@ test('the payload has every row, fadas and all', () => {
 
 test('an unknown shape: raw as it came, and nothing counted', () => {
   const raw = { strange: [1, { name: 'Áit' }] };
-  const list = { constituencies: null, total: null, complete: true, raw };
+  const list = { constituencies: null, total: null, complete: null, raw };
   const { payload } = listMessage(topics, dublin, view(list));
   expect(JSON.parse(payload)).toMatchObject({ count: null, constituencies: null, raw });
   const summary = summaryMessage(topics, dublin, 'dail/34', view(list));
-  expect(JSON.parse(summary.payload)).toMatchObject({ count: null, names: null, stale: false });
+  expect(JSON.parse(summary.payload)).toMatchObject({
+    count: null,
+    names: null,
+    note: expect.stringContaining('shape'),
+    stale: false,
+  });
 });
 
 describe('the summary for Home Assistant', () => {
@@ -85,17 +90,33 @@ describe('the summary for Home Assistant', () => {
       fetched_at: null,
       stale: null,
       names: null,
+      note: null,
     });
   });
 
   test('has every name once', () => {
-    expect(summaryOf(['Éadán', 'Éadán', 'Zion'])).toMatchObject({ count: 3, names: ['Éadán', 'Zion'] });
+    expect(summaryOf(['Éadán', 'Zion'])).toMatchObject({ count: 2, names: ['Éadán', 'Zion'], note: null });
+    expect(summaryOf(['Éadán', 'Éadán', 'Zion'])).toMatchObject({
+      count: 3,
+      names: ['Éadán', 'Zion'],
+      note: '3 constituencies have 2 different names.',
+    });
+  });
+
+  test('says that the list is not whole', () => {
+    const cutShort = { ...listOf(['Éadán']), total: 7, complete: false };
+    const { payload } = summaryMessage(topics, dublin, 'dail/34', view(cutShort));
+    expect(JSON.parse(payload).note).toBe('The list is not whole: the service gave 1 of 7.');
   });
 
   test('leaves the names out when attributes would grow over 16 KiB', () => {
     const many = (count: number) => Array.from({ length: count }, (_, n) => `Dáilcheantar ${n}`);
     expect(summaryOf(many(600)).names).toHaveLength(600);
-    expect(summaryOf(many(1_300))).toMatchObject({ count: 1_300, names: null });
+    expect(summaryOf(many(1_300))).toMatchObject({
+      count: 1_300,
+      names: null,
+      note: 'The 1300 names are too long for Home Assistant. They are on the topic of the list.',
+    });
     for (let count = 600; count < 1_000; count += 1) {
       const { names, schema: _, count: __, ...rest } = summaryOf(many(count));
       expect(Buffer.byteLength(JSON.stringify({ names, ...rest }))).toBeLessThan(16_000);

@@ -45,9 +45,13 @@ test('each question has its topic, without fadas; both chambers are 1,300 rows',
   expect(dail).toMatchObject({ data: { topic: 'heat2mqtt/constituencies/dail/all' } });
   const { count } = dail.data as { count: number };
   expect(count).toBeGreaterThan(900);
+  const both = await asking(probe, { chamber: '' });
+  expect(both).toMatchObject({
+    data: { topic: 'heat2mqtt/constituencies/all/all', count: count + 27 * 11 - 3 },
+  });
   const ids = ['/ie/oireachtas/house/dail/3', 'https://data.oireachtas.ie/ie/oireachtas/house/seanad/3'];
   const query = await asking(probe, { chamber_id: ids, limit: 20 });
-  expect(query).toMatchObject({ status: 'ok', data: { count: 20 } });
+  expect(query).toMatchObject({ status: 'ok', data: { count: 20, complete: false } });
   const { topic } = query.data as { topic: string };
   expect(topic).toMatch(/^heat2mqtt\/constituencies\/query\/[0-9a-f]{8}$/);
   expect(probe.json(topic)).toMatchObject({ query: { chamber_id: [ids[0], ids[1]?.slice(26)], limit: 20 } });
@@ -103,7 +107,10 @@ test('without house_no the configured question is the sitting house: found once 
   expect(await asking(probe, { chamber: 'dail' })).toMatchObject({
     data: { topic: 'heat2mqtt/constituencies/dail/all' },
   });
-  expect(await asking(probe, { limit: 3 })).toMatchObject({ data: { count: 3 } });
+  const page = await asking(probe, { limit: 3 });
+  const told = { count: 3, total: 43, complete: false };
+  expect(page).toMatchObject({ data: told });
+  expect(probe.json((page.data as { topic: string }).topic)).toMatchObject(told);
   expect(story.simulator.requests.at(-1)?.query).toEqual({ chamber: 'dail', house_no: '34', limit: '3' });
 
   await story.stop(daemon);
@@ -131,6 +138,16 @@ test('while the sitting house cannot be found: an error without a topic; a known
     status: 'error',
     data: { topic: LIST, count: 43, stale: true },
   });
+});
+
+test('a service that tells of one house only: not taken for the sitting one, nor for all', async () => {
+  const { probe, switches } = await openListStory({});
+  switches.constituencies.shape = 'older';
+  expect(await asking(probe)).toMatchObject({
+    status: 'ok',
+    data: { topic: 'heat2mqtt/constituencies/dail/all', total: null, complete: null },
+  });
+  expect(probe.json(SUMMARY)?.note).toBe('The service does not tell whether these are all.');
 });
 
 test('a reply that tells no number is passed on as it came', async () => {

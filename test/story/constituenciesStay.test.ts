@@ -68,7 +68,7 @@ test('Retry-After is honoured, by force too', async () => {
   expect(fetches()).toBe(2);
 });
 
-test('an unknown shape is passed on while there is no list; the older shape is the same list', async () => {
+test('an unknown shape is passed on while there is no list, and gives way to any; the older shape is the same list', async () => {
   const { story, probe, switches } = await openListStory();
   switches.constituencies.shape = 'third';
   expect(await asking(probe)).toMatchObject({
@@ -81,6 +81,10 @@ test('an unknown shape is passed on while there is no list; the older shape is t
     raw: { constituencies: expect.any(Array) },
   });
   expect(story.log.some(({ level, warning }) => level === 'warn' && warning !== undefined)).toBe(true);
+  Object.assign(switches.constituencies, { shape: 'newer', deepSkip: 1 });
+  switches.fault('/v1/', { kind: 'change', change: halved });
+  expect(await asking(probe)).toMatchObject({ status: 'ok', data: { count: 21 } });
+  switches.clearFaults();
   switches.constituencies.shape = 'older';
   await asking(probe, { force: true });
   const older = probe.json(LIST);

@@ -13,8 +13,9 @@ export const constituencies: Command = async (given, io) => {
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
   const publicList = new PublicList(config.constituencies, systemClock);
   const flagOf = (parameter: string) => `--${parameter.replace('_', '-')}`;
-  const list = await publicList.ask(parametersFrom(given.options), flagOf, io.interrupted);
-  const warning = caveat(list);
+  const answered = await publicList.ask(parametersFrom(given.options), flagOf, io.interrupted);
+  const { list } = answered;
+  const warning = caveat(answered);
   if (warning !== null) io.err(`${warning}\n`);
   if (list.constituencies === null) {
     // Rows cannot be made of an unknown shape.
@@ -22,7 +23,8 @@ export const constituencies: Command = async (given, io) => {
     return format === 'json' ? EXIT.fine : EXIT.provider;
   }
   const records = list.constituencies.map(recordOf);
-  const table = () => [...tableLines(TABLE_COLUMNS, records), `${records.length} in all`];
+  const inAll = list.complete ? 'in all' : `of ${list.total ?? 'an unknown number'}`;
+  const table = () => [...tableLines(TABLE_COLUMNS, records), `${records.length} ${inAll}`];
   print(format, { records, csv: CSV_COLUMNS, table }, io);
   return EXIT.fine;
 };

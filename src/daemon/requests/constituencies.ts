@@ -1,5 +1,5 @@
 // Constituencies on demand: a request is answered from the cached list, or the list is fetched, cached and published.
-import { type ConstituencyList, type ConstituencyQuestion, caveat } from '../../domain/constituency.ts';
+import { type Answered, type ConstituencyQuestion, caveat, isCutShort } from '../../domain/constituency.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit } from '../../foundation/limits.ts';
@@ -133,9 +133,9 @@ export class Constituencies {
     const { signal } = this.#stopping;
     try {
       const list = await this.#limit.run(() => this.#publicList.fetch(question, signal));
-      await this.#refuseWorse(name, list);
+      await this.#refuseWorse(name, { question, list });
       const changed = await this.#lists.put({ question, list, fetchedAt: clock.now(), stale: false });
-      const warning = caveat(list);
+      const warning = caveat({ question, list });
       if (warning === null) log.info({ list: name, count: countOf(list) }, 'constituencies fetched');
       else log.warn({ list: name, warning }, 'constituencies fetched');
       return this.#done(name, true, changed);
@@ -162,9 +162,11 @@ export class Constituencies {
   }
 
   /** No list with gaps replaces a whole one, and no reply of unknown shape a list: it is cached beside it. */
-  async #refuseWorse(name: string, list: ConstituencyList): Promise<void> {
+  async #refuseWorse(name: string, answered: Answered): Promise<void> {
+    const { list } = answered;
     const cached = this.#lists.get(name);
-    if (cached?.list.constituencies && list.constituencies === null) {
+    if (!cached?.list.constituencies) return;
+    if (list.constituencies === null) {
       await this.#lists.put({ ...cached, list: { ...cached.list, raw: list.raw }, stale: true });
       throw new UnexpectedReply(
         'list of constituencies',
@@ -173,12 +175,12 @@ export class Constituencies {
         'The list from before stays; the new reply is beside it as "raw". If this lasts, please report it.',
       );
     }
-    if (cached?.list.complete && !list.complete) throw new ListIncomplete(caveat(list) ?? '');
+    if (isCutShort(answered) && !isCutShort(cached)) throw new ListIncomplete(caveat(answered) ?? '');
   }
 
   #done(name: string, fetched: boolean, changed: boolean): Answer {
     const view = this.#lists.get(name);
-    const warning = view === null ? null : caveat(view.list);
+    const warning = view === null ? null : caveat(view);
     const more = { fetched, changed, ...(warning === null ? {} : { warning }) };
     return { status: 'ok', data: this.#about(name, more) };
   }
@@ -190,6 +192,8 @@ export class Constituencies {
     return {
       topic: name === null ? null : listTopic(topics, name),
       count: view === null ? null : countOf(view.list),
+      total: view?.list.total ?? null,
+      complete: view?.list.complete ?? null,
       fetched_at: view === null ? null : zone.iso(view.fetchedAt),
       stale: view?.stale ?? null,
       ...more,

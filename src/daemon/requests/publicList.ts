@@ -1,6 +1,6 @@
 // The public list of constituencies, as configured: from parameters to a question, and from a question to a list. The command uses it too.
 import type { Config } from '../../config/schema.ts';
-import type { Chamber, ConstituencyList, ConstituencyQuestion } from '../../domain/constituency.ts';
+import type { Answered, Chamber, ConstituencyList, ConstituencyQuestion } from '../../domain/constituency.ts';
 import { type Clock, deadline } from '../../foundation/clock.ts';
 import { HttpClient } from '../../http/client.ts';
 import { type Parameters, readParameters } from '../../mqtt/requests.ts';
@@ -58,12 +58,12 @@ export class PublicList {
     return { question, force: force ?? false, isOfSittingHouse: isOpen && this.sittingOf !== null };
   }
 
-  /** The highest number of all houses of the chamber; `null` when the reply tells none. Rejects as `fetch` does. */
+  /** The highest number of all houses of the chamber; `null` when not all of them are told. Rejects as `fetch` does. */
   async sittingHouse(chamber: Chamber, signal?: AbortSignal): Promise<number | null> {
     const everyHouse = { chamber, houseNo: null, chamberIds: [], skip: null, limit: null };
-    const { constituencies } = await this.fetch(everyHouse, signal);
+    const { constituencies, complete } = await this.fetch(everyHouse, signal);
     const numbers = constituencies?.flatMap(({ house }) => house.houseNo ?? []) ?? [];
-    return numbers.length === 0 ? null : Math.max(...numbers);
+    return complete && numbers.length > 0 ? Math.max(...numbers) : null;
   }
 
   /** For a command, which remembers nothing. Throws RequestMalformed; rejects as `fetch` does. */
@@ -71,11 +71,13 @@ export class PublicList {
     parameters: Parameters,
     nameOf?: (parameter: string) => string,
     signal?: AbortSignal,
-  ): Promise<ConstituencyList> {
-    const { question, isOfSittingHouse } = this.understand(parameters, nameOf);
-    const { chamber } = question;
-    if (!isOfSittingHouse || chamber === null) return this.fetch(question, signal);
-    return this.fetch({ ...question, houseNo: await this.sittingHouse(chamber, signal) }, signal);
+  ): Promise<Answered> {
+    const { question: asked, isOfSittingHouse } = this.understand(parameters, nameOf);
+    const { chamber } = asked;
+    const isToBeFound = isOfSittingHouse && chamber !== null;
+    const houseNo = isToBeFound ? await this.sittingHouse(chamber, signal) : asked.houseNo;
+    const question = { ...asked, houseNo };
+    return { question, list: await this.fetch(question, signal) };
   }
 
   /** Rejects with the failures of the provider's requests. */

@@ -2,6 +2,16 @@
 import * as z from 'zod';
 import { count, instant, payload, text } from './parts.ts';
 
+export const total = count
+  .nullable()
+  .describe('How many match in all, whatever skip and limit leave out; null when the service does not tell.');
+export const complete = z
+  .boolean()
+  .nullable()
+  .describe(
+    'Whether the list has all that match: false for a page of them; null when the service does not tell.',
+  );
+
 export const constituenciesSummary = payload({
   count: count.nullable(),
   topic: text.nullable().describe('Where the whole list is; null until the sitting house is known.'),
@@ -10,7 +20,12 @@ export const constituenciesSummary = payload({
   names: z
     .array(z.string())
     .nullable()
-    .describe('null while not fetched, and when they are too many for Home Assistant.'),
+    .describe('Each once; null while not fetched, and when they are too many for Home Assistant.'),
+  note: text
+    .nullable()
+    .describe(
+      'What names and count do not tell: why they differ, or that the list is not whole. null: nothing.',
+    ),
 }).describe('The configured list in short.');
 
 export const constituencyRecord = z.strictObject({
@@ -39,8 +54,8 @@ export const constituencyList = payload({
   count: count
     .nullable()
     .describe('null when no reply has had a known shape yet: the newest one is in raw then.'),
-  total: count.nullable().describe('According to the service, before skip and limit.'),
-  complete: z.boolean(),
+  total,
+  complete,
   constituencies: z.array(constituencyRecord).nullable(),
   raw: z
     .record(z.string(), z.unknown())

@@ -1,6 +1,7 @@
 // What is answered on `bridge/response/<name>`, as schemas.
 import * as z from 'zod';
 import { reason } from './bridge.ts';
+import { complete, total } from './constituencies.ts';
 import { count, day, faultWords, instant, name, payload, text } from './parts.ts';
 import { transaction } from './requests.ts';
 
@@ -36,6 +37,8 @@ const cached = {
     .nullable()
     .describe('Where the list is, retained; null while the sitting house cannot be found.'),
   count: count.nullable(),
+  total,
+  complete,
   fetched_at: instant.nullable(),
   stale: z.boolean().nullable(),
 };

@@ -3,6 +3,7 @@
 import type { Io } from './cli/command.ts';
 import { runCommandLine } from './cli/commands.ts';
 import { openPrompt } from './cli/prompt.ts';
+import { systemClock } from './foundation/clock.ts';
 import { EXIT, Failure } from './foundation/failure.ts';
 
 const LINGER_MS = 250;
@@ -25,6 +26,7 @@ const io: Io = {
   out,
   err: (text) => process.stderr.write(text),
   ask: openPrompt(process.stdin, out, interrupted.signal),
+  clock: systemClock,
   env: process.env,
   isTerminal: process.stdout.isTTY === true,
   isInteractive: process.stdin.isTTY === true,

@@ -9,7 +9,6 @@ import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
-import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { discover } from '../provider/discovery.ts';
@@ -121,16 +120,16 @@ function liveProbes(settings: Settings, io: Io): Probes {
   }
   if (constituencies) {
     probes.constituencies = async () => {
-      const publicList = new PublicList(constituencies, systemClock);
+      const publicList = new PublicList(constituencies, io.clock);
       const answered = await publicList.ask({});
       return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     };
   }
-  if (mqtt.embedded === false) probes.broker = () => tryBroker(mqtt);
+  if (mqtt.embedded === false) probes.broker = () => tryBroker(mqtt, io);
   if (home_assistant) {
     probes['Home Assistant'] = async () => {
       const address = { url: home_assistant.url, token: await home_assistant.token.read() };
-      return visitHomeAssistant(address, systemClock, async ({ version }, { timezone }) => {
+      return visitHomeAssistant(address, io.clock, async ({ version }, { timezone }) => {
         const isSame = timezone === null || timezone === usage.timezone;
         const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
         return `version ${version}, statistics can be written${isSame ? '' : caution}`;
@@ -187,8 +186,8 @@ function duplicateWords(properties: readonly Property[], { id }: Account, reader
   return shared.size === 0 ? '' : ` (also of the account ${others}: a meter is read once, by one of them)`;
 }
 
-async function tryBroker(mqtt: Config['mqtt']): Promise<string> {
-  const connection = await openBroker(mqtt, 'check', systemClock);
+async function tryBroker(mqtt: Config['mqtt'], io: Io): Promise<string> {
+  const connection = await openBroker(mqtt, 'check', io.clock);
   await connection.close(1_000);
   return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
 }

@@ -1,5 +1,6 @@
 // What a command is given, what it gives back, and how it refuses its words.
 import { about } from '../foundation/about.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 
 /** What a command sees of the terminal and the process it runs in. */
@@ -8,6 +9,7 @@ export interface Io {
   readonly err: (text: string) => void;
   /** Asks for one line of input; `null`: there is none. */
   readonly ask: (question: string) => Promise<string | null>;
+  readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
   /** A person sits at the input. */

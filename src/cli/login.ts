@@ -4,7 +4,6 @@ import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
-import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import { loadSettings, type Settings } from './settings.ts';
@@ -181,7 +180,7 @@ function codePrompt(io: Io): () => Promise<string | null> {
     // A running bridge cannot refresh its session meanwhile.
     const given = await Promise.race([
       io.ask(`One-time code${condition}: `),
-      systemClock.sleep(LONGEST_TYPING_MS),
+      io.clock.sleep(LONGEST_TYPING_MS),
     ]);
     // Going on without a code would cost a refused password.
     if (io.interrupted.aborted || given === undefined) throw endedEarly();

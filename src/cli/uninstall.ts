@@ -1,6 +1,5 @@
 // heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker.
 import { findRetained, type RetainedMessages } from '../daemon/publishing/retainedMessages.ts';
-import { systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
@@ -34,7 +33,7 @@ export const uninstall: Command = async (given, io) => {
   }
   const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
   const announced = state.document('announced', announcedCodec);
-  const retained = await findRetained(mqtt, (await announced.read())?.topics ?? [], systemClock);
+  const retained = await findRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);
   try {
     if (await retained.isInUse()) throw new StillRunning(mqtt.base_topic);
     if (retained.topics.length === 0) {

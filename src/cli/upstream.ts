@@ -2,7 +2,6 @@
 import type { Account } from '../config/schema.ts';
 import { currencyOf } from '../daemon/accounts/site.ts';
 import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
-import { systemClock } from '../foundation/clock.ts';
 import { Failure } from '../foundation/failure.ts';
 import { readSite } from '../provider/discovery.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
@@ -29,7 +28,7 @@ export async function openUpstreamBeside(
   const state = new StateDirectory(config.state_dir, log);
   return openUpstream(
     account,
-    { config, state, clock: systemClock, log, scrubber },
+    { config, state, clock: io.clock, log, scrubber },
     { isCommand: true, ...more },
   );
 }

@@ -4,6 +4,7 @@ import { type MeterUsage, printUsage, type UsageRow } from '../../src/cli/questi
 import { addDays, type Interval, piecesOf } from '../../src/domain/period.ts';
 import type { Tariff } from '../../src/domain/tariff/tariff.ts';
 import { amounts } from '../domain/ledgers.ts';
+import { ioTo } from '../support/typed.ts';
 
 const TARIFF: Tariff = {
   unitRate: 0.124,
@@ -29,16 +30,7 @@ function printed(
   { format = 'table' as 'table' | 'json' | 'csv', isTerminal = true, columns = 60, currency = 'EUR' } = {},
 ): string {
   const lines: string[] = [];
-  const io = {
-    out: (text: string) => void lines.push(text),
-    err: () => undefined,
-    ask: async () => null,
-    env: {},
-    isTerminal,
-    isInteractive: false,
-    columns,
-    interrupted: new AbortController().signal,
-  };
+  const io = { ...ioTo(lines), isTerminal, columns };
   const span = { from, to: addDays(to, 1) };
   const rows = piecesOf(span, interval).map((piece, at): UsageRow => {
     const [kwh, eur] = values[at] ?? [null, null];

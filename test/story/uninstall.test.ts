@@ -25,7 +25,14 @@ async function published(config: Readonly<Record<string, unknown>> = {}) {
     HEAT2MQTT_MQTT_URL: daemon.brokerUrl,
   };
   const uninstall = (words: string, given: Parameters<typeof typed>[1] = {}) =>
-    typed(['uninstall', ...words.split(' ').filter(Boolean)], { env, isInteractive: false, ...given });
+    story.passing(
+      typed(['uninstall', ...words.split(' ').filter(Boolean)], {
+        env,
+        clock: story.clock,
+        isInteractive: false,
+        ...given,
+      }),
+    );
   /** What somebody finds who subscribes now. */
   async function retained(): Promise<string[]> {
     const late = await story.listen();

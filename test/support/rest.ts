@@ -8,6 +8,8 @@ const peers = new Map<Socket, Socket | null>();
 const keep = (message: unknown) => {
   const { socket } = message as { socket: Socket };
   peers.set(socket, null);
+  // A small second packet would wait 40 ms for the acknowledgement of the first one, in real time.
+  socket.setNoDelay(true);
   socket.once('close', () => peers.delete(socket));
 };
 subscribe('net.client.socket', keep);

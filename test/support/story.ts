@@ -126,16 +126,22 @@ export async function openStory({
     if (stopped.has(daemon)) return 0;
     stopped.add(daemon);
     const began = clock.now();
+    await passing(daemon.stop());
+    return clock.now() - began;
+  }
+
+  /** Lets time pass until it settles. */
+  async function passing<T>(work: Promise<T>): Promise<T> {
     let isOver = false;
-    const over = daemon.stop().finally(() => {
+    const end = () => {
       isOver = true;
-    });
+    };
+    work.then(end, end);
     while (!isOver) {
       await rest();
       if (!isOver) clock.advance(50);
     }
-    await over;
-    return clock.now() - began;
+    return work;
   }
 
   /** The schedule fires. */
@@ -194,6 +200,7 @@ export async function openStory({
         await rest();
       }
     },
+    passing,
     rest,
     tick,
     polled,

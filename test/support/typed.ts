@@ -1,20 +1,27 @@
 // A command typed as in a shell, in this process: what it prints, and its exit code.
 import type { Io } from '../../src/cli/command.ts';
 import { runCommandLine } from '../../src/cli/commands.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+
+/** A terminal that notes what is printed, with nobody to answer. */
+export const ioTo = (out: string[], err: string[] = []): Io => ({
+  out: (text) => void out.push(text),
+  err: (text) => void err.push(text),
+  ask: async () => null,
+  clock: systemClock,
+  env: {},
+  isTerminal: false,
+  isInteractive: true,
+  columns: 100,
+  interrupted: new AbortController().signal,
+});
 
 /** Rejects with what the command rejects with. */
 export async function typed(words: readonly string[], given: Partial<Io> = {}) {
   const out: string[] = [];
   const err: string[] = [];
   const exitCode = await runCommandLine(words, {
-    out: (text) => void out.push(text),
-    err: (text) => void err.push(text),
-    ask: async () => null,
-    env: {},
-    isTerminal: false,
-    isInteractive: true,
-    columns: 100,
-    interrupted: new AbortController().signal,
+    ...ioTo(out, err),
     ...given,
   });
   return { out: out.join(''), err: err.join(''), exitCode };

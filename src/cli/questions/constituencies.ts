@@ -1,7 +1,6 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
 import { PublicList } from '../../daemon/requests/publicList.ts';
 import { type Constituency, caveat } from '../../domain/constituency.ts';
-import { systemClock } from '../../foundation/clock.ts';
 import { EXIT } from '../../foundation/failure.ts';
 import type { Arguments, Command } from '../command.ts';
 import { type Column, formatFrom, print, printJson, tableLines } from '../printing.ts';
@@ -11,7 +10,7 @@ export const constituencies: Command = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const { config } = await loadSettings(given, io, { assumeConstituencies: true });
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
-  const publicList = new PublicList(config.constituencies, systemClock);
+  const publicList = new PublicList(config.constituencies, io.clock);
   const flagOf = (parameter: string) => `--${parameter.replace('_', '-')}`;
   const answered = await publicList.ask(parametersFrom(given.options), flagOf, io.interrupted);
   const { list } = answered;

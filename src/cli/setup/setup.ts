@@ -4,7 +4,6 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../../config/load.ts';
 import { openBroker } from '../../daemon/publishing/broker.ts';
-import { systemClock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { discover } from '../../provider/discovery.ts';
@@ -77,7 +76,7 @@ export const setup: Command = async (given, io) => {
   const broker = await untilGood(io, undefined, askBroker, async (answer) => {
     const { mqtt } = (await settingsOf({ ...login, broker: answer })).config;
     if (answer === null) return 'heat2mqtt brings its own broker, on port 1883';
-    const connection = await openBroker(mqtt, 'setup', systemClock);
+    const connection = await openBroker(mqtt, 'setup', io.clock);
     await connection.close(1_000);
     return 'the broker answers';
   });

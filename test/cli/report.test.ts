@@ -11,7 +11,7 @@ async function reportOf(home: string | undefined): Promise<string> {
   const urls = { issuer: ISSUER, api: 'https://api.example.org/api/v1' };
   const me = { username: 'me@example.org', password: 'secret words' };
   const stateDir = home?.startsWith('/srv') ? join(home, 'state') : join(folder, 'state');
-  const env = { ...environmentOf(urls, me, stateDir), HOME: home, HEAT2MQTT_HTTP: 'false' };
+  const env = { ...environmentOf(urls, me, stateDir), HOME: home };
   const { out, err } = await typed(['report'], { env });
   return out + err;
 }

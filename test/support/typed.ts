@@ -39,6 +39,8 @@ export const environmentOf = (
   HEAT2MQTT_USERNAME: username,
   HEAT2MQTT_PASSWORD: password,
   HEAT2MQTT_STATE_DIR: stateDirectory,
+  // Whoever listens on the usual port of this machine is not asked.
+  HEAT2MQTT_HTTP: 'false',
   // What the simulator holds for true is told by the days on which readings are taken.
   HEAT2MQTT_USAGE_READING_CLOSES: 'same_day',
 });

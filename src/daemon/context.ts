@@ -52,6 +52,14 @@ export interface Trouble {
   readonly retryAt: number | null;
 }
 
+/** A request that was understood, and is not done now. */
+export interface SkippedRequest {
+  readonly request: string;
+  readonly reason: 'cool_down' | 'retry_after' | 'rate_limit';
+  /** From when on it would be done; epoch milliseconds. */
+  readonly until: number;
+}
+
 export class Signals extends EventEmitter<{
   /** The session, the meters or the extras of an account may have changed. */
   accountChanged: [account: string];
@@ -65,6 +73,7 @@ export class Signals extends EventEmitter<{
   newInvoices: [account: string, invoices: readonly Invoice[]];
   /** One account has been polled; `before`: what troubled it until now. */
   polled: [outcome: AccountOutcome, before: Trouble | undefined];
+  requestSkipped: [skipped: SkippedRequest];
   /** All accounts of a poll have been asked. */
   pollEnded: [];
 }> {}

@@ -100,6 +100,7 @@ export async function startDaemon({ startTicker, logTail, ...options }: DaemonOp
     statistics?.wake();
     publisher.publishBridge();
   });
+  signals.on('requestSkipped', (skipped) => link.publish(events.ofSkipped(skipped)));
   signals.on('newInvoices', (account, invoices) => link.publish(events.ofInvoices(account, invoices)));
 
   const requests = new Requests({

@@ -59,6 +59,8 @@ export interface HealthRecord {
   readonly lastPollAt: number | null;
   readonly lastSuccessAt: number | null;
   readonly nextPollAt: number | null;
+  /** A poll that somebody asks for is skipped before; `null`: it is not. */
+  readonly pollNowAt: number | null;
   readonly failuresInARow: number;
   readonly requestsToday: number;
   readonly loginsToday: number;

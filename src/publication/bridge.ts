@@ -67,6 +67,7 @@ export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone):
     last_poll_at: instant(record.lastPollAt),
     last_success_at: instant(record.lastSuccessAt),
     next_poll_at: instant(record.nextPollAt),
+    poll_now_at: instant(record.pollNowAt),
     failures_in_a_row: record.failuresInARow,
     requests_today: record.requestsToday,
     logins_today: record.loginsToday,

@@ -58,11 +58,16 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
   {
     key: 'poll_now',
     name: 'Poll now',
-    help: 'Asks the provider at once, at most every five minutes.',
+    help: 'Asks the provider at once, at most every five minutes; the attribute says from when on.',
     asks: 'refresh',
     // Valid JSON, so that the button sends the same as a Node-RED flow would.
     polls: true,
-    body: { platform: 'button', payload_press: '{}', icon: 'mdi:refresh' },
+    body: {
+      platform: 'button',
+      payload_press: '{}',
+      icon: 'mdi:refresh',
+      json_attributes_template: "{{ {'next_possible_at': value_json.poll_now_at} | tojson }}",
+    },
   },
 ];
 

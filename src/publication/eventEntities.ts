@@ -27,9 +27,9 @@ export const EVENT_ROWS = {
   },
   'bridge/event': {
     name: 'Events',
-    help: 'A poll has failed, a sign-in needs a person, or all is well again.',
+    help: 'A poll has failed, a sign-in needs a person, all is well again, or a request came too early.',
     icon: 'mdi:bell-outline',
     category: 'diagnostic',
-    types: ['poll_failed', 'auth_needed', 'recovered'],
+    types: ['poll_failed', 'auth_needed', 'recovered', 'request_skipped'],
   },
 } as const satisfies Readonly<Record<string, EventRow>>;

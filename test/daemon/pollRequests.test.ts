@@ -5,12 +5,18 @@ import { type Context, Signals } from '../../src/daemon/context.ts';
 import { Poller } from '../../src/daemon/polling/poller.ts';
 import { pollHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
+import { EXIT, Failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
-function open() {
+class Busy extends Failure {
+  readonly code = 'busy';
+  readonly exitCode = EXIT.provider;
+}
+
+function open(fault: unknown = null) {
   const clock = handClock('2026-03-10T12:00:00Z');
   const zone = zoneOf('Europe/Dublin');
   const { log } = logLines();
@@ -19,7 +25,7 @@ function open() {
     id: 'home',
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);
-      return { account: 'home', events: [], fault: null };
+      return { account: 'home', events: [], fault };
     },
   } as unknown as Account;
   const signals = new Signals();
@@ -67,6 +73,18 @@ test('a second one within five minutes is skipped, and told when it may come', a
     data: { reason: 'cool_down', next_at: '2026-03-10T12:05:00+00:00' },
   });
   expect(spans).toHaveLength(1);
+});
+
+test('a pause that the provider wants counts when it is longer', async () => {
+  const { handle, clock } = open(new Busy('Busy.', { retry: 'later', retryAfterMs: 30 * 60_000 }));
+  await expect(handle({ from: '2026-03-01' })).rejects.toThrow('Busy');
+  for (const minutes of [0, 6, 23]) {
+    clock.advance(minutes * 60_000);
+    expect(await handle({ from: '2026-03-01' })).toEqual({
+      status: 'skipped',
+      data: { reason: 'retry_after', next_at: '2026-03-10T12:30:00+00:00' },
+    });
+  }
 });
 
 test('it waits for the poll that is under way instead of getting its outcome', async () => {

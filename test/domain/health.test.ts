@@ -14,6 +14,7 @@ const calm: HealthRecord = {
   lastPollAt: null,
   lastSuccessAt: null,
   nextPollAt: null,
+  pollNowAt: null,
   failuresInARow: 0,
   requestsToday: 0,
   loginsToday: 0,

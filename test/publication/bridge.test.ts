@@ -64,6 +64,7 @@ describe('health', () => {
       last_poll_at: '2025-06-30T12:59:00+01:00',
       last_success_at: '2025-06-30T12:59:00+01:00',
       next_poll_at: '2025-06-30T14:00:00+01:00',
+      poll_now_at: null,
       failures_in_a_row: 0,
       requests_today: 3,
       logins_today: 1,

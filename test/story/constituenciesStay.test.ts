@@ -63,6 +63,12 @@ test('Retry-After is honoured, by force too', async () => {
     status: 'skipped',
     data: { reason: 'retry_after', next_at: '2025-03-10T12:02:00+00:00' },
   });
+  expect(await probe.until('heat2mqtt/bridge/event')).toMatchObject({
+    event_type: 'request_skipped',
+    code: 'retry_after',
+    request: 'constituencies',
+    message: expect.stringContaining('possible again at 12:02.'),
+  });
   await story.pass(120_000, 10_000);
   expect(await asking(probe)).toMatchObject({ status: 'ok' });
   expect(fetches()).toBe(2);

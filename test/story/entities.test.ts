@@ -22,7 +22,7 @@ const OUR_KEYS: Readonly<Record<string, string>> = {
   origin: 'name support_url sw_version',
   sensor: `${COMMON}${ATTRIBUTES}state_class unit_of_measurement suggested_display_precision options`,
   binary_sensor: `${COMMON}${ATTRIBUTES}payload_on payload_off`,
-  button: `${COMMON}command_topic payload_press`,
+  button: `${COMMON}command_topic payload_press json_attributes_topic json_attributes_template`,
   event: `${COMMON}state_topic event_types`,
 };
 const notOurs = (kind: string, body: unknown) =>

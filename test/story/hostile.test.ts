@@ -22,7 +22,8 @@ const FLOOD = 3_000;
 const many = (times: number) => Array.from({ length: times }, (_, at) => at);
 
 test('thousands of requests for a refresh are one poll, and hold up nobody; answers wait in a bounded queue', async () => {
-  const { story, intruder, daemon, asked, answers, before } = await quietStory();
+  const { story, probe, intruder, daemon, asked, answers, before } = await quietStory();
+  const events = () => probe.on('heat2mqtt/bridge/event');
   const waiting = async () =>
     Number(/^heat2mqtt_mqtt_outbox (\d+)$/m.exec(await (await served(daemon, 'metrics')).text())?.[1]);
   const all = many(FLOOD).map((at) => intruder.publish(`${REQUEST}/refresh`, `{"transaction":${at}}`));
@@ -43,6 +44,7 @@ test('thousands of requests for a refresh are one poll, and hold up nobody; answ
   );
   // In one burst the newest answers are kept.
   expect(others.length).toBeGreaterThanOrEqual(400);
+  expect(events()).toHaveLength(10);
   expect(story.simulator.counters.passwordGrants.asked).toBe(1);
   await intruder.publish(`${REQUEST}/health`, '');
   await untilTrue('an honest answer', () => answers('health').length === 1);

@@ -23,7 +23,23 @@ test('refresh polls, and answers with what came of it; a second one within five 
     data: { reason: 'cool_down', next_at: nextAt },
   });
   expect(counters.requests[USAGE]).toBe(2);
+  const { next_at, ...told } = await probe.until('heat2mqtt/bridge/event');
+  expect([next_at, told]).toEqual([
+    nextAt,
+    {
+      schema: 1,
+      event_type: 'request_skipped',
+      at: expect.any(String),
+      code: 'cool_down',
+      message: expect.stringMatching(
+        /^Not done now, because .* five minutes ago\. It is possible again at 12:0\d\.$/,
+      ),
+      request: 'refresh',
+    },
+  ]);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', poll_now_at: nextAt });
   await story.pass(301_000, 5_000);
+  await probe.until(HEALTH, ({ poll_now_at }) => poll_now_at === null);
   probe.forget();
   await probe.publish(REFRESH, '');
   await probe.until(ANSWER, ({ status }) => status === 'ok');

@@ -97,6 +97,7 @@ export const WELL: HealthRecord = {
   lastPollAt: NOW - 60_000,
   lastSuccessAt: NOW - 60_000,
   nextPollAt: NOW + 3_600_000,
+  pollNowAt: null,
   failuresInARow: 0,
   requestsToday: 3,
   loginsToday: 1,

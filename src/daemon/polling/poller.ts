@@ -1,7 +1,7 @@
 // Polls the accounts, a few at a time. Scheduled polls, requested polls, retries and backfills are all this class.
 import type { DaySpan } from '../../domain/period.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
-import { concurrencyLimit, SingleFlight } from '../../foundation/limits.ts';
+import { concurrencyLimit, RateLimit, SingleFlight } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
 import type { Account } from '../accounts/account.ts';
 import type { AccountOutcome, Context, Trouble } from '../context.ts';
@@ -13,6 +13,12 @@ export interface PollOutcome {
   readonly postponed: readonly string[];
 }
 
+/** Why a poll that somebody asks for is not done now, and from when on it would be; epoch milliseconds. */
+export interface PollRefusal {
+  readonly reason: 'cool_down' | 'retry_after';
+  readonly until: number;
+}
+
 interface TroubleRecord extends Trouble {
   /** On the monotonic clock, as the two waits that begin there. */
   readonly failedAt: number;
@@ -20,6 +26,7 @@ interface TroubleRecord extends Trouble {
   readonly retryAfterMs: number;
 }
 
+const COOLDOWN_MS = 5 * 60_000;
 // With more accounts than this, the log has one line for a poll and one for each failure.
 const MOST_NAMED = 50;
 
@@ -30,12 +37,14 @@ export class Poller {
   readonly #troubles = new Map<string, TroubleRecord>();
   readonly #stopping = new AbortController();
   readonly #oneAtATime = concurrencyLimit(1);
+  readonly #cooldown: RateLimit;
   readonly #pollOfAll = new SingleFlight<PollOutcome>();
 
   constructor(accounts: readonly Account[], context: Context) {
     this.#accounts = accounts;
     this.#context = context;
     this.#isCrowd = accounts.length > MOST_NAMED;
+    this.#cooldown = new RateLimit(context.clock, 1, COOLDOWN_MS);
   }
 
   /** Polls all accounts, after what may be under way. Whoever comes meanwhile gets the same outcome. Never rejects. */
@@ -71,14 +80,32 @@ export class Poller {
     return [...this.#troubles.values()];
   }
 
-  /** Epoch milliseconds until which the provider wants no request of any account (`Retry-After`); `null`: it does not. */
-  postponedUntil(): number | null {
+  /** Of a poll that somebody asks for; `null`: it would be done now. */
+  refusal(): PollRefusal | null {
+    const [coolDownMs, postponedMs] = [this.#cooldown.waitMs(), this.#postponedMs()];
+    const waitMs = Math.max(coolDownMs, postponedMs);
+    if (waitMs <= 0) return null;
+    const reason = postponedMs > coolDownMs ? 'retry_after' : 'cool_down';
+    return { reason, until: this.#context.clock.now() + waitMs };
+  }
+
+  /** The same; without a refusal the cooldown begins anew. */
+  acceptRequest(): PollRefusal | null {
+    const refusal = this.refusal();
+    if (refusal === null) {
+      this.#cooldown.tryStart();
+      this.#context.signals.emit('bridgeChanged');
+    }
+    return refusal;
+  }
+
+  /** How long the provider wants no request of any account (`Retry-After`); 0 or less: it does not say so. */
+  #postponedMs(): number {
     const waits = this.#accounts.map(({ id }) => {
       const trouble = this.#troubles.get(id);
       return trouble ? trouble.retryAfterMs - this.#sinceFailure(trouble) : 0;
     });
-    const shortest = Math.min(...waits);
-    return waits.length > 0 && shortest > 0 ? this.#context.clock.now() + shortest : null;
+    return waits.length > 0 ? Math.min(...waits) : 0;
   }
 
   async stop(): Promise<void> {

@@ -1,14 +1,23 @@
 // What is worth an event: new and corrected days, another tariff, late data, failed polls and recoveries, a login that
-// is needed, new invoices.
+// is needed, new invoices, a request that is skipped.
 import { needsAPerson } from '../../domain/health.ts';
 import type { Invoice } from '../../domain/invoice.ts';
 import { safeWords } from '../../foundation/failure.ts';
+import { RateLimit } from '../../foundation/limits.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { billMessage } from '../../publication/account.ts';
 import { changeMessage, lateMessage } from '../../publication/meter.ts';
 import type { Account } from '../accounts/account.ts';
-import type { AccountOutcome, Context, Trouble } from '../context.ts';
+import type { AccountOutcome, Context, SkippedRequest, Trouble } from '../context.ts';
 import type { Snapshot } from './snapshot.ts';
+
+const WHY_SKIPPED: Readonly<Record<SkippedRequest['reason'], string>> = {
+  cool_down: 'the provider was asked less than five minutes ago',
+  retry_after: 'the service has asked for a pause',
+  rate_limit: 'too many questions were asked within five minutes',
+};
+const MINUTE_MS = 60_000;
+const MOST_SKIPPED_IN_A_MINUTE = 10;
 
 export class Events {
   readonly #accounts: ReadonlyMap<string, Account>;
@@ -18,10 +27,14 @@ export class Events {
   /** Accounts of which a refresh has told that they need a person, and no poll has told that this is over. */
   readonly #needed = new Set<string>();
 
+  /** A flood of requests must not become a flood of events. */
+  readonly #skippedLimit: RateLimit;
+
   constructor(accounts: readonly Account[], snapshot: Snapshot, context: Context) {
     this.#accounts = new Map(accounts.map((account) => [account.id, account]));
     this.#snapshot = snapshot;
     this.#context = context;
+    this.#skippedLimit = new RateLimit(context.clock, MOST_SKIPPED_IN_A_MINUTE, MINUTE_MS);
   }
 
   /** A refresh between two polls has ended in a login that only a person can help. */
@@ -59,6 +72,16 @@ export class Events {
     const { topics, zone } = this.#context;
     const currency = this.#accounts.get(account)?.extras.currency ?? '';
     return invoices.map((invoice) => billMessage(topics, { account, currency, zone }, invoice, this.#now()));
+  }
+
+  ofSkipped({ request, reason, until }: SkippedRequest): Message[] {
+    if (!this.#skippedLimit.tryStart()) return [];
+    const { topics, zone } = this.#context;
+    // Rounded up to the minute.
+    const time = zone.iso(until + MINUTE_MS - 1).slice(11, 16);
+    const message = `Not done now, because ${WHY_SKIPPED[reason]}. It is possible again at ${time}.`;
+    const told = { event_type: 'request_skipped', at: this.#now(), code: reason, message, request } as const;
+    return [topics.message('bridge/event', [], { ...told, next_at: zone.iso(until) })];
   }
 
   #trouble(account: string, fault: unknown): Message {

@@ -103,6 +103,7 @@ export class Snapshot {
       lastPollAt: newest(histories.map(({ lastPollAt }) => lastPollAt)),
       lastSuccessAt: newest(histories.map(({ lastSuccessAt }) => lastSuccessAt)),
       nextPollAt: this.#schedule.nextPollAt(),
+      pollNowAt: this.#poller.refusal()?.until ?? null,
       failuresInARow: Math.max(0, ...this.#poller.troubles.map(({ failuresInARow }) => failuresInARow)),
       requestsToday: today.reduce((sum, { requests }) => sum + requests, 0),
       loginsToday: today.reduce((sum, { logins }) => sum + logins, 0),

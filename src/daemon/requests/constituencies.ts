@@ -149,7 +149,9 @@ export class Constituencies {
   }
 
   #skipped(name: string | null, { reason, until }: Refusal): Answer {
-    const next_at = this.#context.zone.iso(until);
+    const { zone, signals } = this.#context;
+    signals.emit('requestSkipped', { request: 'constituencies', reason, until });
+    const next_at = zone.iso(until);
     return { status: 'skipped', data: this.#about(name, { reason, next_at }) };
   }
 

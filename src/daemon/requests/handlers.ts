@@ -2,7 +2,6 @@
 import { verdict } from '../../domain/health.ts';
 import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
-import { RateLimit } from '../../foundation/limits.ts';
 import {
   type Answer,
   type Handler,
@@ -20,13 +19,11 @@ import type { Snapshot } from '../publishing/snapshot.ts';
 import type { Statistics } from '../publishing/statistics.ts';
 import type { Constituencies } from './constituencies.ts';
 
-const COOLDOWN_MS = 5 * 60_000;
-
-type Needs = Pick<Context, 'zone' | 'clock'>;
+type Needs = Pick<Context, 'zone' | 'clock' | 'signals'>;
 
 interface Polling {
   readonly accounts: readonly Account[];
-  readonly poller: Pick<Poller, 'poll' | 'backfill' | 'postponedUntil'>;
+  readonly poller: Pick<Poller, 'poll' | 'backfill' | 'acceptRequest'>;
   /** `null` when Home Assistant is not configured. */
   readonly statistics: Pick<Statistics, 'resend'> | null;
 }
@@ -41,7 +38,7 @@ export function requestHandlers(
     /** `null` when the configuration has none. */
     readonly constituencies: Constituencies | null;
   },
-  context: Needs & Pick<Context, 'signals'>,
+  context: Needs,
 ): Readonly<Record<string, Handler>> {
   return {
     ...pollHandlers(polling, context),
@@ -62,22 +59,14 @@ export function requestHandlers(
 /** `refresh` and `backfill`: both make the daemon ask the provider, and share a cooldown. */
 export function pollHandlers(
   { accounts, poller, statistics }: Polling,
-  { zone, clock }: Needs,
+  { zone, clock, signals }: Needs,
 ): Record<'refresh' | 'backfill', Handler> {
-  const cooldown = new RateLimit(clock, 1, COOLDOWN_MS);
-
-  const skipped = (reason: string, nextAt: number): Answer => ({
-    status: 'skipped',
-    data: { reason, next_at: zone.iso(nextAt) },
-  });
-  /** The answer to give instead of asking the provider; `null`: go on, and the cooldown begins anew. */
-  function skip(): Answer | null {
-    const waitMs = cooldown.waitMs();
-    if (waitMs > 0) return skipped('cool_down', clock.now() + waitMs);
-    const postponedUntil = poller.postponedUntil();
-    if (postponedUntil !== null) return skipped('retry_after', postponedUntil);
-    cooldown.tryStart();
-    return null;
+  /** The answer to give instead of asking the provider; `null`: go on. */
+  function skip(request: string): Answer | null {
+    const refusal = poller.acceptRequest();
+    if (refusal === null) return null;
+    signals.emit('requestSkipped', { request, ...refusal });
+    return { status: 'skipped', data: { reason: refusal.reason, next_at: zone.iso(refusal.until) } };
   }
 
   const nothingToPoll: Handler = async () => {
@@ -88,14 +77,14 @@ export function pollHandlers(
   return {
     async refresh(parameters) {
       readParameters(REQUESTS.refresh, parameters);
-      const instead = skip();
+      const instead = skip('refresh');
       if (instead !== null) return instead;
       for (const { upstream } of accounts) await upstream.askForLogin();
       return answerOf(await poller.poll());
     },
     async backfill(parameters, tell) {
       const { from, to } = daysOf(parameters, zone.dayAt(clock.now()));
-      const instead = skip();
+      const instead = skip('backfill');
       if (instead !== null) return instead;
       const read = answerOf(await poller.backfill({ from, to: addDays(to, 1) }), { from, to });
       return statistics === null ? read : resend(read, from, statistics, tell);

@@ -58,6 +58,7 @@ export const bridgeHealth = payload({
   last_poll_at: instant.nullable(),
   last_success_at: instant.nullable(),
   next_poll_at: instant.nullable(),
+  poll_now_at: instant.nullable().describe('From when on *Poll now* asks the provider again; null: at once.'),
   failures_in_a_row: count,
   requests_today: count,
   logins_today: count,
@@ -70,4 +71,6 @@ export const bridgeEvent = payload({
   code: text,
   message: text,
   account: name.optional(),
+  request: text.optional().describe('With `request_skipped`: its name.'),
+  next_at: instant.optional().describe('With `request_skipped`: when the same request will be accepted.'),
 }).describe(EVENT_ROWS['bridge/event'].help);

@@ -20,7 +20,7 @@ function keyLines(key: Key, depth: number, defaultsStand = false): string[] {
   const isActive =
     isNeeded(key) || (defaultsStand && key.schema.default !== undefined && key.keys.length === 0);
   const lines =
-    key.keys.length > 0
+    key.keys.length > 0 && !key.schema.additionalProperties
       ? sectionLines(key, depth, isActive)
       : [`${key.path.at(-1)}: ${inYaml(shownValue(key))}`];
   return [...words, ...(isActive ? lines : lines.map((line) => `# ${line}`))];
@@ -56,7 +56,8 @@ function isNeeded({ required, schema, keys, path }: Key): boolean {
 }
 
 function shownValue({ schema, required }: Key): unknown {
-  return required || schema.default === undefined ? schema.examples?.[0] : schema.default;
+  const isExample = required || schema.default === undefined || schema.additionalProperties;
+  return isExample ? schema.examples?.[0] : schema.default;
 }
 
 function inYaml(value: unknown): string {

@@ -9,6 +9,7 @@ export interface KeySchema {
   properties?: Record<string, KeySchema>;
   required?: string[];
   items?: KeySchema;
+  additionalProperties?: KeySchema | false;
   anyOf?: KeySchema[];
   enum?: unknown[];
   const?: unknown;
@@ -20,7 +21,7 @@ export interface KeySchema {
   essential?: true;
 }
 
-/** One key or section; a position in a list is written `<n>`. */
+/** One key or section; a position in a list is written `<n>`, a name that people choose `<meter>`. */
 export interface Key {
   readonly path: Path;
   readonly schema: KeySchema;
@@ -52,8 +53,10 @@ export function configKeys(schema: KeySchema = rootSchema(), path: Path = []): K
   const mapping = mappingOf(schema);
   return Object.entries(mapping?.properties ?? {}).map(([name, inner]) => {
     const here = [...path, name];
-    const isList = inner.items?.properties !== undefined;
-    const keys = isList ? configKeys(inner.items, [...here, '<n>']) : configKeys(inner, here);
+    const [each, at] = inner.items?.properties
+      ? [inner.items, '<n>']
+      : [inner.additionalProperties, '<meter>'];
+    const keys = each ? configKeys(each, [...here, at]) : configKeys(inner, here);
     return { path: here, schema: inner, required: mapping?.required?.includes(name) ?? false, keys };
   });
 }
@@ -72,7 +75,9 @@ export function schemaAt(path: Path): KeySchema | undefined {
   let schema: KeySchema | undefined = rootSchema();
   for (const name of path) {
     const isPosition: boolean = schema?.items !== undefined && /^\d+$/.test(name);
-    schema = isPosition ? schema?.items : mappingOf(schema)?.properties?.[name];
+    const named: KeySchema | false | undefined =
+      mappingOf(schema)?.properties?.[name] ?? schema?.additionalProperties;
+    schema = isPosition ? schema?.items : named || undefined;
   }
   return schema;
 }

@@ -22,6 +22,7 @@ import {
   secretKeys,
   section,
   text,
+  textWhere,
   whenMapping,
 } from './sections/values.ts';
 
@@ -83,6 +84,27 @@ const webSection = section({
   }),
 });
 
+const METER_NAME = 'a name of at most 64 characters in one line';
+
+const metersSection = z
+  .record(
+    z.string(),
+    section({
+      // Half a surrogate pair is no JSON to Home Assistant, which would lose the whole document.
+      name: textWhere((name) => /^(?! *$)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(name), METER_NAME).meta({
+        description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
+        examples: ['Flat 3'],
+        private: true,
+      }),
+    }),
+    'a mapping of meters, each with its name',
+  )
+  .default({})
+  .meta({
+    description: 'Names for meters, by their identifier as it is in the topics.',
+    examples: [{ 70418235: { name: 'Flat 3' } }],
+  });
+
 const logSection = section({
   level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info').describe(
     'How much the log tells.',
@@ -100,6 +122,7 @@ export const fileSchema = section({
   accounts: accountsSection,
   usage: usageSection.prefault({}),
   extras: extrasSection.prefault({}),
+  meters: metersSection,
   constituencies: constituenciesSection.optional(),
   mqtt: mqttSection.prefault({}),
   home_assistant: z

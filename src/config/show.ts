@@ -28,7 +28,8 @@ export function showConfig({ config, origins, path }: Loaded, reader: Reader = '
 function written(value: unknown, path: Path, reader: Reader): string {
   if (typeof value === 'string' && schemaAt(path)?.private === true) {
     // What is left of a masked name, such as its domain, may still identify a person.
-    return reader === 'stranger' ? '[private]' : inYaml(maskedName(value));
+    if (reader === 'stranger') return '[private]';
+    return inYaml(path[0] === 'meters' ? value : maskedName(value));
   }
   return inYaml(isMapping(value) ? `[secret] (${value.origin})` : value);
 }

@@ -12,6 +12,7 @@ import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { installationCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
+import { strayNamesWarning } from './accounts/friendlyNames.ts';
 import { openAccounts } from './accounts/openAccounts.ts';
 import { type Context, Signals } from './context.ts';
 import { Counters } from './monitor/metrics.ts';
@@ -96,6 +97,7 @@ export async function startDaemon({ startTicker, logTail, ...options }: DaemonOp
     link.publish(events.ofPoll(outcome, before));
     signals.emit('accountChanged', outcome.account);
   });
+  signals.on('pollEnded', strayNamesWarning(accounts, context));
   signals.on('pollEnded', () => {
     statistics?.wake();
     publisher.publishBridge();

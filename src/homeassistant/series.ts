@@ -17,21 +17,24 @@ export interface Series {
 const LONGEST_SOURCE = 32;
 const LONGEST_NAME = 100;
 
-/** Energy and cost of one of the meters. `all`: the names of every meter, since two may differ in what an id cannot hold. */
+/**
+ * Energy and cost of one of the meters. `all`: every `meter`, since two may differ in what an id cannot hold.
+ * `friendlyName`: what a person calls it.
+ */
 export function seriesOf(
   baseTopic: string,
-  meter: string,
-  currency: string,
+  { meter, friendlyName, currency }: { meter: string; friendlyName: string | null; currency: string },
   all: readonly string[],
 ): readonly Series[] {
   const source = slug(baseTopic, LONGEST_SOURCE) || 'heat2mqtt';
   const name = uniqueSlug(meter, all);
+  const called = friendlyName ?? `Heat meter ${meter}`;
   return [
     {
       kind: 'energy',
       id: `${source}:${name}_energy`,
       source,
-      name: `Heat meter ${meter} energy`,
+      name: `${called} energy`,
       unit: 'kWh',
       unitClass: 'energy',
     },
@@ -39,7 +42,7 @@ export function seriesOf(
       kind: 'cost',
       id: `${source}:${name}_cost`,
       source,
-      name: `Heat meter ${meter} cost`,
+      name: `${called} cost`,
       unit: currency,
       unitClass: null,
     },

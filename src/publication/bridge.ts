@@ -19,8 +19,9 @@ export function infoMessage(topics: Topics, view: BridgeView): Message {
     schedule: view.schedule,
     timezone: view.zone.name,
     base_topic: topics.base,
-    meters: view.meters.map(({ meter, account, identifiers, readingCloses }) => ({
+    meters: view.meters.map(({ meter, friendlyName, account, identifiers, readingCloses }) => ({
       meter,
+      name: friendlyName,
       account,
       identifiers,
       reading_closes: readingCloses,

@@ -29,10 +29,10 @@ export interface DiscoveryDocument {
 
 export function meterDocument(options: DiscoveryOptions, view: MeterView): DiscoveryDocument {
   const { topics } = options;
-  const { meter, identifiers } = view;
+  const { meter, identifiers, friendlyName } = view;
   const stateTopic = topics.of('meter/<meter>/state', meter);
   const device = {
-    name: `Heat meter ${meter}`,
+    name: friendlyName ?? `Heat meter ${meter}`,
     manufacturer: about.name,
     model: 'Heat meter',
     ...(identifiers.length > 0 ? { serial_number: identifiers.join(', ') } : {}),

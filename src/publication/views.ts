@@ -12,6 +12,8 @@ import type { Totals } from '../domain/totals.ts';
 export interface MeterView {
   readonly meter: string;
   readonly account: string;
+  /** What the configuration calls it. */
+  readonly friendlyName: string | null;
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
   readonly totals: Totals;
@@ -54,5 +56,8 @@ export interface BridgeView {
   readonly zone: Zone;
   readonly health: HealthRecord;
   /** Those that have a state. */
-  readonly meters: readonly Pick<MeterView, 'meter' | 'account' | 'identifiers' | 'readingCloses'>[];
+  readonly meters: readonly Pick<
+    MeterView,
+    'meter' | 'account' | 'friendlyName' | 'identifiers' | 'readingCloses'
+  >[];
 }

@@ -56,7 +56,7 @@ const USUAL = {
 /** Compose files and blueprints are YAML too. */
 function isOurs(piece: string): boolean {
   const found: unknown = parse(piece);
-  const more = ['version', 'usage', 'extras', 'constituencies', 'home_assistant', 'http', 'log'];
+  const more = ['version', 'usage', 'extras', 'meters', 'constituencies', 'home_assistant', 'http', 'log'];
   const sections = [...Object.keys(USUAL), ...more];
   return (
     typeof found === 'object' && found !== null && Object.keys(found).every((key) => sections.includes(key))

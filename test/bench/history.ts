@@ -57,6 +57,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
     const merged = merge(ledger, given, now + n);
     const view = {
       meter: 'M1',
+      friendlyName: null,
       account: 'home',
       identifiers: ['M1'],
       ledger: merged.ledger,

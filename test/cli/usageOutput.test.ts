@@ -27,7 +27,13 @@ interface Asked {
 
 function printed(
   { interval, from, to, values, tariff }: Asked,
-  { format = 'table' as 'table' | 'json' | 'csv', isTerminal = true, columns = 60, currency = 'EUR' } = {},
+  {
+    format = 'table' as 'table' | 'json' | 'csv',
+    isTerminal = true,
+    columns = 60,
+    currency = 'EUR',
+    friendlyName = null as string | null,
+  } = {},
 ): string {
   const lines: string[] = [];
   const io = { ...ioTo(lines), isTerminal, columns };
@@ -37,7 +43,7 @@ function printed(
     return { ...piece, ...amounts(kwh, eur) };
   });
   const closing = { closes: 'same_day', from: 'readings' } as const;
-  const meter: MeterUsage = { meter: '70418235', closing, rows, tariff: tariff ?? null };
+  const meter: MeterUsage = { meter: '70418235', friendlyName, closing, rows, tariff: tariff ?? null };
   printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin' }, io);
   return lines.join('');
 }
@@ -73,6 +79,10 @@ A reading counts for its own day (by the hours at which readings are taken).
 Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 51 of 53 days, 2025-01-16 to 2025-03-09.
 
 `);
+});
+
+test('a meter with a friendly name', () => {
+  expect(printed(MONTHS, { friendlyName: 'Flat 3' })).toMatch(/^Flat 3 \(meter 70418235\), 2025-01-15 to/);
 });
 
 test('no line is wider than the terminal, and a narrow one goes without bars', () => {

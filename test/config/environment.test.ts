@@ -74,6 +74,8 @@ describe('every kind of value', () => {
     ['HEAT2MQTT_WEB', 'false', false, 'web'],
     ['HEAT2MQTT_WEB_HOSTS', 'heat.example.org heat', { hosts: ['heat.example.org', 'heat'] }, 'web'],
     ['HEAT2MQTT_CONSTITUENCIES_HOUSE_NO', '34', 34, 'constituencies', 'house_no'],
+    ['HEAT2MQTT_METERS_70418235_NAME', '3', '3', 'meters', '70418235', 'name'],
+    ['HEAT2MQTT_METERS_HM-7_name_NAME', 'Flat 3', 'Flat 3', 'meters', 'HM-7_name', 'name'],
   ] as [string, string, unknown, ...string[]][])('%s=%s', async (variable, text, value, ...path) => {
     const { config, origins } = await load(BASE, { [variable]: text });
     let found: unknown = config;

@@ -32,6 +32,17 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['usage: { reading_closes: never }', 'usage.reading_closes', /same_day, previous_day/],
   ['usage: { late_after_hours: -1 }', 'usage.late_after_hours', /above 0/],
   ['usage: { concurrency: 2.5 }', 'usage.concurrency', /whole number from 1 to 64/],
+  ['meters: Flat 3', 'meters', /found "Flat 3"; allowed: a mapping of meters, each with its name/],
+  ['meters: { "70418235": Flat 3 }', 'meters.70418235', /not shown\); allowed: a mapping with name/],
+  ['meters: { "70418235": { nmae: Flat 3 } }', 'meters.70418235.nmae', /did you mean name\?/],
+  ['meters: { "70418235": }', 'meters.70418235.name', /or in HEAT2MQTT_METERS_70418235_NAME/],
+  ...["''", "'  '", '[a]', '"two\\nlines"', '"half \\ud83d"', 'x'.repeat(65)].map(
+    (name): [string, string, RegExp] => [
+      `meters: { "70418235": { name: ${name} } }`,
+      'meters.70418235.name',
+      /allowed: a name of at most 64 characters in one line/,
+    ],
+  ),
   ['extras: { balance: yes please }', 'extras.balance', /true or false/],
   ["mqtt: { url: 'localhost:1883' }", 'mqtt.url', /mqtt:\/\//],
   ["mqtt: { url: 'mqtt:localhost' }", 'mqtt.url', /mqtt:\/\//],

@@ -79,6 +79,21 @@ describe('the file', () => {
     expect(config.provider?.client_id).toBe(config.provider?.issuer);
   });
 
+  it('names of meters stay as they are written', async () => {
+    const names = [`🔥 "1" '2' {{ x }}`, '7', '0x10', 'ä'.repeat(64)];
+    const keys = ['007', '12345678901234567890', "'toString'", 'HM-7'];
+    const lines = keys.map((key, at) => `  ${key}: { name: ${JSON.stringify(names[at])} }`);
+    const { config } = await load(`${BASE}meters:\n${lines.join('\n')}\n  8: { name: 0123 }\n`);
+    expect(config.meters).toEqual({
+      '007': { name: names[0] },
+      '12345678901234567890': { name: names[1] },
+      toString: { name: names[2] },
+      'HM-7': { name: names[3] },
+      '8': { name: '0123' },
+    });
+    expect((await load(`${BASE}meters:\n`)).config.meters).toEqual({});
+  });
+
   it('keys that mean something to JavaScript are unknown keys', async () => {
     expect(
       (await faultPaths(`${BASE}__proto__: { a: 1 }\nconstructor: 1\nmqtt: { toString: 1 }\n`)).sort(),

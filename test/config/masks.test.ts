@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { showConfig } from '../../src/config/show.ts';
-import { load, PROVIDER, refusal } from './loading.ts';
+import { BASE, load, PROVIDER, refusal } from './loading.ts';
 
 const CANARY = /canary|Y2FuYXJ5/i;
 
@@ -40,6 +40,12 @@ describe('a configuration with canaries', () => {
     expect(shown).toContain('  scopes: [ openid, service-energy ] # default\n');
     expect(shown).toMatch(/^ {2}- id: a # file\n {4}username/m);
   });
+});
+
+it("the name of a meter is its owner's to see, and nothing for a report", async () => {
+  const loaded = await load(`${BASE}meters: { "70418235": { name: Flat of Aoife } }\n`);
+  expect(showConfig(loaded)).toContain('meters:\n  70418235:\n    name: Flat of Aoife # file\n');
+  expect(showConfig(loaded, 'stranger')).toContain('  70418235:\n    name: [private] # file\n');
 });
 
 describe('faults', () => {

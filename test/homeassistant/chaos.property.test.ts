@@ -15,7 +15,7 @@ import { RUNS } from '../support/property.ts';
 import { openStack } from '../support/stack.ts';
 
 const DUBLIN = zone('Europe/Dublin');
-const [SERIES] = seriesOf('heat2mqtt', 'x', 'EUR', ['x']);
+const [SERIES] = seriesOf('heat2mqtt', { meter: 'x', friendlyName: null, currency: 'EUR' }, ['x']);
 const DAYS = 90;
 
 interface World {

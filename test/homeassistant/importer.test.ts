@@ -19,7 +19,7 @@ async function opened() {
     clock,
     ending,
     bring(ledger: Ledger, more: Partial<ImportOptions> = {}, currency = 'EUR', kind: 0 | 1 = 0) {
-      const series = seriesOf('heat2mqtt', 'x', currency, ['x'])[kind];
+      const series = seriesOf('heat2mqtt', { meter: 'x', friendlyName: null, currency }, ['x'])[kind];
       if (!series) throw new Error('no such series');
       return bringUpToDate(home, series, {
         ledger,

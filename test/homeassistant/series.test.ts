@@ -5,8 +5,9 @@ import { seriesOf } from '../../src/homeassistant/series.ts';
 import { holds } from '../support/property.ts';
 
 const RULE = /^(?!.+__)(?!_)[\da-z_]+(?<!_):(?!_)[\da-z_]+(?<!_)$/;
+const X = { meter: 'x', friendlyName: null, currency: 'CHF' };
 const ids = (base: string, meter: string, all: readonly string[] = [meter]) =>
-  seriesOf(base, meter, 'EUR', all).map(({ id }) => id);
+  seriesOf(base, { ...X, meter }, all).map(({ id }) => id);
 
 test.each([
   ['heat2mqtt', '70418235', 'heat2mqtt:70418235_energy'],
@@ -19,8 +20,21 @@ test.each([
 });
 
 test('a source fits its column of 32 characters; money has its currency and no unit class', () => {
-  const [, cost] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', 'x', 'CHF', ['x']);
+  const [, cost] = seriesOf('a/very/long/base/topic/that/goes/on_and_on', X, ['x']);
   expect(cost).toMatchObject({ source: 'a_very_long_base_topic_that_goes', unit: 'CHF', unitClass: null });
+});
+
+test('a friendly name is what people choose from, and no part of the id', () => {
+  const names = (friendlyName: string | null) =>
+    seriesOf('heat2mqtt', { ...X, friendlyName }, ['x']).map(({ id, name }) => [id, name]);
+  expect(names(null)).toEqual([
+    ['heat2mqtt:x_energy', 'Heat meter x energy'],
+    ['heat2mqtt:x_cost', 'Heat meter x cost'],
+  ]);
+  expect(names('Flat 3')).toEqual([
+    ['heat2mqtt:x_energy', 'Flat 3 energy'],
+    ['heat2mqtt:x_cost', 'Flat 3 cost'],
+  ]);
 });
 
 const anyName = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);

@@ -31,6 +31,7 @@ test('info tells version, schedule, zone, and each meter with its topic', () => 
     meters: [
       {
         meter: '70418235',
+        name: null,
         account: 'home',
         identifiers: ['70418235', '70418236'],
         reading_closes: 'same_day',

@@ -1,8 +1,9 @@
 // Several accounts and meters in one daemon: apart from one another, and each under a name of its own.
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { booked, HEALTH, home, ME, person, quiet, STATE } from '../support/homes.ts';
-import { firstPoll } from '../support/story.ts';
+import { discoveryComplaints } from '../support/homeAssistantRules.ts';
+import { booked, HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
+import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
 const NEIGHBOUR_STATE = 'heat2mqtt/meter/70555001/state';
@@ -18,6 +19,35 @@ test('two accounts: two sessions, two meters, two devices', async () => {
     expect(probe.json(`heat2mqtt/account/${account}/state`)).toMatchObject({ auth_state: 'ok' });
     expect(probe.json(`homeassistant/device/heat2mqtt_account_${account}/config`)).toBeDefined();
   }
+});
+
+test('meters are called as the configuration says, and nothing else of them changes', async () => {
+  const named = 'Flat "3" {{ states }} 🔥';
+  const { story, probe, restart } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
+  const topic = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
+  const before = probe.json(topic);
+  await restart({ meters: { [METER]: { name: named }, 70555002: { name: 'Nobody' } } });
+  const document = await probe.until(topic, ({ device }) => Object(device).name === named);
+  expect(document).toEqual({ ...before, device: { ...Object(before?.device), name: named } });
+  expect(discoveryComplaints([probe.last(topic)].flatMap((one) => one ?? []))).toEqual([]);
+  const { meters } = await probe.until('heat2mqtt/bridge/info', ({ meters }) =>
+    JSON.stringify(meters).includes('Flat'),
+  );
+  expect(meters).toMatchObject([
+    { meter: METER, name: named },
+    { meter: '70555001', name: null },
+  ]);
+  await story.nextPoll(24 * HOUR_MS);
+  const called = story.logged('new day').map(({ meter, called }) => [meter, called]);
+  expect(new Map(called as [string, string][])).toEqual(
+    new Map<string, string | undefined>([
+      [METER, named],
+      ['70555001', undefined],
+    ]),
+  );
+  expect(story.logged('the configuration names meters that no account has')).toMatchObject([
+    { meters: ['70555002'], known: [METER, '70555001'] },
+  ]);
 });
 
 test('one refused account does not stop the other', async () => {

@@ -40,6 +40,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
   const readingAt = sums.newestDay === null ? null : timezone.startOf(addDays(sums.newestDay, 1));
   return {
     meter: '70418235',
+    friendlyName: null,
     account: 'home',
     identifiers: ['70418235', '70418236'],
     ledger,

@@ -1,4 +1,5 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
+import { friendlyNameOf } from '../../daemon/accounts/friendlyNames.ts';
 import type { Upstream } from '../../daemon/accounts/upstream.ts';
 import { sumKnown } from '../../domain/amount.ts';
 import { LONGEST_QUESTION_DAYS } from '../../domain/ledger.ts';
@@ -53,7 +54,14 @@ export const usage: Command = async ({ options }, io) => {
     const needsDays = format === 'table' && by !== 'day';
     const days = needsDays ? await ask(property, closes, newestYear(span), 'day') : buckets;
     const tariff = fitTariff(new Map(days.map((bucket) => [bucket.day, bucket])));
-    return { meter: seriesName(property), closing, rows: toRows(span, interval, buckets), tariff };
+    const friendlyName = friendlyNameOf(settings.config.meters, property);
+    return {
+      meter: seriesName(property),
+      friendlyName,
+      closing,
+      rows: toRows(span, interval, buckets),
+      tariff,
+    };
   });
   if (wasShortened) io.err(`Shown until today, ${addDays(span.to, -1)}.\n`);
   const currency = await findCurrency(settings, upstream);

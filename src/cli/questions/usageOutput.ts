@@ -13,6 +13,7 @@ export interface UsageRow extends Piece {
 
 export interface MeterUsage {
   readonly meter: string;
+  readonly friendlyName: string | null;
   readonly closing: Pick<Closing, 'closes' | 'from'>;
   readonly rows: readonly UsageRow[];
   readonly tariff: Tariff | null;
@@ -47,8 +48,13 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
   print(format, { records, csv: CSV_COLUMNS, table }, io);
 }
 
-function meterLines({ meter, closing, rows, tariff }: MeterUsage, period: Period, io: Io): string[] {
+function meterLines(
+  { meter, friendlyName, closing, rows, tariff }: MeterUsage,
+  period: Period,
+  io: Io,
+): string[] {
   const { interval, span, currency, timezone } = period;
+  const called = friendlyName === null ? `Meter ${meter}` : `${friendlyName} (meter ${meter})`;
   const columns: Column<UsageRow>[] = [
     {
       head: interval === 'week' ? 'week of' : interval,
@@ -61,7 +67,7 @@ function meterLines({ meter, closing, rows, tariff }: MeterUsage, period: Period
   const cost = sumKnown(rows.map((row) => row.cost));
   const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));
   return [
-    `Meter ${meter}, ${span.from} to ${addDays(span.to, -1)}, ${timezone}`,
+    `${called}, ${span.from} to ${addDays(span.to, -1)}, ${timezone}`,
     '',
     ...tableLines(columns, rows, {
       total: ['total', knownUnits(energy), knownUnits(cost)],

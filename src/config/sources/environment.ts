@@ -32,7 +32,9 @@ function readEnvironment(env: Environment, accountsInFile: number, faults: Fault
   const settings: Setting[] = [];
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || text === undefined || text === '') continue;
-    const known = knownVariables(/^HEAT2MQTT_ACCOUNTS_(\d{1,2})_/.exec(variable)?.[1] ?? '0');
+    const [, n = '0'] = /^HEAT2MQTT_ACCOUNTS_(\d{1,2})_/.exec(variable) ?? [];
+    const [, meter = '<METER>'] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
+    const known = knownVariables(n, meter);
     const path = known.get(variable);
     if (path === undefined) {
       if (variable !== `${PREFIX}CONFIG` && !isInjected(variable, text)) addUnknown(variable, known, faults);
@@ -47,12 +49,14 @@ function readEnvironment(env: Environment, accountsInFile: number, faults: Fault
   return settings.sort((a, b) => a.path.length - b.path.length);
 }
 
-/** The path that each variable sets; those of a list of accounts for the account `n`. */
-function knownVariables(n: string): Map<string, Path> {
-  const position = String(Number(n));
+/** The path that each variable sets; those of lists for the account `n` and the meter. */
+function knownVariables(n: string, meter: string): Map<string, Path> {
+  const given: Readonly<Record<string, string>> = { '<n>': String(Number(n)), '<meter>': meter };
   const known = settableKeys().map(({ path }): [string, Path] => [
-    variableOf(path).replace('<N>', n),
-    path.map((name) => (name === '<n>' ? position : name)),
+    variableOf(path)
+      .replace('<N>', n)
+      .replace('<METER>', () => meter),
+    path.map((name) => given[name] ?? name),
   ]);
   return new Map([...known, ...SINGLE_ACCOUNT]);
 }
@@ -111,7 +115,7 @@ function fillEmptySections(raw: RawConfig): void {
   for (const [path, value] of leaves(raw)) {
     const schema = schemaAt(path);
     if (value === null && schema?.items?.properties !== undefined) put(raw, path, []);
-    if (value === null && schema?.properties !== undefined) put(raw, path, {});
+    if (value === null && (schema?.properties || schema?.additionalProperties)) put(raw, path, {});
   }
 }
 
@@ -146,6 +150,8 @@ function apply(raw: RawConfig, { path, value, origin }: Setting, origins: Origin
     remove(raw, twin);
     origins.delete(twin.join('.'));
   }
+  // Its keys may be numbers, which would make a list of it.
+  if (schemaAt(path.slice(0, 1))?.additionalProperties) raw[path[0] ?? ''] ??= {};
   put(raw, path, value);
   origins.set(path.join('.'), origin);
 }

@@ -48,7 +48,7 @@ function isDuplicate({ code }: YAMLError): boolean {
   return code === 'DUPLICATE_KEY';
 }
 
-// `password: 0123` must not become 123, and `password: &x y` must not silently become y.
+// `password: 0123` must not become 123, nor a meter 0123, and `password: &x y` must not silently become y.
 function keepAsWritten(document: Document.Parsed): { offset: number; found: string } | undefined {
   const names = new Set(allKeys().flatMap(({ path, schema }) => (schema.private ? path.slice(-1) : [])));
   let refused: { offset: number; found: string } | undefined;
@@ -58,6 +58,7 @@ function keepAsWritten(document: Document.Parsed): { offset: number; found: stri
         refused ??= { offset: alias.range?.[0] ?? 0, found: NO_ANCHOR };
     },
     Pair(_, { key, value }) {
+      if (isScalar(key) && typeof key.value === 'number') key.value = key.source;
       if (!isScalar(key) || !names.has(String(key.value)) || !isScalar(value)) return;
       const offset = value.range?.[0] ?? 0;
       if (value.anchor !== undefined) refused ??= { offset, found: 'a secret or name starting with &' };

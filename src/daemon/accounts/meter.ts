@@ -10,6 +10,7 @@ import { ProviderRefused } from '../../provider/request.ts';
 import { readHours, readUsage } from '../../provider/usageReport.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { Context, MeterEvent } from '../context.ts';
+import { friendlyNameOf } from './friendlyNames.ts';
 import { ledgerFile, MeterLedger } from './meterLedger.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -30,6 +31,7 @@ export class Meter {
   readonly property: Property;
   /** The name of its series in topics. */
   readonly name: string;
+  readonly friendlyName: string | null;
   readonly store: MeterLedger;
   /** By the poll that is or was last. */
   isRead = true;
@@ -60,6 +62,7 @@ export class Meter {
     this.account = account;
     this.property = property;
     this.name = name;
+    this.friendlyName = friendlyNameOf(needs.config.meters, property, name);
     this.store = store;
     this.#fromAccount = fromAccount;
     this.#needs = needs;
@@ -171,6 +174,7 @@ export class Meter {
       ...sums,
       ...fromAccount,
       account: this.account,
+      friendlyName: this.friendlyName,
       identifiers: this.property.meterIdentifiers,
       zone,
       readingCloses: this.store.readingCloses,

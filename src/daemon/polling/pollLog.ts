@@ -10,7 +10,8 @@ const MOST_NAMED = 7;
 
 export function tellPolled({ id, meters, extras }: Account, { events }: AccountOutcome, log: Log): void {
   for (const { meter, change } of events.slice(-MOST_NAMED)) {
-    const about = { account: id, meter };
+    const called = meters?.find(({ name }) => name === meter)?.friendlyName;
+    const about = { account: id, meter, ...(called ? { called } : {}) };
     if (change.kind === 'tariff_changed') log.info({ ...about, from: change.after.from }, 'tariff changed');
     else
       log.info(

@@ -80,9 +80,15 @@ export class Snapshot {
       schedule: this.#accounts.length > 0 ? config.usage.schedule : null,
       zone,
       health: this.health(),
-      meters: this.#metersOf().flatMap(({ account, name, property, isComplete, store: { readingCloses } }) =>
-        isComplete ? [{ meter: name, account, identifiers: property.meterIdentifiers, readingCloses }] : [],
-      ),
+      meters: this.#metersOf()
+        .filter(({ isComplete }) => isComplete)
+        .map(({ account, name, friendlyName, property, store: { readingCloses } }) => ({
+          meter: name,
+          friendlyName,
+          account,
+          identifiers: property.meterIdentifiers,
+          readingCloses,
+        })),
     };
   }
 

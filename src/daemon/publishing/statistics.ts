@@ -157,10 +157,10 @@ export class Statistics {
     const names = meters.map(({ name }) => name);
     const sent: SeriesSent[] = [];
     let trouble: unknown = null;
-    for (const { meter, currency, ledger } of meters.flatMap((each) => each.view() ?? [])) {
-      for (const series of seriesOf(this.#context.config.mqtt.base_topic, meter, currency, names)) {
+    for (const view of meters.flatMap((each) => each.view() ?? [])) {
+      for (const series of seriesOf(this.#context.config.mqtt.base_topic, view, names)) {
         try {
-          sent.push({ series: series.id, rows: await this.#sendOne(home, series, ledger, options) });
+          sent.push({ series: series.id, rows: await this.#sendOne(home, series, view.ledger, options) });
         } catch (err) {
           if (!(err instanceof HomeAssistantTrouble) || !OF_ONE_SERIES.includes(err.kind)) throw err;
           trouble ??= err;

@@ -18,6 +18,7 @@ export const bridgeInfo = payload({
   meters: z.array(
     z.strictObject({
       meter: name,
+      name: text.nullable().describe('What the configuration calls it (`meters`); null without.'),
       account: name,
       identifiers: z.array(text),
       reading_closes: readingCloses,

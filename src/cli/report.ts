@@ -27,22 +27,33 @@ import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 type Section = readonly [string, readonly string[]];
 
 export const report: Command = async (given, io) => {
-  const sections: Section[] = [versions()];
   const settings = await loadSettings(given, io).catch((err: unknown) => {
-    if (!(err instanceof ConfigInvalid)) throw err;
-    sections.push(['Configuration is invalid', err.message.split('\n')]);
-    return null;
+    if (err instanceof ConfigInvalid) return err;
+    throw err;
   });
-  if (settings !== null) sections.push(...(await sectionsOf(settings, io)));
-  const text = sections.map(
-    ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
-  );
-  const whole = `# ${about.name} report\n\n${text.join('\n')}`;
-  io.out(withoutHome(settings?.scrubber.scrub(whole) ?? whole, io.env.HOME));
-  return settings === null ? EXIT.config : EXIT.fine;
+  if (settings instanceof ConfigInvalid) {
+    const mistakes: Section = ['Configuration is invalid', settings.message.split('\n')];
+    io.out(withoutHome(written([mistakes]), io.env.HOME));
+    return EXIT.config;
+  }
+  io.out(await reportText(settings, io, (await askHealth(settings.config)).words));
+  return EXIT.fine;
 };
 
-async function sectionsOf(settings: Settings, io: Io): Promise<Section[]> {
+/** `daemon`: how the running daemon is. */
+export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
+  const text = written(await sectionsOf(settings, io, daemon));
+  return withoutHome(settings.scrubber.scrub(text), io.env.HOME);
+}
+
+function written(sections: readonly Section[]): string {
+  const text = [versions(), ...sections].map(
+    ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
+  );
+  return `# ${about.name} report\n\n${text.join('\n')}`;
+}
+
+async function sectionsOf(settings: Settings, io: Io, daemon: string): Promise<Section[]> {
   const { config, scrubber } = settings;
   const zone = zoneOf(config.usage.timezone);
   const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
@@ -55,7 +66,7 @@ async function sectionsOf(settings: Settings, io: Io): Promise<Section[]> {
   const clock = `${zone.iso(now)} in ${zone.name}; this machine: ${new Date(now).toString().replace(/ \(.*/, '')}`;
   return [
     ['Clock', [clock, `up for ${Math.round(os.uptime() / 60)} minutes`]],
-    ['Daemon', [(await askHealth(config)).words]],
+    ['Daemon', [daemon]],
     ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
     ...accounts,
     ['Shapes of replies (keys and types, no values)', await replyLines(state, zone)],

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import type { Command, Io } from './command.ts';
-import { loadSettings, openLog, untilInterrupted } from './settings.ts';
+import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
 /** A supervisor may start the program again: the port may be free then. */
 class BrokerNotStarted extends Failure {
@@ -26,18 +26,23 @@ class BrokerNotStarted extends Failure {
 }
 
 export const run: Command = async (given, io) => {
-  const { config, scrubber, path, warnings } = await loadSettings(given, io);
+  const settings = await loadSettings(given, io);
+  const { config, scrubber, path, warnings } = settings;
   if (io.env.SUPERVISOR_TOKEN) await dropRoot(config.state_dir);
   const logTail = new LogTail();
   const log = await openLog(config.log, scrubber, io, logTail);
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
-  const daemon = await startRealDaemon({ config, log, scrubber, logTail }).catch(
-    (err: NodeJS.ErrnoException) => {
-      throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
-    },
-  );
+  const daemon = await startRealDaemon({
+    config,
+    log,
+    scrubber,
+    logTail,
+    report: reportOf(settings, io),
+  }).catch((err: NodeJS.ErrnoException) => {
+    throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
+  });
   const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
   await untilInterrupted(io);
@@ -46,6 +51,10 @@ export const run: Command = async (given, io) => {
   log.info('heat2mqtt has stopped');
   return EXIT.fine;
 };
+
+/** What `heat2mqtt report` prints. Seldom wanted, and loaded then. */
+export const reportOf = (settings: Settings, io: Io) => async (): Promise<string> =>
+  (await import('./report.ts')).reportText(settings, io, 'This report comes from the running daemon.');
 
 /** With the clock, the timers and the chance of this machine. */
 export const startRealDaemon = (

@@ -37,6 +37,8 @@ export interface DaemonOptions extends Pick<Context, 'config' | 'clock' | 'log' 
   readonly startTicker: StartTicker;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;
+  /** What `heat2mqtt report` prints. */
+  readonly report: () => Promise<string>;
 }
 
 export interface Daemon {
@@ -48,7 +50,12 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-export async function startDaemon({ startTicker, logTail, ...options }: DaemonOptions): Promise<Daemon> {
+export async function startDaemon({
+  startTicker,
+  logTail,
+  report,
+  ...options
+}: DaemonOptions): Promise<Daemon> {
   const { config, clock, log, random } = options;
   const { mqtt, usage } = config;
   const state = await StateDirectory.open(config.state_dir, log);
@@ -139,7 +146,7 @@ export async function startDaemon({ startTicker, logTail, ...options }: DaemonOp
     keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
-  const served = { snapshot, constituencies, link, requests, logTail, heartbeat };
+  const served = { snapshot, constituencies, link, requests, logTail, report, heartbeat };
   const monitor = await startMonitor(accounts, served, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');

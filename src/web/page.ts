@@ -2,12 +2,11 @@
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { secureHeaders } from 'hono/secure-headers';
 import { Hono } from 'hono/tiny';
 import type { Clock } from '../foundation/clock.ts';
-import { safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
 import { type DocumentSource, EventStreams } from './events.ts';
 import { BUNDLED, Files, type PageFile } from './files.ts';
@@ -25,6 +24,9 @@ export interface PageOptions extends Entrance {
     /** As JSON. Never rejects. */
     answer(name: string, payload: Buffer): Promise<string>;
   };
+  readonly report: () => Promise<string>;
+  /** As CSV; `null`: there is no such meter. */
+  readonly ledger: (meter: string) => string | null;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
   readonly metricsRefused: () => void;
   readonly clock: Clock;
@@ -42,6 +44,45 @@ const FILES: Readonly<Record<string, PageFile>> = {
   '/page.js': 'page.js',
   '/page.css': 'page.css',
 };
+
+const download = (c: Context<Env>, name: string, type: string, text: string) =>
+  c.body(text, 200, {
+    'content-type': `${type}; charset=utf-8`,
+    'content-disposition': `attachment; filename="${name}"`,
+  });
+
+class TooLarge extends Failure {
+  readonly code = 'too_large';
+  readonly exitCode = EXIT.usage;
+
+  constructor() {
+    super(`At most ${LARGEST_BODY_BYTES} bytes are allowed.`, { retry: 'never' });
+  }
+}
+
+// Not by c.req, which copies the body from one stream to another.
+async function bodyOf({ env: { incoming } }: Context<Env>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of incoming) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_BODY_BYTES) throw new TooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The texts of a JSON object; nothing of anything else. */
+async function fieldsOf(c: Context<Env>): Promise<Readonly<Record<string, string | undefined>>> {
+  try {
+    const given: unknown = JSON.parse((await bodyOf(c)).toString('utf8'));
+    const fields = typeof given === 'object' && given !== null ? Object.entries(given) : [];
+    return Object.fromEntries(fields.filter(([, value]) => typeof value === 'string'));
+  } catch (err) {
+    if (err instanceof TooLarge) throw err;
+    return {};
+  }
+}
 
 /** A listener for Node's server. */
 export function createPage(options: PageOptions) {
@@ -84,12 +125,6 @@ export function createPage(options: PageOptions) {
     c.header('cache-control', 'no-store');
     return next();
   });
-  app.use(
-    bodyLimit({
-      maxSize: LARGEST_BODY_BYTES,
-      onError: (c) => refuse(c, 413, 'too_large', `At most ${LARGEST_BODY_BYTES} bytes are allowed.`),
-    }),
-  );
   for (const [path, name] of Object.entries(FILES))
     app.get(path, (c) => files.answer(name, c.req.raw.headers));
 
@@ -101,9 +136,8 @@ export function createPage(options: PageOptions) {
   });
   app.get('/session', async (c) => c.json(await sessionOf(c)));
   app.post('/session', async (c) => {
-    const given: unknown = await c.req.json().catch(() => null);
-    const password = given !== null && typeof given === 'object' && 'password' in given && given.password;
-    if (typeof password !== 'string') return refuse(c, 400, 'request_malformed', 'A password is missing.');
+    const { password } = await fieldsOf(c);
+    if (password === undefined) return refuse(c, 400, 'request_malformed', 'A password is missing.');
     const { address, isEncrypted } = c.get('visitor');
     const outcome = (await sessions?.signIn(password, address)) ?? null;
     if (outcome !== null && 'waitMs' in outcome) {
@@ -153,14 +187,22 @@ export function createPage(options: PageOptions) {
   });
   app.post('/request/:name', async (c) => {
     const name = c.req.param('name');
-    const answer = await requests.answer(name, Buffer.from(await c.req.arrayBuffer()));
+    const answer = await requests.answer(name, await bodyOf(c));
     return c.body(answer, requests.isKnown(name) ? 200 : 404, { 'content-type': 'application/json' });
   });
+  app.get('/ledger.csv', (c) => {
+    const meter = c.req.query('meter') ?? '';
+    const csv = options.ledger(meter);
+    if (csv === null) return refuse(c, 404, 'unknown_meter', 'There is no such meter.');
+    return download(c, `heat2mqtt-${meter}.csv`, 'text/csv', csv);
+  });
+  app.get('/report.txt', async (c) =>
+    download(c, 'heat2mqtt-report.txt', 'text/plain', await options.report()),
+  );
   app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
   app.onError((err, c) => {
-    log.error({ err, path: c.req.routePath }, 'the page could not be served');
-    const { code, message } = safeWords(err);
-    return refuse(c, 500, code, message);
+    if (!(err instanceof Failure)) log.error({ err, path: c.req.routePath }, 'the page could not be served');
+    return c.json({ error: safeWords(err) }, err instanceof TooLarge ? 413 : 500);
   });
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }

@@ -31,10 +31,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   htmlparser2: /^auth\/page\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,
   ...Object.fromEntries(
-    ['hono', 'hono/tiny', 'hono/body-limit', 'hono/cookie', 'hono/secure-headers'].map((part) => [
-      part,
-      /^web\//,
-    ]),
+    ['hono', 'hono/tiny', 'hono/cookie', 'hono/secure-headers'].map((part) => [part, /^web\//]),
   ),
   '@hono/node-server': /^web\/page\.ts$/,
   '@hono/node-server/utils/response': /^web\/page\.ts$/,

@@ -95,6 +95,7 @@ export async function openStory({
       clock: daemonClock(clock),
       log,
       logTail,
+      report: async () => 'the report\n',
       scrubber,
       random: () => 0.5,
       startTicker,

@@ -82,3 +82,16 @@ test('without a broker it shows everything, and says that there is none', async 
   await stream.until('the meter', () => stream.last('meter/70418235/state'));
   expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'none' } });
 });
+
+test('the ledger for a spreadsheet, and the report of the running daemon', async () => {
+  const { story, daemon } = await firstPoll();
+  const { address } = await look(story, daemon);
+  const csv = await fetch(`${address}/ledger.csv?meter=70418235`);
+  const [head, first, ...rest] = (await csv.text()).trimEnd().split('\r\n');
+  expect(csv.headers.get('content-disposition')).toBe('attachment; filename="heat2mqtt-70418235.csv"');
+  expect(head).toBe('day,energy_kwh,cost,currency,revision,received_at');
+  expect(first).toMatch(/^2025-01-01,\d+(\.\d+)?,\d+(\.\d+)?,EUR,0,2025-03-10T12:\S+$/);
+  expect(rest).toHaveLength(68);
+  expect((await fetch(`${address}/ledger.csv?meter=other`)).status).toBe(404);
+  expect(await (await fetch(`${address}/report.txt`)).text()).toBe('the report\n');
+});

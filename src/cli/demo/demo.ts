@@ -10,7 +10,7 @@ import { createScrubber, LogTail } from '../../foundation/log.ts';
 import { Connection } from '../../mqtt/connection.ts';
 import type { Simulator } from '../../simulator/provider.ts';
 import type { Command, Io } from '../command.ts';
-import { startRealDaemon } from '../run.ts';
+import { reportOf, startRealDaemon } from '../run.ts';
 import { openLog, untilInterrupted } from '../settings.ts';
 import { meterSentence, NO_READING, Telling, timeWords } from './demoWords.ts';
 import { onSomePort, portFrom } from './ports.ts';
@@ -59,10 +59,11 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     log: { level: 'warn', format: 'pretty' },
   });
   const readFile = async () => text;
-  const { config } = await loadConfig({ path: 'demo', readFile, env: {}, now: Date.now, scrubber });
+  const loaded = await loadConfig({ path: 'demo', readFile, env: {}, now: Date.now, scrubber });
+  const { config } = loaded;
   const logTail = new LogTail();
   const log = await openLog(config.log, scrubber, io, logTail);
-  return startRealDaemon({ config, log, scrubber, logTail });
+  return startRealDaemon({ config, log, scrubber, logTail, report: reportOf({ ...loaded, scrubber }, io) });
 }
 
 /** Sees what anyone who subscribes would see. */

@@ -9,6 +9,7 @@ import type { Context } from '../context.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import type { Constituencies } from '../requests/constituencies.ts';
 import { Documents } from './documents.ts';
+import { ledgerCsv } from './ledgerCsv.ts';
 
 export interface PageParts {
   readonly snapshot: Snapshot;
@@ -16,10 +17,11 @@ export interface PageParts {
   readonly link: Link;
   readonly requests: Requests;
   readonly logTail: LogTail;
+  readonly report: () => Promise<string>;
 }
 
 export function openPage(
-  { requests, logTail, ...parts }: PageParts,
+  { requests, logTail, report, ...parts }: PageParts,
   forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
   context: Context,
 ) {
@@ -34,6 +36,11 @@ export function openPage(
     readPassword: password ? () => password.read() : null,
     documents: new Documents(parts, context),
     logTail,
+    report,
+    ledger(meter) {
+      const view = parts.snapshot.meters().find((one) => one.meter === meter);
+      return view === undefined ? null : ledgerCsv(view);
+    },
     requests: {
       isKnown: (name) => requests.isKnown(name),
       answer: (name, payload) => requests.answer(name, payload, () => {}),

@@ -1,0 +1,187 @@
+// Who may see the page: names, origins, passwords, cookies, and what a browser is told to keep to.
+import { expect, test } from 'vitest';
+import { type Asked, cookieOf, openServer, PASSWORD } from './served.ts';
+
+const readPassword = async () => PASSWORD;
+const PATHS = ['/events', '/ledger.csv?meter=m1', '/report.txt', '/metrics', '/sign-in', '/nothing'];
+
+test.each([
+  ['an IPv4 address', '192.168.1.20:8099', 200],
+  ['an IPv6 address', '[fe80::1]:8099', 200],
+  ['localhost', 'localhost:8099', 200],
+  ['the own name', 'pi:8099', 200],
+  ['the own name on the local network', 'PI.local', 200],
+  ['with a dot at its end', 'pi.local.:8099', 200],
+  ['a configured name', 'heat.example.org', 200],
+  ['a name that was pointed here', 'evil.example.org:8099', 421],
+  ['a name that only looks like an address', '127.0.0.1.evil.example.org', 421],
+  ['below a configured name', 'x.heat.example.org', 421],
+])('Host: %s', async (_, host, status) => {
+  const { ask } = await openServer();
+  for (const path of ['/', '/page.js', '/session', '/report.txt', '/metrics']) {
+    const answer = await ask(path, { headers: { host } });
+    expect([path, answer.status]).toEqual([path, status]);
+    if (status === 421) expect(answer.text).toContain('web.hosts');
+  }
+});
+
+test.each<[string, Asked['headers'], number]>([
+  ['no browser', {}, 200],
+  ['the page itself', { origin: 'http://pi.local:8099', 'sec-fetch-site': 'same-origin' }, 200],
+  ['another port of this machine', { origin: 'http://pi.local:8123' }, 403],
+  ['another page', { origin: 'https://evil.example.org' }, 403],
+  ['a page in a sandbox', { origin: 'null' }, 403],
+  ['another page without an Origin', { 'sec-fetch-site': 'cross-site' }, 403],
+  ['a page of the same site', { 'sec-fetch-site': 'same-site' }, 403],
+  ['a link that was pressed', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }, 403],
+])('Origin: %s', async (_, headers, status) => {
+  const { ask } = await openServer();
+  const own = { host: 'pi.local:8099', ...headers };
+  expect((await ask('/request/refresh', { method: 'POST', headers: own })).status).toBe(status);
+  const isLink = headers?.['sec-fetch-mode'] === 'navigate';
+  expect((await ask('/', { headers: own })).status).toBe(isLink ? 200 : status);
+});
+
+test('without a session only the page itself and the way to sign in', async () => {
+  const { ask, lines } = await openServer({ readPassword });
+  for (const path of ['/', '/page.js', '/page.css', '/session']) expect((await ask(path)).status).toBe(200);
+  for (const path of PATHS) {
+    const answer = await ask(path);
+    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([401, 'sign_in']);
+  }
+  expect((await ask('/request/refresh', { method: 'POST' })).status).toBe(401);
+  expect(JSON.parse((await ask('/session')).text)).toEqual({
+    version: '1.2.3',
+    signedIn: false,
+    needsPassword: true,
+    mayTypePasswords: true,
+  });
+  expect(lines).toEqual([expect.stringContaining('metrics refused')]);
+});
+
+test('the password opens a session, which ends with signing out, with age and with another password', async () => {
+  let password = PASSWORD;
+  const { ask, signIn, clock } = await openServer({ readPassword: async () => password });
+  const opened = await signIn(PASSWORD);
+  expect([opened.status, JSON.parse(opened.text).signedIn]).toEqual([200, true]);
+  expect(opened.headers['set-cookie']?.[0]).toMatch(
+    /^heat2mqtt_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
+  );
+  const sees = async (cookie: string) => (await ask('/report.txt', { headers: { cookie } })).status === 200;
+  const cookie = cookieOf(opened);
+  expect(await sees(cookie)).toBe(true);
+  expect(await sees(`${cookie.slice(0, -1)}~`)).toBe(false);
+  expect(await sees('heat2mqtt_session=')).toBe(false);
+  expect((await ask('/session', { method: 'DELETE', headers: { cookie } })).status).toBe(204);
+  expect(await sees(cookie)).toBe(false);
+
+  const again = cookieOf(await signIn(PASSWORD));
+  password = 'another';
+  expect(await sees(again)).toBe(false);
+  password = PASSWORD;
+  expect(await sees(again)).toBe(true);
+  clock.advance(15 * 24 * 3_600_000);
+  expect(await sees(again)).toBe(false);
+});
+
+test('a thousand guesses take hours, from one network as from one address; nobody is locked out', async () => {
+  const { signIn, clock } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
+  const from = (address: string) => ({ 'x-forwarded-for': `10.9.9.9, ${address}`, host: 'pi' });
+  let tried = 0;
+  const began = clock.monotonic();
+  for (let n = 0; n < 1_000; n += 1) {
+    const { status, headers } = await signIn(`guess ${n}`, from(`2001:db8::${n}`));
+    if (status === 401) tried += 1;
+    else expect(status).toBe(429);
+    // Every other one does not wait as it was told.
+    if (n % 2 === 1) clock.advance(Number(headers['retry-after']) * 1_000);
+  }
+  expect(tried).toBeLessThan(510);
+  expect(clock.monotonic() - began).toBeGreaterThan(8 * 3_600_000);
+  const atOnce = await Promise.all(Array.from({ length: 20 }, (_, n) => signIn(`${n}`, from('192.0.2.7'))));
+  expect(atOnce.filter(({ status }) => status === 401)).toHaveLength(1);
+  expect((await signIn(PASSWORD, from('192.0.2.8'))).status).toBe(200);
+  clock.advance(60_000);
+  expect((await signIn(PASSWORD, from('2001:db8::1'))).status).toBe(200);
+});
+
+test.each<[string, Asked['headers'], string | undefined, boolean, boolean]>([
+  ['loopback', {}, undefined, true, false],
+  [
+    'a proxy that is not configured',
+    { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
+    undefined,
+    false,
+    false,
+  ],
+  [
+    'a proxy with TLS',
+    { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
+    '127.0.0.1',
+    true,
+    true,
+  ],
+  [
+    'a proxy without TLS',
+    { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'http' },
+    '127.0.0.1',
+    false,
+    false,
+  ],
+  ['a scheme that the client has made up', { 'x-forwarded-proto': 'https, http' }, '127.0.0.1', false, false],
+])('passwords may be typed: %s', async (_, headers, trustedProxy, mayTypePasswords, isSecure) => {
+  const { ask, signIn } = await openServer({ readPassword, trustedProxy });
+  expect(JSON.parse((await ask('/session', { headers })).text)).toMatchObject({ mayTypePasswords });
+  const cookie = (await signIn(PASSWORD, headers)).headers['set-cookie']?.[0] ?? '';
+  expect(cookie.includes('; Secure')).toBe(isSecure);
+});
+
+test('behind a proxy its word for the host counts, and nobody else’s', async () => {
+  const headers = { host: '127.0.0.1:8099', 'x-forwarded-host': 'evil.example.org' };
+  expect((await (await openServer({ trustedProxy: '127.0.0.1' })).ask('/', { headers })).status).toBe(421);
+  expect((await (await openServer({ trustedProxy: '10.0.0.0/8' })).ask('/', { headers })).status).toBe(200);
+});
+
+test('files: compressed where that is taken, and not sent again', async () => {
+  const { ask } = await openServer();
+  const first = await ask('/');
+  expect([first.text, first.headers['content-type']]).toEqual(['of index.html', 'text/html; charset=utf-8']);
+  expect(first.headers['content-security-policy']).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  );
+  expect(first.headers).toMatchObject({
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  });
+  const same = await ask('/', { headers: { 'if-none-match': first.headers.etag } });
+  expect([same.status, same.text]).toEqual([304, '']);
+  const zipped = await ask('/page.js', { headers: { 'accept-encoding': 'br, gzip' } });
+  expect(zipped.headers['content-encoding']).toBe('gzip');
+});
+
+test('nothing else is a file, and bodies have an end', async () => {
+  const { ask, signIn } = await openServer({ readPassword });
+  const cookie = cookieOf(await signIn(PASSWORD));
+  for (const path of ['/index.html', '/../package.json', '/..%2fpackage.json', '/toString'])
+    expect((await ask(path, { headers: { cookie } })).status).toBe(404);
+  const huge = { method: 'POST', headers: { cookie }, body: 'x'.repeat(20_000) };
+  expect((await ask('/request/refresh', huge)).status).toBe(413);
+  for (const body of ['', '[]', '{"password":7}', 'null', 'nonsense'])
+    expect((await ask('/session', { method: 'POST', body })).status).toBe(400);
+  expect((await ask('/request/other', { method: 'POST', headers: { cookie } })).status).toBe(404);
+});
+
+test('a password that cannot be read lets nobody in', async () => {
+  let isThere = true;
+  const { ask, signIn } = await openServer({
+    async readPassword() {
+      if (!isThere) throw new TypeError('gone');
+      return PASSWORD;
+    },
+  });
+  const cookie = cookieOf(await signIn(PASSWORD));
+  isThere = false;
+  expect((await ask('/report.txt', { headers: { cookie } })).status).toBe(401);
+  const answer = await signIn(PASSWORD);
+  expect([answer.status, answer.text]).toEqual([500, expect.not.stringContaining('gone')]);
+});

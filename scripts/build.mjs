@@ -1,7 +1,7 @@
-// Bundles the program and its packages into dist/: one entry file and a chunk for each lazily loaded part.
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+// Bundles the program and its packages into dist/: one entry file and a chunk for each lazily loaded part. Beside them the page.
+import { chmod, copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
-import { bundling } from './bundling.mjs';
+import { bundling, pageBundling } from './bundling.mjs';
 import { billOfMaterials, bundledPackages, licencesText } from './licences.mjs';
 
 const outdir = new URL('../dist/', import.meta.url).pathname;
@@ -18,6 +18,9 @@ const { metafile } = await build({
 });
 await chmod(`${outdir}heat2mqtt.js`, 0o755);
 
-const packages = await bundledPackages(metafile);
+const page = await build({ ...pageBundling, outdir: `${outdir}page`, metafile: true });
+await copyFile(new URL('../src/web/page/index.html', import.meta.url), `${outdir}page/index.html`);
+
+const packages = await bundledPackages({ outputs: { ...metafile.outputs, ...page.metafile.outputs } });
 await writeFile(`${outdir}THIRD-PARTY-LICENCES.txt`, licencesText(packages));
 await writeFile(`${outdir}sbom.cdx.json`, billOfMaterials(manifest, packages));

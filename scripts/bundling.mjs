@@ -51,3 +51,21 @@ export const bundling = {
   external: ['bufferutil', 'utf-8-validate'],
   logLevel: 'warning',
 };
+
+/** The page that the program serves. */
+export const pageBundling = {
+  absWorkingDir: bundling.absWorkingDir,
+  entryPoints: [
+    { in: 'src/web/page/main.tsx', out: 'page' },
+    { in: 'src/web/page/style.css', out: 'page' },
+  ],
+  bundle: true,
+  format: 'esm',
+  platform: 'browser',
+  target: ['chrome109', 'firefox115', 'safari16'],
+  minify: true,
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'none',
+  logLevel: 'warning',
+};

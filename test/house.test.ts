@@ -122,7 +122,7 @@ const STRANGERS: readonly (readonly [string, RegExp])[] = [
   ['fetch', /(?<![.\w])fetch\(/],
   ['Math.random', /\bMath\.random\b/],
 ];
-const WORLDLY = /^(foundation\/|config\/|http\/|cli\/|daemon\/|main\.ts$|simulator\/server\.ts$)/;
+const WORLDLY = /^(foundation\/|config\/|http\/|cli\/|daemon\/|main\.ts$|web\/page\/|simulator\/server\.ts$)/;
 
 function strangers({ path, code }: Source): string[] {
   if (WORLDLY.test(path)) return [];

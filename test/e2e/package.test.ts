@@ -12,7 +12,7 @@ import { run } from './program.ts';
 const execute = promisify(execFile);
 const LARGEST_PACK_BYTES = 600_000;
 const NEEDED =
-  /^package\/(dist\/(chunks\/[\w.-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|CHANGELOG\.md|LICENSE|config\.example\.yaml)$/;
+  /^package\/(dist\/(page\/(index\.html|page\.css|page\.js)|chunks\/[\w.-]+\.js|heat2mqtt\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)|systemd\/heat2mqtt\.service|package\.json|README\.md|CHANGELOG\.md|LICENSE|config\.example\.yaml)$/;
 
 /** `npm pack` in a folder of its own, and what `npm install --global` makes of it without any network. */
 async function installed() {
@@ -37,6 +37,7 @@ test('a small tarball of needed files, which installs offline and runs', async (
   const files = stdout.trim().split('\n');
   expect(files.filter((file) => !NEEDED.test(file))).toEqual([]);
   expect(files).toContain('package/systemd/heat2mqtt.service');
+  expect(files).toContain('package/dist/page/page.js');
 
   expect(await readdir(join(prefix, 'lib/node_modules'))).toEqual(['heat2mqtt']);
   const home = join(prefix, 'lib/node_modules/heat2mqtt');

@@ -13,7 +13,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   homeassistant: ['domain', 'foundation'],
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
-  web: ['foundation'],
+  web: ['foundation', 'type publication/payloads/payloads.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store web'.split(' '),
   cli: 'auth config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',
@@ -35,6 +35,8 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ),
   '@hono/node-server': /^web\/page\.ts$/,
   '@hono/node-server/utils/response': /^web\/page\.ts$/,
+  preact: /^web\/page\//,
+  'preact/hooks': /^web\/page\//,
   mqtt: /^mqtt\/connection\.ts$/,
   aedes: /^mqtt\/embedded\.ts$/,
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,

@@ -25,7 +25,7 @@ export const ROOT = new URL('../../', import.meta.url).pathname;
 export function sourcesBelow(directory: 'src' | 'test'): Source[] {
   const top = join(ROOT, directory);
   return readdirSync(top, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => {
       const text = readFileSync(join(top, path), 'utf8');

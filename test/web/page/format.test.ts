@@ -1,0 +1,45 @@
+// Words of the page for amounts, days and times: in the reader's locale, and a dash for what is not known.
+import { expect, test } from 'vitest';
+import * as words from '../../../src/web/page/format.ts';
+
+const NOW = Date.parse('2026-11-22T12:00:00Z');
+
+test('what is not known is a dash, and 0 is 0', () => {
+  for (const unknown of [null, undefined]) {
+    expect(words.kWh(unknown)).toBe('–');
+    expect(words.money(unknown, 'EUR')).toBe('–');
+    expect(words.dayWords(unknown, 'long')).toBe('–');
+    expect(words.timeWords(unknown, NOW)).toBe('–');
+    expect(words.ago(unknown, NOW)).toBe('–');
+  }
+  expect(words.kWh(0)).toBe('0.0\u00a0kWh');
+  expect(words.money(0, 'EUR')).toBe('€0.00');
+});
+
+test('amounts have as many digits as one looks at', () => {
+  expect([9.96, 99.9, 358.235, 12_333.9].map(words.energy)).toEqual(['10.0', '99.9', '358', '12,334']);
+  expect(words.money(0.124, 'EUR', 3)).toBe('€0.124');
+  // The provider says what it likes.
+  expect(words.money(3, '<b>')).toBe('3.00 <b>');
+});
+
+test('a day is a date, whatever the time zone of the reader', () => {
+  expect(words.dayWords('2026-11-21', 'long')).toBe('Saturday, November 21');
+  expect(words.dayIn('Europe/Dublin', Date.parse('2026-03-29T23:30:00Z'))).toBe('2026-03-30');
+  expect(words.dayIn('Europe/Dublin', Date.parse('2026-01-29T23:30:00Z'))).toBe('2026-01-29');
+  expect(words.addDays('2026-03-28', 2)).toBe('2026-03-30');
+  expect(words.daysBetween('2026-10-24', '2026-10-26')).toBe(2);
+});
+
+test('how long ago, and how soon', () => {
+  const at = (seconds: number) => words.ago(NOW + seconds * 1000, NOW);
+  expect([-5, -90, -7_200, -90_000, -200_000].map(at)).toEqual([
+    'just now',
+    '1 minute ago',
+    '2 hours ago',
+    '25 hours ago',
+    '2 days ago',
+  ]);
+  expect([40, 300].map(at)).toEqual(['in 40 s', 'in 5 minutes']);
+  expect(words.dayAgo('2026-11-21', '2026-11-22')).toBe('yesterday');
+});

@@ -47,6 +47,10 @@ test('every entity that was ever given out is there, as its document and its top
   expect(await api.get(`/api/states/sensor.heat2mqtt_${METER}_standing_charge`)).toMatchObject({
     attributes: { derived: true },
   });
+  const { missing_day_list } = await probe.until(`heat2mqtt/meter/${METER}/state`, () => true);
+  expect(await api.get(`/api/states/sensor.heat2mqtt_${METER}_missing_days`)).toMatchObject({
+    attributes: { missing_day_list },
+  });
   expect(await stateOf(api, 'sensor.heat2mqtt_last_error')).toBe('none');
   expect(await devices(api)).toEqual({
     heat2mqtt_bridge: null,
@@ -75,5 +79,8 @@ test('the buttons ask: for a poll, and for the constituencies', async () => {
     'the count',
     async () => (await stateOf(api, 'sensor.heat2mqtt_constituencies')) === `${count}`,
   );
+  expect(await api.get('/api/states/sensor.heat2mqtt_constituencies')).toMatchObject({
+    attributes: { names: expect.any(Array), note: null },
+  });
   expect(await probe.until(HEALTH, () => true)).toMatchObject({ state: 'ok' });
 });

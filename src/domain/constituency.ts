@@ -1,4 +1,5 @@
 // Constituencies and panels of the two chambers: what is asked, what was found, who is who, and in which order.
+import { compareText } from './order.ts';
 
 export const CHAMBERS = ['dail', 'seanad'] as const;
 export type Chamber = (typeof CHAMBERS)[number];
@@ -84,5 +85,3 @@ export function caveat(answered: Answered): string | null {
 /** Whether both say the same of the constituencies, whenever they were fetched. */
 export const saysTheSame = (a: ConstituencyList, b: ConstituencyList): boolean =>
   JSON.stringify([a.constituencies, a.raw]) === JSON.stringify([b.constituencies, b.raw]);
-
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,5 +1,6 @@
 // Invoices of an account: what is known of each, how they are written, and which one is the newest.
 import { knownUnits, type Micro } from './amount.ts';
+import { compareText } from './order.ts';
 import type { Day, Zone } from './period.ts';
 
 /** Instants are epoch milliseconds; `null` = the provider does not say, or nothing that can be believed. */
@@ -98,5 +99,3 @@ const dateOf = ({ startAt, endAt, dueAt }: Invoice): number => startAt ?? endAt 
 
 /** 9 was given before 10. */
 const compareIds = (a: string, b: string): number => a.length - b.length || compareText(a, b);
-
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

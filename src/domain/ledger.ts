@@ -1,5 +1,6 @@
 // The ledger of one property: the provider's latest word on each day, and what a new reply changes in it.
 import type { Micro } from './amount.ts';
+import { compareText } from './order.ts';
 import { addDays, chunks, type Day, type DaySpan, daysBetween } from './period.ts';
 import type { Bucket } from './reading.ts';
 import { DAYS_LOOKED_AT } from './readingCloses.ts';
@@ -128,16 +129,13 @@ export function merge(
   const quarantined = new Map([...ledger.quarantined].filter(([day]) => !isWithdrawn(day)));
   const changes: Change[] = [];
   const quarantinedNow: Day[] = [];
-  const inOrder = [...buckets].sort((a, b) => (a.day < b.day ? -1 : 1));
+  const inOrder = [...buckets].sort((a, b) => compareText(a.day, b.day));
   const isPlausible = plausibility(ledger, buckets);
   for (const bucket of inOrder) {
     const { day } = bucket;
     if (day < ledger.origin || (bucket.energy === null && bucket.cost === null)) continue;
     const known = (days ?? ledger.days).get(day);
-    const after = {
-      energy: bucket.energy ?? known?.energy ?? null,
-      cost: bucket.cost ?? known?.cost ?? null,
-    };
+    const after = newerAmounts(bucket, known);
     if (known && isSame(known, after)) {
       quarantined.delete(day);
       continue;
@@ -185,7 +183,7 @@ function readTimes(
   );
   if (news.length === 0) return known;
   const all = new Map([...known, ...news.map(({ day, readAt = 0 }): [Day, number] => [day, readAt])]);
-  return new Map([...all].sort(([a], [b]) => (a < b ? -1 : 1)).slice(-DAYS_LOOKED_AT));
+  return new Map([...all].sort(([a], [b]) => compareText(a, b)).slice(-DAYS_LOOKED_AT));
 }
 
 /** Far above what the heat pipes of one dwelling carry: smaller amounts need no comparison. */
@@ -223,6 +221,12 @@ function medianOfUsed(amounts: readonly Micro[]): Micro {
   const used = amounts.filter((amount) => amount > 0).sort((a, b) => a - b);
   return used.length < FEWEST_USUAL_DAYS ? 0 : (used[Math.floor((used.length - 1) / 2)] ?? 0);
 }
+
+/** What is given counts; what is not leaves the amount that was known. */
+export const newerAmounts = (given: Amounts, known: Amounts | undefined): Amounts => ({
+  energy: given.energy ?? known?.energy ?? null,
+  cost: given.cost ?? known?.cost ?? null,
+});
 
 const isSame = (one: Amounts, other: Amounts): boolean =>
   one.energy === other.energy && one.cost === other.cost;

@@ -30,7 +30,6 @@ export const daysBetween = (from: Day, to: Day): number => epochDay(to) - epochD
 /** The Monday on or before the day. */
 export const weekStart = (day: Day): Day => addDays(day, -((epochDay(day) + 3) % 7));
 export const monthStart = (day: Day): Day => `${day.slice(0, 7)}-01`;
-export const yearStart = (day: Day): Day => `${day.slice(0, 4)}-01-01`;
 
 /** The first day of the month that lies `months` after the month of the day (negative: before). */
 export function addMonths(day: Day, months: number): Day {

@@ -1,5 +1,5 @@
 // A lost ledger is restored from the history retained on the broker, as if it had never been lost.
-import { type Amounts, type DayRecord, type Ledger, openLedger } from './ledger.ts';
+import { type Amounts, type DayRecord, type Ledger, newerAmounts, openLedger } from './ledger.ts';
 import type { Day } from './period.ts';
 import type { ReadingCloses } from './readingCloses.ts';
 
@@ -20,9 +20,7 @@ export function restoreLedger(ledger: Ledger, { origin, days }: RetainedHistory,
   for (const [day, { energy, cost }] of days) all.set(day, { energy, cost, revision: 0, receivedAt: at });
   for (const [day, read] of ledger.days) {
     if (day < origin) continue;
-    const known = days.get(day);
-    const energy = read.energy ?? known?.energy ?? null;
-    all.set(day, { ...read, energy, cost: read.cost ?? known?.cost ?? null });
+    all.set(day, { ...read, ...newerAmounts(read, days.get(day)) });
   }
   return { ...(ledger.origin === origin ? ledger : openLedger(origin)), days: all };
 }

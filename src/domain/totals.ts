@@ -1,17 +1,8 @@
 // Sums of a ledger: since the origin, and by local week, month and year, as seen on a given day.
 import { sumKnown } from './amount.ts';
 import type { Amounts, DayRecord, Ledger } from './ledger.ts';
-import {
-  addDays,
-  addMonths,
-  type Day,
-  type DaySpan,
-  daysBetween,
-  intervalStart,
-  monthStart,
-  weekStart,
-  yearStart,
-} from './period.ts';
+import { compareText } from './order.ts';
+import { addDays, type Day, type DaySpan, daysBetween, type Interval, intervalStart } from './period.ts';
 
 export interface Totals {
   /** Since the origin; `null` while no day is known. */
@@ -42,32 +33,32 @@ const NOTHING: Amounts = { energy: null, cost: null };
 const MOST_GAPS = 100;
 
 export function totals(ledger: Ledger, today: Day): Totals {
-  const week = weekStart(today);
-  const month = monthStart(today);
-  const year = yearStart(today);
-  const lastMonth = addMonths(today, -1);
-  const monthLastYear = addMonths(month, -12);
+  const oldest = intervalStart('month', today, -12);
   const recent: [Day, DayRecord][] = [];
   let newestDay: Day | null = null;
   let daysRead = 0;
   for (const [day, record] of ledger.days) {
-    if (day >= monthLastYear) recent.push([day, record]);
+    if (day >= oldest) recent.push([day, record]);
     if (record.energy === null) continue;
     daysRead += 1;
     if (newestDay === null || day > newestDay) newestDay = day;
   }
-  const within = (from: Day, to: Day): Amounts =>
-    sumOf(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
+  /** Of the interval that today lies in, or of the one that lies so many further. */
+  const sumOfThe = (interval: Interval, further = 0): Amounts => {
+    const from = intervalStart(interval, today, further);
+    const to = intervalStart(interval, today, further + 1);
+    return sumAmounts(recent.filter(([day]) => day >= from && day < to).map(([, record]) => record));
+  };
   const missingDays = newestDay === null ? 0 : daysBetween(ledger.origin, newestDay) + 1 - daysRead;
   return {
-    total: sumOf(ledger.days.values()),
+    total: sumAmounts(ledger.days.values()),
     newestDay,
     day: newestDay === null ? NOTHING : (ledger.days.get(newestDay) ?? NOTHING),
-    week: within(week, addDays(week, 7)),
-    month: within(month, addMonths(month, 1)),
-    year: within(year, addMonths(year, 12)),
-    lastMonth: within(lastMonth, month),
-    monthLastYear: within(monthLastYear, addMonths(monthLastYear, 1)),
+    week: sumOfThe('week'),
+    month: sumOfThe('month'),
+    year: sumOfThe('year'),
+    lastMonth: sumOfThe('month', -1),
+    monthLastYear: sumOfThe('month', -12),
     missingDays,
     gaps: newestDay === null ? [] : gapsBefore(newestDay, missingDays, ledger.days),
   };
@@ -93,7 +84,7 @@ const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.ener
 export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): PeriodSum[] {
   const byStart = new Map<Day, DayRecord[]>();
   // The newest first, so that of twenty years only those that are wanted are looked at: 6 ms instead of 16.
-  for (const [day, record] of [...ledger.days].sort(([a], [b]) => (a > b ? -1 : 1))) {
+  for (const [day, record] of [...ledger.days].sort(([a], [b]) => compareText(b, a))) {
     const start = intervalStart(interval, day);
     const members = byStart.get(start);
     if (members) members.push(record);
@@ -103,13 +94,14 @@ export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', m
   return [...byStart].reverse().map(([start, members]) => ({
     start,
     end: intervalStart(interval, start, 1),
-    ...sumOf(members),
+    ...sumAmounts(members),
     revision: Math.max(...members.map(({ revision }) => revision)),
     receivedAt: Math.max(...members.map(({ receivedAt }) => receivedAt)),
   }));
 }
 
-function sumOf(records: Iterable<Amounts>): Amounts {
+/** Of what is known; `null` when nothing is. */
+export function sumAmounts(records: Iterable<Amounts>): Amounts {
   const all = [...records];
   return { energy: sumKnown(all.map(({ energy }) => energy)), cost: sumKnown(all.map(({ cost }) => cost)) };
 }

@@ -1,6 +1,7 @@
 // What is published of a heat meter: its state, its usage and history, and events.
 import { inFull, knownUnits, type Micro } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
+import { compareText } from '../domain/order.ts';
 import type { Day } from '../domain/period.ts';
 import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
 import { periodSums } from '../domain/totals.ts';
@@ -35,7 +36,7 @@ function historyMessage(
 ): Message {
   const full = (amount: Micro | null) => (amount === null ? null : inFull(amount));
   const days = [...ledger.days]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost }]): [Day, number | null, number | null] => [day, full(energy), full(cost)]);
   return topics.message('meter/<meter>/history', [meter], {
     timezone: zone.name,

@@ -89,7 +89,7 @@ test('the forecast is what the month has, and the mean of the newest fourteen fo
       const ofMonth = given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)));
       const mean = (added(newest) ?? 0) / newest.length;
       const expected = (added(ofMonth) ?? 0) + Math.round(mean * (daysOfMonth - ofMonth.length));
-      const found = forecastMonth(ledger, day, null)[kind];
+      const found = forecastMonth(ledger.days, day, null)[kind];
       expect(found).toBe(newest.length === 0 ? null : expected);
     }
   });

@@ -17,7 +17,7 @@ const TARIFF: Tariff = {
   tolerance: 100,
 };
 const forecast = (lines: readonly Line[], today: string) =>
-  forecastMonth(ledgerOf(lines, { origin: '2023-01-01', today }), today, null).cost;
+  forecastMonth(ledgerOf(lines, { origin: '2023-01-01', today }).days, today, null).cost;
 
 test.each<[string, Line[], string, number | null]>([
   ['nothing known', [], '2025-06-15', null],
@@ -52,11 +52,11 @@ test('a bill that carries two days is two days, once the tariff is known', () =>
   const tariff = fitTariff(known);
   expect(tariff).toMatchObject({ unitRate: 0.1, standingCharge: 500_000 });
   // Rounds of 8 to 16 kWh, 12 a day, and the two days of the gap are no gap.
-  const whole = forecastMonth({ days: known }, '2025-06-09', tariff).cost ?? 0;
+  const whole = forecastMonth(known, '2025-06-09', tariff).cost ?? 0;
   expect(Math.abs(whole - 30 * 1.7 * EUR)).toBeLessThan(0.5 * EUR);
-  const energy = forecastMonth({ days: known }, '2025-06-09', tariff).energy ?? 0;
+  const energy = forecastMonth(known, '2025-06-09', tariff).energy ?? 0;
   expect(Math.abs(energy - 30 * 12 * EUR)).toBeLessThan(5 * EUR);
-  expect(forecastMonth({ days: known }, '2025-06-09', null).cost).toBeGreaterThan(whole + EUR);
+  expect(forecastMonth(known, '2025-06-09', null).cost).toBeGreaterThan(whole + EUR);
 });
 
 test('days of the month before that a bill of the first carries are none of this month', () => {
@@ -64,5 +64,5 @@ test('days of the month before that a bill of the first carries are none of this
   const energies = days(33, () => 10);
   const known = billed(energies, PRICE, { from: '2025-05-01', fate });
   // Two bills in June, the first with the last day of May in it, and 28 days to come.
-  expect(forecastMonth({ days: known }, '2025-06-02', TARIFF).cost).toBe((3 + 1.5 + 28 * 1.5) * EUR);
+  expect(forecastMonth(known, '2025-06-02', TARIFF).cost).toBe((3 + 1.5 + 28 * 1.5) * EUR);
 });

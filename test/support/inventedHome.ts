@@ -46,7 +46,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     ledger,
     totals: sums,
     tariff,
-    monthForecast: forecastMonth(ledger, today, tariff),
+    monthForecast: forecastMonth(ledger.days, today, tariff),
     zone: timezone,
     readingCloses: 'same_day',
     currency: 'EUR',

@@ -1,7 +1,6 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
 import { friendlyNameOf } from '../../daemon/accounts/friendlyNames.ts';
 import type { Upstream } from '../../daemon/accounts/upstream.ts';
-import { sumKnown } from '../../domain/amount.ts';
 import { LONGEST_QUESTION_DAYS } from '../../domain/ledger.ts';
 import {
   addDays,
@@ -16,6 +15,7 @@ import {
 import { type Bucket, type Property, seriesName } from '../../domain/reading.ts';
 import type { ReadingCloses } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
+import { sumAmounts } from '../../domain/totals.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { discover } from '../../provider/discovery.ts';
 import { readUsage } from '../../provider/usageReport.ts';
@@ -150,10 +150,6 @@ function toRows(span: DaySpan, interval: Interval, buckets: readonly Bucket[]): 
   }
   return piecesOf(span, interval).map((piece) => {
     const within = byStart.get(piece.start) ?? [];
-    return {
-      ...piece,
-      energy: sumKnown(within.map(({ energy }) => energy)),
-      cost: sumKnown(within.map(({ cost }) => cost)),
-    };
+    return { ...piece, ...sumAmounts(within) };
   });
 }

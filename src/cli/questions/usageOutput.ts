@@ -1,7 +1,8 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
-import { inFull, knownUnits, type Micro, sumKnown } from '../../domain/amount.ts';
+import { inFull, knownUnits, type Micro } from '../../domain/amount.ts';
 import { addDays, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
 import type { Tariff } from '../../domain/tariff/tariff.ts';
+import { sumAmounts } from '../../domain/totals.ts';
 import type { Io } from '../command.ts';
 import { type Column, type Format, keyColumns, print, tableLines } from '../printing.ts';
 import { type Closing, closingWords } from './readingCloses.ts';
@@ -63,8 +64,7 @@ function meterLines(
     { head: 'kWh', value: ({ energy }) => knownUnits(energy), align: 'right', decimals: 2 },
     { head: currency, value: ({ cost }) => knownUnits(cost), align: 'right', decimals: 2 },
   ];
-  const energy = sumKnown(rows.map((row) => row.energy));
-  const cost = sumKnown(rows.map((row) => row.cost));
+  const { energy, cost } = sumAmounts(rows);
   const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));
   return [
     `${called}, ${span.from} to ${addDays(span.to, -1)}, ${timezone}`,

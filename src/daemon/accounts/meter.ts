@@ -235,7 +235,7 @@ export class Meter {
     const today = zone.dayAt(clock.now());
     if (this.#sums?.ledger !== ledger || this.#sums.today !== today) {
       const tariff = this.store.tariffOf(ledger);
-      const monthForecast = forecastMonth(ledger, today, tariff);
+      const monthForecast = forecastMonth(ledger.days, today, tariff);
       this.#sums = { ledger, today, totals: totals(ledger, today), tariff, monthForecast };
     }
     return this.#sums;

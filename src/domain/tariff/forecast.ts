@@ -12,7 +12,7 @@ const LONGEST_LOOK_BACK_DAYS = 31;
  * Energy and cost, each from the days that have it: those of the month without it count like days to come. `null` when
  * the last month has none at all.
  */
-export function forecastMonth({ days }: { readonly days: Days }, today: Day, tariff: Tariff | null): Amounts {
+export function forecastMonth(days: Days, today: Day, tariff: Tariff | null): Amounts {
   const known = newestDays(days, today, tariff);
   return { energy: forecast('energy', known, today), cost: forecast('cost', known, today) };
 }

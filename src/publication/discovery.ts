@@ -13,6 +13,8 @@ import type { AccountView, MeterView } from './views.ts';
 export interface DiscoveryOptions {
   readonly prefix: string;
   readonly topics: Topics;
+  /** The address of the page, where others can open it. */
+  readonly page?: string | null;
   /** Whether the configuration has accounts (default: yes), and constituencies (default: no). */
   readonly accounts?: boolean;
   readonly constituencies?: boolean;
@@ -60,7 +62,7 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
     manufacturer: about.name,
     model: 'Bridge',
     sw_version: about.version,
-    configuration_url: about.url,
+    configuration_url: options.page ?? about.url,
   };
   const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
   const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
@@ -160,7 +162,11 @@ function documentOf<View extends { readonly currency: string }>(
       ...attributesOf(row, rows, stateTopic),
     },
   ]);
-  const withBridge = { ...device, via_device: bridgeId(options) };
+  const withBridge = {
+    ...device,
+    via_device: bridgeId(options),
+    ...(options.page ? { configuration_url: options.page } : {}),
+  };
   return document(options, id, withBridge, stateTopic, {
     ...Object.fromEntries(components),
     ...(events && { [EVENT_KEY]: eventComponent(events, id, `${base}_${name}`) }),

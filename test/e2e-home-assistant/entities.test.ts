@@ -1,12 +1,14 @@
 // What a person sees in Home Assistant: every entity of the tables, with class, unit, value and device; and buttons that work.
 import { readFile } from 'node:fs/promises';
 import { expect, inject, test } from 'vitest';
+import { about } from '../../src/foundation/about.ts';
 import { HEALTH, METER } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import {
   announced,
   announcedLooks,
   complaints,
+  deviceOf,
   devices,
   isEnabled,
   looks,
@@ -20,7 +22,8 @@ const GIVEN_OUT = new URL('../fixtures/discovery/ids.json', import.meta.url);
 
 test('every entity that was ever given out is there, as its document and its topic say', async () => {
   const { start, enter, probe, homeAssistant } = await openStory();
-  await start();
+  const name = 'Flat "3" {{ states }} 🔥';
+  await start({ meters: { [METER]: { name } } });
   const api = await enter();
   expect(api.version).toBe(inject('release'));
 
@@ -52,6 +55,16 @@ test('every entity that was ever given out is there, as its document and its top
     attributes: { missing_day_list },
   });
   expect(await stateOf(api, 'sensor.heat2mqtt_last_error')).toBe('none');
+  expect(await deviceOf(api, `heat2mqtt_meter_${METER}`)).toMatchObject({
+    name,
+    manufacturer: 'heat2mqtt',
+    model: 'Heat meter',
+    serial_number: METER,
+  });
+  expect(await deviceOf(api, 'heat2mqtt_bridge')).toMatchObject({
+    name: 'heat2mqtt',
+    configuration_url: about.url,
+  });
   expect(await devices(api)).toEqual({
     heat2mqtt_bridge: null,
     heat2mqtt_account_home: 'heat2mqtt_bridge',

@@ -133,6 +133,14 @@ export const announcedLooks = (probe: Probe): Record<string, Fields> =>
     ]),
   );
 
+/** A device of the MQTT integration as the registry has it. */
+export async function deviceOf(api: Api, identifier: string): Promise<Fields | undefined> {
+  const entries = await api.ask('config/device_registry/list');
+  return (Array.isArray(entries) ? entries : []).find(({ identifiers }) =>
+    JSON.stringify(identifiers).includes(JSON.stringify(identifier)),
+  );
+}
+
 /** The devices of the MQTT integration: its identifier, and the identifier of the one that it hangs on. */
 export async function devices(api: Api): Promise<Record<string, string | null>> {
   const entries = await api.ask('config/device_registry/list');

@@ -1,5 +1,6 @@
 // Discovery against Home Assistant's rules, for plain and odd base topics, and how components and devices go.
 import { describe, expect, test } from 'vitest';
+import { about } from '../../src/foundation/about.ts';
 import { accountDocument, announce, meterDocument, platformsOf } from '../../src/publication/discovery.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { ACCOUNT, bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL } from '../support/inventedHome.ts';
@@ -61,6 +62,16 @@ test('meters and accounts hang on the bridge by its identifier', () => {
   expect(bridge?.device).toMatchObject({ identifiers: ['heat2mqtt_bridge'], name: 'heat2mqtt' });
   expect(bridge?.device).not.toHaveProperty('via_device');
   for (const one of [account, meter]) expect(one?.device).toMatchObject({ via_device: 'heat2mqtt_bridge' });
+});
+
+test('each device leads to the page where others can open it, else the bridge to the project', () => {
+  const urls = (page: string | null) =>
+    discoveryOf({ ...discoveryBelow('heat2mqtt'), page }).map(
+      (message) => Object(bodyOf(message).device).configuration_url,
+    );
+  const page = 'http://192.168.1.10:8099/';
+  expect(urls(page)).toEqual([page, page, page]);
+  expect(urls(null)).toEqual([about.url, undefined, undefined]);
 });
 
 test('only the pair for the Energy dashboard has a state class', () => {

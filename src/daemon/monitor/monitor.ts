@@ -9,6 +9,7 @@ import type { Context } from '../context.ts';
 import type { Heartbeat } from '../polling/heartbeat.ts';
 import { renderMetrics } from './metrics.ts';
 import type { PageParts } from './page.ts';
+import { isLoopback } from './pageAddress.ts';
 
 /** The address of the HTTP server is taken, or not one of this machine. */
 export class ListenFailed extends Failure {
@@ -50,7 +51,6 @@ const METRICS_HINT =
   'They are for whoever may see the page; http.metrics: open is for everybody who reaches http.listen.';
 /** Any other name may have been pointed here by somebody's page. */
 const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
-const isLoopback = (host: string): boolean => /^(localhost|127(\.\d+){3}|::1)$/.test(host);
 
 /** Resolves to `null` when HTTP is off, or cannot be served: that is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(

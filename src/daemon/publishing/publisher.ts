@@ -14,6 +14,7 @@ import {
 import { clear } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
 import type { Context } from '../context.ts';
+import { pageAddress } from '../monitor/pageAddress.ts';
 import type { Constituencies } from '../requests/constituencies.ts';
 import type { Events } from './events.ts';
 import type { RetainedTopics } from './retainedTopics.ts';
@@ -68,7 +69,8 @@ export class Publisher {
     this.#states = new States(parts, topics);
     const accounts = this.#accountIds.length > 0;
     const constituencies = parts.constituencies !== null;
-    this.#discovery = prefix === false ? null : { prefix, topics, accounts, constituencies };
+    const page = pageAddress(config);
+    this.#discovery = prefix === false ? null : { prefix, topics, page, accounts, constituencies };
     signals.on('accountChanged', (account) => {
       this.#changed.add(account);
       this.publishBridge();

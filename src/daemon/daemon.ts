@@ -137,7 +137,9 @@ export async function startDaemon({
     const ownLog = log.child({ account: id });
     const { session } = upstream;
     const onFault = (err: unknown) => {
-      link.publish(events.ofRefresh(id, err));
+      const told = events.ofRefresh(id, err);
+      link.publish(told);
+      if (told.length > 0) statistics?.wake();
       const { state, accessExpiresAt } = session.status();
       // Nothing is left to be kept alive: the retries of the poll go on.
       if (state === 'provider_down' && accessExpiresAt === null) poller.retryNow(id, true);
@@ -159,7 +161,7 @@ export async function startDaemon({
     // All its bridges tell it everything at this moment: not all at once.
     await clock.sleep(random() * LONGEST_STATUS_WAIT_MS);
     link.publish(publisher.forHomeAssistant());
-    statistics?.wake();
+    statistics?.wakeAnew();
   }
   /** A poll under way may have passed the meter whose history has to be read again. */
   async function pollUntilComplete(): Promise<void> {

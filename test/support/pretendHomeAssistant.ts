@@ -31,6 +31,8 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     location: null as string | null,
   };
   const recorder = openPretendRecorder(() => switches.slow);
+  /** What stands below the bell, by id. */
+  const notifications = new Map<string, Fields>();
   const asked: Fields[] = [];
   const tokens: string[] = [];
   const wires = new Set<Duplex>();
@@ -41,9 +43,23 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     const { type } = message;
     if (type === 'get_config') return { state: switches.state, time_zone: switches.timezone };
     if (type === 'auth/current_user') return { id: 'u', name: 'Somebody', is_admin: switches.isAdmin };
+    if (type === 'persistent_notification/get')
+      return [...notifications.values()].map((one) => ({ ...one, created_at: '2025-03-10T12:00:00+00:00' }));
+    if (type === 'call_service') return callService(message);
     if (!switches.hasRecorder) throw { code: 'unknown_command' };
     if (type === 'recorder/import_statistics' && !switches.isAdmin) throw { code: 'unauthorized' };
     return recorder.answer(message);
+  }
+
+  function callService({ domain, service, service_data }: Fields): unknown {
+    const { notification_id: id, message, title, ...more } = Object(service_data) as Fields;
+    const isWhole = typeof id === 'string' && Object.keys(more).length === 0;
+    if (domain !== 'persistent_notification' || !isWhole) throw { code: 'not_found' };
+    if (service === 'create' && typeof message === 'string')
+      notifications.set(id, { notification_id: id, message, title });
+    else if (service === 'dismiss' && message === undefined) notifications.delete(id);
+    else throw { code: 'invalid_format' };
+    return { context: { id: 'c', parent_id: null, user_id: 'u' }, response: null };
   }
 
   function converse(socket: WebSocket): void {
@@ -115,6 +131,7 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     url: `ws://127.0.0.1:${port}/api/websocket`,
     port,
     switches,
+    notifications,
     /** Every question that came, without its id. */
     asked,
     /** Tokens that were offered. */

@@ -14,6 +14,7 @@ import { type Series, seriesOf } from '../../homeassistant/series.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
+import { SignInNotices } from './signInNotices.ts';
 
 /** How many rows of a series have been stored and read back, of those that are to be sent. */
 interface SeriesProgress {
@@ -44,6 +45,7 @@ export class Statistics {
   readonly #section: Section;
   readonly #accounts: readonly Account[];
   readonly #context: Context;
+  readonly #notices: SignInNotices;
   readonly #stopping = new AbortController();
   readonly #oneAtATime = concurrencyLimit(1);
   #cancelRetry: () => void = () => undefined;
@@ -69,6 +71,7 @@ export class Statistics {
     this.#section = section;
     this.#accounts = accounts;
     this.#context = context;
+    this.#notices = new SignInNotices(accounts, context);
   }
 
   /** Compares and sends what differs, soon. */
@@ -79,6 +82,12 @@ export class Statistics {
       this.#isQueued = false;
       await this.#attempt({}).catch(() => undefined);
     });
+  }
+
+  /** Home Assistant has started anew. */
+  wakeAnew(): void {
+    this.#notices.forget();
+    this.wake();
   }
 
   /** Sends again what the ledgers have from the day on. Rejects with what kept it from that. */
@@ -139,8 +148,9 @@ export class Statistics {
       return await visitHomeAssistant(
         { url: this.#section.url, token },
         clock,
-        (home, { timezone }) => {
+        async (home, { timezone }) => {
           this.#compareZone(timezone);
+          await this.#notices.deliver(home);
           return this.#sendEvery(home, options);
         },
         this.#stopping.signal,

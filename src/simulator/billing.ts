@@ -133,7 +133,7 @@ function tokenHolder(
 function reportUsage(account: Account, body: unknown, options: BillingOptions): Reply {
   const { clock, accounts, switches, retiredIds } = options;
   try {
-    const request = parseUsageRequest(body, switches.api.engine);
+    const request = parseUsageRequest(body, switches.api.intervalKeys);
     const id = Number(request.customerId);
     if (retiredIds.has(id)) return refused(switches.api.retiredStatus, 'Customer not found');
     const isAsked = (property: Property) => property.id === id;

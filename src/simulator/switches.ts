@@ -1,7 +1,6 @@
 // Everything a test can turn on the running provider; the defaults are a provider on a good day.
 import type { Exchange } from './exchange.ts';
 import type { Fault } from './faults.ts';
-import type { SearchEngine } from './usage/body.ts';
 
 export type AccountState = 'active' | 'disabled' | 'not_fully_set_up';
 export type RequiredAction =
@@ -102,11 +101,8 @@ export class Switches {
     ignoresPage: false,
     /** The answer to a usage question about a property that was renumbered away. */
     retiredStatus: 404,
-    /** Elasticsearch before 7.2; the date format is its default. */
-    engine: {
-      intervalKeys: ['interval'],
-      dateFormat: 'strict_date_optional_time||epoch_millis',
-    } as SearchEngine,
+    /** `interval` is known before Elasticsearch 8, `calendar_interval` from 7.2 on. */
+    intervalKeys: ['interval'] as readonly ('interval' | 'calendar_interval')[],
     /** Gives invoices of every status, time and billing profile, whatever is asked. */
     ignoresInvoiceFilters: false,
     /** Single readings in the order of their ids, whatever is asked. */

@@ -101,7 +101,7 @@ test('an engine that knows calendar_interval only is asked with that', async () 
   const { hours, simulator, intervals } = await openReader([
     reading('2026-03-01', 1, 1, { at: at('2026-03-01T00:00:30Z') }),
   ]);
-  simulator.switches.api.engine = { ...simulator.switches.api.engine, intervalKeys: ['calendar_interval'] };
+  simulator.switches.api.intervalKeys = ['calendar_interval'];
   const dialect = new UsageDialect();
   expect(await hours(dialect)).toEqual([at('2026-03-01T00:00Z')]);
   expect(dialect.intervalKey).toBe('calendar_interval');

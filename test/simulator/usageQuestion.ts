@@ -2,8 +2,7 @@
 import { settle } from '../../src/simulator/accounts.ts';
 import { propertiesOf } from '../../src/simulator/billing.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
-import { Switches } from '../../src/simulator/switches.ts';
-import { Refusal, type SearchEngine } from '../../src/simulator/usage/body.ts';
+import { Refusal } from '../../src/simulator/usage/body.ts';
 import { usageReport } from '../../src/simulator/usage/report.ts';
 import { parseUsageRequest } from '../../src/simulator/usage/request.ts';
 import { look } from './visitor.ts';
@@ -67,18 +66,18 @@ export function propertyWith(events: ExplicitEvent[]) {
 export function answer(
   body: unknown,
   events: ExplicitEvent[] = [],
-  engine: Partial<SearchEngine> = {},
+  intervalKeys: readonly string[] = ['interval'],
 ): unknown {
-  const request = parseUsageRequest(body, { ...new Switches().api.engine, ...engine });
+  const request = parseUsageRequest(body, intervalKeys);
   return usageReport(propertyWith(events), request, Date.parse('2026-01-01'));
 }
 
-/** The `error` of the refusal and its status. */
-export function refusal(body: unknown, engine?: Partial<SearchEngine>): { status: number; error: Json } {
+/** Status and reason. */
+export function refusal(body: unknown, intervalKeys?: readonly string[]): [status: number, reason: unknown] {
   try {
-    answer(body, [{ at: Date.parse('2024-03-30T00:00:10Z'), kwh: 1, eur: 1 }], engine);
+    answer(body, [{ at: Date.parse('2024-03-30T00:00:10Z'), kwh: 1, eur: 1 }], intervalKeys);
   } catch (err) {
-    if (err instanceof Refusal) return err.body as { status: number; error: Json };
+    if (err instanceof Refusal) return [err.status, look(err.body, 'error.root_cause.0.reason')];
     throw err;
   }
   throw new Error('the question was answered');

@@ -1,18 +1,6 @@
-// Aggregations over the documents of one property, checked as a whole before any is computed, as Elasticsearch does.
+// Aggregations over the documents of one property, compiled as a whole before any is computed.
 import { CALENDAR_UNITS, type CalendarUnit, Zone } from '../localTime.ts';
-import {
-  type Aggregation,
-  aggregationOptions,
-  aggregations,
-  inShards,
-  instant,
-  type Json,
-  malformed,
-  NESTED_PATH,
-  READ_AT,
-  Refusal,
-  type SearchEngine,
-} from './body.ts';
+import { demand, fieldsOf, instant, type Json, NESTED_PATH, onlyField, READ_AT, Refusal } from './body.ts';
 
 /** A document of the search index; each has one nested event, the reading. */
 export interface UsageDocument {
@@ -23,7 +11,7 @@ export interface UsageDocument {
 }
 
 interface Histogram {
-  readonly interval: CalendarUnit;
+  readonly unit: CalendarUnit;
   readonly zone: Zone;
   /** First and last instant that get a bucket even without a reading. */
   readonly bounds: readonly [number, number];
@@ -34,39 +22,50 @@ type Compute = (documents: readonly UsageDocument[]) => Json;
 /** `search.max_buckets` of Elasticsearch 7. */
 const MAX_BUCKETS = 10_000;
 
+/** By kind: whether it wants to be in the nested event, its one option, and what that may be. */
+const KINDS: Readonly<Record<string, readonly [isNested: boolean, option?: string, ...values: string[]]>> = {
+  terms: [false, 'field', 'resource_name'],
+  nested: [false, 'path', NESTED_PATH],
+  date_histogram: [true],
+  reverse_nested: [true],
+  sum: [false, 'field', 'amount', 'quantity'],
+  max: [true, 'field', READ_AT],
+};
+
 /** The aggregations of one request. Throws a `Refusal`, and so does what it returns. */
-export function compileAggregations(aggs: unknown, engine: SearchEngine): Compute {
+export function compileAggregations(aggs: unknown, intervalKeys: readonly string[]): Compute {
   let bucketCount = 0;
   const count = (more: number) => {
     bucketCount += more;
-    if (bucketCount > MAX_BUCKETS) throw tooManyBuckets(bucketCount);
+    if (bucketCount > MAX_BUCKETS) throw new Refusal('Trying to create too many buckets', 503);
   };
 
   /** The time of a reading is in its event, everything else in the document. */
-  function all(parent: string, given: unknown, isNested: boolean): Compute {
-    const parts = aggregations(parent, given).map((one) => [one.name, each(one, isNested)] as const);
-    if (parts.length === 0) throw malformed(`Missing definition for aggregation [${parent}]`);
+  function all(where: string, given: unknown, isNested: boolean): Compute {
+    const entries = Object.entries(Object(given));
+    demand(entries.length > 0, `Missing definition for aggregation [${where}]`);
+    const parts = entries.map(([name, one]) => [name, each(name, one, isNested)] as const);
     return (documents) => Object.fromEntries(parts.map(([name, compute]) => [name, compute(documents)]));
   }
 
-  function each(one: Aggregation, isNested: boolean): Compute {
-    const { name, kind, options, aggs: inner } = one;
+  function each(name: string, given: unknown, isNested: boolean): Compute {
+    const { aggs: inner, ...rest } = Object(given);
+    const [kind, options] = onlyField(name, rest, ...Object.keys(KINDS));
+    const [wantsNested, option, ...values] = KINDS[kind] ?? [];
+    demand(isNested === wantsNested, `[${kind}] is not supported at [${name}]`);
     if (kind === 'date_histogram') {
-      const histogram = parseHistogram(one, isNested, engine);
-      return intervals(histogram, all(name, inner, isNested));
+      return intervals(parseHistogram(name, options, intervalKeys), all(name, inner, true));
     }
-    const [key, values] = OPTIONS[kind] ?? [];
-    const asked = aggregationOptions(kind, options, key ? [key] : []);
-    const value = key && asked[key];
-    if (isNested !== NEEDS_NESTED.includes(kind) || (key && !values?.includes(String(value)))) {
-      throw unsuited(one, value);
-    }
-    if (kind === 'sum') return (documents) => ({ value: sumOf(documents, value as 'amount' | 'quantity') });
+    const value = fieldsOf(kind, options, ...(option ? [option] : []))[option ?? ''];
+    demand(!option || values.some((one) => one === value), `Field [${value}] is not supported for [${name}]`);
+    const isMetric = kind === 'sum' || kind === 'max';
+    demand(!isMetric || inner === undefined, `[${name}] cannot accept sub-aggregations`);
     if (kind === 'max') {
       return (documents) => ({
         value: documents.length > 0 ? Math.max(...documents.map(({ at }) => at)) : null,
       });
     }
+    if (isMetric) return (documents) => ({ value: sumOf(documents, value as 'amount' | 'quantity') });
     const below = all(name, inner, kind === 'nested');
     return kind === 'terms'
       ? resources(below)
@@ -84,13 +83,13 @@ export function compileAggregations(aggs: unknown, engine: SearchEngine): Comput
     };
 
   const intervals =
-    ({ zone, interval, bounds }: Histogram, below: Compute): Compute =>
+    ({ zone, unit, bounds }: Histogram, below: Compute): Compute =>
     (documents) => {
-      const byStart = grouped(documents, ({ at }) => zone.floor(at, interval));
-      const edges = [...byStart.keys(), ...bounds.map((at) => zone.floor(at, interval))];
+      const byStart = grouped(documents, ({ at }) => zone.floor(at, unit));
+      const edges = [...byStart.keys(), ...bounds.map((at) => zone.floor(at, unit))];
       const last = Math.max(...edges);
       const buckets: Json[] = [];
-      for (let key = Math.min(...edges); key <= last; key = zone.next(key, interval)) {
+      for (let key = Math.min(...edges); key <= last; key = zone.next(key, unit)) {
         count(1);
         const inside = byStart.get(key) ?? [];
         // Unhelpful like the real one: the day in UTC, which in summer is not the day of the bucket.
@@ -103,70 +102,27 @@ export function compileAggregations(aggs: unknown, engine: SearchEngine): Comput
   return all('aggs', aggs, false);
 }
 
-/** By kind: its one option, and what that may be. */
-const OPTIONS: Readonly<Record<string, readonly [option: string, values: readonly string[]]>> = {
-  terms: ['field', ['resource_name']],
-  nested: ['path', [NESTED_PATH]],
-  sum: ['field', ['amount', 'quantity']],
-  max: ['field', [READ_AT]],
-};
-const NEEDS_NESTED = ['date_histogram', 'max', 'reverse_nested'];
-
-function parseHistogram(
-  { name, kind, options }: Aggregation,
-  isNested: boolean,
-  engine: SearchEngine,
-): Histogram {
-  const known = ['field', 'time_zone', 'min_doc_count', 'extended_bounds', 'format', ...engine.intervalKeys];
-  const given = aggregationOptions(kind, options, known);
-  if (given.field !== READ_AT || !isNested) throw unsuited({ name, kind }, given.field);
-  if (given.min_doc_count !== 0) {
-    const reason = `[minDocCount] must be 0 for this question. Found [${given.min_doc_count}] in [${name}]`;
-    throw unparsable('min_doc_count', { type: 'illegal_argument_exception', reason });
-  }
-  const { min, max } = aggregationOptions('extended_bounds', given.extended_bounds, ['min', 'max']);
-  const first = instant(min, given.format, engine);
-  const last = instant(max, given.format, engine);
-  if (first > last) {
-    const reason = `[extended_bounds.min][${first}] cannot be greater than [extended_bounds.max][${last}] for histogram aggregation [${name}]`;
-    throw inShards('search_parse_exception', reason);
-  }
-  return { interval: unitOf(given, engine), zone: zoneOf(given.time_zone), bounds: [first, last] };
-}
-
-function unitOf({ interval, calendar_interval }: Json, { intervalKeys }: SearchEngine): CalendarUnit {
-  if (interval !== undefined && calendar_interval !== undefined) {
-    throw unparsable('calendar_interval', {
-      type: 'illegal_argument_exception',
-      reason: 'Cannot use [calendar_interval] with [interval] configuration option.',
-    });
-  }
-  const asked = interval ?? calendar_interval;
+function parseHistogram(name: string, options: unknown, intervalKeys: readonly string[]): Histogram {
+  const known = ['field', 'time_zone', 'min_doc_count', 'extended_bounds', 'format', ...intervalKeys];
+  const given = fieldsOf('date_histogram', options, ...known);
+  demand(given.field === READ_AT, `Field [${given.field}] is not supported for [${name}]`);
+  demand(given.min_doc_count === 0, '[min_doc_count] must be 0');
+  const asked = intervalKeys.map((key) => given[key]).find(Boolean);
   const unit = CALENDAR_UNITS.find((one) => one === asked);
-  if (unit) return unit;
-  const type = 'illegal_argument_exception';
-  if (asked === undefined) {
-    const isOld = !intervalKeys.includes('calendar_interval');
-    const newer = 'Invalid interval specified, must be non-null and non-empty';
-    throw inShards(type, isOld ? 'Zero or negative time interval not supported' : newer);
-  }
-  if (calendar_interval === undefined) {
-    const setting = 'DateHistogramAggregationBuilder.interval';
-    const reason = `failed to parse setting [${setting}] with value [${asked}] as a time value: unit is missing or unrecognized`;
-    throw inShards(type, reason);
-  }
-  const reason = `The supplied interval [${asked}] could not be parsed as a calendar interval.`;
-  throw unparsable('calendar_interval', { type, reason });
+  demand(unit !== undefined, `[date_histogram] does not know the interval [${asked}]`);
+  const { min, max } = fieldsOf('extended_bounds', given.extended_bounds, 'min', 'max');
+  const bounds = [instant(min, given.format), instant(max, given.format)] as const;
+  demand(bounds[0] <= bounds[1], '[extended_bounds] must not end before they begin');
+  return { unit, zone: zoneOf(given.time_zone), bounds };
 }
 
-function zoneOf(name: unknown): Zone {
+function zoneOf(name: unknown = 'UTC'): Zone {
   try {
     // Node 20 knows no zone by its offset.
-    return new Zone(name === '+00:00' ? 'UTC' : String(name ?? 'UTC'));
+    return new Zone(name === '+00:00' ? 'UTC' : String(name));
   } catch (err) {
-    if (!(err instanceof RangeError)) throw err;
-    const reason = `Unknown time-zone ID: ${String(name)}`;
-    throw unparsable('time_zone', { type: 'zone_rules_exception', reason });
+    if (err instanceof RangeError) throw new Refusal(`Unknown time-zone ID: ${name}`);
+    throw err;
   }
 }
 
@@ -184,19 +140,4 @@ function grouped<T, K>(list: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
     else groups.set(key, [item]);
   }
   return groups;
-}
-
-function tooManyBuckets(count: number): Refusal {
-  const reason = `Trying to create too many buckets. Must be less than or equal to: [${MAX_BUCKETS}] but was [${count}]. This limit can be set by changing the [search.max_buckets] cluster level setting.`;
-  return new Refusal('too_many_buckets_exception', reason, { status: 503 });
-}
-
-function unsuited({ name, kind }: Pick<Aggregation, 'name' | 'kind'>, field: unknown): Refusal {
-  const reason = `Field [${String(field)}] is not supported for aggregation [${name}] of type [${kind}]`;
-  return inShards('illegal_argument_exception', reason);
-}
-
-function unparsable(field: string, caused_by: { type: string; reason: string }): Refusal {
-  const reason = `[1:1] [date_histogram] failed to parse field [${field}]`;
-  return new Refusal('x_content_parse_exception', reason, { caused_by });
 }

@@ -1,19 +1,6 @@
-// Recognises a usage question: four filters and aggregations. Any other is refused as Elasticsearch words it.
+// Takes a usage question apart: four filters and aggregations, checked before anything is computed.
 import { compileAggregations, type UsageDocument } from './aggregations.ts';
-import {
-  inShards,
-  instant,
-  isObject,
-  type Json,
-  malformed,
-  NESTED_PATH,
-  onlyQuery,
-  queryOptions,
-  READ_AT,
-  type Refusal,
-  type SearchEngine,
-  tokenOf,
-} from './body.ts';
+import { demand, fieldsOf, instant, type Json, NESTED_PATH, onlyField, READ_AT } from './body.ts';
 
 /** Instants in epoch milliseconds. */
 interface Filters {
@@ -29,76 +16,53 @@ export interface UsageRequest extends Filters {
   readonly compute: (documents: readonly UsageDocument[]) => Json;
 }
 
-/** Throws a `Refusal`. */
-export function parseUsageRequest(body: unknown, engine: SearchEngine): UsageRequest {
-  if (!isObject(body)) throw malformed(`Expected [START_OBJECT] but found [${tokenOf(body)}]`);
-  for (const [key, value] of Object.entries(body)) {
-    // Any other size would bring documents along.
-    const isKnown = key === 'size' ? value === 0 : ['query', 'aggs'].includes(key) && isObject(value);
-    if (!isKnown) throw malformed(`Unknown key for a ${tokenOf(value)} in [${key}].`);
-  }
-  if (body.size !== 0) throw malformed('Missing [size], expected [0]');
-  return { ...parseQuery(body.query, engine), compute: compileAggregations(body.aggs, engine) };
-}
-
-/** The four filters, in any order. */
-function parseQuery(query: unknown, engine: SearchEngine): Filters {
-  const { filter = [], must = [] } = queryOptions(onlyQuery(query, 'bool'), ['filter', 'must']);
+/** Throws a `Refusal`. `intervalKeys`: how the age of the engine calls the interval of a histogram. */
+export function parseUsageRequest(body: unknown, intervalKeys: readonly string[]): UsageRequest {
+  const { size, query, aggs } = fieldsOf('body', body, 'size', 'query', 'aggs');
+  // Any other size would bring documents along.
+  demand(size === 0, '[size] must be 0');
+  const [, bool] = onlyField('query', query, 'bool');
+  const { filter = [], must = [] } = fieldsOf('bool', bool, 'filter', 'must');
   const clauses = [filter, must].flat();
-  const found = Object.assign({}, ...clauses.map((clause) => parseClause(clause, engine)));
-  if (clauses.length !== 4 || Object.keys(found).length !== 5) throw missingFilters();
-  return found;
+  const filters: Filters = Object.assign({}, ...clauses.map(parseClause));
+  const isWhole = clauses.length === 4 && Object.keys(filters).length === 5;
+  demand(isWhole, '[bool] must filter by service, customer, resource and time');
+  return { ...filters, compute: compileAggregations(aggs, intervalKeys) };
 }
 
-function parseClause(clause: unknown, engine: SearchEngine): Partial<Filters> {
-  const [kind, options] = onlyQuery(clause, 'query_string', 'terms', 'nested');
-  if (kind === 'terms') return parseTerms(options);
-  return kind === 'nested' ? parseRange(options, engine) : parseTerm(options);
+function parseClause(clause: unknown): Partial<Filters> {
+  const [kind, options] = onlyField('bool', clause, 'query_string', 'terms', 'nested');
+  if (kind === 'nested') return parseTime(options);
+  if (kind === 'query_string') return parseTerm(options);
+  const { resource_name } = fieldsOf(kind, options, 'resource_name');
+  demand(Array.isArray(resource_name), '[terms] needs a list of names');
+  return { resourceNames: resource_name };
 }
 
-function missingFilters(): Refusal {
-  return malformed('[bool] malformed query, expected filters on service, customer, resource and time');
-}
-
-/** One word or phrase: operators, wildcards, fields and groups of `query_string` are not evaluated here. */
+/** One word or phrase, also in brackets: operators, wildcards and fields are not evaluated here. */
 function parseTerm(options: unknown): Partial<Filters> {
-  const known = ['query', 'fields', 'analyze_wildcard'];
-  const { query, fields } = queryOptions(['query_string', options], known);
-  if (typeof query !== 'string') throw malformed('[query_string] must be provided with a [query]');
-  const term = termIn(query.replace(/^\((.*)\)$/, '$1'));
-  if (term === null) throw inShards('query_shard_exception', `Failed to parse query [${query}]`);
-  const field = Array.isArray(fields) ? fields.join() : '';
+  const { query, fields } = fieldsOf('query_string', options, 'query', 'fields', 'analyze_wildcard');
+  const text = String(query).replace(/^\((.*)\)$/, '$1');
+  const [, word, phrase] = /^(?:(?!(?:AND|OR|NOT)$)(\w+)|"((?:\\.|[^"\\])+)")$/.exec(text) ?? [];
+  const term = word ?? phrase?.replace(/\\(.)/g, '$1');
+  demand(term !== undefined, `Failed to parse query [${query}]`);
+  const [field, ...more] = Array.isArray(fields) ? fields : [];
+  demand(
+    more.length === 0 && ['service_type', 'customer_id'].includes(field),
+    '[query_string] needs one field',
+  );
   if (field === 'service_type') return { serviceType: term };
-  if (field !== 'customer_id') throw missingFilters();
   // The id is mapped as a number.
-  if (!/^-?\d+$/.test(term)) throw failedQuery(`For input string: "${term}"`);
+  demand(/^-?\d+$/.test(term), `failed to create query: For input string: "${term}"`);
   return { customerId: term };
 }
 
-function termIn(query: string): string | null {
-  const [, word, phrase] = /^(?:(\w+)|"((?:\\.|[^"\\])+)")$/.exec(query) ?? [];
-  if (phrase !== undefined) return phrase.replace(/\\(.)/g, '$1');
-  return word !== undefined && !['AND', 'OR', 'NOT'].includes(word) ? word : null;
-}
-
-function parseTerms(options: unknown): Partial<Filters> {
-  const names = queryOptions(['terms', options], ['resource_name']).resource_name;
-  if (Array.isArray(names) && names.every((name) => typeof name === 'string'))
-    return { resourceNames: names };
-  throw malformed('[terms] query does not support [resource_name]');
-}
-
 /** The time is in a nested document: without the wrapper the engine finds nothing. */
-function parseRange(options: unknown, engine: SearchEngine): Partial<Filters> {
-  const { path, query } = queryOptions(['nested', options], ['path', 'query']);
-  if (path !== NESTED_PATH) {
-    throw failedQuery(`[nested] failed to find nested object under path [${String(path)}]`);
-  }
-  const range = queryOptions(onlyQuery(query, 'range'), [READ_AT]);
-  const { gte, lte, format } = queryOptions(['range', range[READ_AT]], ['gte', 'lte', 'format']);
-  return { from: instant(gte, format, engine), to: instant(lte, format, engine) };
-}
-
-function failedQuery(reason: string): Refusal {
-  return inShards('query_shard_exception', `failed to create query: ${reason}`);
+function parseTime(options: unknown): Partial<Filters> {
+  const { path, query } = fieldsOf('nested', options, 'path', 'query');
+  demand(path === NESTED_PATH, `[nested] failed to find nested object under path [${path}]`);
+  const [, range] = onlyField('nested', query, 'range');
+  const [, limits] = onlyField('range', range, READ_AT);
+  const { gte, lte, format } = fieldsOf('range', limits, 'gte', 'lte', 'format');
+  return { from: instant(gte, format), to: instant(lte, format) };
 }

@@ -63,23 +63,16 @@ export interface Answered {
 export const rowsAskedFor = ({ skip, limit }: ConstituencyQuestion, total: number): number =>
   Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(0, total - (skip ?? 0)));
 
-/** The service gave fewer rows than it has of those that were asked for. */
-export function isCutShort({ question, list: { constituencies, total, complete } }: Answered): boolean {
-  if (constituencies === null) return false;
-  return total === null ? complete === false : constituencies.length < rowsAskedFor(question, total);
-}
-
 /** What a reader should know before trusting the list; `null` when there is nothing. */
-export function caveat(answered: Answered): string | null {
-  const { question, list } = answered;
+export function caveat({ question, list }: Answered): string | null {
   const { constituencies, total, complete } = list;
   if (constituencies === null) return 'The reply has a shape that is not known: it is passed on as it came.';
-  if (isCutShort(answered)) {
-    const asked = total === null ? 'an unknown number' : rowsAskedFor(question, total);
+  const asked = total === null ? 0 : rowsAskedFor(question, total);
+  if (constituencies.length < asked)
     return `The list is not whole: the service gave ${constituencies.length} of ${asked}.`;
-  }
   const isPage = question.skip !== null || question.limit !== null;
-  return complete === null && !isPage ? 'The service does not tell whether these are all.' : null;
+  const isUnknown = total === null && !complete && !isPage;
+  return isUnknown ? 'The service does not tell whether these are all.' : null;
 }
 
 /** Whether both say the same of the constituencies, whenever they were fetched. */

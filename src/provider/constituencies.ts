@@ -54,7 +54,7 @@ async function readPages(
   const rows = new Map<string, Constituency>();
   let total: number | null = null;
   let received = 0;
-  let endsByItself = false;
+  let isAtTheEnd = false;
   let isPart = false;
   // One large page if the service allows it: its order may change from one page to the next.
   let limit = wanted;
@@ -82,19 +82,19 @@ async function readPages(
     total = page.total ?? total;
     // Fewer than there are: the service counts something else, or has ignored `skip`.
     if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
-    // With nothing new the end is reached, or the service hands out the same page for ever.
-    endsByItself = rows.size === before || (total !== null && from + received >= total);
-    if (endsByItself || rows.size >= wanted) break;
+    isAtTheEnd = page.rows.length === 0;
+    // With nothing new the service hands out the same page for ever.
+    if (rows.size === before || rows.size >= wanted || (total !== null && from + received >= total)) break;
   }
   if (rows.size === 0 && total !== null && rowsAskedFor(question, total) > 0) {
     throw new UnexpectedReply(WHAT, `some of the ${total} rows that it speaks of`, 'none');
   }
   const constituencies = inOrder(rows.values());
   if (isPart) return { constituencies, total: null, complete: null, raw: null };
-  const isAll = total === null ? endsByItself : rows.size >= total;
-  // Without a number, what lies before `skip` and behind `limit` is not known.
-  const isUnknown = total === null && (endsByItself ? from > 0 : rows.size >= wanted);
-  return { constituencies, total, complete: isUnknown ? null : isAll, raw: null };
+  if (total !== null) return { constituencies, total, complete: rows.size >= total, raw: null };
+  // An empty page tells too, behind pages from the first row on that had no row twice.
+  const isAll = isAtTheEnd && from === 0 && received === rows.size;
+  return { constituencies, total, complete: isAll || null, raw: null };
 }
 
 const asksForOneHouse = ({ chamber, houseNo, chamberIds }: ConstituencyQuestion): boolean =>

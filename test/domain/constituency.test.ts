@@ -5,7 +5,6 @@ import {
   type ConstituencyList,
   caveat,
   inOrder,
-  isCutShort,
   saysTheSame,
 } from '../../src/domain/constituency.ts';
 
@@ -56,25 +55,19 @@ test('lists say the same when their rows do', () => {
 const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
 const three = { constituencies: [row('a'), row('b'), row('c')], total: 3, complete: true, raw: null };
 
-test.each<[string, object, Partial<ConstituencyList>, boolean, RegExp | null]>([
-  ['everything', {}, {}, false, null],
-  ['fewer than there are', {}, { total: 7, complete: false }, true, / 3 of 7\./],
-  ['a page as long as its limit', { limit: 3 }, { total: 7, complete: false }, false, null],
-  ['a page that is too short', { skip: 2, limit: 4 }, { total: 7, complete: false }, true, / 3 of 4\./],
-  ['the last page', { skip: 4, limit: 50 }, { total: 7, complete: false }, false, null],
-  ['a page of nobody knows how many', { limit: 3 }, { total: null, complete: null }, false, null],
-  ['nobody knows how many', {}, { total: null, complete: null }, false, /does not tell/],
-  ['broken off, nobody knows when', {}, { total: null, complete: false }, true, / 3 of an unknown number/],
-  [
-    'an unknown shape',
-    {},
-    { constituencies: null, total: null, complete: null, raw: {} },
-    false,
-    /shape that is not known/,
-  ],
-])('%s: whether it is cut short, and the words of warning', (_name, asked, found, isShort, words) => {
-  const answered = { question: { ...ALL, ...asked }, list: { ...three, ...found } };
-  expect(isCutShort(answered)).toBe(isShort);
-  if (words === null) expect(caveat(answered)).toBeNull();
-  else expect(caveat(answered)).toMatch(words);
+test.each<[string, object, Partial<ConstituencyList>, RegExp | null]>([
+  ['everything', {}, {}, null],
+  ['fewer than there are', {}, { total: 7, complete: false }, / 3 of 7\./],
+  ['a page as long as its limit', { limit: 3 }, { total: 7, complete: false }, null],
+  ['a page that is too short', { skip: 2, limit: 4 }, { total: 7, complete: false }, / 3 of 4\./],
+  ['the last page', { skip: 4, limit: 50 }, { total: 7, complete: false }, null],
+  ['a page of nobody knows how many', { limit: 3 }, { total: null, complete: null }, null],
+  ['nobody knows how many', {}, { total: null, complete: null }, /does not tell/],
+  ['more, nobody knows how many', {}, { total: null, complete: false }, /does not tell/],
+  ['an empty end, and no number', {}, { total: null, complete: true }, null],
+  ['an unknown shape', {}, { constituencies: null, total: null, complete: null, raw: {} }, /shape/],
+])('the words of warning: %s', (_name, asked, found, words) => {
+  const warning = caveat({ question: { ...ALL, ...asked }, list: { ...three, ...found } });
+  if (words === null) expect(warning).toBeNull();
+  else expect(warning).toMatch(words);
 });

@@ -1,8 +1,10 @@
 // Reading the public list: both shapes and a third, and pages that end whatever the service does.
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { readConstituencies } from '../../src/provider/constituencies.ts';
 import { type Ask, ProviderRefused, ProviderUnreachable } from '../../src/provider/request.ts';
+import { RUNS } from '../support/property.ts';
 
 const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
 const HOUSE = { houseNo: '34', houseCode: 'dail', showAs: '34th Dáil', uri: 'https://x/house/dail/34' };
@@ -123,9 +125,10 @@ const pages =
   ({ skip, limit }: Page) =>
     newer(rows.slice(skip, skip + Math.min(limit, most)), said);
 const refusingLargeLimits = (page: Page) => (page.limit > 50 ? refuse() : pages(50)(page));
+const reshuffling = (_: Page, number: number) => newer([[1, 2], [2, 3], [3, 4], []][number - 1] ?? [], null);
 const refusingDeepSkips = (page: Page) => (page.skip >= 100 ? refuse() : pages(50)(page));
 
-test.each<[string, (page: Page, number: number) => unknown, number, boolean, number]>([
+test.each<[string, (page: Page, number: number) => unknown, number, boolean | null, number]>([
   ['honours the limit', pages(Number.POSITIVE_INFINITY), 1300, true, 1],
   ['ignores the limit', () => newer(ALL_ROWS), 1300, true, 1],
   ['gives fifty at most', pages(50), 1300, true, 26],
@@ -133,9 +136,10 @@ test.each<[string, (page: Page, number: number) => unknown, number, boolean, num
   ['gives one at a time', pages(1), 100, false, 100],
   ['repeats the first page for ever', () => newer(REPEATED, 1300), 50, false, 2],
   ['refuses a deep skip', refusingDeepSkips, 100, false, 3],
-  ['gives more than it says', () => newer(numbers(0, 43), 8), 43, true, 2],
+  ['gives more than it says', () => newer(numbers(0, 43), 8), 43, null, 2],
   ['does not say how many', pages(50, numbers(0, 120), null), 120, true, 4],
   ['ends with an empty page too early', (_, number) => newer(number === 1 ? [1, 2] : [], 1300), 2, false, 2],
+  ['gives other pages each time, and does not say how many', reshuffling, 4, null, 4],
   ['gives rows twice', () => newer([1, 1, 2, 2], 4), 2, false, 1],
 ])('a service that %s', async (_, answer, count, complete, requests) => {
   const { ask, asked } = service(answer);
@@ -206,6 +210,39 @@ test.each([
     expect([list.constituencies?.length, list.total, list.complete]).toEqual([count, 25, complete]);
   },
 );
+
+test('whatever the service does: total is how many there are, complete is whether these are all, or they are null', async () => {
+  const few = fc.integer({ min: 0, max: 120 });
+  const habits = fc.record({
+    most: fc.integer({ min: 1, max: 150 }),
+    tells: fc.boolean(),
+    ignoresSkip: fc.boolean(),
+    ignoresLimit: fc.boolean(),
+    deepest: fc.option(few, { nil: Number.POSITIVE_INFINITY }),
+  });
+  const limits = fc.option(few.map((n) => n + 1));
+  const property = fc.asyncProperty(
+    few,
+    fc.option(few),
+    limits,
+    habits,
+    async (there, skip, limit, habit) => {
+      const { most, tells, ignoresSkip, ignoresLimit, deepest } = habit;
+      const { ask } = service((page) => {
+        if (page.skip > deepest) refuse();
+        const from = ignoresSkip ? 0 : page.skip;
+        const to = from + Math.min(most, ignoresLimit ? most : page.limit);
+        return newer(numbers(0, there).slice(from, to), tells ? there : null);
+      });
+      const list = await readConstituencies(ask, { ...ALL, skip, limit }).catch(() => null);
+      if (list === null) return;
+      if (list.total !== null) expect(list.total).toBe(there);
+      if (list.complete !== null) expect(list.complete).toBe(list.constituencies?.length === there);
+      if (tells && !ignoresSkip) expect(list.complete).not.toBeNull();
+    },
+  );
+  await fc.assert(property, { numRuns: RUNS });
+});
 
 test('a refused question stays refused, and a fault in the middle loses no old list', async () => {
   await expect(readConstituencies(service(() => refuse(404)).ask, ALL)).rejects.toMatchObject({

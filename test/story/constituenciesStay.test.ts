@@ -139,6 +139,17 @@ test('a list with gaps is published with a warning, but never over a whole one',
     data: { count: 43, stale: true },
   });
   expect(probe.json(LIST)).toMatchObject({ count: 43, complete: true, stale: true });
+  switches.clearFaults();
+  // Nor does the one house of the older shape replace all of them.
+  const dail = { chamber: 'dail', force: true };
+  const { data } = await asking(probe, dail);
+  switches.constituencies.shape = 'older';
+  const { count, total } = data as { readonly count: number; readonly total: number };
+  expect(await asking(probe, dail)).toMatchObject({
+    status: 'error',
+    error: { code: 'incomplete_list' },
+    data: { count, total, complete: true, stale: true },
+  });
 });
 
 function halved(body: unknown): unknown {

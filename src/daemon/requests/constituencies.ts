@@ -1,5 +1,5 @@
 // Constituencies on demand: a request is answered from the cached list, or the list is fetched, cached and published.
-import { type Answered, type ConstituencyQuestion, caveat, isCutShort } from '../../domain/constituency.ts';
+import { type Answered, type ConstituencyQuestion, caveat } from '../../domain/constituency.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit } from '../../foundation/limits.ts';
@@ -177,7 +177,8 @@ export class Constituencies {
         'The list from before stays; the new reply is beside it as "raw". If this lasts, please report it.',
       );
     }
-    if (isCutShort(answered) && !isCutShort(cached)) throw new ListIncomplete(caveat(answered) ?? '');
+    const gap = caveat(answered);
+    if (gap !== null && caveat(cached) === null) throw new ListIncomplete(gap);
   }
 
   #done(name: string, fetched: boolean, changed: boolean): Answer {

@@ -1,9 +1,12 @@
 // The pair of long-term statistics of a meter: as Home Assistant holds it, and as it has to be.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { METER, PROPERTY } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import type { Api } from './api.ts';
+import type { House } from './story.ts';
 
 export const ENERGY = `heat2mqtt:${METER}_energy`;
 export const COST = `heat2mqtt:${METER}_cost`;
@@ -21,6 +24,16 @@ const DUBLIN = new Intl.DateTimeFormat('en-CA', { timeZone: 'Europe/Dublin' });
 // By way of whole millionths: half a thousandth has to be one when it is rounded.
 const toMicro = (amount: number): number => Math.round(amount * 1e6);
 const toMilli = (amount: number): number => Math.round(toMicro(amount) / 1_000);
+
+export const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+/** Starts the daemon with the token of the owner. */
+export async function startWithStatistics(story: House, over: Readonly<Record<string, unknown>> = {}) {
+  const tokenFile = join(story.folder, 'ha_token');
+  await writeFile(tokenFile, `${story.token}\n`);
+  const url = `${story.homeAssistant.url.replace('http', 'ws')}/api/websocket`;
+  return story.start({ home_assistant: { url, token_file: tokenFile }, ...over });
+}
 
 /** The rows of a series; every one has to stand at the first hour of a day, by Home Assistant's own calendar. */
 export async function rowsOf(api: Api, id: string): Promise<Row[]> {

@@ -1,20 +1,20 @@
 // Late data at its true day: the series in a real recorder, after corrections, losses and cuts, and in the Energy dashboard.
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, quiet, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, untilShown } from './entities.ts';
-import { COST, ENERGY, rowsOf, rowsOfTruth, statisticsOn, untilWritten } from './series.ts';
+import {
+  COST,
+  daysAgo,
+  ENERGY,
+  rowsOf,
+  rowsOfTruth,
+  startWithStatistics,
+  statisticsOn,
+  untilWritten,
+} from './series.ts';
 import { type House, openStory } from './story.ts';
-
-async function startWithStatistics(story: House, over: Readonly<Record<string, unknown>> = {}) {
-  const tokenFile = join(story.folder, 'ha_token');
-  await writeFile(tokenFile, `${story.token}\n`);
-  const url = `${story.homeAssistant.url.replace('http', 'ws')}/api/websocket`;
-  return story.start({ home_assistant: { url, token_file: tokenFile }, ...over });
-}
 
 const CLEAN = { energy_sources: [[]], device_consumption: [] };
 const gas = (energy: string, cost: string) => ({
@@ -24,7 +24,6 @@ const gas = (energy: string, cost: string) => ({
   entity_energy_price: null,
   number_energy_price: null,
 });
-const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
 /** Day, energy and cost in thousandths, of each of the newest days on MQTT. */
 async function onTopic({ probe }: House): Promise<unknown[]> {

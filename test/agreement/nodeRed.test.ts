@@ -20,15 +20,18 @@ test('there are four', () => {
   ]);
 });
 
-test('all can be imported side by side: no id is given twice', () => {
-  const ids = [...flows.values()].flat().map(({ id }) => id);
-  expect(new Set(ids).size).toBe(ids.length);
+test('all can be imported side by side: no id is given twice, but for the one broker that they share', () => {
+  const nodes = [...flows.values()].flat();
+  const [broker, ...same] = nodes.filter(({ type }) => type === 'mqtt-broker');
+  expect(same).toEqual(same.map(() => broker));
+  const ids = nodes.filter(({ type }) => type !== 'mqtt-broker').map(({ id }) => id);
+  expect(new Set([...ids, broker?.id]).size).toBe(ids.length + 1);
 });
 
 describe.each([...flows])('%s', (_, nodes) => {
   const of = (type: string) => nodes.filter((node) => node.type === type);
 
-  test('has one tab, one broker of its own without credentials, a comment, and names', () => {
+  test('has one tab, one broker without credentials, a comment, and names', () => {
     expect([of('tab'), of('mqtt-broker'), of('comment')].map((found) => found.length)).toEqual([1, 1, 1]);
     expect(Object.keys(of('mqtt-broker')[0] ?? {})).not.toContain('credentials');
     expect(JSON.stringify(nodes)).not.toMatch(/"(user|password|token)"/);

@@ -35,6 +35,7 @@ test.skipIf(!isThere)(
         reading_closes: 'same_day',
       },
       constituencies: { base_url: simulator.urls.constituencies },
+      meters: { [METER]: { name: 'Flat 3' } },
     });
     start(config);
     const tapped = async (name: string) => {
@@ -52,9 +53,56 @@ test.skipIf(!isThere)(
     );
     expect(months.map(({ month }) => month)).toEqual([...new Set(months.map(({ month }) => month))].sort());
     expect(months.reduce((sum, { energy_kwh }) => sum + energy_kwh, 0)).toBeCloseTo(DAYS_KNOWN * 8, 3);
-    const drawing = await fetch(`${red.url}/heat2mqtt/months.svg?meter=${METER}`);
+    const picture = (query = '') => fetch(`${red.url}/heat2mqtt/months.svg${query}`);
+    const drawing = await waitFor('the meter by its name', async () => {
+      const reply = await picture('?meter=Flat%203');
+      return reply.ok && reply;
+    });
     expect(drawing.headers.get('content-type')).toContain('image/svg+xml');
-    expect((await drawing.text()).split('<rect ')).toHaveLength(months.length + 1);
+    const drawn = await drawing.text();
+    expect(await (await picture(`?meter=${METER}`)).text()).toBe(drawn);
+    // A bar for energy and one for cost; the last month is not over yet, unless the newest reading closes it.
+    expect(drawn.split('<title>')).toHaveLength(2 * months.length + 1);
+    for (const { month, energy_kwh, cost_eur } of months) {
+      const [year, name] = [
+        month.slice(0, 4),
+        new Date(month).toLocaleString('en', { month: 'short', timeZone: 'UTC' }),
+      ];
+      expect(drawn).toMatch(new RegExp(`<title>${name} ${year}( so far)?: ${Math.round(energy_kwh)} kWh<`));
+      expect(drawn).toMatch(new RegExp(`<title>${name} ${year}( so far)?: ${cost_eur.toFixed(2)} EUR<`));
+      expect(drawn).toContain(`>${year}</text>`);
+    }
+    expect(drawn).toMatch(/class="title"[^>]*>Flat 3</);
+
+    const unknown = await picture('?meter=1<b>');
+    expect(unknown.status).toBe(404);
+    expect(unknown.headers.get('content-type')).toContain('text/plain');
+    expect(await unknown.text()).toBe(`There is no meter "1<b>". These are known:\n- ${METER} (Flat 3)\n`);
+
+    const hostile = 'heat2mqtt/meter/x"<script>&/usage/month';
+    const bucket = (month: string, end: string, energy_kwh: number | null) => ({
+      start: `${month}-01T00:00:00+00:00`,
+      end: `${end}-01T00:00:00+00:00`,
+      energy_kwh,
+      cost_eur: null,
+    });
+    const buckets = [
+      bucket('2024-12', '2025-01', 0),
+      bucket('2025-02', '2025-03', null),
+      bucket('2025-03', '2025-04', 5),
+    ];
+    await probe.publish(hostile, JSON.stringify({ currency: '<EUR>', buckets }));
+    const named = `?meter=${encodeURIComponent('x"<script>&')}`;
+    const odd = await waitFor('the other meter', async () => {
+      const reply = await picture(named);
+      return reply.ok ? reply.text() : undefined;
+    });
+    expect(odd).toContain('>x&#34;&#60;script&#62;&#38;</text>');
+    expect(odd).not.toContain('<script');
+    expect(odd).not.toContain('<EUR');
+    expect(odd.match(/<title>[^<]*/g)).toEqual(['<title>Dec 2024: 0 kWh', '<title>Mar 2025: 5 kWh']);
+    await probe.publish(hostile, '');
+    await waitFor('the other meter to be gone', async () => (await picture(named)).status === 404);
 
     const state = await probe.until(STATE, () => true);
     await red.press('h2m-daily-summary-morning');

@@ -33,24 +33,25 @@ export function billingRoutes(options: BillingOptions): Route[] {
   const listed = (objects: readonly unknown[], exchange: Exchange) =>
     json(paged(objects, exchange.query, switches));
   /** Someone else's number is forbidden, nobody's is not found. */
-  const ofProperty = (account: Account, id: number, answer: (property: Property) => Reply): Reply => {
-    const property = propertiesOf(account).find((one) => one.id === id);
-    if (property) return answer(property);
-    const isForeign = accounts.some((one) => propertiesOf(one).some((other) => other.id === id));
+  function ifOwn<T>(account: Account, find: (one: Account) => T | undefined, answer: (found: T) => Reply) {
+    const own = find(account);
+    if (own !== undefined) return answer(own);
+    const isForeign = accounts.some((one) => find(one) !== undefined);
     return isForeign ? refused(403, 'Forbidden') : refused(404, 'Customer not found');
-  };
-  const ofPerson = (account: Account, asked: string | null, answer: () => Reply): Reply => {
-    if (asked === account.customerCode || asked === String(account.customerId)) return answer();
-    const isForeign = accounts.some((one) => asked === one.customerCode || asked === String(one.customerId));
-    return isForeign ? refused(403, 'Forbidden') : refused(404, 'Customer not found');
-  };
+  }
+  const propertyOf = (account: Account, id: string) =>
+    propertiesOf(account).find((property) => String(property.id) === id);
+  const ofProperty = (account: Account, id: string, answer: (property: Property) => Reply) =>
+    ifOwn(account, (one) => propertyOf(one, id), answer);
+  const ofPerson = (account: Account, id: string | null, answer: () => Reply) =>
+    ifOwn(account, (one) => [one.customerCode, String(one.customerId)].find((own) => own === id), answer);
 
   return [
     route('GET', '/customers/:id', (account, _, id) => {
-      if (propertiesOf(account).some((one) => String(one.id) === id)) {
-        return ofProperty(account, Number(id), (property) => json(propertyCustomer(property)));
-      }
-      return ofPerson(account, id, () => json(personCustomer(account)));
+      const property = propertyOf(account, id);
+      return property
+        ? json(propertyCustomer(property))
+        : ofPerson(account, id, () => json(personCustomer(account)));
     }),
     route('GET', '/customers/:id/groups', (account, exchange, id) =>
       ofPerson(account, id, () => {
@@ -73,7 +74,7 @@ export function billingRoutes(options: BillingOptions): Route[] {
     }),
     route('POST', '/reports/usage', (account, { body }) => reportUsage(account, body, options)),
     route('GET', '/customers/:id/usage-events', (account, exchange, id) =>
-      ofProperty(account, Number(id), (property) =>
+      ofProperty(account, id, (property) =>
         listed(usageEvents(property, exchange.query, clock.now(), switches), exchange),
       ),
     ),
@@ -96,8 +97,7 @@ export function billingRoutes(options: BillingOptions): Route[] {
         );
         return found ? json(found) : refused(404, 'Bill not found');
       };
-      const isOwn = propertiesOf(account).some((property) => String(property.id) === id);
-      return isOwn ? one() : ofPerson(account, id, one);
+      return propertyOf(account, id) ? one() : ofPerson(account, id, one);
     }),
     route('GET', '/credit-balances', (account, exchange) =>
       ofPerson(account, exchange.query.get('customer'), () =>

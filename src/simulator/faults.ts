@@ -53,7 +53,6 @@ export const FAULTS = {
   notFound: { kind: 'reply', status: 404, body: { code: 404, message: 'Not found' } },
   unauthorized: { kind: 'reply', status: 401, body: { code: 401, message: 'Unauthorized' } },
   wrongPassword: oauth(401, 'invalid_grant', 'Invalid user credentials'),
-  accountDisabled: oauth(400, 'invalid_grant', 'Account disabled'),
   methodDisabled: oauth(400, 'unauthorized_client', 'Client not allowed for direct access grants'),
   clientRefused: oauth(401, 'invalid_client', 'Invalid client or Invalid client credentials'),
   scopeRefused: oauth(400, 'invalid_scope', 'Invalid scopes: openid service-energy'),

@@ -1,12 +1,13 @@
 // What can be asked of the bridge: poll now, read days again, the list of constituencies; and its log.
 import { useState } from 'preact/hooks';
-import { ago, clockWords, timeWords, UNKNOWN } from './format.ts';
-import { type Answer, ask, type Constituencies, type Info, type Store, type Summary } from './store.ts';
+import { ago, clockWords, plural, timeWords, UNKNOWN } from './format.ts';
+import { today } from './meter.tsx';
+import { type Answer, ask, type Constituencies, type Info, type Summary, store } from './store.ts';
 import { has, Scroll, Search, Table } from './widgets.tsx';
 
-const COUNT = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
-
 /** A request by its name; what came of it in words, and until when the same is not possible again. */
+type Asked = ReturnType<typeof useRequest>;
+
 function useRequest(name: string) {
   const [words, setWords] = useState('');
   const [nextAt, setNextAt] = useState<string | null>(null);
@@ -29,7 +30,7 @@ function useRequest(name: string) {
 function wordsOf({ status, data, error }: Answer): string {
   if (error) return `${error.message} ${error.hint ?? ''}`;
   if (status === 'skipped') return '';
-  if (typeof data?.count === 'number') return `${COUNT(data.count, 'constituency', 'constituencies')}.`;
+  if (typeof data?.count === 'number') return `${plural(data.count, 'constituency', 'constituencies')}.`;
   const accounts = (data?.accounts ?? []) as {
     changes: number;
     error?: { message: string; hint?: string };
@@ -39,39 +40,35 @@ function wordsOf({ status, data, error }: Answer): string {
   const changes = accounts.reduce((sum, account) => sum + account.changes, 0);
   return changes === 0
     ? 'Done. Nothing has changed.'
-    : `Done. ${COUNT(changes, 'day is', 'days are')} new or corrected.`;
+    : `Done. ${plural(changes, 'day is', 'days are')} new or corrected.`;
 }
 
-function Result({ request, now }: { request: ReturnType<typeof useRequest>; now: number }) {
+function Result({ request }: { request: Asked }) {
   const { nextAt, words, isAsking } = request;
-  const waits = nextAt !== null && Date.parse(nextAt) > now;
+  const waits = nextAt !== null && Date.parse(nextAt) > Date.now();
   return (
     <p class="result" role="status">
-      {isAsking
-        ? 'Asking …'
-        : waits
-          ? `Possible again ${ago(nextAt, now)}, ${timeWords(nextAt, now)}.`
-          : words}
+      {isAsking ? 'Asking …' : waits ? `Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.` : words}
     </p>
   );
 }
 
-const isWaiting = ({ nextAt, isAsking }: ReturnType<typeof useRequest>, now: number): boolean =>
-  isAsking || (nextAt !== null && Date.parse(nextAt) > now);
+const isWaiting = ({ nextAt, isAsking }: Asked): boolean =>
+  isAsking || (nextAt !== null && Date.parse(nextAt) > Date.now());
 
-export function PollNow({ now }: { now: number }) {
+export function PollNow() {
   const request = useRequest('refresh');
   return (
     <>
-      <button type="button" class="main" disabled={isWaiting(request, now)} onClick={() => request.send()}>
+      <button type="button" class="main" disabled={isWaiting(request)} onClick={() => request.send()}>
         Poll now
       </button>
-      <Result {...{ request, now }} />
+      <Result request={request} />
     </>
   );
 }
 
-export function ReadAgain({ now, today }: { now: number; today: string }) {
+export function ReadAgain() {
   const request = useRequest('backfill');
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -83,21 +80,21 @@ export function ReadAgain({ now, today }: { now: number; today: string }) {
       <p>Asks the provider for these days once more. What has been corrected since then is put right.</p>
       <div class="fields">
         <label>
-          From <input type="date" name="from" required max={today} />
+          From <input type="date" name="from" required max={today()} />
         </label>
         <label>
-          To <input type="date" name="to" max={today} />
+          To <input type="date" name="to" max={today()} />
         </label>
-        <button type="submit" disabled={isWaiting(request, now)}>
+        <button type="submit" disabled={isWaiting(request)}>
           Read again
         </button>
       </div>
-      <Result {...{ request, now }} />
+      <Result request={request} />
     </form>
   );
 }
 
-export function ConstituencyTable({ store, now }: { store: Store; now: number }) {
+export function ConstituencyTable() {
   const request = useRequest('constituencies');
   const [search, setSearch] = useState('');
   const summary = store.get<Summary>('bridge/constituencies');
@@ -109,16 +106,16 @@ export function ConstituencyTable({ store, now }: { store: Store; now: number })
   return (
     <>
       <div class="fields">
-        <button type="button" disabled={isWaiting(request, now)} onClick={() => request.send()}>
+        <button type="button" disabled={isWaiting(request)} onClick={() => request.send()}>
           Refresh constituencies
         </button>
         <Search name="Filter" onInput={setSearch} />
       </div>
-      <Result {...{ request, now }} />
+      <Result request={request} />
       {list ? (
         <>
           <p>
-            {rows.length} of {list.count ?? UNKNOWN} constituencies, fetched {ago(list.fetched_at, now)}.
+            {rows.length} of {list.count ?? UNKNOWN} constituencies, fetched {ago(list.fetched_at)}.
             {list.stale && ' A newer list could not be fetched.'}
           </p>
           <Table name="Constituencies" head={['Name', 'Code', 'House']} rows={rows} />
@@ -130,7 +127,7 @@ export function ConstituencyTable({ store, now }: { store: Store; now: number })
   );
 }
 
-export function Log({ store }: { store: Store }) {
+export function Log() {
   const [search, setSearch] = useState('');
   const lines = store.log.filter(({ level, message }) => has(`${level} ${message}`, search));
   return (

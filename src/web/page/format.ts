@@ -19,6 +19,9 @@ export function number(value: Unsure<number>, digits: number): string {
   return kept(`number ${digits}`, () => new Intl.NumberFormat(undefined, options)).format(value);
 }
 
+export const plural = (count: number, one: string, many: string): string =>
+  `${number(count, 0)} ${count === 1 ? one : many}`;
+
 /** Without the unit: three digits that count are enough to look at. */
 export const energy = (kwh: Unsure<number>): string => number(kwh, Math.abs(kwh ?? 0) < 100 ? 1 : 0);
 
@@ -60,7 +63,7 @@ export const daysBetween = (from: string, to: string): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS);
 
 /** The time, with its day unless that is today. */
-export function timeWords(at: Unsure<string | number>, now: number): string {
+export function timeWords(at: Unsure<string | number>, now = Date.now()): string {
   if (at === null || at === undefined) return UNKNOWN;
   const then = new Date(at);
   const isToday = then.toDateString() === new Date(now).toDateString();
@@ -81,7 +84,7 @@ const STEPS = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
 /** `3 hours ago`, `in 2 minutes`. */
-export function ago(at: Unsure<string | number>, now: number): string {
+export function ago(at: Unsure<string | number>, now = Date.now()): string {
   if (at === null || at === undefined) return UNKNOWN;
   const seconds = Math.round((new Date(at).getTime() - now) / 1000);
   for (const [unit, length] of STEPS) {

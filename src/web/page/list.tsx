@@ -1,24 +1,24 @@
 // Many meters: a list with search, of which one is shown.
 import { useState } from 'preact/hooks';
-import { energy, money } from './format.ts';
-import { currencyOf, nameOf, numberOf } from './meter.tsx';
-import type { Info, State, Store } from './store.ts';
+import { kWh, money } from './format.ts';
+import { currencyOf, type MeterInfo, nameOf, numberOf } from './meter.tsx';
+import { type State, store } from './store.ts';
 import { has, Search } from './widgets.tsx';
 
 export function MeterList(props: {
-  store: Store;
-  meters: Info['meters'];
+  meters: readonly MeterInfo[];
   chosen: string;
   onChoose: (meter: string) => void;
 }) {
-  const { store, meters, chosen, onChoose } = props;
+  const { meters, chosen, onChoose } = props;
   const [search, setSearch] = useState('');
   const found = meters.filter((info) =>
-    has(`${nameOf(info)} ${info.meter} ${info.account} ${info.identifiers.join(' ')}`, search),
+    has(`${nameOf(info)} ${info.account} ${info.identifiers.join(' ')}`, search),
   );
   return (
     <nav class="card list" aria-label="Meters">
-      <Search name={`Search ${meters.length} meters`} onInput={setSearch} />
+      <h2>{meters.length} meters, this month</h2>
+      <Search name="Search" onInput={setSearch} />
       <ul>
         {found.map((info) => {
           const state = store.get<State>(`meter/${info.meter}/state`);
@@ -26,13 +26,12 @@ export function MeterList(props: {
             <li key={info.meter}>
               <button type="button" aria-current={info.meter === chosen} onClick={() => onChoose(info.meter)}>
                 <span>
-                  {nameOf(info)} <small>{info.account}</small>
+                  {nameOf(info)}
+                  <small>{state?.data_late === true ? <b class="late">late</b> : info.account}</small>
                 </span>
                 <span>
-                  {energy(numberOf(state, 'energy_month'))} kWh{' '}
-                  <small>
-                    {money(numberOf(state, 'cost_month'), currencyOf(store, info.meter))} this month
-                  </small>
+                  {kWh(numberOf(state, 'energy_month'))}
+                  <small>{money(numberOf(state, 'cost_month'), currencyOf(info.meter))}</small>
                 </span>
               </button>
             </li>

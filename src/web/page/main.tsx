@@ -2,14 +2,16 @@
 import { render } from 'preact';
 import { useEffect, useReducer, useState } from 'preact/hooks';
 import { ConstituencyTable, Log, PollNow, ReadAgain } from './actions.tsx';
-import { dayIn, dayWords, kWh } from './format.ts';
+import { dayWords, kWh } from './format.ts';
 import { MeterList } from './list.tsx';
-import { Meter, nameOf, textOf } from './meter.tsx';
+import { Meter, type MeterInfo, nameOf, numberOf, textOf } from './meter.tsx';
+import { PagePassword, SignIns } from './signin.tsx';
 import { Status } from './status.tsx';
-import { ask, type Info, Refused, Store } from './store.ts';
+import { ask, type Info, store } from './store.ts';
 import { Fold } from './widgets.tsx';
 
 const TICK_MS = 10_000;
+const AGAIN_MS = 3_000;
 
 interface Session {
   readonly version: string;
@@ -18,69 +20,56 @@ interface Session {
   readonly mayTypePasswords: boolean;
 }
 
-const store = new Store();
-
 function Page() {
   const [session, setSession] = useState<Session | null>(null);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const look = () => {
+    ask<Session>('GET', 'session')
+      .then((found) => {
+        setSession(found);
+        if (found.signedIn || !found.needsPassword) store.open(look);
+      })
+      .catch(() => setTimeout(look, AGAIN_MS));
+  };
   useEffect(() => {
     store.listen(() => redraw(0));
-    const look = async () => {
-      try {
-        const found = await ask<Session>('GET', 'session');
-        setSession(found);
-        if (found.signedIn || !found.needsPassword) store.open(() => void look());
-      } catch (err) {
-        if (err instanceof Refused && err.status === 401)
-          setSession({ version: '', signedIn: false, needsPassword: true, mayTypePasswords: false });
-        else setTimeout(() => void look(), TICK_MS);
-      }
-    };
-    void look();
+    look();
     const timer = setInterval(() => redraw(0), TICK_MS);
     return () => clearInterval(timer);
   }, []);
-  return <Screen now={Date.now()} session={session} />;
+  if (session?.needsPassword && !session.signedIn) return <PagePassword onSignedIn={look} />;
+  return <Screen session={session} />;
 }
 
-function Screen({ now, session }: { now: number; session: Session | null }) {
+function Screen({ session }: { session: Session | null }) {
   const [chosen, setChosen] = useState(decodeURIComponent(location.hash.slice(1)));
   const info = store.get<Info>('bridge/info');
   const meters = info?.meters ?? [];
   const meter = meters.find((one) => one.meter === chosen) ?? meters[0];
-  const today = dayIn(info?.timezone ?? 'UTC', now);
+  const onChoose = (name: string) => {
+    setChosen(name);
+    history.replaceState(null, '', `#${encodeURIComponent(name)}`);
+  };
+  const documentation = info?.links.documentation ?? '';
   return (
     <>
       <header>
         <h1>Heat</h1>
-        <Connection />
+        <span class={`connection ${store.stream}`}>{CONNECTIONS[store.stream]}</span>
       </header>
       <Trouble />
+      <SignIns mayTypePasswords={session?.mayTypePasswords ?? false} />
       <main class={meters.length > 1 ? 'many' : ''}>
-        {meters.length > 1 && (
-          <MeterList
-            {...{ store, meters }}
-            chosen={meter?.meter ?? ''}
-            onChoose={(name) => {
-              setChosen(name);
-              history.replaceState(null, '', `#${encodeURIComponent(name)}`);
-            }}
-          />
-        )}
+        {meters.length > 1 && <MeterList {...{ meters, onChoose }} chosen={meter?.meter ?? ''} />}
         {meter ? (
-          <Meter {...{ store, info: meter, now }} />
+          <Meter info={meter} />
         ) : (
-          <p class="card empty">{store.isReady ? 'No meter has been found yet.' : 'Loading …'}</p>
+          <p class="card meter empty">{store.isReady ? 'No meter has been found yet.' : 'Loading …'}</p>
         )}
-        <aside>
-          <section class="card" aria-label="Bridge">
-            <Status {...{ store, now }} />
-            <PollNow now={now} />
-          </section>
-          <Fold title="Read days again">{() => <ReadAgain {...{ now, today }} />}</Fold>
-          <Fold title="Constituencies">{() => <ConstituencyTable {...{ store, now }} />}</Fold>
-          <Fold title="Log">{() => <Log store={store} />}</Fold>
-          <p class="card links">
+        <section class="card" aria-label="Bridge">
+          <Status />
+          <PollNow />
+          <p class="links">
             {meter && (
               <a href={`ledger.csv?meter=${encodeURIComponent(meter.meter)}`} download>
                 Download CSV
@@ -90,15 +79,25 @@ function Screen({ now, session }: { now: number; session: Session | null }) {
               Download report
             </a>
           </p>
-        </aside>
+        </section>
+        <div class="more">
+          <Fold title="Read days again">{() => <ReadAgain />}</Fold>
+          <Fold title="Constituencies">{() => <ConstituencyTable />}</Fold>
+          <Fold title="Log">{() => <Log />}</Fold>
+        </div>
       </main>
       <News meters={meters} />
       <footer>
-        heat2mqtt {session?.version ?? info?.version}
-        {info?.links.documentation?.startsWith('https://') && (
-          <a href={info.links.documentation} rel="noreferrer">
+        heat2mqtt {session?.version}
+        {documentation.startsWith('https://') && (
+          <a href={documentation} rel="noreferrer">
             Documentation
           </a>
+        )}
+        {session?.needsPassword && (
+          <button type="button" onClick={() => void ask('DELETE', 'session').then(() => location.reload())}>
+            Close the page
+          </button>
         )}
       </footer>
     </>
@@ -107,44 +106,34 @@ function Screen({ now, session }: { now: number; session: Session | null }) {
 
 const CONNECTIONS = { opening: 'Connecting', open: 'Live', lost: 'Not connected' };
 
-const Connection = () => <span class={`connection ${store.stream}`}>{CONNECTIONS[store.stream]}</span>;
-
 function Trouble() {
   const words = [
-    store.stream === 'lost'
-      ? 'The connection to the bridge is lost. What you see may be old. Trying again …'
-      : '',
-    store.broker === 'disconnected'
-      ? 'The bridge has lost its MQTT broker. Readings go on, and are sent when it is back.'
-      : '',
-    store.broker === 'none' ? 'No MQTT broker is connected: readings are shown here only.' : '',
-  ];
+    store.stream === 'lost' &&
+      'The connection to the bridge is lost: what you see may be old. Trying again …',
+    store.broker === 'disconnected' &&
+      'The bridge has lost its MQTT broker. It goes on reading, and sends everything when the broker is back.',
+    store.broker === 'none' && 'There is no MQTT broker: readings are shown here only.',
+  ].filter((sentence) => sentence !== false);
   return (
     <div role="alert">
-      {words.map(
-        (sentence) =>
-          sentence && (
-            <p key={sentence} class="trouble">
-              {sentence}
-            </p>
-          ),
-      )}
+      {words.map((sentence) => (
+        <p key={sentence} class="trouble">
+          {sentence}
+        </p>
+      ))}
     </div>
   );
 }
 
 /** The newest event of a meter, for those who listen rather than look. */
-function News({ meters }: { meters: Info['meters'] }) {
+function News({ meters }: { meters: readonly MeterInfo[] }) {
   const { topic = '', payload = {} } = store.event ?? {};
   const info = meters.find(({ meter }) => topic === `meter/${meter}/event`);
-  const day = textOf(payload, 'day');
   const words = { new_day: 'New reading', corrected: 'Corrected' }[String(payload.event_type)];
+  const day = dayWords(textOf(payload, 'day'), 'short');
   return (
     <p class="hidden" role="status">
-      {info &&
-        words &&
-        day &&
-        `${words} of ${nameOf(info)}: ${dayWords(day, 'short')}, ${kWh(payload.energy_kwh as number | null)}.`}
+      {info && words && `${words} of ${nameOf(info)}: ${day}, ${kWh(numberOf(payload, 'energy_kwh'))}.`}
     </p>
   );
 }

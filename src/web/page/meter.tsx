@@ -2,141 +2,126 @@
 import type { ComponentChildren } from 'preact';
 import { Chart } from './chart.tsx';
 import { ago, dayAgo, dayIn, dayWords, energy, kWh, money, timeWords } from './format.ts';
-import type { History, Info, Invoices, State, Store } from './store.ts';
+import { type History, type Info, type Invoices, type State, store } from './store.ts';
 import { Fact } from './widgets.tsx';
+
+export type MeterInfo = Info['meters'][number] & { readonly name?: string | null };
+
+export const nameOf = ({ name, meter }: MeterInfo): string => name || `Meter ${meter}`;
 
 export const numberOf = (state: State | null, key: string): number | null =>
   typeof state?.[key] === 'number' ? state[key] : null;
 export const textOf = (state: State | null, key: string): string | null =>
   typeof state?.[key] === 'string' ? state[key] : null;
 
-type MeterInfo = Info['meters'][number] & { readonly name?: string | null };
+/** Today, there where the meters are. */
+export const today = (): string => dayIn(store.get<Info>('bridge/info')?.timezone ?? 'UTC', Date.now());
 
-export const nameOf = ({ name, meter }: MeterInfo): string => name || `Meter ${meter}`;
-
-/** What a meter's amounts are in; of a meter without any reading nothing is known. */
-export const currencyOf = (store: Store, meter: string): string =>
+/** Of a meter without any reading it is not known, and no amount either. */
+export const currencyOf = (meter: string): string =>
   store.get<History>(`meter/${meter}/history`)?.currency ?? 'EUR';
 
-export function Meter({ store, info, now }: { store: Store; info: MeterInfo; now: number }) {
+export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
   const state = store.get<State>(`${topic}/state`);
   const history = store.get<History>(`${topic}/history`);
-  const today = dayIn(store.get<Info>('bridge/info')?.timezone ?? 'UTC', now);
-  const currency = currencyOf(store, info.meter);
-  const day = textOf(state, 'day');
-  const readingAt = textOf(state, 'reading_at');
   const value = (key: string) => numberOf(state, key);
+  const euros = (key: string) => money(value(key), currencyOf(info.meter));
+  const day = textOf(state, 'day');
+  const tile = (name: string, period: string, more: ComponentChildren = null) => (
+    <div>
+      <h3>{name}</h3>
+      <strong>{kWh(value(`energy_${period}`))}</strong> {euros(`cost_${period}`)}
+      <small>{more}</small>
+    </div>
+  );
+  const month = [
+    value('cost_month_forecast') !== null && `about ${euros('cost_month_forecast')} by its end`,
+    value('cost_month_last_year') !== null && `${euros('cost_month_last_year')} a year ago`,
+  ];
   return (
     <article class="card meter">
       <h2>{nameOf(info)}</h2>
       {day === null ? (
-        <p class="empty">No reading yet. It is shown as soon as the whole history has been read.</p>
+        <p class="empty">There is no reading yet. It is shown once the whole history has been read.</p>
       ) : (
         <>
           <p class="when">
-            <span class="relative">{dayAgo(day, today)}</span>, {dayWords(day, 'long')}
+            <strong>{dayAgo(day, today())}</strong>, {dayWords(day, 'long')}
           </p>
           <p class="newest">
             <span>
               {energy(value('energy_day'))} <small>kWh</small>
             </span>
-            <span class="cost">{money(value('cost_day'), currency)}</span>
+            <span class="cost">{euros('cost_day')}</span>
           </p>
-          <p class={state?.data_late === true ? 'age late' : 'age'}>
-            {state?.data_late === true && <strong>Late. </strong>}
-            {readingAt === null
-              ? 'When it was read is not known'
-              : `Read ${ago(readingAt, now)}, ${timeWords(readingAt, now)}`}
-            {state?.unusual_use === true &&
-              ` · unusual: about ${kWh(value('energy_day_expected'))} was to be expected`}
-          </p>
+          <Age state={state} />
           <div class="tiles">
-            <Tile name="This week" {...{ state, currency }} period="week" />
-            <Tile name="This month" {...{ state, currency }} period="month">
-              {value('cost_month_forecast') !== null &&
-                `about ${money(value('cost_month_forecast'), currency)} by its end`}
-            </Tile>
-            <Tile name="Last month" {...{ state, currency }} period="last_month" />
-            <Tile name="This year" {...{ state, currency }} period="year" />
+            {tile('This week', 'week')}
+            {tile('This month', 'month', month.filter((words) => words !== false).join(', '))}
+            {tile('Last month', 'last_month')}
+            {tile('This year', 'year')}
           </div>
         </>
       )}
       {history && history.days.length > 0 && (
         <Chart
-          key={info.meter}
-          history={history}
+          key={topic}
+          {...{ history, today: today() }}
           usage={(interval) => store.get(`${topic}/usage/${interval}`)}
-          today={today}
           forecast={{ kwh: value('energy_month_forecast'), cost: value('cost_month_forecast') }}
         />
       )}
-      {state && <Facts {...{ store, info, state, currency }} />}
+      {state && <Facts {...{ info, state, value, euros }} />}
     </article>
   );
 }
 
-function Tile(props: {
-  name: string;
-  state: State | null;
-  period: string;
-  currency: string;
-  children?: ComponentChildren;
-}) {
-  const { name, state, period, currency, children } = props;
+function Age({ state }: { state: State | null }) {
+  const at = textOf(state, 'reading_at');
+  const isLate = state?.data_late === true;
+  const expected = numberOf(state, 'energy_day_expected');
   return (
-    <div>
-      <h3>{name}</h3>
-      <p>
-        <strong>{kWh(numberOf(state, `energy_${period}`))}</strong>{' '}
-        <span>{money(numberOf(state, `cost_${period}`), currency)}</span>
-      </p>
-      <small>{children}</small>
-    </div>
+    <p class={isLate ? 'age late' : 'age'}>
+      {isLate && 'Late: '}
+      {at === null ? 'when it was read is not known' : `read ${ago(at)}, ${timeWords(at)}`}
+      {state?.unusual_use === true && ` · unusual: about ${kWh(expected)} was to be expected`}
+    </p>
   );
 }
 
-function Facts({
-  store,
-  info,
-  state,
-  currency,
-}: {
-  store: Store;
+function Facts(props: {
   info: MeterInfo;
   state: State;
-  currency: string;
+  value: (key: string) => number | null;
+  euros: (key: string) => string;
 }) {
+  const { info, state, value, euros } = props;
+  const currency = currencyOf(info.meter);
   const account = store.get<State>(`account/${info.account}/state`);
   const [invoice] = store.get<Invoices>(`account/${info.account}/invoices`)?.invoices ?? [];
-  const rate = numberOf(state, 'unit_rate');
   const balance = numberOf(account, 'balance_due');
-  const register = numberOf(state, 'meter_reading');
-  const missing = numberOf(state, 'missing_days');
+  const rate = value('unit_rate');
   return (
     <dl class="facts">
       <Fact name={`Total since ${dayWords(textOf(state, 'origin'), 'date')}`}>
-        {kWh(numberOf(state, 'energy_total'))}, {money(numberOf(state, 'cost_total'), currency)}
+        {kWh(value('energy_total'))}, {euros('cost_total')}
       </Fact>
       <Fact name="Tariff, worked out from the days" why="the days do not explain one yet">
-        {rate !== null &&
-          `${money(rate, currency, 3)} a kWh and ${money(numberOf(state, 'standing_charge'), currency)} a day`}
+        {rate !== null && `${money(rate, currency, 3)} a kWh and ${euros('standing_charge')} a day`}
       </Fact>
       <Fact name="To be paid now" why="the provider does not tell">
         {balance !== null && money(balance, currency)}
       </Fact>
       <Fact name="Newest invoice" why="the provider does not tell">
-        {invoice && (
-          <>
-            {money(invoice.amount, currency)}
-            {invoice.due && `, due ${dayWords(invoice.due, 'date')}`} <small>No. {invoice.id}</small>
-          </>
-        )}
+        {invoice && `${money(invoice.amount, currency)}, due ${dayWords(invoice.due, 'date')}`}
+        {invoice && <small>No. {invoice.id}</small>}
+        {account?.invoice_overdue === true && <small class="late">A bill is overdue.</small>}
       </Fact>
       <Fact name="Register of the meter" why="the provider does not tell">
-        {register !== null && kWh(register)}
+        {value('meter_reading') !== null && kWh(value('meter_reading'))}
       </Fact>
-      <Fact name="Days without a reading">{missing}</Fact>
+      <Fact name="Days without a reading">{value('missing_days')}</Fact>
     </dl>
   );
 }

@@ -97,6 +97,9 @@ export class Store {
   }
 }
 
+/** The page has one. */
+export const store = new Store();
+
 export class Refused extends Error {
   readonly status: number;
   constructor(status: number, message: string) {

@@ -6,7 +6,7 @@ import { useState } from 'preact/hooks';
 export function Choice<T extends string>(props: {
   name: string;
   options: Readonly<Record<T, string>>;
-  value: T;
+  value: T | undefined;
   onChange: (value: T) => void;
 }) {
   return (
@@ -53,7 +53,7 @@ export function Fact({
     <div>
       <dt>{name}</dt>
       <dd>
-        {children === null ? (
+        {[children].flat().every((child) => child === null || child === undefined || child === false) ? (
           <span class="unknown">
             – <small>{why}</small>
           </span>
@@ -118,7 +118,7 @@ export function Table(props: {
 
 export function Search({ name, onInput }: { name: string; onInput: (words: string) => void }) {
   return (
-    <label>
+    <label class="field">
       {name} <input type="search" onInput={(event) => onInput(event.currentTarget.value)} />
     </label>
   );

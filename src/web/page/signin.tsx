@@ -1,0 +1,284 @@
+// Signing in: to the page with its password, and to the provider where a person is needed, by whichever method there is.
+import { useEffect, useState } from 'preact/hooks';
+import { ago, plural, timeWords } from './format.ts';
+import { SESSIONS } from './status.tsx';
+import { ask, type Health, store } from './store.ts';
+import { Choice } from './widgets.tsx';
+
+const METHODS = { password: 'Password', device: 'Other device', link: 'Link' };
+type Method = keyof typeof METHODS;
+const NEEDS_A_PERSON = ['login_needed', 'needs_user_action', 'bad_credentials_or_locked', 'method_disabled'];
+const LOOK_MS = 3_000;
+
+interface SignIn {
+  readonly account: string;
+  readonly state: string;
+  readonly methods: readonly Method[];
+  readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | number | null };
+}
+
+/** Sends, and says what came of it; `isBusy` meanwhile. */
+function useSending() {
+  const [words, setWords] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const send = (what: () => Promise<string>) => {
+    setBusy(true);
+    setWords('');
+    void what()
+      .catch((err: Error) => err.message)
+      .then((said) => {
+        setWords(said);
+        setBusy(false);
+      });
+  };
+  return { words: isBusy ? 'Asking …' : words, isBusy, send };
+}
+
+/** Fields by name. `onSend` is told what has been typed, and gives what to say of it. */
+function Form(props: {
+  fields: readonly (readonly [
+    name: string,
+    label: string,
+    type: 'text' | 'password',
+    isRequired?: boolean,
+  ])[];
+  button: string;
+  onSend: (typed: Record<string, unknown>) => Promise<string>;
+}) {
+  const { words, isBusy, send } = useSending();
+  const onSubmit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const typed = [...new FormData(event.currentTarget as HTMLFormElement)].filter(([, value]) => value);
+    send(() => props.onSend(Object.fromEntries(typed)));
+  };
+  return (
+    <form class="fields" onSubmit={onSubmit}>
+      {props.fields.map(([name, label, type, isRequired = true]) => (
+        <label key={name}>
+          {label}
+          <input
+            name={name}
+            type={type as 'text'}
+            required={isRequired}
+            autocomplete={AUTOCOMPLETE[name] ?? 'off'}
+          />
+        </label>
+      ))}
+      <button type="submit" class="main" disabled={isBusy}>
+        {props.button}
+      </button>
+      <p class="result" role="status">
+        {words}
+      </p>
+    </form>
+  );
+}
+const AUTOCOMPLETE: Readonly<Record<string, 'username' | 'current-password' | 'one-time-code'>> = {
+  username: 'username',
+  password: 'current-password',
+  code: 'one-time-code',
+};
+
+export function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
+  const onSend = async (typed: object) => {
+    await ask('POST', 'session', typed);
+    onSignedIn();
+    return '';
+  };
+  return (
+    <main class="card gate">
+      <h1>Heat</h1>
+      <p>This page has a password: that of the key web.password in the configuration.</p>
+      <Form fields={[['password', 'Password', 'password']]} button="Open" {...{ onSend }} />
+    </main>
+  );
+}
+
+/** Shown only while the provider wants a person. */
+export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
+  const [needed, setNeeded] = useState<readonly SignIn[]>([]);
+  const auth = store.get<Health>('bridge/health')?.auth ?? {};
+  const states = Object.entries(auth).map(([account, { state }]) => `${account} ${state}`);
+  const isNeeded = Object.values(auth).some(({ state }) => NEEDS_A_PERSON.includes(state));
+  // Asked again whenever a session has changed.
+  useEffect(() => {
+    if (!isNeeded) return setNeeded([]);
+    ask<readonly SignIn[]>('GET', 'sign-in')
+      .then((all) => setNeeded(all.filter(({ state }) => NEEDS_A_PERSON.includes(state))))
+      .catch(() => setNeeded([]));
+  }, [states.join()]);
+  return (
+    <>
+      {needed.slice(0, 3).map((one) => (
+        <AccountSignIn key={one.account} {...{ ...one, mayTypePasswords }} />
+      ))}
+      {needed.length > 3 && <p class="trouble">{needed.length - 3} more accounts wait to be signed in.</p>}
+    </>
+  );
+}
+
+function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
+  const { account, state, budget, mayTypePasswords } = props;
+  const path = `sign-in/${encodeURIComponent(account)}`;
+  const methods = props.methods.filter((method) => method !== 'password' || mayTypePasswords);
+  const [method, setMethod] = useState<Method | undefined>(methods[0]);
+  return (
+    <section class="card signin" aria-label={`Sign in ${account}`}>
+      <h2>Sign in to the provider: {account}</h2>
+      <p>
+        {SESSIONS[state] ?? state}.{' '}
+        {budget.refusals > 0 && `${plural(budget.refusals, 'attempt', 'attempts')} refused so far. `}
+        {budget.nextAttemptAt
+          ? `The bridge tries again by itself ${ago(budget.nextAttemptAt)}, ${timeWords(budget.nextAttemptAt)}.`
+          : 'The bridge does not try again by itself.'}
+      </p>
+      <Choice
+        name="Method"
+        options={Object.fromEntries(methods.map((one) => [one, METHODS[one]])) as Record<Method, string>}
+        value={method}
+        onChange={setMethod}
+      />
+      {method === 'password' && <ByPassword path={path} />}
+      {method === 'device' && <ByDevice path={path} />}
+      {method === 'link' && <ByLink path={path} />}
+      {!mayTypePasswords && props.methods.includes('password') && (
+        <p class="empty">A password can be typed here only on the bridge’s own machine, or over HTTPS.</p>
+      )}
+    </section>
+  );
+}
+
+function ByPassword({ path }: { path: string }) {
+  const onSend = async (typed: object) => {
+    await ask('POST', `${path}/password`, typed);
+    return 'Signed in.';
+  };
+  const code = ['code', 'One-time code, if there is one', 'text', false] as const;
+  return (
+    <>
+      <p>For this one attempt. Nothing of it is kept, and a refusal counts as one of the bridge’s own.</p>
+      <Form
+        fields={[['username', 'User name', 'text'], ['password', 'Password', 'password'], code]}
+        button="Sign in"
+        {...{ onSend }}
+      />
+    </>
+  );
+}
+
+interface Device {
+  readonly state?: string;
+  readonly message?: string;
+  readonly verification_uri: string;
+  readonly verification_uri_complete: string | null;
+  readonly user_code: string;
+  readonly expires_at: string;
+  readonly qr: readonly string[] | null;
+}
+
+function ByDevice({ path }: { path: string }) {
+  const { words, isBusy, send } = useSending();
+  const [device, setDevice] = useState<Device | null>(null);
+  useEffect(() => {
+    if (device === null) return;
+    const timer = setTimeout(() => {
+      ask<Device>('GET', `${path}/device`)
+        .then((now) => setDevice({ ...device, ...now }))
+        .catch((err: Error) => setDevice({ ...device, message: err.message }));
+    }, LOOK_MS);
+    return () => clearTimeout(timer);
+  }, [device, path]);
+  const begin = async () => {
+    setDevice(await ask<Device>('POST', `${path}/device`));
+    return '';
+  };
+  const cancel = async () => {
+    setDevice(null);
+    await ask('DELETE', path);
+    return 'Ended.';
+  };
+  const address = device?.verification_uri_complete ?? device?.verification_uri;
+  return (
+    <>
+      <p>Sign in with a phone or another computer, where nothing has to be typed here.</p>
+      {device && (
+        <div class="device">
+          {device.qr && <Qr rows={device.qr} />}
+          <div>
+            <p class="code">{device.user_code}</p>
+            <p>
+              <Address address={address ?? ''} />
+            </p>
+            <p role="status">{device.message ?? `Waiting for you until ${timeWords(device.expires_at)}.`}</p>
+          </div>
+        </div>
+      )}
+      <button
+        type="button"
+        class={device ? '' : 'main'}
+        disabled={isBusy}
+        onClick={() => send(device ? cancel : begin)}
+      >
+        {device ? 'Cancel' : 'Get a code'}
+      </button>
+      <p class="result" role="status">
+        {words}
+      </p>
+    </>
+  );
+}
+
+/** What the provider gives as an address is one only if it is for the web. */
+const Address = ({ address }: { address: string }) =>
+  /^https?:\/\//.test(address) ? (
+    <a href={address} target="_blank" rel="noreferrer">
+      {address}
+    </a>
+  ) : (
+    <>{address}</>
+  );
+
+/** Dark on light in both schemes, with the margin that readers want. */
+function Qr({ rows }: { rows: readonly string[] }) {
+  const dots = rows.flatMap((row, y) => [...row].map((dot, x) => (dot === '1' ? `M${x} ${y}h1v1h-1z` : '')));
+  const size = rows.length + 8;
+  return (
+    <svg class="qr" viewBox={`-4 -4 ${size} ${size}`} role="img" aria-label="The address as a QR code">
+      <rect x="-4" y="-4" width={size} height={size} />
+      <path d={dots.join('')} />
+    </svg>
+  );
+}
+
+function ByLink({ path }: { path: string }) {
+  const { words, isBusy, send } = useSending();
+  const [address, setAddress] = useState('');
+  const begin = async () => {
+    setAddress((await ask<{ address: string }>('POST', `${path}/link`, {})).address);
+    return '';
+  };
+  const onSend = async (typed: object) => {
+    await ask('POST', `${path}/link`, typed);
+    return 'Signed in.';
+  };
+  return (
+    <>
+      <p>Sign in on the provider’s page. Then copy the address of the page you end on, and paste it here.</p>
+      {address === '' ? (
+        <button type="button" class="main" disabled={isBusy} onClick={() => send(begin)}>
+          Get a link
+        </button>
+      ) : (
+        <>
+          <p>
+            <Address address={address} />
+          </p>
+          <Form fields={[['pasted', 'Address you ended on', 'text']]} button="Sign in" {...{ onSend }} />
+        </>
+      )}
+      <p class="result" role="status">
+        {words}
+      </p>
+    </>
+  );
+}

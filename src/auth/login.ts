@@ -16,13 +16,21 @@ export interface WayIn {
   readonly way: 'form';
 }
 
+/** What a person types for one attempt; nobody keeps it. */
+export interface TypedCredentials {
+  readonly username: string;
+  readonly password: string;
+  /** The one-time code; `null`: as configured. */
+  readonly code: string | null;
+}
+
 export interface LoginOptions {
   readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice'>;
   /**
    * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. `null`: no address
    * to come back to is configured.
    */
-  readonly form: ((code: OneTimeCode | null, password: string) => Promise<Grant>) | null;
+  readonly form: ((code: OneTimeCode | null, password: string, username: string) => Promise<Grant>) | null;
   readonly signIn: SignIn;
   readonly username: string;
   /** Read anew for each login, so that a changed secret needs no restart. `null`: there is none. */
@@ -90,20 +98,22 @@ export class Login {
    * Rejects with LoginSuspended, LoginRefused, RefusedForNow, IssuerUnreachable, or the reason why a secret cannot be
    * read.
    */
-  async attempt(): Promise<Grant> {
-    const { issuer, readPassword, budget, log } = this.#options;
-    if (this.needsPerson || readPassword === null) throw new LoginRefused(REFUSALS.noSession);
-    const { password, secret } = await this.#credentials(readPassword).catch(async (err) => {
+  async attempt(typed: TypedCredentials | null = null): Promise<Grant> {
+    const { issuer, readPassword, budget, log, username, oneTimeCode } = this.#options;
+    if (typed === null && (this.needsPerson || readPassword === null))
+      throw new LoginRefused(REFUSALS.noSession);
+    const { password, secret } = await this.#credentials(readPassword, typed).catch(async (err) => {
       await this.#rejectIfSuspended(null);
       throw err;
     });
-    await this.#rejectIfSuspended(secret);
+    await this.#rejectIfSuspended(typed === null ? secret : null);
     // Before the attempt is noted: without an issuer nothing is sent.
     const offersDevice = await issuer.offersDevice();
     const logged = (message: string) => (err: unknown) => log.error({ err }, message);
     const attempt = await budget.begin(secret);
     try {
-      const grant = await this.#signInBy(password, offersDevice);
+      const code = typed?.code == null ? oneTimeCode : async () => typed.code;
+      const grant = await this.#signInBy(password, typed?.username ?? username, code, offersDevice);
       await attempt.accepted().catch(logged('login budget could not be cleared'));
       return grant;
     } catch (err) {
@@ -125,8 +135,13 @@ export class Login {
     return budget.inForce(found?.secret ?? null);
   }
 
-  async #signInBy(password: string, offersDevice: boolean): Promise<Grant> {
-    const { issuer, form, signIn, username, oneTimeCode, wayIn } = this.#options;
+  async #signInBy(
+    password: string,
+    username: string,
+    oneTimeCode: OneTimeCode | null,
+    offersDevice: boolean,
+  ): Promise<Grant> {
+    const { issuer, form, signIn, wayIn } = this.#options;
     const known = signIn === 'auto' && form !== null ? await wayIn.read() : null;
     if ((known?.way ?? signIn) !== 'form') {
       try {
@@ -140,7 +155,7 @@ export class Login {
     }
     if (form === null) throw new LoginRefused(REFUSALS.loginNeeded);
     try {
-      const grant = await form(oneTimeCode, password);
+      const grant = await form(oneTimeCode, password, username);
       if (signIn === 'auto' && known === null) await this.#remember({ way: 'form' });
       return grant;
     } catch (err) {
@@ -169,11 +184,20 @@ export class Login {
     if (refusal !== null) throw new LoginSuspended(refusal);
   }
 
-  /** `secret`: everything that the login budget must notice a change of. */
-  async #credentials(readPassword: () => Promise<string>): Promise<{ password: string; secret: string }> {
+  /**
+   * `secret`: everything that the login budget must notice a change of. What is typed counts as what is configured:
+   * otherwise each of the two would end the wait of the other.
+   */
+  async #credentials(
+    readPassword: LoginOptions['readPassword'],
+    typed: TypedCredentials | null = null,
+  ): Promise<{ password: string; secret: string }> {
     const { username, context, readTotpSecret } = this.#options;
-    const password = await readPassword();
+    const reading = readPassword?.();
+    // Whoever types one needs none that can be read.
+    const configured = await (typed === null ? reading : reading?.catch(() => undefined));
     const totp = readTotpSecret ? [await readTotpSecret()] : [];
-    return { password, secret: JSON.stringify([context, username, password, ...totp]) };
+    const password = typed?.password ?? configured ?? '';
+    return { password, secret: JSON.stringify([context, username, configured, ...totp]) };
   }
 }

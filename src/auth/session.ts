@@ -4,7 +4,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { type Login, LoginSuspended } from './login.ts';
+import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
 import type { Issuer } from './oidc.ts';
 import { AccessTokenRejected, LoginRefused, RefusedForNow, SessionEnded } from './refusals.ts';
 import * as token from './tokens.ts';
@@ -86,8 +86,8 @@ export class Session {
   }
 
   /** Logs in, whatever tokens there are. */
-  async logIn(): Promise<void> {
-    await this.#alone(() => this.#logIn());
+  async logIn(typed: TypedCredentials | null = null): Promise<void> {
+    await this.#alone(() => this.#logIn(typed));
   }
 
   /** Takes tokens that a person has brought, by a sign-in of another kind. */
@@ -211,11 +211,11 @@ export class Session {
     }
   }
 
-  async #logIn(): Promise<string> {
+  async #logIn(typed: TypedCredentials | null = null): Promise<string> {
     const { login, log, onLogin } = this.#options;
-    if (!login.needsPerson) this.#enter('refreshing');
+    if (typed !== null || !login.needsPerson) this.#enter('refreshing');
     try {
-      const grant = await login.attempt();
+      const grant = await login.attempt(typed);
       this.#refreshesSinceLogin = 0;
       log.info('logged in');
       onLogin();

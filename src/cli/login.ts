@@ -1,8 +1,8 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
-import { withQuery } from '../auth/oidc.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
+import { adopt, beginDevice, MethodUnusable, mistakeOf } from '../daemon/accounts/signIn.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
@@ -12,17 +12,6 @@ import { openUpstreamBeside, pickAccount } from './upstream.ts';
 type Method = (typeof WAYS_TO_SIGN_IN)[number];
 
 const LONGEST_TYPING_MS = 3 * 60_000;
-
-/** The method cannot be used with this configuration, or at this provider. */
-class MethodUnusable extends Failure {
-  readonly code = 'method_unusable';
-  readonly exitCode: number;
-
-  constructor(exitCode: number, message: string, hint: string) {
-    super(message, { retry: 'never', hint });
-    this.exitCode = exitCode;
-  }
-}
 
 export const login: Command = async ({ options, words }, io) => {
   const settings = await loadSettings({ options, words }, io);
@@ -112,19 +101,8 @@ async function signIn(method: Method, upstream: Upstream, settings: Settings, io
   await adopt(grant, upstream);
 }
 
-async function adopt(grant: Grant, { session, budget }: Upstream): Promise<void> {
-  await session.adopt(grant);
-  await budget.forget();
-}
-
-async function byDevice({ issuer }: Upstream, io: Io): Promise<Grant> {
-  const flow = await issuer.withScope((scope) => issuer.beginDeviceFlow(scope));
-  if (flow === null)
-    throw new MethodUnusable(
-      EXIT.credentials,
-      'The issuer does not offer to sign in on another device.',
-      'Configure provider.redirect_uri, and use --method link.',
-    );
+async function byDevice(upstream: Upstream, io: Io): Promise<Grant> {
+  const flow = await beginDevice(upstream);
   const address = flow.completeUri ?? flow.verificationUri;
   if (io.isTerminal) {
     const { renderUnicodeCompact } = await import('uqr');
@@ -147,22 +125,11 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
       const pasted = await io.ask('Paste the address: ');
       if (pasted === null)
         throw new MethodUnusable(EXIT.usage, 'No address was pasted.', 'Run the command in a terminal.');
-      const mistake = mistakeOf(pasted.trim(), flow.state);
+      const mistake = mistakeOf(pasted.trim(), flow);
       if (mistake === null) return flow.finish(new URL(pasted.trim()));
       io.out(`${mistake}\n`);
     }
   });
-}
-
-/** What is wrong with an address that was pasted; it is not repeated, for it may hold a code. */
-function mistakeOf(pasted: string, state: string): string | null {
-  if (!URL.canParse(pasted)) return 'This is no address. Copy the whole of it, from https:// to its end.';
-  const given = withQuery(new URL(pasted)).searchParams;
-  if (!given.has('code') && !given.has('error'))
-    return 'This address has no code: it is not the one after signing in, or the page has cleaned it. The network view of the browser still has it.';
-  if (given.get('state') !== state)
-    return 'This address belongs to another attempt. Use the one printed above.';
-  return null;
 }
 
 const endedEarly = () =>

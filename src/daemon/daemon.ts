@@ -148,8 +148,8 @@ export async function startDaemon({
     keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
-  const served = { snapshot, constituencies, link, requests, logTail, report, heartbeat };
-  const monitor = await startMonitor(accounts, served, context);
+  const served = { accounts, poller, snapshot, constituencies, link, requests, logTail, report, heartbeat };
+  const monitor = await startMonitor(served, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');
   else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');

@@ -1,17 +1,18 @@
 // The page: its files, its session, what it follows and what it asks for. Every path but those of the files is for whoever may see it.
-import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { secureHeaders } from 'hono/secure-headers';
 import { Hono } from 'hono/tiny';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
 import { type DocumentSource, EventStreams } from './events.ts';
+import { bodyOf, type Env, type Exchange, fieldsOf, refuse, TooLarge } from './exchange.ts';
 import { BUNDLED, Files, type PageFile } from './files.ts';
 import { Sessions } from './sessions.ts';
-import { type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
+import { type SignInSource, signInRoutes } from './signIn.ts';
+import { type Entrance, refusalOf, visitorFrom } from './visitor.ts';
 
 export interface PageOptions extends Entrance {
   readonly version: string;
@@ -24,6 +25,7 @@ export interface PageOptions extends Entrance {
     /** As JSON. Never rejects. */
     answer(name: string, payload: Buffer): Promise<string>;
   };
+  readonly signIn: SignInSource;
   readonly report: () => Promise<string>;
   /** As CSV; `null`: there is no such meter. */
   readonly ledger: (meter: string) => string | null;
@@ -35,54 +37,18 @@ export interface PageOptions extends Entrance {
   readonly folder?: URL;
 }
 
-type Env = { Bindings: HttpBindings; Variables: { visitor: Visitor; isSignedIn: boolean } };
-
 const COOKIE = 'heat2mqtt_session';
-const LARGEST_BODY_BYTES = 16_384;
 const FILES: Readonly<Record<string, PageFile>> = {
   '/': 'index.html',
   '/page.js': 'page.js',
   '/page.css': 'page.css',
 };
 
-const download = (c: Context<Env>, name: string, type: string, text: string) =>
+const download = (c: Exchange, name: string, type: string, text: string) =>
   c.body(text, 200, {
     'content-type': `${type}; charset=utf-8`,
     'content-disposition': `attachment; filename="${name}"`,
   });
-
-class TooLarge extends Failure {
-  readonly code = 'too_large';
-  readonly exitCode = EXIT.usage;
-
-  constructor() {
-    super(`At most ${LARGEST_BODY_BYTES} bytes are allowed.`, { retry: 'never' });
-  }
-}
-
-// Not by c.req, which copies the body from one stream to another.
-async function bodyOf({ env: { incoming } }: Context<Env>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of incoming) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_BODY_BYTES) throw new TooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-/** The texts of a JSON object; nothing of anything else. */
-async function fieldsOf(c: Context<Env>): Promise<Readonly<Record<string, string | undefined>>> {
-  try {
-    const given: unknown = JSON.parse((await bodyOf(c)).toString('utf8'));
-    const fields = typeof given === 'object' && given !== null ? Object.entries(given) : [];
-    return Object.fromEntries(fields.filter(([, value]) => typeof value === 'string'));
-  } catch (err) {
-    if (err instanceof TooLarge) throw err;
-    return {};
-  }
-}
 
 /** A listener for Node's server. */
 export function createPage(options: PageOptions) {
@@ -91,13 +57,7 @@ export function createPage(options: PageOptions) {
   const sessions = options.readPassword && new Sessions(options.readPassword, clock);
   const streams = new EventStreams(options.documents, options.logTail, clock);
   const app = new Hono<Env>();
-  const isSignedIn = (c: Context<Env>) => sessions?.isOpen(getCookie(c, COOKIE)) ?? true;
-  const refuse = (
-    c: Context<Env>,
-    status: 400 | 401 | 403 | 404 | 413 | 421 | 429 | 500 | 503,
-    code: string,
-    message: string,
-  ) => c.json({ error: { code, message } }, status);
+  const isSignedIn = (c: Exchange) => sessions?.isOpen(getCookie(c, COOKIE)) ?? true;
 
   app.use(
     secureHeaders({
@@ -128,7 +88,7 @@ export function createPage(options: PageOptions) {
   for (const [path, name] of Object.entries(FILES))
     app.get(path, (c) => files.answer(name, c.req.raw.headers));
 
-  const sessionOf = async (c: Context<Env>) => ({
+  const sessionOf = async (c: Exchange) => ({
     version: options.version,
     signedIn: await isSignedIn(c),
     needsPassword: sessions !== null,
@@ -199,10 +159,12 @@ export function createPage(options: PageOptions) {
   app.get('/report.txt', async (c) =>
     download(c, 'heat2mqtt-report.txt', 'text/plain', await options.report()),
   );
+  app.route('/sign-in', signInRoutes(options.signIn));
   app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
   app.onError((err, c) => {
     if (!(err instanceof Failure)) log.error({ err, path: c.req.routePath }, 'the page could not be served');
-    return c.json({ error: safeWords(err) }, err instanceof TooLarge ? 413 : 500);
+    const status = err instanceof TooLarge ? 413 : err instanceof Failure ? 422 : 500;
+    return c.json({ error: safeWords(err) }, status);
   });
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }

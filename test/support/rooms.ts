@@ -25,7 +25,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   pino: /^foundation\/log\.ts$/,
   'p-limit': /^foundation\/limits\.ts$/,
   'pino-pretty': /^cli\/settings\.ts$/,
-  uqr: /^cli\/login\.ts$/,
+  uqr: /^(cli\/login|daemon\/monitor\/signIns)\.ts$/,
   'openid-client': /^auth\/oidc\.ts$/,
   otpauth: /^auth\/oneTimeCode\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,
@@ -33,7 +33,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ...Object.fromEntries(
     ['hono', 'hono/tiny', 'hono/cookie', 'hono/secure-headers'].map((part) => [part, /^web\//]),
   ),
-  '@hono/node-server': /^web\/page\.ts$/,
+  '@hono/node-server': /^web\/(page|exchange)\.ts$/,
   '@hono/node-server/utils/response': /^web\/page\.ts$/,
   preact: /^web\/page\//,
   'preact/hooks': /^web\/page\//,

@@ -68,6 +68,8 @@ export interface Asked {
   readonly body?: string;
 }
 
+const unused = () => Promise.reject(new Error('not used'));
+
 export async function openServer(over: Partial<PageOptions> = {}) {
   const stack = openStack();
   const clock = handClock('2026-03-10T12:00:00Z');
@@ -87,6 +89,16 @@ export async function openServer(over: Partial<PageOptions> = {}) {
     requests: {
       isKnown: (name) => name === 'refresh',
       answer: async (name, payload) => JSON.stringify({ asked: [name, payload.toString('utf8')] }),
+    },
+    signIn: {
+      list: async () => [],
+      has: () => false,
+      byPassword: unused,
+      beginDevice: unused,
+      device: () => null,
+      beginLink: unused,
+      finishLink: unused,
+      cancel: () => undefined,
     },
     report: async () => 'a report\n',
     ledger: (meter) => (meter === 'm1' ? 'day\r\n' : null),

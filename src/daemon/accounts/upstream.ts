@@ -1,7 +1,7 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../../auth/claims.ts';
-import { Login, type OneTimeCode, type SignIn } from '../../auth/login.ts';
+import { Login, type LoginOptions, type OneTimeCode, type SignIn } from '../../auth/login.ts';
 import { LoginBudget } from '../../auth/loginBudget.ts';
 import { Issuer, type IssuerMemory } from '../../auth/oidc.ts';
 import { oneTimeCode } from '../../auth/oneTimeCode.ts';
@@ -81,15 +81,17 @@ export function openUpstream(
   const signIn = options.signIn ?? provider.sign_in;
   const { username, password, totp_secret: totp } = account;
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
-  const logInByForm = (redirectUri: string) => async (oneTimeCode: OneTimeCode | null, password: string) => {
-    const { signInByForm } = await import('../../auth/form.ts');
-    const credentials = { username, password, oneTimeCode };
-    return issuer.withScope(async (scope) => {
-      const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
-      const how = { authorizationUrl, redirectUri, timeoutSeconds, send: http.send, clock };
-      return finish(await signInByForm({ ...how, ...credentials }));
-    });
-  };
+  const logInByForm =
+    (redirectUri: string): LoginOptions['form'] =>
+    async (oneTimeCode, password, username) => {
+      const { signInByForm } = await import('../../auth/form.ts');
+      const credentials = { username, password, oneTimeCode };
+      return issuer.withScope(async (scope) => {
+        const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
+        const how = { authorizationUrl, redirectUri, timeoutSeconds, send: http.send, clock };
+        return finish(await signInByForm({ ...how, ...credentials }));
+      });
+    };
   const login = new Login({
     issuer,
     form: redirectUri === undefined ? null : logInByForm(redirectUri),

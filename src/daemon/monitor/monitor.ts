@@ -33,11 +33,16 @@ export interface MonitorAnswers {
   /** Prometheus text. */
   metrics(): { readonly contentType: string; readonly text: string };
   /** The page, which answers everything else; loaded with the first request. `null`: it is not served. */
-  readonly page: (() => Promise<RequestListener>) | null;
+  readonly page: (() => Promise<Page>) | null;
   /** Whether this request may have the metrics without the page's leave. */
   mayReadMetrics(request: IncomingMessage): boolean;
   /** Somebody was refused the metrics. */
   metricsRefused(): void;
+}
+
+interface Page {
+  readonly listener: RequestListener;
+  stop(): void;
 }
 
 export interface Monitor {
@@ -54,12 +59,11 @@ const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
 
 /** Resolves to `null` when HTTP is off, or cannot be served: that is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
-  accounts: readonly Account[],
   { heartbeat, ...parts }: PageParts & { readonly heartbeat: Heartbeat },
   context: Context,
 ): Promise<Monitor | null> {
   const { config, clock, counters, log } = context;
-  const { snapshot, link } = parts;
+  const { snapshot, link, accounts } = parts;
   if (config.http === false) return null;
   const { listen, metrics: metricsFor } = config.http;
   const isPrivate = isLoopback(splitHostAndPort(listen)?.host ?? '');
@@ -114,7 +118,7 @@ export async function startMonitor(
 export async function serve(listen: string, answers: MonitorAnswers): Promise<Monitor> {
   const colon = listen.lastIndexOf(':');
   const host = listen.slice(0, colon).replace(/^\[|\]$/g, '');
-  let page: Promise<RequestListener> | undefined;
+  let page: Promise<Page> | undefined;
   const server = createServer((request, response) => {
     const send = (status: number, contentType: string, text: string) => {
       response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' });
@@ -136,7 +140,7 @@ export async function serve(listen: string, answers: MonitorAnswers): Promise<Mo
     } else if (answers.page !== null) {
       page ??= answers.page();
       page.then(
-        (listener) => listener(request, response),
+        ({ listener }) => listener(request, response),
         () => send(500, 'text/plain', 'the page cannot be loaded\n'),
       );
     } else if (!isRead) send(405, 'text/plain', 'GET only\n');
@@ -154,6 +158,7 @@ export async function serve(listen: string, answers: MonitorAnswers): Promise<Mo
     port: (server.address() as AddressInfo).port,
     stop: () =>
       new Promise((resolve) => {
+        void page?.then((opened) => opened.stop()).catch(() => undefined);
         server.close(() => resolve());
         server.closeAllConnections();
       }),

@@ -5,11 +5,14 @@ import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { createPage, type PageOptions } from '../../web/page.ts';
+import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
+import type { Poller } from '../polling/poller.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import type { Constituencies } from '../requests/constituencies.ts';
 import { Documents } from './documents.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
+import { SignIns } from './signIns.ts';
 
 export interface PageParts {
   readonly snapshot: Snapshot;
@@ -18,17 +21,20 @@ export interface PageParts {
   readonly requests: Requests;
   readonly logTail: LogTail;
   readonly report: () => Promise<string>;
+  readonly accounts: readonly Account[];
+  readonly poller: Poller;
 }
 
 export function openPage(
-  { requests, logTail, report, ...parts }: PageParts,
+  { requests, logTail, report, accounts, poller, ...parts }: PageParts,
   forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
   context: Context,
 ) {
   const { config, clock, log } = context;
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
   const own = hostname().toLowerCase();
-  return createPage({
+  const signIn = new SignIns(accounts, poller, context);
+  const listener = createPage({
     version: about.version,
     names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
     trustedProxy,
@@ -37,6 +43,7 @@ export function openPage(
     documents: new Documents(parts, context),
     logTail,
     report,
+    signIn,
     ledger(meter) {
       const view = parts.snapshot.meters().find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
@@ -49,4 +56,5 @@ export function openPage(
     clock,
     log,
   });
+  return { listener, stop: () => signIn.stop() };
 }

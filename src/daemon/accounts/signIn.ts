@@ -1,0 +1,44 @@
+// A person signs in: on another device, by a link, or with a password that is typed. The command and the page use it.
+import { type CodeFlow, type DeviceFlow, withQuery } from '../../auth/oidc.ts';
+import type { Grant } from '../../auth/tokens.ts';
+import { EXIT, Failure } from '../../foundation/failure.ts';
+import type { Upstream } from './upstream.ts';
+
+/** The method cannot be used with this configuration, or at this provider. */
+export class MethodUnusable extends Failure {
+  readonly code = 'method_unusable';
+  readonly exitCode: number;
+
+  constructor(exitCode: number, message: string, hint: string) {
+    super(message, { retry: 'never', hint });
+    this.exitCode = exitCode;
+  }
+}
+
+/** Takes what a person has brought: no refusal counts any more. */
+export async function adopt(grant: Grant, { session, budget }: Upstream): Promise<void> {
+  await session.adopt(grant);
+  await budget.forget();
+}
+
+/** Rejects with MethodUnusable, and as `beginDeviceFlow` does. */
+export async function beginDevice({ issuer }: Upstream): Promise<DeviceFlow> {
+  const flow = await issuer.withScope((scope) => issuer.beginDeviceFlow(scope));
+  if (flow !== null) return flow;
+  throw new MethodUnusable(
+    EXIT.credentials,
+    'The issuer does not offer to sign in on another device.',
+    'Configure provider.redirect_uri, and sign in by a link (--method link).',
+  );
+}
+
+/** What is wrong with an address that was pasted; it is not repeated, for it may hold a code. */
+export function mistakeOf(pasted: string, { state }: CodeFlow): string | null {
+  if (!URL.canParse(pasted)) return 'This is no address. Copy the whole of it, from https:// to its end.';
+  const given = withQuery(new URL(pasted)).searchParams;
+  if (!given.has('code') && !given.has('error'))
+    return 'This address has no code: it is not the one after signing in, or the page has cleaned it. The network view of the browser still has it.';
+  if (given.get('state') !== state)
+    return 'This address belongs to another attempt. Use the one shown above.';
+  return null;
+}

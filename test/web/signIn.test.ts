@@ -1,0 +1,167 @@
+// Signing in from the page, by each method: the same budget and session as the command, and nothing secret comes back.
+import { expect, test } from 'vitest';
+import { Browser, REDIRECT } from '../simulator/browser.ts';
+import { HEALTH, ME } from '../support/homes.ts';
+import { untilTrue } from '../support/rest.ts';
+import { noteSignIns } from '../support/signInSecrets.ts';
+import { openStory } from '../support/story.ts';
+import { openStream } from './stream.ts';
+
+const MINUTE_MS = 60_000;
+type Json = Record<string, unknown>;
+
+/** A daemon whose only account has no session, and a browser with its page. */
+async function openPage(provider: Json, account: Json = {}, headers: Record<string, string> = {}) {
+  const at = new Date();
+  const story = await openStory({ at: at.toISOString() });
+  Object.assign(story.simulator.switches.token, { devicePollSeconds: 0.1 });
+  const secrets = noteSignIns(story.simulator);
+  const probe = await story.listen();
+  const since = new Date(at.getTime() - 20 * 86_400_000).toISOString().slice(0, 10);
+  const { httpPort } = await story.start({
+    provider,
+    accounts: [{ id: 'home', username: ME.username, ...account }],
+    usage: { history_since: since },
+  });
+  await story.polled(1);
+  const address = `http://127.0.0.1:${httpPort}`;
+  const told: string[] = [];
+  async function ask(method: string, path = '', body?: Json) {
+    const response = await fetch(`${address}/sign-in${path}`, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    told.push(text);
+    return { status: response.status, body: text === '' ? null : JSON.parse(text) };
+  }
+  const stream = story.stack.use(await openStream(address, {}, () => story.pass(200, 100)));
+  await stream.ready();
+  /** The issuer refuses to be asked twice at the same moment. */
+  const untilDevice = (state: string) =>
+    untilTrue(`a device that is ${state}`, async () => {
+      story.clock.advance(200);
+      return (await ask('GET', '/home/device')).body.state === state;
+    });
+  return {
+    story,
+    probe,
+    ask,
+    untilDevice,
+    async expectWell() {
+      await stream.until('good health', () => (stream.last('bridge/health') as Json).state === 'ok');
+      expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
+      expect((await ask('GET')).body).toEqual([]);
+      secrets.expectLinkOnly([...told, ...stream.events.map((event) => JSON.stringify(event))]);
+      secrets.expectSilence([
+        ...probe.heard.map(({ payload }) => payload),
+        ...story.log.map((line) => JSON.stringify(line)),
+      ]);
+    },
+  };
+}
+
+test('on another device: code and QR code, waiting, done, and a poll at once', async () => {
+  const { story, ask, untilDevice, expectWell } = await openPage({ sign_in: 'device' });
+  expect((await ask('GET')).body).toMatchObject([
+    {
+      account: 'home',
+      state: 'login_needed',
+      reason: { code: 'login_needed' },
+      methods: ['password', 'device'],
+      budget: null,
+      device: null,
+    },
+  ]);
+  const begun = (await ask('POST', '/home/device')).body;
+  expect(begun).toMatchObject({
+    state: 'waiting',
+    verification_uri_complete: expect.stringContaining(begun.user_code),
+    qr: { size: expect.any(Number), path: expect.stringMatching(/^(M\d+ \d+h1v1h-1z)+$/) },
+  });
+  expect((await ask('GET', '/home/device')).body).toEqual(begun);
+  story.simulator.device.approve(begun.user_code, ME.username);
+  await untilDevice('done');
+  await expectWell();
+});
+
+test('declined or cancelled, it may be begun again', async () => {
+  const { story, ask, untilDevice } = await openPage({ sign_in: 'device' });
+  const first = (await ask('POST', '/home/device')).body;
+  story.simulator.device.deny(first.user_code);
+  await untilDevice('failed');
+  expect((await ask('GET')).body).toMatchObject([{ device: { error: { code: 'code_refused' } } }]);
+  await ask('POST', '/home/device');
+  expect((await ask('DELETE', '/home/device')).status).toBe(204);
+  expect((await ask('GET', '/home/device')).status).toBe(404);
+  for (let n = 0; n < 8; n += 1) expect((await ask('POST', '/home/device')).status).toBe(200);
+  expect(await ask('POST', '/home/device')).toMatchObject({
+    status: 422,
+    body: { error: { code: 'too_many_attempts' } },
+  });
+});
+
+test('by a link: what is wrong with a pasted address is said without repeating it', async () => {
+  const { ask, expectWell } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
+  expect(await ask('POST', '/home/link', { pasted: 'early' })).toMatchObject({ status: 422 });
+  const { address } = (await ask('POST', '/home/link')).body;
+  const wrong = await ask('POST', '/home/link', { pasted: `${REDIRECT}?code=abc-17&state=another` });
+  expect(wrong).toMatchObject({ status: 422, body: { error: { code: 'wrong_address' } } });
+  expect(JSON.stringify(wrong)).not.toContain('abc-17');
+  const pasted = (await new Browser().signIn(address, ME.username, ME.password)).location?.href;
+  expect((await ask('POST', '/home/link', { pasted })).body).toEqual({ state: 'done' });
+  await expectWell();
+});
+
+test('by a typed password with a one-time code, which nobody keeps', async () => {
+  const { story, ask, expectWell } = await openPage({ sign_in: 'device' });
+  story.simulator.switches.token.oneTimeCodes.set(ME.username, '204816');
+  const typed = {
+    username: ME.username,
+    password: ME.password,
+    code: '204 816',
+  };
+  expect(await ask('POST', '/home/password', typed)).toEqual({ status: 200, body: { state: 'done' } });
+  expect(await ask('POST', '/home/password', typed)).toMatchObject({
+    status: 422,
+    body: { error: { code: 'already_signed_in' } },
+  });
+  await expectWell();
+});
+
+test('typed passwords share the login budget with the configured one', async () => {
+  const { story, probe, ask } = await openPage({}, { password: 'not the password' });
+  const { passwordGrants } = story.simulator.counters;
+  expect(passwordGrants.asked).toBe(1);
+  const type = (password: string) => ask('POST', '/home/password', { username: ME.username, password });
+  // One more than the budget allows, once an hour, as with Poll now.
+  expect(await type('wrong 1')).toMatchObject({
+    status: 422,
+    body: { error: { code: 'bad_credentials_or_locked' } },
+  });
+  for (let n = 2; n < 12; n += 1) expect((await type(`wrong ${n}`)).status).toBe(422);
+  expect(passwordGrants.asked).toBe(2);
+  expect((await ask('GET')).body).toMatchObject([
+    { budget: { refusals: 2, nextAttemptAt: expect.any(String), askedAt: expect.any(String) } },
+  ]);
+  await story.pass(50 * MINUTE_MS, MINUTE_MS);
+  expect(passwordGrants.asked).toBe(2);
+  await story.pass(11 * MINUTE_MS, MINUTE_MS);
+  expect(await type(ME.password)).toMatchObject({ status: 200 });
+  await story.pass(MINUTE_MS, 5_000);
+  expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: 'ok' } } });
+});
+
+test('where others may read along, no password is taken: device and link are left', async () => {
+  const way = { 'x-forwarded-for': '192.0.2.1' };
+  const { story, ask } = await openPage({ sign_in: 'device', redirect_uri: REDIRECT }, {}, way);
+  expect((await ask('GET')).body).toMatchObject([{ methods: ['device', 'link'] }]);
+  const typed = { username: ME.username, password: ME.password };
+  expect(await ask('POST', '/home/password', typed)).toMatchObject({
+    status: 403,
+    body: { error: { code: 'not_encrypted' } },
+  });
+  expect((await ask('POST', '/other/password', typed)).status).toBe(404);
+  expect(story.simulator.counters.passwordGrants.asked).toBe(0);
+});

@@ -22,7 +22,6 @@ import {
   secretKeys,
   section,
   text,
-  textWhere,
   whenMapping,
 } from './sections/values.ts';
 
@@ -91,11 +90,15 @@ const metersSection = z
     z.string(),
     section({
       // Half a surrogate pair is no JSON to Home Assistant, which would lose the whole document.
-      name: textWhere((name) => /^(?! *$)[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(name), METER_NAME).meta({
-        description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
-        examples: ['Flat 3'],
-        private: true,
-      }),
+      name: text(METER_NAME)
+        .trim()
+        .refine((name) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(name), METER_NAME)
+        .meta({
+          description:
+            'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
+          examples: ['Flat 3'],
+          private: true,
+        }),
     }),
     'a mapping of meters, each with its name',
   )

@@ -83,7 +83,7 @@ describe('the file', () => {
     const names = [`🔥 "1" '2' {{ x }}`, '7', '0x10', 'ä'.repeat(64)];
     const keys = ['007', '12345678901234567890', "'toString'", 'HM-7'];
     const lines = keys.map((key, at) => `  ${key}: { name: ${JSON.stringify(names[at])} }`);
-    const { config } = await load(`${BASE}meters:\n${lines.join('\n')}\n  8: { name: 0123 }\n`);
+    const { config } = await load(`${BASE}meters:\n${lines.join('\n')}\n  8: { name: ' 0123 ' }\n`);
     expect(config.meters).toEqual({
       '007': { name: names[0] },
       '12345678901234567890': { name: names[1] },

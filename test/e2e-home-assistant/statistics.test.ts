@@ -40,7 +40,8 @@ async function onTopic({ probe }: House): Promise<unknown[]> {
 test('the series equal what was booked, row by row; the Energy dashboard takes them; twice is the same as once', async () => {
   const story = await openStory();
   const { probe, simulator, homeAssistant } = story;
-  const program = await startWithStatistics(story);
+  const name = 'Flat "3" {{ states }} 🔥';
+  const program = await startWithStatistics(story, { meters: { [METER]: { name } } });
   await untilWritten(probe);
   const api = await story.enter();
   const [energy, cost] = [await rowsOf(api, ENERGY), await rowsOf(api, COST)];
@@ -53,8 +54,13 @@ test('the series equal what was booked, row by row; the Energy dashboard takes t
 
   expect(await api.ask('recorder/list_statistic_ids')).toEqual(
     expect.arrayContaining([
-      expect.objectContaining({ statistic_id: ENERGY, has_sum: true, unit_class: 'energy' }),
-      expect.objectContaining({ statistic_id: COST, has_sum: true, unit_class: null }),
+      expect.objectContaining({
+        statistic_id: ENERGY,
+        name: `${name} energy`,
+        has_sum: true,
+        unit_class: 'energy',
+      }),
+      expect.objectContaining({ statistic_id: COST, name: `${name} cost`, has_sum: true, unit_class: null }),
     ]),
   );
   await api.ask('energy/save_prefs', { energy_sources: [gas(ENERGY, COST)] });

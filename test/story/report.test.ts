@@ -26,7 +26,9 @@ async function openDesk() {
 
 test('polls, budget, ledger and shapes of replies, after a good poll and a strange one', async () => {
   const { story, report } = await openDesk();
-  story.simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
+  story.simulator.switches.fault('/api/', FAULTS.notFound, {
+    when: ({ path }) => /invoices|bills/.test(path),
+  });
   const probe = await story.listen();
   await story.start();
   await probe.until(STATE);

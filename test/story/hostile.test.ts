@@ -1,5 +1,6 @@
 // Whoever may publish: floods, forgeries and oversized requests move neither the provider nor the memory.
 import { expect, test } from 'vitest';
+import { LARGEST_PACKET_BYTES } from '../../src/mqtt/stream.ts';
 import { USAGE } from '../support/homes.ts';
 import { FETCH } from '../support/lists.ts';
 import { startProbe } from '../support/probe.ts';
@@ -97,7 +98,7 @@ test('an hour of requests of every kind stays within the cool-downs', async () =
 test.each([
   ['oversized by a byte', JSON.stringify({ transaction: 1, x: 'x'.repeat(8_192) })],
   ['a megabyte', 'x'.repeat(1_000_000)],
-  ['larger than any packet we take in', 'x'.repeat(20_000_000)],
+  ['larger than any packet we take in', 'x'.repeat(2 * LARGEST_PACKET_BYTES)],
   ['deeper than any parser likes', '['.repeat(8_000)],
   ['half an object', '{"chamber":'],
   ['no UTF-8', Buffer.from([0xff, 0xfe, 0xc3])],

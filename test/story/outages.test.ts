@@ -6,6 +6,7 @@ import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const MINUTE_MS = 60_000;
+const STEP_MS = 15_000;
 type Token = Simulator['switches']['token'];
 
 const OUTAGES = {
@@ -46,7 +47,7 @@ test.each(Object.entries(OUTAGES))(
       probe.forget();
       begin(switches.token);
       // By the keep-alive alone, before the access token has expired and before any poll.
-      await story.pass(285_000, 5_000);
+      await story.pass(285_000, STEP_MS);
       const health = probe.json(HEALTH);
       expect(health).toMatchObject({
         state: auth === 'needs_user_action' ? 'failing' : 'degraded',
@@ -56,14 +57,14 @@ test.each(Object.entries(OUTAGES))(
       });
       expect(JSON.stringify(health?.reasons)).toMatch(words);
       // The access token expires, and polls ask for another one.
-      await story.pass(5 * MINUTE_MS, 5_000);
+      await story.pass(5 * MINUTE_MS, STEP_MS);
       await story.nextPoll();
-      await story.pass(10 * MINUTE_MS, 5_000);
+      await story.pass(10 * MINUTE_MS, STEP_MS);
       expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
       expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
 
       end(switches.token);
-      await story.pass(31 * MINUTE_MS, 5_000);
+      await story.pass(31 * MINUTE_MS, STEP_MS);
       await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
       await story.nextPoll();
       expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
@@ -86,19 +87,19 @@ test.each(Object.entries(OUTAGES))(
   async (_, { begin, end }) => {
     const { story, counters, switches } = await openOutage();
     Object.assign(switches.token, { refreshSeconds: 86_400 });
-    await story.pass(5 * MINUTE_MS, 5_000);
+    await story.pass(5 * MINUTE_MS, STEP_MS);
     begin(switches.token);
     const inAnHour: number[] = [];
     for (let hour = 1; hour <= 4; hour += 1) {
       const before = counters.refreshGrants.asked;
-      await story.pass(HOUR_MS, 10_000);
+      await story.pass(HOUR_MS, 2 * STEP_MS);
       inAnHour.push(counters.refreshGrants.asked - before);
     }
     // Pauses double up to half an hour, those of the keep-alive and those of the polls.
     expect(inAnHour[0]).toBeLessThanOrEqual(24);
     for (const asked of inAnHour.slice(1)) expect(asked).toBeLessThanOrEqual(6);
     end(switches.token);
-    await story.pass(31 * MINUTE_MS, 5_000);
+    await story.pass(31 * MINUTE_MS, STEP_MS);
     expect(counters.passwordGrants.asked).toBe(1);
     expect(counters.refreshGrants.maxInFlight).toBe(1);
   },
@@ -113,11 +114,11 @@ test('the lock of the account is not touched by a login during an outage', async
     auth: { home: { state: 'provider_down', next_attempt_at: null } },
     reasons: [{ code: 'issuer_refused' }],
   });
-  await story.pass(5 * MINUTE_MS, 5_000);
+  await story.pass(5 * MINUTE_MS, STEP_MS);
   const asked = counters.passwordGrants.asked;
   expect(asked).toBeLessThanOrEqual(7);
   switches.token.realmEnabled = true;
-  await story.pass(10 * MINUTE_MS, 5_000);
+  await story.pass(10 * MINUTE_MS, STEP_MS);
   await probe.until(STATE);
   expect(counters.passwordGrants.ok).toBe(1);
   expect(story.logged('login refused')).toEqual([]);

@@ -54,14 +54,15 @@ function unrest(): string | null {
   if (atWork !== undefined) return atWork;
   for (const socket of peers.keys()) {
     const peer = peerOf(socket);
-    const wire = `from port ${socket.localPort} to ${socket.remotePort}`;
     // Before a connection is accepted, and after its other end is gone.
-    if (peer === null) return `half a connection ${wire}`;
+    if (peer === null) return `half a connection ${wireOf(socket)}`;
     const bytes = socket.bytesWritten - peer.bytesRead;
-    if (bytes !== 0) return `${bytes} bytes ${wire}`;
+    if (bytes !== 0) return `${bytes} bytes ${wireOf(socket)}`;
   }
   return null;
 }
+
+const wireOf = ({ localPort, remotePort }: Socket) => `from port ${localPort} to ${remotePort}`;
 
 function peerOf(socket: Socket): Socket | null {
   const known = peers.get(socket);

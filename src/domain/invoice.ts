@@ -87,10 +87,11 @@ export function overdueInvoices(
     if (OVERDUE.test(wordOf(invoice))) return true;
     return invoice.dueAt === null ? null : zone.dayAt(invoice.dueAt) < today;
   };
-  const notYetDue = invoices.filter((invoice) => isPast(invoice) === false);
-  const payableLater = notYetDue.reduce((sum, { open, total }) => sum + (open ?? total ?? 0), 0);
+  const unpaid = invoices.filter((invoice) => isOpen(invoice) !== false);
+  const dueLater = unpaid.filter((invoice) => isPast(invoice) === false);
+  const payableLater = dueLater.reduce((sum, { open, total }) => sum + (open ?? total ?? 0), 0);
   if (balance !== null && balance <= payableLater) return [];
-  const doubtful = invoices.filter((invoice) => isPast(invoice) !== false && isOpen(invoice) !== false);
+  const doubtful = unpaid.filter((invoice) => isPast(invoice) !== false);
   const overdue = doubtful.filter((invoice) => isPast(invoice) && isOpen(invoice));
   return overdue.length === 0 && doubtful.length > 0 ? null : overdue;
 }

@@ -87,6 +87,12 @@ describe('overdue on 30 June', () => {
     ['an older one beside a new one', [bill('b', LATER, 50), bill('a', PAST, 40)], null, ['a']],
     ['the same, and the balance is that of both', [bill('b', LATER, 50), bill('a', PAST, 40)], 90, ['a']],
     ['the same, and the balance is that of the new one', [bill('b', LATER, 50), bill('a', PAST, 40)], 50, []],
+    [
+      'the same, and the new one is paid already',
+      [{ ...bill('b', LATER, null, 'paid'), total: 50 }, bill('a', PAST, 40)],
+      40,
+      ['a'],
+    ],
     ['nothing to be paid', [bill('a', PAST, 40)], 0, []],
     ['a credit on the account, no amount', [bill('a', PAST, null)], -3, []],
     ['one for certain, another perhaps', [bill('b', PAST, null), bill('a', PAST, 40)], 80, ['a']],

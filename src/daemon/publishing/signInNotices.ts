@@ -8,6 +8,9 @@ import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 
+// What many accounts have in common needs no notice for each of them.
+const MOST_NOTICES = 10;
+
 export class SignInNotices {
   readonly #accounts: readonly Account[];
   readonly #context: Context;
@@ -29,25 +32,29 @@ export class SignInNotices {
     try {
       // Some may be from before a restart of this program.
       const standing = new Set(await standingNotifications(home));
-      for (const account of this.#accounts) await this.#deliver(home, account, standing);
+      for (const account of this.#accounts.filter((one) => this.#isSignedIn(one))) {
+        this.#told.delete(account.id);
+        if (standing.has(this.#idOf(account))) await dismiss(home, this.#idOf(account));
+      }
+      const waiting = this.#accounts.filter(({ upstream }) => needsAPerson(upstream.session.status().state));
+      for (const account of waiting.slice(0, MOST_NOTICES)) await this.#tell(home, account);
     } catch (err) {
       if (err instanceof HomeAssistantTrouble && (err.kind === 'cut' || err.kind === 'silent')) throw err;
       this.#context.log.warn(safeWords(err), 'home assistant did not take the notices of sign-ins');
     }
   }
 
-  async #deliver(home: HomeAssistant, account: Account, standing: ReadonlySet<string>): Promise<void> {
-    const { fault } = account.upstream.session;
-    const { state } = account.upstream.session.status();
-    const id = `${this.#context.topics.base}/account/${account.id}/sign_in`;
-    if (needsAPerson(state) && fault !== null) {
-      if (this.#told.get(account.id) === fault.code) return;
-      await notify(home, { id, title: `Heat account ${account.id} cannot sign in`, message: textOf(fault) });
-      this.#told.set(account.id, fault.code);
-    } else if (this.#isSignedIn(account)) {
-      this.#told.delete(account.id);
-      if (standing.has(id)) await dismiss(home, id);
-    }
+  async #tell(home: HomeAssistant, account: Account): Promise<void> {
+    const { id, upstream } = account;
+    const { fault } = upstream.session;
+    if (fault === null || this.#told.get(id) === fault.code) return;
+    const title = `Heat account ${id} cannot sign in`;
+    await notify(home, { id: this.#idOf(account), title, message: textOf(fault) });
+    this.#told.set(id, fault.code);
+  }
+
+  #idOf({ id }: Account): string {
+    return `${this.#context.topics.base}/account/${id}/sign_in`;
   }
 
   /** A session that nobody has tried yet counts as well too, and is not signed in. */

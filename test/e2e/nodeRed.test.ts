@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { isThere, startNodeRed } from './nodeRed.ts';
+import { hasDashboard, isThere, startNodeRed } from './nodeRed.ts';
 import { openHomeWithBroker } from './program.ts';
 
 const DAY_MS = 86_400_000;
@@ -12,6 +12,8 @@ const LIST = 'heat2mqtt/constituencies/dail/34';
 
 if (!isThere)
   process.stderr.write('\n!! LEFT OUT: the Node-RED flows; NODE_RED_FOLDER names no Node-RED\n\n');
+else if (!hasDashboard)
+  process.stderr.write('\n!! LEFT OUT: the flow for Dashboard 2.0; it is not beside the Node-RED\n\n');
 
 const today = Math.floor(Date.now() / DAY_MS);
 const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({
@@ -21,7 +23,7 @@ const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({
 });
 
 test.skipIf(!isThere)(
-  'cost alert, daily summary, constituencies, monthly chart',
+  'cost alert, daily summary, constituencies, monthly chart, dashboard',
   async () => {
     const events = Array.from({ length: DAYS_KNOWN }, (_, at) => on(today - 1 - DAYS_KNOWN + at, 8, 1.678));
     const me = person('me', [home(METER, { events }, PROPERTY)]);
@@ -46,6 +48,47 @@ test.skipIf(!isThere)(
           topics: [...new Set(probe.heard.map((one) => one.topic))],
         }),
       });
+    };
+
+    const shows = (name: string, text: string) =>
+      waitFor(
+        `the dashboard to show "${text}" as ${name}`,
+        () => probe.last(`tap/${name}`)?.payload === text,
+        {
+          diagnose: () => [probe.last(`tap/${name}`)?.payload, red.said().slice(-3_000)],
+        },
+      );
+    const lookAtDashboard = async (dashboard: Awaited<ReturnType<typeof red.openDashboard>>) => {
+      expect(await dashboard.page()).toContain('<title>');
+      const { energy_month, cost_month, ...state } = (await probe.until(
+        STATE,
+        ({ energy_day }) => energy_day === 31.25,
+      )) as Record<string, number | string | null>;
+      await shows('Latest day', '31.3 kWh · 4.56 EUR');
+      await shows(
+        'This month so far',
+        `${Number(energy_month).toFixed(1)} kWh · ${Number(cost_month).toFixed(2)} EUR`,
+      );
+      expect(state.energy_month_last_year).toBeNull();
+      await shows('Same month last year', 'kWh not known · EUR not known');
+      await shows('State', 'OK');
+      const bars = () => JSON.parse(probe.last('tap/bars')?.payload ?? '[]');
+      await waitFor('a bar of the new day', () => bars().at(-1)?.y === 31.25);
+      expect(bars()).toHaveLength(31);
+      await dashboard.act('widget-change', 'h2m-dashboard-quantity', 'cost_eur');
+      await waitFor('bars of cost', () => bars().at(-1)?.y === 4.561);
+      await dashboard.act('widget-change', 'h2m-dashboard-interval', 'month');
+      await waitFor('bars of months', () => bars()[0]?.x === 'Jan');
+      expect(bars().filter(({ y }: { y: number | null }) => y !== null)).toHaveLength(months.length);
+
+      // It was polled a moment ago.
+      await dashboard.act('widget-action', 'h2m-dashboard-poll', null);
+      const answer = await probe.until(
+        'heat2mqtt/bridge/response/refresh',
+        ({ transaction }) => transaction === 'node-red-dashboard',
+      );
+      const { next_at } = answer.data as { next_at: string };
+      await shows('Answer', `Skipped: asked too soon. Possible again at ${next_at.slice(11, 16)}.`);
     };
 
     const months: { month: string; energy_kwh: number; cost_eur: number }[] = JSON.parse(
@@ -126,6 +169,8 @@ test.skipIf(!isThere)(
     const newDay = await probe.until(`heat2mqtt/meter/${METER}/event`, () => true);
     expect(await tapped('cost alert')).toBe(`Heat on ${newDay.day} cost 4.561 EUR (31.25 kWh).`);
     expect(probe.on('tap/cost alert')).toHaveLength(1);
+
+    if (hasDashboard) await lookAtDashboard(await red.openDashboard());
     expect(red.said()).not.toMatch(/\[(warn|error)\]/);
   },
   120_000,

@@ -14,8 +14,11 @@ const PROGRAM = join(NODE_RED_FOLDER, 'node_modules/node-red/red.js');
 const OWN_NODE = join(NODE_RED_FOLDER, 'node_modules/node/bin/node');
 
 export const isThere = existsSync(PROGRAM);
+export const hasDashboard = existsSync(
+  join(NODE_RED_FOLDER, 'node_modules/@flowfuse/node-red-dashboard/package.json'),
+);
 
-/** Resolves once it runs all example flows against the broker; whatever a debug node shows also goes to `tap/<its name>`. */
+/** Resolves once it runs all example flows against the broker; whatever a debug node or the dashboard shows also goes to `tap/<its name>`. */
 export async function startNodeRed(stack: Stack, brokerPort: number) {
   const folder = await stack.folder();
   const port = await freePort();
@@ -48,7 +51,9 @@ export async function startNodeRed(stack: Stack, brokerPort: number) {
     });
   await has('Node-RED', 'Started flows', 1);
   const before = child.output.length;
-  const nodes = [...exampleFlows().values()].flatMap((flow) => adapted(flow, brokerPort));
+  const nodes = [...exampleFlows()]
+    .filter(([file]) => hasDashboard || file !== 'dashboard.json')
+    .flatMap(([, flow]) => adapted(flow, brokerPort));
   // The broker is in each flow.
   await ask('/flows', { flows: [...new Map(nodes.map((node) => [node.id, node])).values()] });
   await has('its flows', 'Started flows', 2);
@@ -59,12 +64,29 @@ export async function startNodeRed(stack: Stack, brokerPort: number) {
     said: () => child.output.slice(before) + child.errors,
     /** As a press on the button of an inject node. */
     press: (id: string) => ask(`/inject/${id}`, {}),
+    openDashboard: () => openDashboard(`${url}/dashboard`),
   };
 }
 
-/** With the broker of the test, and a tap beside each debug node. */
+/** As a browser: socket.io over HTTP, in packets of Engine.IO 4. */
+async function openDashboard(url: string) {
+  const query = `${url}/socket.io/?EIO=4&transport=polling`;
+  const { sid } = JSON.parse((await (await fetch(query)).text()).slice(1));
+  const socket = `${query}&sid=${sid}`;
+  const send = (packet: string) => fetch(socket, { method: 'POST', body: packet });
+  await send('40');
+  return {
+    page: async () => (await fetch(`${url}/heat`)).text(),
+    act: (event: string, id: string, value: unknown) =>
+      send(`42${JSON.stringify([event, id, { _event: { type: 'click' }, payload: value }])}`),
+  };
+}
+
+const SHOWING = ['debug', 'ui-text', 'ui-chart'];
+
+/** With the broker of the test, and a tap beside each node that shows something. */
 function adapted(nodes: readonly FlowNode[], brokerPort: number): FlowNode[] {
-  const shown = nodes.filter(({ type }) => type === 'debug');
+  const shown = nodes.filter(({ type }) => SHOWING.includes(type));
   const tapOf = ({ id }: { readonly id: string }) => `${id}-tap`;
   const broker = nodes.find(({ type }) => type === 'mqtt-broker')?.id;
   const taps = shown.map((node) => ({

@@ -2,7 +2,9 @@
 import { execFile } from 'node:child_process';
 import { lchown, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ConfigInvalid } from '../config/load.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from '../daemon/daemon.ts';
+import { SUPERVISORS_INGRESS } from '../daemon/monitor/ingress.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
@@ -26,9 +28,15 @@ class BrokerNotStarted extends Failure {
 }
 
 export const run: Command = async (given, io) => {
-  const settings = await loadSettings(given, io);
+  const isApp = Boolean(io.env.SUPERVISOR_TOKEN);
+  const settings = await loadSettings(given, io).catch(async (err: unknown) => {
+    if (!isApp || !(err instanceof ConfigInvalid)) throw err;
+    await waitForOptions(err, io);
+    return null;
+  });
+  if (settings === null) return EXIT.fine;
   const { config, scrubber, path, warnings } = settings;
-  if (io.env.SUPERVISOR_TOKEN) await dropRoot(config.state_dir);
+  if (isApp) await dropRoot(config.state_dir);
   const logTail = new LogTail();
   const log = await openLog(config.log, scrubber, io, logTail);
   exitOnUnexpectedFaults(log);
@@ -40,6 +48,7 @@ export const run: Command = async (given, io) => {
     scrubber,
     logTail,
     report: reportOf(settings, io),
+    ingress: isApp ? SUPERVISORS_INGRESS : null,
   }).catch((err: NodeJS.ErrnoException) => {
     throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
   });
@@ -51,6 +60,17 @@ export const run: Command = async (given, io) => {
   log.info('heat2mqtt has stopped');
   return EXIT.fine;
 };
+
+/** Ends with the app; the Supervisor starts it again with other options. */
+async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
+  const { HEAT2MQTT_HTTP_LISTEN: listen = '0.0.0.0:8099', STATE_DIRECTORY: stateDirectory } = io.env;
+  if (stateDirectory) await dropRoot(stateDirectory);
+  const { serveMistakes } = await import('./mistakes.ts');
+  const { words, opened } = await serveMistakes(invalid, listen, SUPERVISORS_INGRESS);
+  io.err(words);
+  await untilInterrupted(io);
+  await Promise.all(opened.map((one) => one.stop()));
+}
 
 /** What `heat2mqtt report` prints. Seldom wanted, and loaded then. */
 export const reportOf = (settings: Settings, io: Io) => async (): Promise<string> =>

@@ -15,6 +15,7 @@ import { StateDirectory } from '../store/stateDirectory.ts';
 import { strayNamesWarning } from './accounts/friendlyNames.ts';
 import { openAccounts } from './accounts/openAccounts.ts';
 import { type Context, Signals } from './context.ts';
+import type { Ingress } from './monitor/ingress.ts';
 import { Counters } from './monitor/metrics.ts';
 import { startMonitor } from './monitor/monitor.ts';
 import { startHeartbeat } from './polling/heartbeat.ts';
@@ -39,6 +40,8 @@ export interface DaemonOptions extends Pick<Context, 'config' | 'clock' | 'log' 
   readonly logTail: LogTail;
   /** What `heat2mqtt report` prints. */
   readonly report: () => Promise<string>;
+  /** Within an app of Home Assistant. */
+  readonly ingress: Ingress | null;
 }
 
 export interface Daemon {
@@ -54,6 +57,7 @@ export async function startDaemon({
   startTicker,
   logTail,
   report,
+  ingress,
   ...options
 }: DaemonOptions): Promise<Daemon> {
   const { config, clock, log, random } = options;
@@ -148,7 +152,18 @@ export async function startDaemon({
     keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
-  const served = { accounts, poller, snapshot, constituencies, link, requests, logTail, report, heartbeat };
+  const served = {
+    accounts,
+    poller,
+    snapshot,
+    constituencies,
+    link,
+    requests,
+    logTail,
+    report,
+    heartbeat,
+    ingress,
+  };
   const monitor = await startMonitor(served, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');

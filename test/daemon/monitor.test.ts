@@ -1,7 +1,8 @@
 // HTTP for machines that watch: three paths, honest statuses, nothing cached, and a port that may be taken.
 import { get } from 'node:http';
 import { expect, test } from 'vitest';
-import { ListenFailed, type MonitorAnswers, serve } from '../../src/daemon/monitor/monitor.ts';
+import { ListenFailed } from '../../src/daemon/monitor/listening.ts';
+import { type MonitorAnswers, serve } from '../../src/daemon/monitor/monitor.ts';
 import { openStack } from '../support/stack.ts';
 
 async function open(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0') {

@@ -8,6 +8,7 @@ import { ME, openHomeWithBroker } from '../e2e/program.ts';
 import { STATE } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
 import type { Stack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { imageConfig, startContainer } from './container.ts';
 
 const TOKEN = 'token-of-the-stub-supervisor';
@@ -56,7 +57,7 @@ async function startApp(status: number, serviceOf: (brokerPort: number) => objec
     files: { '/data/options.json': JSON.stringify(options), '/etc/hosts': `${address} supervisor\n` },
     capabilities: USUAL,
   });
-  return { container, probe };
+  return { container, probe, httpPort: home.httpPort };
 }
 
 test('publishes on the broker of the Supervisor, and goes on as the user of the image without any right', async () => {
@@ -79,12 +80,19 @@ test('publishes on the broker of the Supervisor, and goes on as the user of the 
   expect(await container.exited).toBe(0);
 });
 
-test('without a broker it says what to do, and ends with 3', async () => {
-  const { container } = await startApp(400, () => ({ result: 'error', message: 'Service not enabled' }));
-  expect(await container.exited).toBe(3);
+test('without a broker it says what to do, and waits in good health for a restart', async () => {
+  const { container, httpPort } = await startApp(400, () => ({
+    result: 'error',
+    message: 'Service not enabled',
+  }));
+  await waitFor('the words', () => container.output.includes('press Restart'));
   expect(container.output).toMatch(
     /^mqtt\.url: found no broker .* allowed: the app "Mosquitto broker" installed/m,
   );
+  expect((await fetch(`http://127.0.0.1:${httpPort}/healthz`)).status).toBe(200);
+  expect(await container.status()).toMatch(/^Uid:(\s+10001){4}$/m);
+  await container.kill('TERM');
+  expect(await container.exited).toBe(0);
 });
 
 test('is the image of the Docker users, with the labels of an app and no health check of its own', async () => {

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
+import type { Ingress } from '../../src/daemon/monitor/ingress.ts';
 import { isCronExpression, type StartTicker } from '../../src/daemon/polling/schedule.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
@@ -68,7 +69,10 @@ export async function openStory({
   };
 
   /** Starts the daemon; `over` is laid over the usual configuration, section by section. */
-  async function start(over: Readonly<Record<string, unknown>> = {}): Promise<Daemon> {
+  async function start(
+    over: Readonly<Record<string, unknown>> = {},
+    ingress: Ingress | null = null,
+  ): Promise<Daemon> {
     const scrubber = createScrubber();
     const usual = usualConfig(simulator.urls, accounts, broker.url, stateDir);
     // Whoever wants constituencies gets those of the simulator, never those of the Internet.
@@ -96,6 +100,7 @@ export async function openStory({
       log,
       logTail,
       report: async () => 'the report\n',
+      ingress,
       scrubber,
       random: () => 0.5,
       startTicker,

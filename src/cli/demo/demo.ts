@@ -63,7 +63,14 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
   const { config } = loaded;
   const logTail = new LogTail();
   const log = await openLog(config.log, scrubber, io, logTail);
-  return startRealDaemon({ config, log, scrubber, logTail, report: reportOf({ ...loaded, scrubber }, io) });
+  return startRealDaemon({
+    config,
+    log,
+    scrubber,
+    logTail,
+    report: reportOf({ ...loaded, scrubber }, io),
+    ingress: null,
+  });
 }
 
 /** Sees what anyone who subscribes would see. */

@@ -1,29 +1,16 @@
 // GET /healthz, /readyz and /metrics for machines that watch the daemon, and the way to the page.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { splitHostAndPort } from '../../config/sections/values.ts';
-import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Heartbeat } from '../polling/heartbeat.ts';
+import { type Ingress, serveIngress } from './ingress.ts';
+import { type Listening, listening } from './listening.ts';
 import { renderMetrics } from './metrics.ts';
 import type { PageParts } from './page.ts';
 import { isLoopback } from './pageAddress.ts';
-
-/** The address of the HTTP server is taken, or not one of this machine. */
-export class ListenFailed extends Failure {
-  readonly code = 'listen_failed';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor(listen: string, cause: unknown) {
-    super(`Cannot listen on ${listen} (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'}).`, {
-      retry: 'never',
-      hint: 'Choose another address in http.listen, or switch it off with http: false.',
-      cause,
-    });
-  }
-}
 
 export interface MonitorAnswers {
   /** The event loop is alive and the broker was connected lately. Trouble at the provider is not unhealthy. */
@@ -32,8 +19,8 @@ export interface MonitorAnswers {
   ready(): boolean;
   /** Prometheus text. */
   metrics(): { readonly contentType: string; readonly text: string };
-  /** The page, which answers everything else; loaded with the first request. `null`: it is not served. */
-  readonly page: (() => Promise<Page>) | null;
+  /** The page, which answers everything else. `null`: it is not served. */
+  readonly page: RequestListener | null;
   /** Whether this request may have the metrics without the page's leave. */
   mayReadMetrics(request: IncomingMessage): boolean;
   /** Somebody was refused the metrics. */
@@ -42,12 +29,9 @@ export interface MonitorAnswers {
 
 interface Page {
   readonly listener: RequestListener;
+  /** For those whom Home Assistant has let in. */
+  readonly ingress: RequestListener;
   stop(): void;
-}
-
-export interface Monitor {
-  readonly port: number;
-  stop(): Promise<void>;
 }
 
 const BROKER_GRACE_MS = 5 * 60_000;
@@ -57,11 +41,15 @@ const METRICS_HINT =
 /** Any other name may have been pointed here by somebody's page. */
 const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
 
-/** Resolves to `null` when HTTP is off, or cannot be served: that is a reason on bridge/health, and nothing stops. */
+/** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
-  { heartbeat, ...parts }: PageParts & { readonly heartbeat: Heartbeat },
+  {
+    heartbeat,
+    ingress,
+    ...parts
+  }: PageParts & { readonly heartbeat: Heartbeat; readonly ingress: Ingress | null },
   context: Context,
-): Promise<Monitor | null> {
+): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
   const { config, clock, counters, log } = context;
   const { snapshot, link, accounts } = parts;
   if (config.http === false) return null;
@@ -75,7 +63,7 @@ export async function startMonitor(
     throttledLog.write('metrics', (more) =>
       log.warn({ ...more, hint: METRICS_HINT }, 'metrics were asked for and refused'),
     );
-  if (config.web !== false && !isOpen)
+  if (config.web !== false && !isOpen && ingress === null)
     log.warn(
       { listen, hint: 'Set web.password or web.password_file, or switch the page off with web: false.' },
       'no page: beyond this machine it is served with a password only',
@@ -96,29 +84,54 @@ export async function startMonitor(
       })),
       now: clock.now(),
     });
-  try {
-    return await serve(listen, {
-      healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
-      ready: () => link.status().drained,
-      metrics,
-      mayReadMetrics: ({ headers }) => metricsFor === 'open' || (isFree && OWN_NAME.test(headers.host ?? '')),
-      metricsRefused,
-      page: isOpen
-        ? async () => (await import('./page.ts')).openPage(parts, { metrics, metricsRefused }, context)
-        : null,
-    });
-  } catch (err) {
-    log.error({ err }, 'no HTTP: health and metrics are not served');
-    snapshot.ownReasons.push(safeWords(err));
-    return null;
-  }
+  let page: Promise<Page> | undefined;
+  /** Loads the page with the first request. */
+  const onPage =
+    (which: 'listener' | 'ingress'): RequestListener =>
+    async (request, response) => {
+      try {
+        page ??= import('./page.ts').then(({ openPage }) =>
+          openPage(parts, { metrics, metricsRefused }, context),
+        );
+        (await page)[which](request, response);
+      } catch (err) {
+        log.error({ err }, 'the page cannot be loaded');
+        response.destroy();
+      }
+    };
+  const opened: Listening[] = [];
+  const open = async (what: string, opening: Promise<Listening>) => {
+    try {
+      opened.push(await opening);
+    } catch (err) {
+      log.error({ err }, `no HTTP: ${what}`);
+      snapshot.ownReasons.push(safeWords(err));
+    }
+  };
+  const answers = {
+    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
+    ready: () => link.status().drained,
+    metrics,
+    mayReadMetrics: ({ headers }: IncomingMessage) =>
+      metricsFor === 'open' || (isFree && OWN_NAME.test(headers.host ?? '')),
+    metricsRefused,
+    page: isOpen ? onPage('listener') : null,
+  };
+  await open('health and metrics are not served', serve(listen, answers));
+  const port = opened[0]?.port ?? null;
+  if (ingress !== null && config.web !== false)
+    await open('Home Assistant cannot show the page', serveIngress(ingress, onPage('ingress')));
+  return {
+    port,
+    async stop() {
+      void page?.then((loaded) => loaded.stop()).catch(() => undefined);
+      await Promise.all(opened.map((one) => one.stop()));
+    },
+  };
 }
 
 /** `listen` is `host:port`. Rejects with ListenFailed. */
-export async function serve(listen: string, answers: MonitorAnswers): Promise<Monitor> {
-  const colon = listen.lastIndexOf(':');
-  const host = listen.slice(0, colon).replace(/^\[|\]$/g, '');
-  let page: Promise<Page> | undefined;
+export function serve(listen: string, answers: MonitorAnswers): Promise<Listening> {
   const server = createServer((request, response) => {
     const send = (status: number, contentType: string, text: string) => {
       response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' });
@@ -137,30 +150,12 @@ export async function serve(listen: string, answers: MonitorAnswers): Promise<Mo
       } catch {
         send(500, 'text/plain', 'metrics failed\n');
       }
-    } else if (answers.page !== null) {
-      page ??= answers.page();
-      page.then(
-        ({ listener }) => listener(request, response),
-        () => send(500, 'text/plain', 'the page cannot be loaded\n'),
-      );
-    } else if (!isRead) send(405, 'text/plain', 'GET only\n');
+    } else if (answers.page !== null) void answers.page(request, response);
+    else if (!isRead) send(405, 'text/plain', 'GET only\n');
     else if (path === '/metrics') {
       answers.metricsRefused();
       send(401, 'text/plain', 'set http.metrics: open to let everybody read them\n');
     } else send(404, 'text/plain', 'not found: try /healthz, /readyz or /metrics\n');
   });
-  server.requestTimeout = 10_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (err) => reject(new ListenFailed(listen, err)));
-    server.listen(Number(listen.slice(colon + 1)), host, resolve);
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    stop: () =>
-      new Promise((resolve) => {
-        void page?.then((opened) => opened.stop()).catch(() => undefined);
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return listening(server, listen);
 }

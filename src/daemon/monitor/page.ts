@@ -34,27 +34,33 @@ export function openPage(
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
   const own = hostname().toLowerCase();
   const signIn = new SignIns(accounts, poller, context);
-  const listener = createPage({
+  const shared = {
     version: about.version,
     names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
     trustedProxy,
-    isIngress: false,
-    readPassword: password ? () => password.read() : null,
     documents: new Documents(parts, context),
     logTail,
     report,
     signIn,
-    ledger(meter) {
+    ledger(meter: string) {
       const view = parts.snapshot.meters().find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
     },
     requests: {
-      isKnown: (name) => requests.isKnown(name),
-      answer: (name, payload) => requests.answer(name, payload, () => {}),
+      isKnown: (name: string) => requests.isKnown(name),
+      answer: (name: string, payload: Buffer) => requests.answer(name, payload, () => {}),
     },
     ...forMetrics,
     clock,
     log,
-  });
-  return { listener, stop: () => signIn.stop() };
+  };
+  return {
+    listener: createPage({
+      ...shared,
+      isIngress: false,
+      readPassword: password ? () => password.read() : null,
+    }),
+    ingress: createPage({ ...shared, isIngress: true, readPassword: null }),
+    stop: () => signIn.stop(),
+  };
 }

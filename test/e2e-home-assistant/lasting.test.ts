@@ -26,6 +26,8 @@ test('Home Assistant restarts: every entity comes back with its value, and no ot
   const story = await openStory();
   await story.start();
   const before = await story.enter();
+  // With them comes the last of the entities.
+  await story.probe.until('heat2mqtt/account/home/invoices', () => true);
   const known = await untilShown(story.probe, before);
   const ids = await registered(before);
   await story.homeAssistant.restart();

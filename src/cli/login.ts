@@ -2,7 +2,7 @@
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
-import { adopt, beginDevice, MethodUnusable, mistakeOf } from '../daemon/accounts/signIn.ts';
+import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../daemon/accounts/signIn.ts';
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
@@ -65,11 +65,7 @@ export async function signInWith(
 
 function rejectUnusable(method: Method, { id, password }: Account, { config }: Settings): void {
   if ((method === 'form' || method === 'link') && config.provider?.redirect_uri === undefined)
-    throw new MethodUnusable(
-      EXIT.config,
-      `--method ${method} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
-      "The address bar of the provider's own login page shows it after redirect_uri=.",
-    );
+    throw noRedirectUri(`--method ${method}`);
   if ((method === 'form' || method === 'password') && password === undefined)
     throw new MethodUnusable(
       EXIT.config,

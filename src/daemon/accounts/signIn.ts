@@ -15,6 +15,13 @@ export class MethodUnusable extends Failure {
   }
 }
 
+export const noRedirectUri = (what: string) =>
+  new MethodUnusable(
+    EXIT.config,
+    `${what} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
+    "The address bar of the provider's own login page shows it after redirect_uri=.",
+  );
+
 /** Takes what a person has brought: no refusal counts any more. */
 export async function adopt(grant: Grant, { session, budget }: Upstream): Promise<void> {
   await session.adopt(grant);

@@ -7,7 +7,7 @@ import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import type { DeviceView, SignInSource, SignInView } from '../../web/signIn.ts';
 import type { Account } from '../accounts/account.ts';
-import { adopt, beginDevice, MethodUnusable, mistakeOf } from '../accounts/signIn.ts';
+import { adopt, beginDevice, mistakeOf, noRedirectUri } from '../accounts/signIn.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
 
@@ -138,11 +138,7 @@ export class SignIns implements SignInSource {
   #redirectUri(): string {
     const redirectUri = this.#context.config.provider?.redirect_uri;
     if (redirectUri !== undefined) return redirectUri;
-    throw new MethodUnusable(
-      EXIT.config,
-      'Signing in by a link needs provider.redirect_uri: an address that the provider has registered for provider.client_id.',
-      "The address bar of the provider's own login page shows it after redirect_uri=.",
-    );
+    throw noRedirectUri('Signing in by a link');
   }
 
   #begin(id: string): void {

@@ -1,17 +1,9 @@
-import { defineConfig } from 'vitest/config';
+import { suite } from '../support/suite.ts';
 
-// Set by .ci/run, which adds up the results.
-const report = process.env.TEST_REPORT_DIRECTORY;
-
-export default defineConfig({
-  test: {
-    reporters: report ? ['default', ['json', { outputFile: `${report}/e2e.json` }]] : ['default'],
-    dir: 'test/e2e',
-    include: ['**/*.test.ts'],
-    testTimeout: 240_000,
-    hookTimeout: 120_000,
-    // What is waited for comes; how soon depends on what else the machine does.
-    env: { WAIT_TIMEOUT_MS: '60000' },
-    fileParallelism: false,
-  },
+export default suite('e2e', {
+  testTimeout: 240_000,
+  hookTimeout: 120_000,
+  // What is waited for comes; how soon depends on what else the machine does.
+  env: { WAIT_TIMEOUT_MS: '60000' },
+  fileParallelism: false,
 });

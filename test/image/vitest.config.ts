@@ -1,15 +1,7 @@
-import { defineConfig } from 'vitest/config';
+import { suite } from '../support/suite.ts';
 
-// Set by .ci/run, which adds up the results.
-const report = process.env.TEST_REPORT_DIRECTORY;
-
-export default defineConfig({
-  test: {
-    reporters: report ? ['default', ['json', { outputFile: `${report}/image.json` }]] : ['default'],
-    dir: 'test/image',
-    include: ['**/*.test.ts'],
-    globalSetup: 'test/image/build.ts',
-    testTimeout: 60_000,
-    fileParallelism: false,
-  },
+export default suite('image', {
+  globalSetup: 'test/image/build.ts',
+  testTimeout: 60_000,
+  fileParallelism: false,
 });

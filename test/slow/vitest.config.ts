@@ -1,19 +1,11 @@
-import { defineConfig } from 'vitest/config';
+import { inMemory, suite } from '../support/suite.ts';
 
-// Set by .ci/run, which adds up the results.
-const report = process.env.TEST_REPORT_DIRECTORY;
-
-export default defineConfig({
-  test: {
-    reporters: report ? ['default', ['json', { outputFile: `${report}/slow.json` }]] : ['default'],
-    dir: 'test/slow',
-    include: ['**/*.test.ts'],
-    testTimeout: 1_200_000,
-    hookTimeout: 60_000,
-    fileParallelism: false,
-    pool: 'forks',
-    // The year looks at the heap after a collection.
-    execArgv: ['--expose-gc'],
-    env: { TZ: 'America/St_Johns' },
-  },
+export default suite('slow', {
+  testTimeout: 1_200_000,
+  // Each file in a process of its own, on as many cores as there are.
+  maxWorkers: '100%',
+  pool: 'forks',
+  // The year looks at the heap after a collection.
+  execArgv: ['--expose-gc'],
+  env: { TZ: 'America/St_Johns', ...inMemory() },
 });

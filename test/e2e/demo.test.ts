@@ -15,7 +15,7 @@ test('shows discovery, states and health, tells where to look, and leaves with e
   const began = performance.now();
   const demo = stack.use(run(['demo', '--port', String(port)]));
   await demo.says('mosquitto_sub -h 127.0.0.1');
-  const [sentence] = demo.output.split('\n');
+  const [sentence, address = ''] = demo.output.split('\n');
   expect(sentence).toMatch(/^\w+day \d+ \w+: [\d.]+ kWh, [\d.]+ EUR\. This month so far: /);
   const probe = stack.use(await startProbe(`mqtt://127.0.0.1:${port}`));
   await waitFor('discovery', () =>
@@ -27,7 +27,10 @@ test('shows discovery, states and health, tells where to look, and leaves with e
   await probe.until(HEALTH, ({ state }) => state === 'ok');
   expect(performance.now() - began).toBeLessThan(LONGEST_START_MS);
   expect(JSON.parse(meter.payload).energy_total).toBeGreaterThan(1_000);
-  const http = /http:\/\/127\.0\.0\.1:\d+/.exec(demo.output)?.[0];
+  const http = /http:\/\/127\.0\.0\.1:\d+/.exec(address)?.[0];
+  expect(await (await fetch(`${http}/`)).text()).toContain('page.js');
+  const session = await fetch(`${http}/session`);
+  expect(await session.json()).toMatchObject({ signedIn: true, needsPassword: false });
   expect((await fetch(`${http}/healthz`)).status).toBe(200);
   await probe.publish('heat2mqtt/bridge/request/constituencies', '');
   await demo.says('Answer to the request constituencies: ok, ');

@@ -5,8 +5,9 @@ import { expect, test } from 'vitest';
 import { FAULTS, type Fault, inSums, oauth } from '../../src/simulator/faults.ts';
 import { ABOUT_THEM, CANARY, expectSilence, formsOf, THEM } from '../support/canaries.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
-import { untilTrue } from '../support/rest.ts';
+import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';
+import { openStream } from '../web/stream.ts';
 
 const PERSONAL_CLAIMS = {
   name: CANARY.name,
@@ -49,15 +50,21 @@ async function openStoryOfCanaries() {
         ...over,
       }),
     noteTokens,
-    /** All that was said: topics and payloads, the log at its loudest, and the metrics. */
+    /** All that was said: topics and payloads, the log at its loudest, the page and the metrics. */
     async listenAll(httpPort: number | null) {
       await noteTokens();
       const metrics = await (await fetch(`http://127.0.0.1:${httpPort}/metrics`)).text();
+      const page = story.stack.use(await openStream(`http://127.0.0.1:${httpPort}`, {}, untilAtRest));
+      await page.ready();
+      expect(page.messages().length).toBeGreaterThan(1);
+      const onPage = [...page.events.map((event) => JSON.stringify(event)), ...leavesOf(page.events)];
+      for (const path of ['session', 'sign-in', 'ledger.csv?meter=70418235'])
+        onPage.push(await (await fetch(`http://127.0.0.1:${httpPort}/${path}`)).text());
       const heard = probe.heard.flatMap(({ topic, payload }) => [topic, payload]);
       const log = story.log.flatMap((line) => [JSON.stringify(line), ...leavesOf(line)]);
       expect(log.length + heard.length).toBeGreaterThan(20);
       const shapes = await readFile(join(story.stateDir, 'replies.json'), 'utf8').catch(() => '');
-      expectSilence([...log, ...heard, metrics, shapes], more);
+      expectSilence([...log, ...heard, ...onPage, metrics, shapes], more);
     },
   };
 }

@@ -33,7 +33,9 @@ export const demo: Command = async (given, io) => {
     const watcher = await watch(daemon.brokerUrl, io);
     const sentence = await watcher.sentence;
     const addresses = whereToLook(daemon, simulator);
-    io.out(`${sentence}\n\n${WHAT_THIS_IS}\n${addresses}\n`);
+    io.out(
+      `${sentence}\nLook at it: http://127.0.0.1:${daemon.httpPort}/\n\n${WHAT_THIS_IS}\n${addresses}\n`,
+    );
     watcher.tell();
     await untilInterrupted(io);
     await daemon.stop();

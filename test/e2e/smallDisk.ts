@@ -4,6 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitFor } from '../support/waitFor.ts';
 
 export type SmallDisk = Awaited<ReturnType<typeof openSmallDisk>>;
 
@@ -46,7 +47,17 @@ export async function openSmallDisk() {
       }
     },
     free: () => rm(filler, { force: true }),
-    readOnly: (isReadOnly: boolean) => void mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, path),
+    /** The kernel refuses it while a file is open for writing. */
+    readOnly: (isReadOnly: boolean) =>
+      waitFor('a moment without a write', () => {
+        try {
+          mount('-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, path);
+          return true;
+        } catch (err) {
+          if (!String(err).includes('busy')) throw err;
+          return false;
+        }
+      }),
     async stop() {
       unmount(path);
       await rm(path, { recursive: true, force: true });

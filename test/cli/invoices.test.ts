@@ -1,11 +1,8 @@
 // heat2mqtt invoices, beside a daemon that is not disturbed: what is printed, in which currency, and what is refused.
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { startSimulator } from '../../src/simulator/provider.ts';
 import { home, METER, person } from '../support/homes.ts';
-import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { openProviderFor, typed } from '../support/typed.ts';
 
 const JANUARY = Date.parse('2026-01-01T00:00:00Z');
 const FEBRUARY = Date.parse('2026-02-01T00:00:00Z');
@@ -24,11 +21,9 @@ const INVOICES = [
 ];
 
 async function openProvider(more: Readonly<Record<string, string>> = {}) {
-  const stack = openStack();
-  const stateDir = await stack.folder();
   const me = { ...person('me', [home(METER)]), invoices: INVOICES };
-  const simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [me] }));
-  const env = { ...environmentOf(simulator.urls, me, stateDir), ...more };
+  const { simulator, env: own } = await openProviderFor(me);
+  const env = { ...own, ...more };
   return { simulator, type: (...words: readonly string[]) => typed(['invoices', ...words], { env }) };
 }
 

@@ -3,25 +3,22 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Io } from '../../src/cli/command.ts';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { Simulator } from '../../src/simulator/provider.ts';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
 import { home, METER, person, quiet } from '../support/homes.ts';
-import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { openProviderFor, typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2026-01-01' }))]);
 const METER_USER = ME.username;
 let simulator: Simulator;
 let stateDir: string;
+let own: Record<string, string>;
 let told: string;
 
 beforeEach(async () => {
-  const stack = openStack();
-  simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [ME] }));
+  ({ simulator, stateDir, env: own } = await openProviderFor(ME));
   simulator.switches.token.devicePollSeconds = 0.01;
-  stateDir = await stack.folder();
   told = '';
 });
 
@@ -38,7 +35,7 @@ async function type(
     told += text;
   };
   const result = await typed(words.split(' '), {
-    env: { ...environmentOf(simulator.urls, ME, stateDir), ...env },
+    env: { ...own, ...env },
     out: note,
     err: note,
     ask: async (question) => {

@@ -3,25 +3,22 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { Io } from '../../src/cli/command.ts';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { Simulator } from '../../src/simulator/provider.ts';
 import { home, METER, person, quiet } from '../support/homes.ts';
-import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { openProviderFor, typed } from '../support/typed.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2026-01-01' }))]);
 const WRONG = { HEAT2MQTT_PASSWORD: 'wrong', HEAT2MQTT_MQTT_EMBEDDED: 'true' };
 let simulator: Simulator;
 let stateDir: string;
+let own: Record<string, string>;
 
 beforeEach(async () => {
-  const stack = openStack();
-  simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [ME] }));
-  stateDir = await stack.folder();
+  ({ simulator, stateDir, env: own } = await openProviderFor(ME));
 });
 
 const type = (words: string, env: Record<string, string> = {}, io: Partial<Io> = {}) =>
-  typed(words.split(' '), { env: { ...environmentOf(simulator.urls, ME, stateDir), ...env }, ...io });
+  typed(words.split(' '), { env: { ...own, ...env }, ...io });
 const files = async () =>
   (await readdir(stateDir, { recursive: true })).filter((name) => /\.\w+$/.test(name)).sort();
 const logins = () => simulator.counters.passwordGrants.asked;

@@ -1,27 +1,23 @@
 // usage and check --live with usage.reading_closes: auto: what they ask, and what they say of the days.
 import { beforeEach, expect, test } from 'vitest';
 import { type Day, zone } from '../../src/domain/period.ts';
-import { systemClock } from '../../src/foundation/clock.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { Simulator } from '../../src/simulator/provider.ts';
 import { look } from '../simulator/visitor.ts';
 import { home, METER, person, USAGE } from '../support/homes.ts';
-import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { openProviderFor, typed } from '../support/typed.ts';
 
 const DAY_MS = 86_400_000;
 const DUBLIN = zone('Europe/Dublin');
 let events: ExplicitEvent[];
 let simulator: Simulator;
-let stateDir: string;
+let own: Record<string, string>;
 
 const ME = () => person('me', [home(METER, { events })]);
 
 beforeEach(async () => {
-  const stack = openStack();
   events = [];
-  simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [ME()] }));
-  stateDir = await stack.folder();
+  ({ simulator, env: own } = await openProviderFor(ME()));
 });
 
 /** One reading on each of the newest days, `after` so many milliseconds from midnight UTC, of 1 kWh and more. */
@@ -35,7 +31,7 @@ const type = (words: string, env: Record<string, string> = {}, isTerminal = fals
   typed(words.split(' '), {
     isTerminal,
     env: {
-      ...environmentOf(simulator.urls, ME(), stateDir),
+      ...own,
       HEAT2MQTT_USAGE_READING_CLOSES: 'auto',
       // Nobody listens there; the other lines of check are not looked at.
       HEAT2MQTT_MQTT_URL: 'mqtt://127.0.0.1:9',
@@ -83,15 +79,11 @@ test('check --live: one usage question, which tells days and hours', async () =>
 
 test('check --live asks for days where it is settled, and names a meter that two accounts have', async () => {
   readDaily(12 * 3_600_000);
-  const { HEAT2MQTT_USERNAME: username = '', HEAT2MQTT_PASSWORD: password = '' } = environmentOf(
-    simulator.urls,
-    ME(),
-    stateDir,
-  );
+  const { HEAT2MQTT_USERNAME: username = '', HEAT2MQTT_PASSWORD: password = '' } = own;
   const { out } = await typed(['check', '--live'], {
     env: Object.fromEntries(
       Object.entries({
-        ...environmentOf(simulator.urls, ME(), stateDir),
+        ...own,
         HEAT2MQTT_ACCOUNTS_0_ID: 'one',
         HEAT2MQTT_ACCOUNTS_0_USERNAME: username,
         HEAT2MQTT_ACCOUNTS_0_PASSWORD: password,

@@ -2,26 +2,23 @@
 import { readdir } from 'node:fs/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { addDays, type Day } from '../../src/domain/period.ts';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { Simulator } from '../../src/simulator/provider.ts';
 import { home, METER, PROPERTY, person, quiet, USAGE } from '../support/homes.ts';
-import { openStack } from '../support/stack.ts';
-import { environmentOf, typed } from '../support/typed.ts';
+import { openProviderFor, typed } from '../support/typed.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2023-01-01' }))]);
 let simulator: Simulator;
 let stateDir: string;
+let own: Record<string, string>;
 
 beforeEach(async () => {
-  const stack = openStack();
-  simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [ME] }));
-  stateDir = await stack.folder();
+  ({ simulator, stateDir, env: own } = await openProviderFor(ME));
 });
 
 async function type(words: string, { isTerminal = false, env = {} } = {}) {
   const result = await typed(['usage', ...words.split(' ')], {
     isTerminal,
-    env: { ...environmentOf(simulator.urls, ME, stateDir), ...env },
+    env: { ...own, ...env },
   });
   return { ...result, rows: () => JSON.parse(result.out) as { start: Day; energy_kwh: number }[] };
 }

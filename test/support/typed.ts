@@ -2,6 +2,9 @@
 import type { Io } from '../../src/cli/command.ts';
 import { runCommandLine } from '../../src/cli/commands.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
+import type { AccountOptions } from '../../src/simulator/accounts.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { openStack } from './stack.ts';
 
 /** A terminal that notes what is printed, with nobody to answer. */
 export const ioTo = (out: string[], err: string[] = []): Io => ({
@@ -25,6 +28,14 @@ export async function typed(words: readonly string[], given: Partial<Io> = {}) {
     ...given,
   });
   return { out: out.join(''), err: err.join(''), exitCode };
+}
+
+/** A provider with one account, and the environment of a command that reads it, with an empty state directory. */
+export async function openProviderFor(me: AccountOptions) {
+  const stack = openStack();
+  const simulator = stack.use(await startSimulator({ clock: systemClock, accounts: [me] }));
+  const stateDir = await stack.folder();
+  return { simulator, stateDir, env: environmentOf(simulator.urls, me, stateDir) };
 }
 
 /** The environment of somebody with one account at a provider. */

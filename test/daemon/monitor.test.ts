@@ -96,6 +96,6 @@ test('stop does not wait for a visitor who stays', async () => {
   expect(await left).toBe('answered');
   const began = performance.now();
   await monitor.stop();
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(performance.now() - began).toBeLessThan(4_000);
   await expect(fetch(`http://127.0.0.1:${monitor.port}/healthz`)).rejects.toThrow();
 });

@@ -60,7 +60,7 @@ test('stops at once although clients are there, and can come back on its port', 
   const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
   const began = performance.now();
   await one.stop();
-  expect(performance.now() - began).toBeLessThan(1000);
+  expect(performance.now() - began).toBeLessThan(4_000);
   await closed;
   const again = await broker({ port: one.port });
   expect((await connect(again)).connected).toBe(true);

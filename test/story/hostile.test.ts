@@ -110,7 +110,7 @@ test.each([
   const { intruder, asked, answers, before } = await quietStory();
   for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
     await intruder.publish(`${REQUEST}/${what}`, payload);
-    await untilTrue(`an answer to ${what}`, () => answers(what).length === 1, { timeoutMs: 2_000 });
+    await untilTrue(`an answer to ${what}`, () => answers(what).length === 1);
   }
   const heard = ['refresh', 'backfill', 'constituencies', 'health'].flatMap(answers);
   for (const answer of heard) {

@@ -99,15 +99,20 @@ export function createPage(options: PageOptions) {
     const { password } = await fieldsOf(c);
     if (password === undefined) return refuse(c, 400, 'request_malformed', 'A password is missing.');
     const { address, isEncrypted } = c.get('visitor');
-    const outcome = (await sessions?.signIn(password, address)) ?? null;
-    if (outcome !== null && 'waitMs' in outcome) {
+    const outcome = await sessions?.signIn(password, address).catch((err: unknown) => {
+      log.error({ err }, 'the password of the page cannot be read');
+      return 'unreadable' as const;
+    });
+    if (outcome === 'unreadable')
+      return refuse(c, 503, 'password_unreadable', 'The bridge cannot read the password. Its log says why.');
+    if (outcome !== undefined && 'waitMs' in outcome) {
       const seconds = Math.ceil(outcome.waitMs / 1000);
       c.header('retry-after', String(seconds));
       return outcome.isWrong
         ? refuse(c, 401, 'wrong_password', `That is not the password. Try again in ${seconds} s.`)
         : refuse(c, 429, 'too_many_attempts', `Try again in ${seconds} s.`);
     }
-    if (outcome !== null)
+    if (outcome !== undefined)
       setCookie(c, COOKIE, outcome.token, {
         httpOnly: true,
         sameSite: 'Strict',

@@ -100,7 +100,10 @@ export async function startDaemon({
     log,
     random,
   });
-  const constituencies = await Constituencies.open(() => publisher.publishBridgeNow(), context);
+  const constituencies = await Constituencies.open(() => {
+    publisher.publishBridgeNow();
+    signals.emit('bridgeChanged');
+  }, context);
   const retainedTopics = await RetainedTopics.open(context);
   const publisher = new Publisher({ snapshot, constituencies, retainedTopics, events, link }, context);
   signals.on('polled', (outcome, before) => {
@@ -111,7 +114,7 @@ export async function startDaemon({
   signals.on('pollEnded', strayNamesWarning(accounts, context));
   signals.on('pollEnded', () => {
     statistics?.wake();
-    publisher.publishBridge();
+    signals.emit('bridgeChanged');
   });
   signals.on('requestSkipped', (skipped) => link.publish(events.ofSkipped(skipped)));
   signals.on('newInvoices', (account, invoices) => link.publish(events.ofInvoices(account, invoices)));

@@ -73,6 +73,16 @@ test('a request is answered as over MQTT', async () => {
   expect(await ask('nothing')).toMatchObject({ status: 404, answer: { error: { code: 'unknown_request' } } });
 });
 
+test('a list that has been fetched is on the stream, without waiting for something else to change', async () => {
+  const { story, daemon } = await firstPoll({
+    config: { constituencies: { chamber: 'dail', house_no: 34 } },
+  });
+  const { address, stream } = await look(story, daemon);
+  await fetch(`${address}/request/constituencies`, { method: 'POST' });
+  await stream.until('the list', () => stream.last('constituencies/dail/34'));
+  expect(stream.last('bridge/constituencies')).toMatchObject({ topic: 'heat2mqtt/constituencies/dail/34' });
+});
+
 test('without a broker it shows everything, and says that there is none', async () => {
   const story = await openStory();
   await story.stopBroker();

@@ -13,8 +13,11 @@ const LOOK_MS = 3_000;
 interface SignIn {
   readonly account: string;
   readonly state: string;
-  readonly methods: readonly Method[];
-  readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | number | null };
+  readonly reason: { readonly message: string; readonly hint?: string } | null;
+  readonly methods: readonly (Method | 'form')[];
+  /** While a refusal is in force. */
+  readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
+  readonly device: Device | null;
 }
 
 /** Sends, and says what came of it; `isBusy` meanwhile. */
@@ -99,13 +102,20 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const [needed, setNeeded] = useState<readonly SignIn[]>([]);
   const auth = store.get<Health>('bridge/health')?.auth ?? {};
   const states = Object.entries(auth).map(([account, { state }]) => `${account} ${state}`);
-  const isNeeded = Object.values(auth).some(({ state }) => NEEDS_A_PERSON.includes(state));
-  // Asked again whenever a session has changed.
+  const isAllWell = Object.values(auth).every(({ state }) => state === 'ok');
+  // Asked again whenever a session has changed. An attempt from here is under way: its form stays.
   useEffect(() => {
-    if (!isNeeded) return setNeeded([]);
-    ask<readonly SignIn[]>('GET', 'sign-in')
-      .then((all) => setNeeded(all.filter(({ state }) => NEEDS_A_PERSON.includes(state))))
-      .catch(() => setNeeded([]));
+    if (isAllWell) return setNeeded([]);
+    ask<readonly SignIn[]>('GET', 'sign-in').then(
+      (all) =>
+        setNeeded((shown) =>
+          all.filter(
+            ({ account, state }) =>
+              NEEDS_A_PERSON.includes(state) || shown.some((one) => one.account === account),
+          ),
+        ),
+      () => setNeeded([]),
+    );
   }, [states.join()]);
   return (
     <>
@@ -118,30 +128,38 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
 }
 
 function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
-  const { account, state, budget, mayTypePasswords } = props;
+  const { account, state, reason, budget, device, mayTypePasswords } = props;
   const path = `sign-in/${encodeURIComponent(account)}`;
-  const methods = props.methods.filter((method) => method !== 'password' || mayTypePasswords);
-  const [method, setMethod] = useState<Method | undefined>(methods[0]);
+  // The bridge finds out whether the provider has a form for it.
+  const methods = [...new Set(props.methods.map((method) => (method === 'form' ? 'password' : method)))];
+  const [chosen, setMethod] = useState<Method | undefined>(device ? 'device' : undefined);
+  const method = chosen ?? methods[0];
   return (
     <section class="card signin" aria-label={`Sign in ${account}`}>
       <h2>Sign in to the provider: {account}</h2>
       <p>
-        {SESSIONS[state] ?? state}.{' '}
-        {budget.refusals > 0 && `${plural(budget.refusals, 'attempt', 'attempts')} refused so far. `}
-        {budget.nextAttemptAt
-          ? `The bridge tries again by itself ${ago(budget.nextAttemptAt)}, ${timeWords(budget.nextAttemptAt)}.`
-          : 'The bridge does not try again by itself.'}
+        {reason ? `${reason.message} ${reason.hint ?? ''}` : `${SESSIONS[state] ?? state}.`}{' '}
+        {budget && (
+          <small>
+            {plural(budget.refusals, 'attempt', 'attempts')} refused so far.{' '}
+            {budget.nextAttemptAt
+              ? `The bridge tries again by itself ${ago(budget.nextAttemptAt)}, ${timeWords(budget.nextAttemptAt)}.`
+              : 'The bridge does not try again by itself.'}
+          </small>
+        )}
       </p>
-      <Choice
-        name="Method"
-        options={Object.fromEntries(methods.map((one) => [one, METHODS[one]])) as Record<Method, string>}
-        value={method}
-        onChange={setMethod}
-      />
+      {methods.length > 1 && (
+        <Choice
+          name="Method"
+          options={Object.fromEntries(methods.map((one) => [one, METHODS[one]])) as Record<Method, string>}
+          value={method}
+          onChange={setMethod}
+        />
+      )}
       {method === 'password' && <ByPassword path={path} />}
-      {method === 'device' && <ByDevice path={path} />}
+      {method === 'device' && <ByDevice {...{ path, device }} />}
       {method === 'link' && <ByLink path={path} />}
-      {!mayTypePasswords && props.methods.includes('password') && (
+      {!mayTypePasswords && (
         <p class="empty">A password can be typed here only on the bridge’s own machine, or over HTTPS.</p>
       )}
     </section>
@@ -167,59 +185,59 @@ function ByPassword({ path }: { path: string }) {
 }
 
 interface Device {
-  readonly state?: string;
-  readonly message?: string;
+  readonly state: 'waiting' | 'done' | 'failed';
+  readonly error?: { readonly message: string; readonly hint?: string };
   readonly verification_uri: string;
   readonly verification_uri_complete: string | null;
   readonly user_code: string;
   readonly expires_at: string;
-  readonly qr: readonly string[] | null;
+  readonly qr: { readonly size: number; readonly path: string };
 }
 
-function ByDevice({ path }: { path: string }) {
+const DEVICE_WORDS = (now: Device): string => {
+  if (now.error) return `${now.error.message} ${now.error.hint ?? ''}`;
+  return now.state === 'done' ? 'Signed in.' : `Waiting for you until ${timeWords(now.expires_at)}.`;
+};
+
+function ByDevice({ path, device: begun }: { path: string; device: Device | null }) {
   const { words, isBusy, send } = useSending();
-  const [device, setDevice] = useState<Device | null>(null);
+  const [device, setDevice] = useState(begun);
+  const isWaiting = device?.state === 'waiting';
   useEffect(() => {
-    if (device === null) return;
-    const timer = setTimeout(() => {
-      ask<Device>('GET', `${path}/device`)
-        .then((now) => setDevice({ ...device, ...now }))
-        .catch((err: Error) => setDevice({ ...device, message: err.message }));
-    }, LOOK_MS);
-    return () => clearTimeout(timer);
-  }, [device, path]);
+    if (!isWaiting) return;
+    const look = () => ask<Device>('GET', `${path}/device`).then(setDevice, () => setDevice(null));
+    const timer = setInterval(() => void look(), LOOK_MS);
+    return () => clearInterval(timer);
+  }, [isWaiting, path]);
   const begin = async () => {
     setDevice(await ask<Device>('POST', `${path}/device`));
     return '';
   };
   const cancel = async () => {
+    await ask('DELETE', `${path}/device`);
     setDevice(null);
-    await ask('DELETE', path);
     return 'Ended.';
   };
-  const address = device?.verification_uri_complete ?? device?.verification_uri;
   return (
     <>
-      <p>Sign in with a phone or another computer, where nothing has to be typed here.</p>
+      <p>Sign in with a phone or another computer. Nothing has to be typed here.</p>
       {device && (
         <div class="device">
-          {device.qr && <Qr rows={device.qr} />}
+          {isWaiting && <Qr {...device.qr} />}
           <div>
-            <p class="code">{device.user_code}</p>
-            <p>
-              <Address address={address ?? ''} />
-            </p>
-            <p role="status">{device.message ?? `Waiting for you until ${timeWords(device.expires_at)}.`}</p>
+            {isWaiting && <p class="code">{device.user_code}</p>}
+            {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
+            <p role="status">{DEVICE_WORDS(device)}</p>
           </div>
         </div>
       )}
       <button
         type="button"
-        class={device ? '' : 'main'}
+        class={isWaiting ? '' : 'main'}
         disabled={isBusy}
-        onClick={() => send(device ? cancel : begin)}
+        onClick={() => send(isWaiting ? cancel : begin)}
       >
-        {device ? 'Cancel' : 'Get a code'}
+        {isWaiting ? 'Cancel' : 'Get a code'}
       </button>
       <p class="result" role="status">
         {words}
@@ -229,26 +247,25 @@ function ByDevice({ path }: { path: string }) {
 }
 
 /** What the provider gives as an address is one only if it is for the web. */
-const Address = ({ address }: { address: string }) =>
-  /^https?:\/\//.test(address) ? (
-    <a href={address} target="_blank" rel="noreferrer">
-      {address}
-    </a>
-  ) : (
-    <>{address}</>
-  );
+const Address = ({ address }: { address: string }) => (
+  <p>
+    {/^https?:\/\//.test(address) ? (
+      <a href={address} target="_blank" rel="noreferrer">
+        {address}
+      </a>
+    ) : (
+      address
+    )}
+  </p>
+);
 
 /** Dark on light in both schemes, with the margin that readers want. */
-function Qr({ rows }: { rows: readonly string[] }) {
-  const dots = rows.flatMap((row, y) => [...row].map((dot, x) => (dot === '1' ? `M${x} ${y}h1v1h-1z` : '')));
-  const size = rows.length + 8;
-  return (
-    <svg class="qr" viewBox={`-4 -4 ${size} ${size}`} role="img" aria-label="The address as a QR code">
-      <rect x="-4" y="-4" width={size} height={size} />
-      <path d={dots.join('')} />
-    </svg>
-  );
-}
+const Qr = ({ size, path }: Device['qr']) => (
+  <svg class="qr" viewBox={`-3 -3 ${size + 6} ${size + 6}`} role="img" aria-label="The address as a QR code">
+    <rect x="-3" y="-3" width={size + 6} height={size + 6} />
+    <path d={path} />
+  </svg>
+);
 
 function ByLink({ path }: { path: string }) {
   const { words, isBusy, send } = useSending();
@@ -258,8 +275,10 @@ function ByLink({ path }: { path: string }) {
     return '';
   };
   const onSend = async (typed: object) => {
-    await ask('POST', `${path}/link`, typed);
-    return 'Signed in.';
+    const { address: again } = await ask<{ address?: string }>('POST', `${path}/link`, typed);
+    if (again === undefined) return 'Signed in.';
+    setAddress(again);
+    return 'The provider wants it once more: there is a new link.';
   };
   return (
     <>
@@ -270,9 +289,7 @@ function ByLink({ path }: { path: string }) {
         </button>
       ) : (
         <>
-          <p>
-            <Address address={address} />
-          </p>
+          <Address address={address} />
           <Form fields={[['pasted', 'Address you ended on', 'text']]} button="Sign in" {...{ onSend }} />
         </>
       )}

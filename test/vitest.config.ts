@@ -5,6 +5,7 @@ export default suite('unit', {
   exclude: [
     'e2e/**',
     'e2e-home-assistant/**',
+    'e2e-page/**',
     'e2e-provider/**',
     'image/**',
     'slow/**',

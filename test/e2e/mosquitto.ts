@@ -41,6 +41,10 @@ export async function startMosquitto(lines: readonly string[] = ['allow_anonymou
       if (forget) await rm(store, { force: true });
       child = await start();
     },
+    /** Ends it until `restart()`. */
+    async pause(): Promise<void> {
+      await child.end('SIGTERM');
+    },
     async stop(): Promise<void> {
       await child.stop();
       await rm(folder, { recursive: true, force: true });

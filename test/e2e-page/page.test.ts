@@ -1,0 +1,198 @@
+// The page in a real Chromium, served by the built program beside the simulator: what it shows, and every button.
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addDays, dayWords } from '../../src/web/page/format.ts';
+import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { me, openPage, TODAY, yearOfReadings } from './home.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+const LARGEST_PAGE_BYTES = 70_000;
+const LONGEST_TO_FIRST_PICTURE_MS = 1_000;
+const NEWEST = addDays(TODAY, -1);
+
+const words = (page: Page) => page.locator('body').innerText();
+
+test.each([
+  [PHONE, false],
+  [PHONE, true],
+  [DESK, false],
+  [DESK, true],
+])('at a glance, %i px wide, dark: %s', async (width, dark) => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url, { width, dark });
+  await ready(page);
+  const text = await words(page);
+  expect(text).toContain(`Yesterday, ${dayWords(NEWEST, 'long')}`.replace(/,.*/, ''));
+  for (const seen of [
+    'This month',
+    'This year',
+    'Live',
+    'All is well',
+    'Signed in',
+    'Next poll',
+    'no reading',
+  ])
+    expect(text).toContain(seen);
+  expect(text).not.toMatch(/undefined|NaN|null|Invalid/);
+  const [scrolled, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  expect(scrolled).toBeLessThanOrEqual(wide ?? 0);
+  await picture(page, `glance-${width}-${dark ? 'dark' : 'light'}`);
+  expect(await complaints(page)).toEqual([]);
+});
+
+test('small, and soon there', async () => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const { bytes, paint } = await page.evaluate(() => {
+    const loaded = [
+      ...performance.getEntriesByType('resource'),
+      ...performance.getEntriesByType('navigation'),
+    ];
+    const files = loaded.filter(({ name }) =>
+      /\/$|page\.(js|css)$/.test(name),
+    ) as PerformanceResourceTiming[];
+    const [first] = performance.getEntriesByName('first-contentful-paint');
+    return { bytes: files.reduce((sum, one) => sum + one.transferSize, 0), paint: first?.startTime ?? 0 };
+  });
+  expect(bytes).toBeGreaterThan(5_000);
+  expect(bytes).toBeLessThan(LARGEST_PAGE_BYTES);
+  expect(paint).toBeLessThan(LONGEST_TO_FIRST_PICTURE_MS);
+});
+
+test('bars by day, week and month, by energy and cost, further back, by keys and as a table', async () => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const bars = page.locator('rect.bar');
+  const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
+  expect(await page.locator('rect.gap').count()).toBe(3);
+  expect(await bars.count()).toBe(28);
+  expect(await page.locator('rect.before').count()).toBeGreaterThan(25);
+  await press('Earlier');
+  expect(await page.locator('rect.gap').count()).toBe(0);
+  await press('Later');
+  await press('Weeks');
+  expect(await bars.count()).toBe(26);
+  await press('Months');
+  await press('Cost');
+  expect(await bars.count()).toBe(12);
+  await page.getByText('forecast').waitFor();
+  expect(await page.locator('.readout strong').innerText()).toMatch(/^€\d+\.\d\d$/);
+  await picture(page, 'months');
+
+  await press('Days');
+  await press('Energy');
+  const slider = page.getByRole('slider');
+  await slider.focus();
+  await page.keyboard.press('End');
+  expect(await slider.getAttribute('aria-valuetext')).toContain(dayWords(NEWEST, 'short').slice(0, 3));
+  for (let times = 0; times < 11; times += 1) await page.keyboard.press('ArrowLeft');
+  expect(await slider.getAttribute('aria-valuetext')).toMatch(/^–.*no reading/);
+  expect(await page.locator('.readout').innerText()).toContain('no reading');
+  await page.getByText('As a table').click();
+  expect(await page.getByRole('region', { name: 'Figures' }).getByRole('row').count()).toBe(32);
+  expect(await complaints(page)).toEqual([]);
+});
+
+test('a poll at once shows a new day and marks a correction; the next one has to wait', async () => {
+  const events = yearOfReadings();
+  const newest = events.pop();
+  const { url, stack } = await openPage(me(events));
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const before = events.at(-3);
+  if (!newest || !before) throw new Error('there are readings');
+  events[events.length - 3] = { ...before, corrections: [{ from: Date.now(), kwh: 77, eur: 10 }] };
+  events.push({ ...newest, kwh: 12.3, eur: 4.56 });
+  await page.getByRole('button', { name: 'Poll now' }).click();
+  await page.getByText('2 days are new or corrected').waitFor();
+  await page.locator('.newest').getByText('12.3').waitFor();
+  expect(await page.locator('.newest').innerText()).toContain('€4.56');
+  expect(await page.locator('circle.corrected').count()).toBe(1);
+  await page.getByRole('button', { name: 'Poll now' }).click();
+  await page.getByText(/Possible again in \d+ (minutes|s), \d\d:\d\d/).waitFor();
+  expect(await page.getByRole('button', { name: 'Poll now' }).isDisabled()).toBe(true);
+  await picture(page, 'poll-now');
+});
+
+test('days are read again, constituencies are fetched and filtered, the log is filtered', async () => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const open = (title: string) => page.getByRole('heading', { name: title }).click();
+  await open('Read days again');
+  await page.getByLabel('From').fill(addDays(TODAY, -30));
+  await page.getByRole('button', { name: 'Read again' }).click();
+  await page.getByText('Done. Nothing has changed.').waitFor();
+
+  await open('Constituencies');
+  await page.getByText('The list has not been fetched yet.').waitFor();
+  await page.getByRole('button', { name: 'Refresh constituencies' }).click();
+  const rows = page.getByRole('region', { name: 'Constituencies' }).getByRole('row');
+  await page.getByText(/^43 of 43 constituencies/).waitFor();
+  expect(await rows.count()).toBe(44);
+  await page.getByLabel('Filter').fill('loch eala');
+  await page.getByText(/^1 of 43/).waitFor();
+  expect(await rows.nth(1).innerText()).toContain('Loch Eala');
+  await open('Constituencies');
+
+  await open('Log');
+  await page.getByText('logged in').waitFor();
+  await page.getByLabel('Filter').fill('no such words');
+  await page.getByText('No line has these words.').waitFor();
+  await picture(page, 'folds');
+  expect(await complaints(page)).toEqual([]);
+});
+
+test('readings and a report can be downloaded', async () => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const download = async (name: string) => {
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name }).click(),
+    ]);
+    return readFile(await file.path(), 'utf8');
+  };
+  expect(await download('Download CSV')).toContain(NEWEST);
+  expect(await download('Download report')).toMatch(/heat2mqtt/);
+});
+
+test('everything can be reached by keys, and is seen when it is', async () => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const reached: string[] = [];
+  for (let times = 0; times < 30; times += 1) {
+    await page.keyboard.press('Tab');
+    const [name, outline] = await page.evaluate(() => {
+      const { activeElement: on } = document;
+      if (!on || on === document.body) return ['', 'solid'];
+      return [
+        on.getAttribute('aria-label') ?? (on as HTMLElement).innerText,
+        getComputedStyle(on).outlineStyle,
+      ];
+    });
+    expect(outline, name).not.toBe('none');
+    reached.push(name ?? '');
+  }
+  for (const name of [
+    'Weeks',
+    'Cost',
+    'Earlier',
+    'Bars, oldest first',
+    'As a table',
+    'Poll now',
+    'Log',
+    'Download CSV',
+  ])
+    expect(reached).toContain(name);
+});

@@ -1,0 +1,53 @@
+// Stands between the page and the program, and tells more on the stream than happens: what was told, with changes.
+import { createServer, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+type Payload = Readonly<Record<string, unknown>>;
+
+/** `to`: the address of the program. */
+export async function startRelay(to: string) {
+  const streams = new Set<ServerResponse>();
+  const told = new Map<string, Payload>();
+  const server = createServer((incoming, outgoing) => {
+    const headers = { ...incoming.headers, host: new URL(to).host, 'accept-encoding': 'identity' };
+    if (headers.origin) headers.origin = new URL(to).origin;
+    const onward = request(
+      new URL(incoming.url ?? '/', to),
+      { method: incoming.method, headers },
+      (reply) => {
+        outgoing.writeHead(reply.statusCode ?? 500, reply.headers);
+        reply.pipe(outgoing);
+        if (incoming.url !== '/events') return;
+        streams.add(outgoing);
+        let text = '';
+        reply.on('data', (bytes) => {
+          text += bytes;
+          const lines = text.split('\n');
+          text = lines.pop() ?? '';
+          for (const line of lines.filter((one) => one.startsWith('data: {"topic"'))) {
+            const { topic, payload } = JSON.parse(line.slice(6));
+            told.set(topic, payload);
+          }
+        });
+      },
+    );
+    onward.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => onward.destroy());
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    /** The document of the topic once more, changed. */
+    tell(topic: string, change: (payload: Payload) => Payload): void {
+      const payload = change(told.get(topic) ?? {});
+      for (const stream of streams)
+        stream.write(`event: message\ndata: ${JSON.stringify({ topic, payload })}\n\n`);
+    },
+    async stop(): Promise<void> {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,181 @@
+// The page when something is wrong: no broker, no program, no provider, a password, hostile words, and very much of everything.
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FAULTS } from '../../src/simulator/faults.ts';
+import { addDays } from '../../src/web/page/format.ts';
+import { startMosquitto } from '../e2e/mosquitto.ts';
+import { home, METER, person, quiet } from '../support/homes.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { complaints, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { openPage, TODAY } from './home.ts';
+import { startRelay } from './relay.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+test('the broker is lost, and comes back', async () => {
+  const broker = await startMosquitto();
+  const { url, stack } = await openPage(undefined, { mqtt: { url: broker.url } });
+  stack.use(broker);
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const words = page.getByText('The bridge has lost its MQTT broker.');
+  expect(await words.count()).toBe(0);
+  await broker.pause();
+  await words.waitFor();
+  await picture(page, 'broker-lost');
+  expect(await complaints(page)).toEqual([]);
+  await broker.restart();
+  await words.waitFor({ state: 'detached' });
+});
+
+test('the program ends, and is started again', async () => {
+  const { url, stack, program, start } = await openPage();
+  const page = await look(browser, stack, url, { expected: /Failed to load resource|ERR_/ });
+  await ready(page);
+  await program.end('SIGTERM');
+  await page.getByText('The connection to the bridge is lost').waitFor();
+  expect(await page.locator('.connection').innerText()).toBe('Not connected');
+  expect(await page.locator('.newest').innerText()).toContain('kWh');
+  await picture(page, 'stream-lost');
+  start();
+  await page.getByText('The connection to the bridge is lost').waitFor({ state: 'detached' });
+  expect(await page.locator('.connection').innerText()).toBe('Live');
+});
+
+test('the provider is down: what was read stays, and words and a hint say it', async () => {
+  const { url, stack, simulator } = await openPage();
+  const page = await look(browser, stack, url, { width: PHONE });
+  await ready(page);
+  simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
+  await page.getByRole('button', { name: 'Poll now' }).click();
+  await page.locator('.reasons li').first().waitFor();
+  await waitFor('words on it', async () =>
+    (await page.locator('.result').innerText()).length > 20 ? true : null,
+  );
+  expect(await page.locator('.newest').innerText()).toMatch(/\d\.\d kWh/);
+  expect(await page.locator('.verdict').innerText()).not.toBe('All is well');
+  await picture(page, 'provider-down');
+  expect(await complaints(page)).toEqual([]);
+});
+
+const HURT = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>';
+
+test('hostile names are shown as they are, and do nothing', async () => {
+  const { url, stack, simulator } = await openPage(undefined, {
+    meters: { [METER]: { name: HURT.slice(0, 64) } },
+  });
+  simulator.switches.fault('/v1/', {
+    kind: 'change',
+    change: (body) =>
+      JSON.parse(JSON.stringify(body).replaceAll('Loch ', JSON.stringify(`${HURT} Loch `).slice(1, -1))),
+  });
+  const relay = stack.use(await startRelay(url));
+  const page = await look(browser, stack, relay.url);
+  await ready(page);
+  await page.getByRole('heading', { name: HURT.slice(0, 30) }).waitFor();
+  await page.getByRole('heading', { name: 'Constituencies' }).click();
+  await page.getByRole('button', { name: 'Refresh constituencies' }).click();
+  await page.getByRole('region', { name: 'Constituencies' }).getByText(HURT).first().waitFor();
+  // The program lets no such number of an invoice through; the page does not rely on it.
+  const hostile = { id: HURT, due: '2026-01-01', amount: 1, status: HURT };
+  relay.tell('account/home/invoices', (payload) => ({ ...payload, currency: HURT, invoices: [hostile] }));
+  relay.tell(`meter/${METER}/history`, (payload) => ({ ...payload, currency: HURT }));
+  await page.getByText(`No. ${HURT}`).waitFor();
+  expect(await page.locator('img, body script').count()).toBe(0);
+  expect(await page.evaluate(() => 'hurt' in window)).toBe(false);
+  await picture(page, 'hostile');
+});
+
+test('a password: without it nothing is told, a wrong one says so, and the page can be closed', async () => {
+  const { url, stack } = await openPage(undefined, { web: { password: 'right horse' } });
+  const page = await look(browser, stack, url, { expected: /401|429/ });
+  const password = page.getByLabel('Password');
+  await password.fill('wrong');
+  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByText('That is not the password.').waitFor();
+  await picture(page, 'password');
+  expect(await complaints(page)).toEqual([]);
+  await waitFor('the right one', async () => {
+    await password.fill('right horse');
+    await page.getByRole('button', { name: 'Open' }).click();
+    return page
+      .getByText('Live')
+      .waitFor({ timeout: 2_000 })
+      .then(
+        () => true,
+        () => null,
+      );
+  });
+  await ready(page);
+  await page.getByRole('button', { name: 'Close the page' }).click();
+  await password.waitFor();
+});
+
+const FLATS = 100;
+const LATELY = addDays(TODAY, -60);
+const LONGEST_TO_LIST_MS = 3_000;
+
+test('a hundred meters: soon there, found by name, and two thousand updates leave nothing behind', async () => {
+  const flats = Array.from({ length: FLATS }, (_, index) => {
+    const meter = { ...quiet({ since: LATELY }), seed: index };
+    return home(String(7_050_000 + index), meter, 900_000 + index);
+  });
+  const names = Object.fromEntries(
+    flats.map((_, index) => [String(7_050_000 + index), { name: `Flat ${index + 1}` }]),
+  );
+  const {
+    url: address,
+    stack,
+    program,
+  } = await openPage(person('me', flats), {
+    meters: names,
+    usage: { history_since: LATELY, reading_closes: 'same_day' },
+  });
+  await waitFor('all meters', () => program.output.match(/history complete/g)?.length === FLATS);
+  const relay = stack.use(await startRelay(address));
+  const began = performance.now();
+  const page = await look(browser, stack, relay.url);
+  const list = page.getByRole('navigation').getByRole('button');
+  await page.getByText('100 meters').waitFor();
+  await waitFor('all of them', async () => (await list.count()) === FLATS);
+  await page.getByText('Live').waitFor();
+  await ready(page);
+  expect(performance.now() - began).toBeLessThan(LONGEST_TO_LIST_MS);
+  await page.getByLabel('Search').fill('flat 100');
+  await waitFor('one of them', async () => (await list.count()) === 1);
+  await list.first().click();
+  await page.getByRole('heading', { name: 'Flat 100' }).waitFor();
+  await page.getByLabel('Search').fill('');
+  await picture(page, 'hundred-1440');
+  expect(await complaints(page)).toEqual([]);
+  await page.setViewportSize({ width: PHONE, height: 812 });
+  await picture(page, 'hundred-375');
+
+  const session = await page.context().newCDPSession(page);
+  const heap = async () => {
+    for (let times = 0; times < 3; times += 1) await session.send('HeapProfiler.collectGarbage');
+    return (await session.send('Runtime.getHeapUsage')).usedSize;
+  };
+  const update = async (from: number, to: number) => {
+    for (let number = from; number < to; number += 1) {
+      relay.tell(`meter/${7_050_000 + (number % FLATS)}/state`, (state) => ({
+        ...state,
+        energy_month: number,
+      }));
+      relay.tell(`meter/${7_050_000 + (number % FLATS)}/history`, (history) => history);
+      if (number % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await page
+      .getByText(`${(to - 1).toLocaleString('en')} kWh`)
+      .first()
+      .waitFor();
+  };
+  await update(0, 400);
+  const before = await heap();
+  await update(10_000, 12_000);
+  expect((await heap()) / before).toBeLessThan(1.1);
+});

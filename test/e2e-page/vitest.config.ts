@@ -1,0 +1,7 @@
+import { suite } from '../support/suite.ts';
+
+export default suite('e2e-page', {
+  testTimeout: 120_000,
+  env: { WAIT_TIMEOUT_MS: '30000' },
+  fileParallelism: false,
+});

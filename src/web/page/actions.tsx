@@ -2,29 +2,26 @@
 import { useState } from 'preact/hooks';
 import { ago, clockWords, plural, timeWords, UNKNOWN } from './format.ts';
 import { today } from './meter.tsx';
-import { type Answer, ask, type Constituencies, type Info, type Summary, store } from './store.ts';
+import { Result, useSending } from './sending.tsx';
+import { type Answer, type Constituencies, type Info, ask as post, type Summary, store } from './store.ts';
 import { has, Scroll, Search, Table } from './widgets.tsx';
 
 /** A request by its name; what came of it in words, and until when the same is not possible again. */
-type Asked = ReturnType<typeof useRequest>;
-
 function useRequest(name: string) {
-  const [words, setWords] = useState('');
+  const { words, isBusy, send } = useSending();
   const [nextAt, setNextAt] = useState<string | null>(null);
-  const [isAsking, setAsking] = useState(false);
-  const send = async (parameters: object = {}) => {
-    setAsking(true);
-    setWords('');
-    try {
-      const answer = await ask<Answer>('POST', `request/${name}`, parameters);
+  const ask = (parameters: object = {}) =>
+    send(async () => {
+      const answer = await post<Answer>('POST', `request/${name}`, parameters);
       setNextAt(typeof answer.data?.next_at === 'string' ? answer.data.next_at : null);
-      setWords(wordsOf(answer));
-    } catch (err) {
-      setWords((err as Error).message);
-    }
-    setAsking(false);
+      return wordsOf(answer);
+    });
+  const hasToWait = !isBusy && nextAt !== null && Date.parse(nextAt) > Date.now();
+  return {
+    words: hasToWait ? `Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.` : words,
+    isDisabled: isBusy || hasToWait,
+    ask,
   };
-  return { words, nextAt, isAsking, send: (parameters?: object) => void send(parameters) };
 }
 
 function wordsOf({ status, data, error }: Answer): string {
@@ -43,37 +40,24 @@ function wordsOf({ status, data, error }: Answer): string {
     : `Done. ${plural(changes, 'day is', 'days are')} new or corrected.`;
 }
 
-function Result({ request }: { request: Asked }) {
-  const { nextAt, words, isAsking } = request;
-  const waits = nextAt !== null && Date.parse(nextAt) > Date.now();
-  return (
-    <p class="result" role="status">
-      {isAsking ? 'Asking …' : waits ? `Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.` : words}
-    </p>
-  );
-}
-
-const isWaiting = ({ nextAt, isAsking }: Asked): boolean =>
-  isAsking || (nextAt !== null && Date.parse(nextAt) > Date.now());
-
 export function PollNow() {
-  const request = useRequest('refresh');
+  const { words, isDisabled, ask } = useRequest('refresh');
   return (
     <>
-      <button type="button" class="main" disabled={isWaiting(request)} onClick={() => request.send()}>
+      <button type="button" class="main" disabled={isDisabled} onClick={() => ask()}>
         Poll now
       </button>
-      <Result request={request} />
+      <Result words={words} />
     </>
   );
 }
 
 export function ReadAgain() {
-  const request = useRequest('backfill');
+  const { words, isDisabled, ask } = useRequest('backfill');
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const fields = [...new FormData(event.currentTarget as HTMLFormElement)];
-    request.send(Object.fromEntries(fields.filter(([, value]) => value !== '')));
+    ask(Object.fromEntries(fields.filter(([, value]) => value !== '')));
   };
   return (
     <form onSubmit={onSubmit}>
@@ -85,17 +69,17 @@ export function ReadAgain() {
         <label>
           To <input type="date" name="to" max={today()} />
         </label>
-        <button type="submit" disabled={isWaiting(request)}>
+        <button type="submit" disabled={isDisabled}>
           Read again
         </button>
       </div>
-      <Result request={request} />
+      <Result words={words} />
     </form>
   );
 }
 
 export function ConstituencyTable() {
-  const request = useRequest('constituencies');
+  const { words, isDisabled, ask } = useRequest('constituencies');
   const [search, setSearch] = useState('');
   const summary = store.get<Summary>('bridge/constituencies');
   const base = store.get<Info>('bridge/info')?.base_topic ?? '';
@@ -106,12 +90,12 @@ export function ConstituencyTable() {
   return (
     <>
       <div class="fields">
-        <button type="button" disabled={isWaiting(request)} onClick={() => request.send()}>
+        <button type="button" disabled={isDisabled} onClick={() => ask()}>
           Refresh constituencies
         </button>
         <Search name="Filter" onInput={setSearch} />
       </div>
-      <Result request={request} />
+      <Result words={words} />
       {list ? (
         <>
           <p>

@@ -1,6 +1,7 @@
-// Signing in: to the page with its password, and to the provider where a person is needed, by whichever method there is.
+// Signing in to the provider, while it wants a person, by whichever method there is.
 import { useEffect, useState } from 'preact/hooks';
 import { ago, plural, timeWords } from './format.ts';
+import { Form, Result, useSending } from './sending.tsx';
 import { SESSIONS } from './status.tsx';
 import { ask, type Health, store } from './store.ts';
 import { Choice } from './widgets.tsx';
@@ -18,83 +19,6 @@ interface SignIn {
   /** While a refusal is in force. */
   readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
   readonly device: Device | null;
-}
-
-/** Sends, and says what came of it; `isBusy` meanwhile. */
-function useSending() {
-  const [words, setWords] = useState('');
-  const [isBusy, setBusy] = useState(false);
-  const send = (what: () => Promise<string>) => {
-    setBusy(true);
-    setWords('');
-    void what()
-      .catch((err: Error) => err.message)
-      .then((said) => {
-        setWords(said);
-        setBusy(false);
-      });
-  };
-  return { words: isBusy ? 'Asking …' : words, isBusy, send };
-}
-
-/** Fields by name. `onSend` is told what has been typed, and gives what to say of it. */
-function Form(props: {
-  fields: readonly (readonly [
-    name: string,
-    label: string,
-    type: 'text' | 'password',
-    isRequired?: boolean,
-  ])[];
-  button: string;
-  onSend: (typed: Record<string, unknown>) => Promise<string>;
-}) {
-  const { words, isBusy, send } = useSending();
-  const onSubmit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const typed = [...new FormData(event.currentTarget as HTMLFormElement)].filter(([, value]) => value);
-    send(() => props.onSend(Object.fromEntries(typed)));
-  };
-  return (
-    <form class="fields" onSubmit={onSubmit}>
-      {props.fields.map(([name, label, type, isRequired = true]) => (
-        <label key={name}>
-          {label}
-          <input
-            name={name}
-            type={type as 'text'}
-            required={isRequired}
-            autocomplete={AUTOCOMPLETE[name] ?? 'off'}
-          />
-        </label>
-      ))}
-      <button type="submit" class="main" disabled={isBusy}>
-        {props.button}
-      </button>
-      <p class="result" role="status">
-        {words}
-      </p>
-    </form>
-  );
-}
-const AUTOCOMPLETE: Readonly<Record<string, 'username' | 'current-password' | 'one-time-code'>> = {
-  username: 'username',
-  password: 'current-password',
-  code: 'one-time-code',
-};
-
-export function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
-  const onSend = async (typed: object) => {
-    await ask('POST', 'session', typed);
-    onSignedIn();
-    return '';
-  };
-  return (
-    <main class="card gate">
-      <h1>Heat</h1>
-      <p>This page has a password: that of the key web.password in the configuration.</p>
-      <Form fields={[['password', 'Password', 'password']]} button="Open" {...{ onSend }} />
-    </main>
-  );
 }
 
 /** Shown only while the provider wants a person. */
@@ -239,9 +163,7 @@ function ByDevice({ path, device: begun }: { path: string; device: Device | null
       >
         {isWaiting ? 'Cancel' : 'Get a code'}
       </button>
-      <p class="result" role="status">
-        {words}
-      </p>
+      <Result words={words} />
     </>
   );
 }
@@ -293,9 +215,7 @@ function ByLink({ path }: { path: string }) {
           <Form fields={[['pasted', 'Address you ended on', 'text']]} button="Sign in" {...{ onSend }} />
         </>
       )}
-      <p class="result" role="status">
-        {words}
-      </p>
+      <Result words={words} />
     </>
   );
 }

@@ -26,14 +26,14 @@ const ofInvoice = (
 });
 
 const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
-  ok: 'signed in',
-  refreshing: 'signing in',
-  backoff: 'waiting',
-  bad_credentials_or_locked: 'password refused',
-  needs_user_action: 'action needed',
-  method_disabled: 'method not allowed',
-  login_needed: 'sign-in needed',
-  provider_down: 'provider unreachable',
+  ok: 'Signed in',
+  refreshing: 'Signing in',
+  backoff: 'Waiting',
+  bad_credentials_or_locked: 'Password refused',
+  needs_user_action: 'Action needed',
+  method_disabled: 'Method not allowed',
+  login_needed: 'Sign-in needed',
+  provider_down: 'Provider unreachable',
 };
 
 const overdue = ({ invoices, balance, today, zone }: AccountView): readonly Invoice[] | null =>
@@ -68,13 +68,13 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     given: ({ credit }) => credit !== null,
     read: ({ credit }) => knownUnits(credit?.amount),
   },
-  ofInvoice('amount', 'Invoice amount', 'Amount of the newest invoice.', money),
-  ofInvoice('due', 'Invoice due', 'Day by which the newest invoice is to be paid.', date),
-  ofInvoice('status', 'Invoice status', "Status of the newest invoice, in the provider's words.", {
+  ofInvoice('amount', 'Bill amount', 'Amount of the newest invoice.', money),
+  ofInvoice('due', 'Bill due', 'Day by which the newest invoice is to be paid.', date),
+  ofInvoice('status', 'Bill status', "Status of the newest invoice, in the provider's words.", {
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
   }),
-  ofInvoice('issued', 'Invoice issued', 'Day on which the period of the newest invoice ended.', {
+  ofInvoice('issued', 'Bill issued', 'Day on which the period of the newest invoice ended.', {
     ...date,
     enabled: false,
   }),

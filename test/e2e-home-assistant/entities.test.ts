@@ -44,8 +44,8 @@ test('every entity that was ever given out is there, as its document and its top
   expect(await looks(api)).toEqual(announcedLooks(probe));
   // In words, with the code beside them.
   expect(await api.get('/api/states/sensor.heat2mqtt_home_auth_state')).toMatchObject({
-    state: 'signed in',
-    attributes: { code: 'ok', options: expect.arrayContaining(['password refused']) },
+    state: 'Signed in',
+    attributes: { code: 'ok', options: expect.arrayContaining(['Password refused']) },
   });
   expect(await api.get(`/api/states/sensor.heat2mqtt_${METER}_standing_charge`)).toMatchObject({
     attributes: { derived: true },

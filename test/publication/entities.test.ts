@@ -67,7 +67,7 @@ test('binary sensors and enums have the payloads that their component understand
   // Home Assistant's templates print JSON's true as True.
   expect(lateness).toMatchObject({ payload_on: 'True', payload_off: 'False' });
   const auth = components.find(([key]) => key === 'auth_state')?.[1];
-  expect(auth).toMatchObject({ options: expect.arrayContaining(['signed in', 'password refused']) });
+  expect(auth).toMatchObject({ options: expect.arrayContaining(['Signed in', 'Password refused']) });
 });
 
 test('what is fitted says so in an attribute, and not in its name', () => {

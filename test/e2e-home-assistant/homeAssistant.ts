@@ -15,20 +15,35 @@ export interface HomeAssistantOptions {
   readonly sections?: Readonly<Record<string, unknown>>;
   /** Further files of the configuration directory, by their path in it. */
   readonly files?: Readonly<Record<string, string>>;
+  /** With what a browser shows. */
+  readonly frontend?: boolean;
 }
 
-export async function startHomeAssistant(stack: Stack, { sections = {}, files = {} }: HomeAssistantOptions) {
+// The frontend waits for the list of actions, and that imports camera and voice, which need packages that are not installed.
+// Nothing here uses them.
+const STAND_INS = `import importlib.util, sys
+from unittest.mock import MagicMock
+for name in ("numpy", "turbojpeg", "pymicro_vad", "pyspeex_noise"):
+    if importlib.util.find_spec(name) is None:
+        sys.modules[name] = MagicMock()
+`;
+
+export async function startHomeAssistant(stack: Stack, options: HomeAssistantOptions) {
+  const { sections = {}, files = {}, frontend = false } = options;
   const port = await portOfItsOwn();
   const folder = await stack.folder();
-  await writeConfiguration(folder, port, sections);
-  for (const [path, text] of Object.entries(files)) {
+  const shown = frontend ? { frontend: null } : {};
+  await writeConfiguration(folder, port, { ...shown, ...sections });
+  // Python runs a file of this name first.
+  const standIns = frontend ? { 'stand-ins/sitecustomize.py': STAND_INS } : {};
+  for (const [path, text] of Object.entries({ ...standIns, ...files })) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
 
   async function start(): Promise<Child> {
     const args = ['-m', 'homeassistant', '--skip-pip', '--config', folder];
-    const env = { HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8' };
+    const env = { HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8', PYTHONPATH: join(folder, 'stand-ins') };
     const child = startChild(inject('python'), args, { env });
     const diagnose = () => told(child).slice(-4_000);
     await waitFor('Home Assistant', () => STARTED.test(told(child)), { timeoutMs: START_MS, diagnose }).catch(
@@ -88,7 +103,7 @@ async function writeConfiguration(folder: string, port: number, sections: object
   await writeFile(join(folder, '.storage/http'), JSON.stringify(store));
 }
 
-function isSince(release: string, year: number, month: number): boolean {
+export function isSince(release: string, year: number, month: number): boolean {
   const [itsYear = 0, itsMonth = 0] = release.split('.').map(Number);
   return itsYear > year || (itsYear === year && itsMonth >= month);
 }

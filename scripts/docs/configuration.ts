@@ -50,8 +50,8 @@ replaces both of the configuration. One newline at the end of a file is ignored.
 A changed file counts without a restart. \`mqtt.url\` may contain a user name and password.
 
 The files in \`$CREDENTIALS_DIRECTORY\` are called \`password\` and \`totp_secret\` (with one account), \`<account id>_password\`,
-\`<account id>_totp_secret\`, \`accounts_<n>_password\`, \`accounts_<n>_totp_secret\`, \`mqtt_password\`, \`mqtt_key_password\` and
-\`home_assistant_token\`. Case does not matter, \`.\` and \`-\` count as \`_\`, and \`heat2mqtt_\` may stand in front.
+\`<account id>_totp_secret\`, \`accounts_<n>_password\`, \`accounts_<n>_totp_secret\`, \`mqtt_password\`, \`mqtt_key_password\`,
+\`home_assistant_token\` and \`web_password\`. Case does not matter, \`.\` and \`-\` count as \`_\`, and \`heat2mqtt_\` may stand in front.
 
 **Mistakes.** All are told together, one line each, and nothing is started (exit code 3).`;
 

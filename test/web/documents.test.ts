@@ -1,6 +1,7 @@
 // The page follows what is retained on MQTT: the same documents, live, and without any broker too.
+import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import { HEALTH, STATE } from '../support/homes.ts';
+import { HEALTH, home, PROPERTY, person, STATE } from '../support/homes.ts';
 import { firstPoll, openStory, type Story } from '../support/story.ts';
 import { openStream } from './stream.ts';
 
@@ -91,6 +92,29 @@ test('without a broker it shows everything, and says that there is none', async 
   await story.polled(1);
   await stream.until('the meter', () => stream.last('meter/70418235/state'));
   expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'none' } });
+});
+
+test('a property that is gone takes its topics with it', async () => {
+  const { story, probe, daemon } = await firstPoll({ accounts: [person('me', [home(null)])] });
+  const { stream } = await look(story, daemon);
+  const own = (of: string) => `meter/${PROPERTY}/${of}`;
+  expect(stream.last(own('state'))).toMatchObject({ schema: 1 });
+  story.simulator.renumberProperty(PROPERTY, 600_002);
+  story.tick();
+  await probe.untilCleared([`heat2mqtt/${own('state')}`]);
+  await stream.until('the clearing', () => stream.last(own('state')) === null);
+  expect(stream.last(own('history'))).toBeNull();
+  expect(stream.last('meter/600002/state')).toMatchObject({ schema: 1 });
+});
+
+test('a broker that is lost and comes back is told', async () => {
+  const { story, daemon } = await firstPoll();
+  const { stream } = await look(story, daemon);
+  const link = () => stream.events.findLast(({ event }) => event === 'link')?.data;
+  await story.stopBroker();
+  await stream.until('the loss', () => isDeepStrictEqual(link(), { broker: 'disconnected' }));
+  await story.restartBroker();
+  await stream.until('the return', () => isDeepStrictEqual(link(), { broker: 'connected' }));
 });
 
 test('the ledger for a spreadsheet, and the report of the running daemon', async () => {

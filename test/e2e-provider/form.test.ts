@@ -113,10 +113,7 @@ test.each<Row & { readonly code: string; readonly words?: RegExp; readonly count
   },
   {
     what: 'a locked user',
-    async arrange({ grant }) {
-      const wrong = { grant_type: 'password', ...ME, password: 'no' };
-      for (let attempt = 0; attempt < 3; attempt += 1) await grant(wrong);
-    },
+    arrange: ({ lock }) => lock(),
     code: BAD,
     counted: 0,
   },

@@ -32,10 +32,7 @@ const ROWS: readonly Row[] = [
   { what: 'an unknown user', account: { username: 'nobody@example.org' }, becomes: BAD },
   {
     what: 'a locked user',
-    async arrange({ grant }) {
-      const wrong = { grant_type: 'password', ...ME, password: 'no' };
-      for (let attempt = 0; attempt < 3; attempt += 1) await grant(wrong);
-    },
+    arrange: ({ lock }) => lock(),
     becomes: BAD,
     names: /lock/i,
     counted: 0,

@@ -1,6 +1,7 @@
 // A realm of a test: one client with direct access grants, one without, and whoever lives there.
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
+import { waitFor } from '../support/waitFor.ts';
 import { Admin } from './admin.ts';
 
 export type Settings = Readonly<Record<string, unknown>>;
@@ -114,6 +115,18 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
     const [found] = await admin.ask<{ id: string }[]>('GET', `${at}/users?${asked}`);
     return `${at}/users/${found?.id}`;
   };
+  /** What the token endpoint answers. */
+  const grant = (form: Record<string, string>) =>
+    postForm(`${url}/realms/${name}`, '/token', { client_id: CLIENT, ...form });
+  /** By the lock of the account. */
+  const failuresCounted = async (username = ME.username): Promise<number> => {
+    const id = (await user(username)).split('/').at(-1);
+    const path = `${at}/attack-detection/brute-force/users/${id}`;
+    return (await admin.ask<{ numFailures: number }>('GET', path)).numFailures;
+  };
+  /** Keycloak counts them a moment after it has answered. */
+  const untilCounted = (failures: number) =>
+    waitFor(`${failures} failures counted`, async () => (await failuresCounted()) === failures);
   const addUser = (fields: Settings = {}) =>
     admin.ask('POST', `${at}/users`, {
       username: ME.username,
@@ -175,20 +188,17 @@ export async function openRealm({ url = inject('keycloak'), ...options }: RealmO
       if (keepOld) return;
       for (const { id } of all) await admin.ask('DELETE', `${at}/components/${id}`);
     },
-    /** By the lock of the account. */
-    async failuresCounted(username = ME.username): Promise<number> {
-      const id = (await user(username)).split('/').at(-1);
-      const status = await admin.ask<{ numFailures: number }>(
-        'GET',
-        `${at}/attack-detection/brute-force/users/${id}`,
-      );
-      return status.numFailures;
+    failuresCounted,
+    untilCounted,
+    /** Somebody tries wrong passwords until the account is locked. */
+    async lock() {
+      for (let attempt = 0; attempt < 3; attempt += 1)
+        await grant({ grant_type: 'password', ...ME, password: 'no' });
+      await untilCounted(3);
     },
     sessions: async (username = ME.username) =>
       admin.ask<{ id: string }[]>('GET', `${await user(username)}/sessions`),
-    /** What the token endpoint answers. */
-    grant: (form: Record<string, string>) =>
-      postForm(`${url}/realms/${name}`, '/token', { client_id: CLIENT, ...form }),
+    grant,
   };
 }
 

@@ -19,13 +19,7 @@ test.each<[string, Change]>([
   ['direct access grants switched off', ({ setClient }) => setClient({ directAccessGrantsEnabled: false })],
   ['the password changed', ({ setPassword }) => setPassword('another one')],
   ['a required action set', ({ setUser }) => setUser({ requiredActions: ['UPDATE_PASSWORD'] })],
-  [
-    'the user locked by somebody else',
-    async ({ grant }) => {
-      const wrong = { grant_type: 'password', username: 'me@example.org', password: 'no' };
-      for (let attempt = 0; attempt < 3; attempt += 1) await grant(wrong);
-    },
-  ],
+  ['the user locked by somebody else', ({ lock }) => lock()],
   ['keys rotated, the old ones kept', ({ renewKeys }) => renewKeys({ keepOld: true })],
 ])('%s: the session goes on', async (_, change) => {
   const { realm, story, program } = await livingDaemon();

@@ -71,28 +71,28 @@ export const REFUSALS = {
     state: 'bad_credentials_or_locked',
     about: 'password',
     message:
-      'The issuer refused the user name or password, has locked the account for a while, or wants a second factor: its answer does not tell which.',
+      'The provider refused the user name or password, has locked the account for a while, or wants a second factor: it does not say which.',
     hint: `Check username and password by signing in once on the provider's own page. If it asks for a one-time code there, configure totp_secret or run heat2mqtt login. A lock looks just the same: if they work there, wait and ${POLL_NOW}.`,
   },
   codeRefused: {
     code: 'second_factor_refused',
     state: 'bad_credentials_or_locked',
     about: 'password',
-    message: 'The issuer accepted the password and refused the one-time code.',
+    message: 'The provider accepted the password and refused the one-time code.',
     hint: `Check totp_secret and the clock of this machine, then ${POLL_NOW}. If you typed the code, run heat2mqtt login again.`,
   },
   secondFactor: {
     code: 'second_factor',
     state: 'login_needed',
     about: 'person',
-    message: 'The issuer accepted the password and asks for a one-time code.',
+    message: 'The provider accepted the password and asks for a one-time code.',
     hint: 'Configure totp_secret, or run heat2mqtt login and type the code there.',
   },
   accountDisabled: {
     code: 'account_disabled',
     state: 'needs_user_action',
     about: 'person',
-    message: 'The issuer says that the account is disabled.',
+    message: 'The provider says that the account is disabled.',
     hint: `Ask the provider to enable the account, then ${POLL_NOW}.`,
   },
   notSetUp: {

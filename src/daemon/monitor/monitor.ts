@@ -95,6 +95,7 @@ export async function startMonitor(
         );
         (await page)[which](request, response);
       } catch (err) {
+        page = undefined;
         log.error({ err }, 'the page cannot be loaded');
         response.destroy();
       }

@@ -59,7 +59,7 @@ export class SignIns implements SignInSource {
 
   async byPassword(id: string, typed: TypedCredentials): Promise<void> {
     const account = this.#account(id);
-    const { session, askForLogin, state } = account.upstream;
+    const { session, askForLogin } = account.upstream;
     const { scrubber } = this.#context;
     scrubber.register(typed.password);
     if (typed.username.includes('@')) scrubber.register(typed.username);
@@ -67,7 +67,6 @@ export class SignIns implements SignInSource {
       throw new NotPossible('already_signed_in', 'This account is signed in.');
     await askForLogin();
     await session.logIn(typed);
-    if (state.fault !== null) throw state.fault;
     this.#signedIn(account, 'password');
   }
 

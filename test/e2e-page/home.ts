@@ -1,6 +1,7 @@
 // A home whose page is looked at: a year of readings with gaps, the built program, and its address.
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
+import type { Simulator } from '../../src/simulator/provider.ts';
 import { addDays } from '../../src/web/page/format.ts';
 import { openHome } from '../e2e/program.ts';
 import { home, METER, PROPERTY, person, reading } from '../support/homes.ts';
@@ -23,15 +24,17 @@ export function yearOfReadings(): ExplicitEvent[] {
 export const me = (events = yearOfReadings()): AccountOptions =>
   person('me', [home(METER, { events }, PROPERTY)]);
 
-/** To be called from within a test. `over` lies over the configuration. */
-export async function openPage(who = me(), over: Readonly<Record<string, unknown>> = {}) {
+type Over = Readonly<Record<string, unknown>>;
+
+/** To be called from within a test. `over` lies over the configuration; a function is told the simulator's addresses. */
+export async function openPage(who = me(), over: Over | ((urls: Simulator['urls']) => Over) = {}) {
   const opened = await openHome(who);
   const { simulator, httpPort } = opened;
   const config = await opened.configure({
     usage: { history_since: SINCE, reading_closes: 'same_day' },
     constituencies: { base_url: simulator.urls.constituencies, house_no: 34 },
     mqtt: { embedded: { port: 0, host: '127.0.0.1' } },
-    ...over,
+    ...(typeof over === 'function' ? over(simulator.urls) : over),
   });
   const start = () => opened.start(config);
   const url = `http://127.0.0.1:${httpPort}/`;

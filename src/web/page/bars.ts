@@ -15,7 +15,7 @@ export interface Bar {
   /** `null`: none of its days has a reading. */
   readonly kwh: number | null;
   readonly cost: number | null;
-  /** As many days, a year before. */
+  /** As many days, a year before; not known when the first of them is before the origin. */
   readonly before: { readonly kwh: number | null; readonly cost: number | null };
   readonly days: number;
   /** Of these, without a reading. */
@@ -75,7 +75,10 @@ export function barsOf(
     return {
       ...sum(days, from, length),
       ...{ from, to, days: length, isRunning: end > last, isCorrected: corrected.has(start) },
-      before: before === null ? { kwh: null, cost: null } : sum(days, before, lengthBefore(before)),
+      before:
+        before === null || before < first
+          ? { kwh: null, cost: null }
+          : sum(days, before, lengthBefore(before)),
     };
   });
   return bars.filter((bar) => bar !== null);

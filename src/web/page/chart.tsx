@@ -103,7 +103,8 @@ function wordsOf(bars: readonly Bar[], bar: Bar | undefined, interval: Interval,
   const known = (bar ? [bar] : bars).flatMap((one) => one[what] ?? []);
   const big = known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
   const [first, last] = [bars[0], bars.at(-1)];
-  const whole = first && last ? `${dayWords(first.from, 'tick')} – ${dayWords(last.to, 'date')}` : '';
+  const isOneYear = first?.from.slice(0, 4) === last?.to.slice(0, 4);
+  const whole = `${dayWords(first?.from, isOneYear ? 'tick' : 'date')} – ${dayWords(last?.to, 'date')}`;
   const small = (amount: (value: number | null) => string) => {
     if (!bar) return whole;
     const before = bar.before[what] === null ? '' : `${amount(bar.before[what])} a year before`;

@@ -14,7 +14,7 @@ const LOOK_MS = 3_000;
 interface SignIn {
   readonly account: string;
   readonly state: string;
-  readonly reason: { readonly message: string; readonly hint?: string } | null;
+  readonly reason: { readonly message: string } | null;
   readonly methods: readonly (Method | 'form')[];
   /** While a refusal is in force. */
   readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
@@ -62,7 +62,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
     <section class="card signin" aria-label={`Sign in ${account}`}>
       <h2>Sign in to the provider: {account}</h2>
       <p>
-        {reason ? `${reason.message} ${reason.hint ?? ''}` : `${SESSIONS[state] ?? state}.`}{' '}
+        {reason?.message ?? `${SESSIONS[state] ?? state}.`}
         {budget && (
           <small>
             {plural(budget.refusals, 'attempt', 'attempts')} refused so far.{' '}

@@ -92,6 +92,12 @@ describe('weeks and months', () => {
     );
   });
 
+  test('a month of the year before that began before the origin is no measure', () => {
+    const [october, november] = show('month', { first: '2025-10-02' }).slice(-2);
+    expect(october?.before).toEqual({ kwh: null, cost: null });
+    expect(november?.before.kwh).toBeGreaterThan(0);
+  });
+
   test('what has been corrected is marked by the first day of its period', () => {
     const corrected = new Set(['2026-11-16']);
     const bars = barsOf(days, { interval: 'week', first: '2024-01-01', last: '2026-11-21' }, corrected);

@@ -1,0 +1,96 @@
+// Signing in to the provider on the page, by each method; afterwards the page shows the meter, and keeps nothing that was typed.
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Browser as Person, REDIRECT } from '../simulator/browser.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { me, openPage } from './home.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+const ME = me();
+
+/** A home whose only account has no password, so that it waits for a person. */
+async function openGate(width = PHONE) {
+  const opened = await openPage(ME, ({ issuer, api }) => ({
+    provider: { issuer, api_url: api, client_id: 'self-care', sign_in: 'device', redirect_uri: REDIRECT },
+    accounts: [{ username: ME.username }],
+  }));
+  opened.simulator.switches.token.devicePollSeconds = 1;
+  const page = await look(browser, opened.stack, opened.url, { width, expected: /422/ });
+  await page.getByRole('heading', { name: 'Sign in to the provider: home' }).waitFor();
+  const choose = (name: string) => page.getByRole('button', { name, exact: true }).click();
+  const signedIn = async () => {
+    await page.getByRole('heading', { name: /Sign in to/ }).waitFor({ state: 'detached' });
+    await ready(page);
+    expect(await page.locator('body').innerText()).toContain('Signed in');
+    expect(await page.content()).not.toContain(ME.password);
+  };
+  return { ...opened, page, choose, signedIn };
+}
+
+test('with a password: a wrong one is told and counted, and its form stays', async () => {
+  const { page, choose } = await openGate();
+  await choose('Password');
+  await picture(page, 'sign-in-password');
+  expect(await complaints(page)).toEqual([]);
+  await page.getByLabel('User name').fill(ME.username);
+  await page.getByLabel('Password').fill('wrong');
+  await choose('Sign in');
+  await waitFor('words on it', async () =>
+    /refuse|wrong|password/i.test(await page.locator('form .result').innerText()),
+  );
+  await page.getByText('1 attempt refused so far.').waitFor();
+  await picture(page, 'sign-in-refused');
+});
+
+test('with a password and a one-time code', async () => {
+  const { page, choose, signedIn, simulator } = await openGate(DESK);
+  simulator.switches.token.oneTimeCodes.set(ME.username, '204816');
+  await choose('Password');
+  await page.getByLabel('User name').fill(ME.username);
+  await page.getByLabel('Password').fill(ME.password);
+  await page.getByLabel('One-time code').fill('204 816');
+  await choose('Sign in');
+  await signedIn();
+});
+
+test('on another device: a code, its QR code, and what comes of it', async () => {
+  const { page, choose, signedIn, simulator } = await openGate();
+  await choose('Other device');
+  await choose('Get a code');
+  const code = await page.locator('.code').innerText();
+  await page.getByRole('img', { name: 'The address as a QR code' }).waitFor();
+  await page.getByText(/^Waiting for you until \d\d:\d\d/).waitFor();
+  await picture(page, 'sign-in-device');
+  expect(await complaints(page)).toEqual([]);
+  await choose('Cancel');
+  await page.getByText('Ended.').waitFor();
+  await choose('Get a code');
+  const next = await waitFor('another code', async () => {
+    const now = await page.locator('.code').innerText();
+    return now === code ? null : now;
+  });
+  simulator.device.approve(next, ME.username);
+  await signedIn();
+});
+
+test('by a link: the address one ends on is pasted', async () => {
+  const { page, choose, signedIn } = await openGate();
+  await choose('Link');
+  await choose('Get a link');
+  const address = await page.locator('.signin a').getAttribute('href');
+  await page.getByLabel('Address you ended on').fill('https://portal.example.org/');
+  await choose('Sign in');
+  await page.getByText('This address has no code').waitFor();
+  await picture(page, 'sign-in-link');
+  expect(await complaints(page)).toEqual([]);
+  const { location: ended } = await new Person().signIn(address ?? '', ME.username, ME.password);
+  await page.getByLabel('Address you ended on').fill(ended?.href ?? '');
+  await choose('Sign in');
+  await signedIn();
+});

@@ -64,6 +64,7 @@ export class RefusedForNow extends Failure {
 }
 
 const POLL_NOW = 'press Poll now (or send to bridge/request/refresh)';
+const SIGN_IN = "Sign in on the bridge's own page, or run heat2mqtt login";
 
 export const REFUSALS = {
   badCredentials: {
@@ -86,7 +87,7 @@ export const REFUSALS = {
     state: 'login_needed',
     about: 'person',
     message: 'The provider accepted the password and asks for a one-time code.',
-    hint: 'Configure totp_secret, or run heat2mqtt login and type the code there.',
+    hint: `Configure totp_secret. Or type the code yourself, on the bridge's own page or with heat2mqtt login.`,
   },
   accountDisabled: {
     code: 'account_disabled',
@@ -108,7 +109,7 @@ export const REFUSALS = {
     state: 'login_needed',
     about: 'person',
     message: "The provider's login page asks for something that this program cannot do.",
-    hint: 'Run heat2mqtt login --method device, or --method link: you then sign in with your own browser.',
+    hint: "Sign in on the bridge's own page, or run heat2mqtt login --method device, or --method link: you then use your own browser.",
   },
   methodDisabled: {
     code: 'method_disabled',
@@ -123,14 +124,14 @@ export const REFUSALS = {
     state: 'login_needed',
     about: 'client',
     message: 'The issuer does not let this client sign in with a password alone: a person has to sign in.',
-    hint: `Run heat2mqtt login. With provider.redirect_uri the bridge can use the provider's login page by itself; with Direct access grants switched on for the client, the password is enough. After a change, ${POLL_NOW}.`,
+    hint: `${SIGN_IN}. With provider.redirect_uri the bridge can use the provider's login page by itself; with Direct access grants switched on for the client, the password is enough. After a change, ${POLL_NOW}.`,
   },
   noSession: {
     code: 'login_needed',
     state: 'login_needed',
     about: 'person',
     message: 'There is no session: a person has to sign in.',
-    hint: 'Run heat2mqtt login; the running bridge takes the new session by itself.',
+    hint: `${SIGN_IN}: the running bridge takes the new session by itself.`,
   },
   wrongClient: {
     code: 'client_refused',

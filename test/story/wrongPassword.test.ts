@@ -90,7 +90,7 @@ test('once signed in again, health no longer says refused, however long the hist
 });
 
 test.each([
-  ['login_needed', true, 'Run heat2mqtt login'],
+  ['login_needed', true, 'or run heat2mqtt login'],
   ['method_disabled', false, 'Direct access grants'],
 ] as const)(
   '%s: a try every six hours, and words that do not blame the password',

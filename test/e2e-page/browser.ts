@@ -32,6 +32,7 @@ export async function look(browser: Browser, stack: Stack, url: string, how: Loo
     locale: 'en-IE',
     timezoneId: 'Europe/Dublin',
     acceptDownloads: true,
+    hasTouch: width === PHONE,
   });
   const faults: string[] = [];
   const page = await context.newPage();

@@ -101,6 +101,16 @@ test('bars by day, week and month, by energy and cost, further back, by keys and
   expect(await complaints(page)).toEqual([]);
 });
 
+test('a tap on a bar tells of it, and goes on doing so', async () => {
+  const { url, stack } = await openPage();
+  const page = await look(browser, stack, url, { width: PHONE });
+  await ready(page);
+  await page.getByRole('slider').tap({ position: { x: 250, y: 100 } });
+  await page.getByText('a year before', { exact: false }).first().waitFor();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await page.locator('.readout').innerText()).toMatch(/kWh\s.*\d+ \w+ · .* a year before/s);
+});
+
 test('a poll at once shows a new day and marks a correction; the next one has to wait', async () => {
   const events = yearOfReadings();
   const newest = events.pop();

@@ -43,13 +43,13 @@ function Page() {
 }
 
 function Screen({ session }: { session: Session | null }) {
-  const [chosen, setChosen] = useState(decodeURIComponent(location.hash.slice(1)));
+  const [chosen, setChosen] = useState(location.hash.slice(1));
   const info = store.get<Info>('bridge/info');
   const meters = info?.meters ?? [];
   const meter = meters.find((one) => one.meter === chosen) ?? meters[0];
   const onChoose = (name: string) => {
     setChosen(name);
-    history.replaceState(null, '', `#${encodeURIComponent(name)}`);
+    history.replaceState(null, '', `#${name}`);
   };
   const documentation = info?.links.documentation ?? '';
   return (

@@ -80,12 +80,10 @@ export function Meter({ info }: { info: MeterInfo }) {
 function Age({ state }: { state: State | null }) {
   const at = textOf(state, 'reading_at');
   const isLate = state?.data_late === true;
-  const expected = numberOf(state, 'energy_day_expected');
   return (
     <p class={isLate ? 'age late' : 'age'}>
       {isLate && 'Late: '}
       {at === null ? 'when it was read is not known' : `read ${ago(at)}, ${timeWords(at)}`}
-      {state?.unusual_use === true && ` · unusual: about ${kWh(expected)} was to be expected`}
     </p>
   );
 }

@@ -66,7 +66,8 @@ export function Picture(props: {
       onKeyDown={onKey}
       onPointerMove={onPointer}
       onPointerDown={onPointer}
-      onPointerLeave={() => setChosen(null)}
+      // A finger leaves as soon as it has tapped.
+      onPointerLeave={({ pointerType }) => pointerType === 'mouse' && setChosen(null)}
     >
       <svg width={width} height={HEIGHT + TOP + 22} aria-hidden="true">
         <defs>

@@ -7,7 +7,7 @@ const VERDICTS = { ok: 'All is well', degraded: 'Working, with a fault', failing
 
 export const SESSIONS: Readonly<Record<string, string>> = {
   ok: 'Signed in',
-  refreshing: 'Being renewed',
+  refreshing: 'Signing in',
   backoff: 'Waiting before the next sign-in',
   bad_credentials_or_locked: 'Password refused, or the account is locked',
   needs_user_action: 'The provider wants something from you',

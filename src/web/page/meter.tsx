@@ -5,7 +5,7 @@ import { ago, dayAgo, dayIn, dayWords, energy, kWh, money, timeWords } from './f
 import { type History, type Info, type Invoices, type State, store } from './store.ts';
 import { Fact } from './widgets.tsx';
 
-export type MeterInfo = Info['meters'][number] & { readonly name?: string | null };
+export type MeterInfo = Info['meters'][number];
 
 export const nameOf = ({ name, meter }: MeterInfo): string => name || `Meter ${meter}`;
 

@@ -118,10 +118,10 @@ interface Device {
   readonly qr: { readonly size: number; readonly path: string };
 }
 
-const DEVICE_WORDS = (now: Device): string => {
+function deviceWords(now: Device): string {
   if (now.error) return `${now.error.message} ${now.error.hint ?? ''}`;
   return now.state === 'done' ? 'Signed in.' : `Waiting for you until ${timeWords(now.expires_at)}.`;
-};
+}
 
 function ByDevice({ path, device: begun }: { path: string; device: Device | null }) {
   const { words, isBusy, send } = useSending();
@@ -151,7 +151,7 @@ function ByDevice({ path, device: begun }: { path: string; device: Device | null
           <div>
             {isWaiting && <p class="code">{device.user_code}</p>}
             {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
-            <p role="status">{DEVICE_WORDS(device)}</p>
+            <p role="status">{deviceWords(device)}</p>
           </div>
         </div>
       )}

@@ -21,7 +21,7 @@ const MOST_LINES = 200;
 const RECONNECT_MS = 3_000;
 
 export class Store {
-  readonly documents = new Map<string, unknown>();
+  readonly #documents = new Map<string, unknown>();
   log: readonly LogLine[] = [];
   broker: 'connected' | 'disconnected' | 'none' | null = null;
   stream: 'opening' | 'open' | 'lost' = 'opening';
@@ -39,7 +39,7 @@ export class Store {
   }
 
   get<T>(topic: string): T | null {
-    return (this.documents.get(topic) as T | undefined) ?? null;
+    return (this.#documents.get(topic) as T | undefined) ?? null;
   }
 
   /** `onClosed`: the server has refused the stream, or is gone. */
@@ -67,12 +67,12 @@ export class Store {
     on('message', ({ topic, payload }: { topic: string; payload: unknown }) => {
       told.add(topic);
       if (topic.endsWith('/event')) this.event = { topic, payload: payload as State };
-      else if (payload === null || payload === '') this.documents.delete(topic);
-      else this.documents.set(topic, payload);
+      else if (payload === null || payload === '') this.#documents.delete(topic);
+      else this.#documents.set(topic, payload);
     });
     on('ready', () => {
       // What was cleared while nobody listened is not told again.
-      for (const topic of this.documents.keys()) if (!told.has(topic)) this.documents.delete(topic);
+      for (const topic of this.#documents.keys()) if (!told.has(topic)) this.#documents.delete(topic);
       this.isReady = true;
     });
     on('log', (line: LogLine) => {
@@ -81,10 +81,6 @@ export class Store {
     on('link', ({ broker }: { broker: Store['broker'] }) => {
       this.broker = broker;
     });
-  }
-
-  close() {
-    this.#source?.close();
   }
 
   #changed() {
@@ -100,20 +96,12 @@ export class Store {
 /** The page has one. */
 export const store = new Store();
 
-export class Refused extends Error {
-  readonly status: number;
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-/** The reply as JSON. Throws Refused, with a sentence for the reader. */
+/** The reply as JSON. Rejects with a sentence for the reader. */
 export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const headers = body === undefined ? {} : { 'content-type': 'application/json' };
   const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
   const response = await fetch(path, init).catch(() => {
-    throw new Refused(0, 'The bridge does not answer.');
+    throw new Error('The bridge does not answer.');
   });
   const text = await response.text();
   let reply: { error?: { message?: string; hint?: string } } | null = null;
@@ -124,5 +112,5 @@ export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, bo
   }
   if (response.ok) return reply as T;
   const { message = `The bridge answered with status ${response.status}.`, hint = '' } = reply?.error ?? {};
-  throw new Refused(response.status, `${message} ${hint}`.trim());
+  throw new Error(`${message} ${hint}`.trim());
 }

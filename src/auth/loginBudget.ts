@@ -1,7 +1,7 @@
 // How often a refused login may be tried again: kept on disk, so that a restart does not allow another attempt.
 import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
-import type { LoginRefused } from './refusals.ts';
+import { type LoginRefused, REFUSALS } from './refusals.ts';
 import type { TokenStore } from './tokens.ts';
 
 /** As kept on disk; times in epoch milliseconds. */
@@ -123,9 +123,10 @@ export class LoginBudget {
     const { state, code, about } = refusal;
     const refusals = (before?.refusals ?? 0) + 1;
     const now = this.#clock.now();
-    const same = before?.code === code;
-    if (!same) this.#lastAskedAt = null;
-    const record = { refusals, state, code, askedAt: same ? before.askedAt : null };
+    // The password is right now, and something else is in the way: whoever removes that need not wait an hour.
+    const isNextStep = before?.state === REFUSALS.badCredentials.state && about !== 'password';
+    if (isNextStep) this.#lastAskedAt = null;
+    const record = { refusals, state, code, askedAt: isNextStep ? null : (before?.askedAt ?? null) };
     if (about === 'client') {
       const held = { ...record, nextAttemptAt: now + LONGEST_WAIT_MS, secretMark: null };
       this.#client = { record: held, credentials, at: this.#clock.monotonic() };

@@ -185,6 +185,24 @@ describe('asking for one more attempt', () => {
     expect(await home.isFree(OTHER)).toBe(false);
   });
 
+  test('refusals that take turns buy one attempt more, not one for each', async () => {
+    await home.refused(bad, MINE);
+    const refusals = [bad, final, bad, final, bad, final];
+    const granted = [];
+    for (const refusal of refusals) {
+      await home.budget.ask();
+      if (!(await home.isFree())) continue;
+      granted.push(refusal);
+      await home.refused(refusal, MINE);
+    }
+    expect(granted).toEqual([bad]);
+    home.clock.advance(HOUR);
+    // The password is accepted, and something else is wanted: that may be tried once more.
+    await home.budget.ask();
+    await home.refused(final, MINE);
+    expect([await isGranted(), await isGranted()]).toEqual([true, false]);
+  });
+
   test('after the stop gives one attempt, and not more than one an hour', async () => {
     await home.refuse(4);
     expect(await isGranted()).toBe(true);

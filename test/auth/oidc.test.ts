@@ -136,6 +136,26 @@ test('an issuer that calls itself by another name is not trusted, and the messag
   expect(account.asked().logins).toBe(0);
 });
 
+test.each([
+  ['another issuer', { iss: 'https://elsewhere.example.org' }, '"iss"', 'provider.issuer'],
+  ['another client', { aud: 'somebody-else' }, '"aud"', 'provider.client_id'],
+  ['no subject', { sub: undefined }, 'OAUTH_INVALID_RESPONSE', 'provider.issuer'],
+])('an id_token for %s is an answer that does not fit', async (_, over, what, where) => {
+  const misfit = (body: unknown) => {
+    const [head, claims, mark] = String(look(body, 'id_token')).split('.');
+    const read = JSON.parse(Buffer.from(claims ?? '', 'base64url').toString());
+    const written = Buffer.from(JSON.stringify({ ...read, ...over })).toString('base64url');
+    return { ...Object(body), id_token: `${head}.${written}.${mark}` };
+  };
+  account.simulator.switches.fault(TOKEN_PATH, { kind: 'change', change: misfit });
+  const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
+  expect(err).toBeInstanceOf(IssuerUnreachable);
+  expect(err).toMatchObject({ retry: 'later', hint: expect.stringContaining(where) });
+  expect(String(err)).toContain('The issuer answered, but');
+  expect(String(err)).toContain(what);
+  expect(String(err)).not.toMatch(/elsewhere|somebody/);
+});
+
 test('a refused connection is a network problem', async () => {
   const issuer = account.issuer();
   await account.simulator.stop();

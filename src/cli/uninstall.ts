@@ -9,7 +9,7 @@ import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 /** Another heat2mqtt would bring everything back. */
 class StillRunning extends Failure {
   readonly code = 'still_running';
-  readonly exitCode = EXIT.unexpected;
+  readonly exitCode = EXIT.usage;
 
   constructor(base: string) {
     super(`heat2mqtt is running: it answers on ${base}, and would bring everything back.`, {

@@ -111,7 +111,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
     key: 'logins_today',
     name: 'Logins today',
-    help: 'Logins with the password since local midnight.',
+    help: 'Successful logins of the running bridge since local midnight, without refreshes of the session.',
     platform: 'sensor',
     category: 'diagnostic',
     enabled: false,

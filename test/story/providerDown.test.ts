@@ -26,7 +26,8 @@ test('down from the start: retried after some 15 s, then 30 s, until it answers'
   switches.clearFaults();
   await story.pass(15_000);
   expect((await probe.until(STATE)).energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
-  await probe.until(EVENT, ({ event_type }) => event_type === 'recovered');
+  const recovered = await probe.until(EVENT, ({ event_type }) => event_type === 'recovered');
+  expect(recovered).toMatchObject({ message: 'Readings arrive again.' });
   expect(counters.passwordGrants.asked).toBe(1);
 });
 

@@ -88,7 +88,7 @@ test('without a terminal it wants --yes; a lost state directory is no obstacle',
 test('beside a running daemon it changes nothing', async () => {
   const { uninstall, retained } = await published();
   const before = await retained();
-  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 1 });
+  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   expect(await retained()).toEqual(before);
 });
 

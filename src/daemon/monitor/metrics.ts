@@ -85,7 +85,7 @@ export function renderMetrics(source: MetricsSource): { contentType: string; tex
   counter('provider_requests', 'Requests to the provider and its issuer.', source.requests);
   counter('provider_request_seconds', 'Time spent waiting for them.', source.requestSeconds);
   counter('provider_requests_unanswered', 'Requests that got no answer.', source.requestsUnanswered);
-  counter('logins', 'Logins with the password.', source.logins);
+  counter('logins', 'Successful logins of the running bridge.', source.logins);
   counter('token_refreshes', 'Refreshed sessions.', source.refreshes);
   metric(
     'gauge',

@@ -51,7 +51,7 @@ export class Events {
     const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
     if (fault !== null) return [...changes, this.#trouble(account, fault)];
     if (!this.#needed.delete(account) && !before) return changes;
-    const message = 'The account is read again.';
+    const message = 'Readings arrive again.';
     const recovered = { event_type: 'recovered', at, code: 'recovered', message, account } as const;
     return [...changes, topics.message('bridge/event', [], recovered)];
   }

@@ -62,7 +62,7 @@ export const bridgeHealth = payload({
   poll_now_at: instant.nullable().describe('From when on *Poll now* asks the provider again; null: at once.'),
   failures_in_a_row: count,
   requests_today: count,
-  logins_today: count,
+  logins_today: count.describe('Successful logins of the running bridge, all accounts together.'),
   last_error: text.max(255).nullable(),
 }).describe('Whether the bridge does its work, and what keeps it from doing so.');
 

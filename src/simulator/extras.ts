@@ -11,9 +11,11 @@ interface Invoice {
 const DAY_MS = 86_400_000;
 const ISSUED_AFTER_DAYS = 4;
 const DUE_AFTER_DAYS = 18;
+/** A reading in the first hours of a day is of the heat that was used on the day before. */
+const FIRST_HOURS_MS = 6 * 3_600_000;
 const WITHOUT_END = Date.UTC(9999, 0, 1);
 
-/** One invoice for each whole local month, issued on the 5th of the next, and paid by its due day. */
+/** One invoice for the days of each whole local month, issued on the 5th of the next, and paid by its due day. */
 export function invoices(
   account: Account,
   query: URLSearchParams,
@@ -117,7 +119,10 @@ function monthly(account: Account, now: number): { issued: Invoice[]; running: I
   const eurByMonth = new Map<number, number>();
   const heated = account.groups.flatMap(({ properties }) => properties).filter(isHeated);
   for (const property of heated) {
-    for (const [date, { eur }] of truthAt(property, now)) {
+    const [opened = ''] = truthAt(property, now).keys();
+    for (const [date, { eur }] of truthAt(property, now, (at) => zone.dateOf(at - FIRST_HOURS_MS))) {
+      // A first reading after midnight ends what was before the contract.
+      if (date < opened) continue;
       const start = zone.startOfDate(`${date.slice(0, 7)}-01`);
       eurByMonth.set(start, (eurByMonth.get(start) ?? 0) + eur);
     }

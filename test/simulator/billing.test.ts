@@ -160,6 +160,15 @@ test('invoices by month, the newest still due, and the balance that follows', as
   const march = { start_time, end_time, status: 'invoice', due_amount: total };
   expect(body).toMatchObject({ objects: [march, { due_amount: 0 }], total_num: 27 });
   expect(await get(`/customers/${customer_id}/open-bill-due`)).toEqual({ open_bill_due: total });
+  // Read just after midnight, each day is billed with the month in which it was used.
+  const used = provider
+    .properties('me@example.org')
+    .flatMap(({ id }) => [...provider.truth(id)])
+    .filter(([day]) => day > '2026-03-01' && day <= '2026-04-01');
+  expect(total).toBeCloseTo(
+    used.reduce((sum, [, { eur }]) => sum + eur, 0),
+    2,
+  );
   const from = `/invoices?customerId=${customer_id}&time-from=${Date.parse('2026-02-01')}`;
   expect(look(await get(from), 'total_num')).toBe(2);
   expect(look(await get(`/credit-balances?customer=${customer_id}`), 'objects.0.amount')).toBe(0);

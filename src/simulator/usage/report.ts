@@ -49,14 +49,22 @@ function documentsOf({ at, kwh, register, charges }: VisibleReading): UsageDocum
     : [{ resource: 'Heat - Meter Value', at, amount: register, quantity: kwh }, ...euro];
 }
 
-/** kWh and EUR of the heat meters per local date in Europe/Dublin; a date without a reading is not there. */
-export function truthAt({ services }: Property, now: number): Map<string, DayOfTruth> {
-  const zone = new Zone('Europe/Dublin');
+const ZONE = new Zone('Europe/Dublin');
+
+/**
+ * kWh and EUR of the heat meters per date: without `dateOf` the local one of the reading. A date without a reading is
+ * not there.
+ */
+export function truthAt(
+  { services }: Property,
+  now: number,
+  dateOf = (at: number) => ZONE.dateOf(at),
+): Map<string, DayOfTruth> {
   const days = new Map<string, DayOfTruth>();
   for (const { serviceType, meter } of services) {
     if (serviceType !== HEAT_SERVICE) continue;
     for (const { at, kwh, charges } of meter?.readingsAt(now) ?? []) {
-      const date = zone.dateOf(at);
+      const date = dateOf(at);
       const day = days.get(date) ?? { kwh: 0, eur: 0, readings: 0 };
       days.set(date, {
         kwh: added(day.kwh, kwh ?? 0),

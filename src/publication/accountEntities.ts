@@ -74,10 +74,15 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
   }),
-  ofInvoice('issued', 'Bill issued', 'Day on which the period of the newest invoice ended.', {
-    ...date,
-    enabled: false,
-  }),
+  ofInvoice(
+    'issued',
+    'Bill issued',
+    'Day on which the period of the newest invoice ended. After an end at midnight it is the day that begins then.',
+    {
+      ...date,
+      enabled: false,
+    },
+  ),
   {
     key: 'invoice_overdue',
     name: 'Bill overdue',

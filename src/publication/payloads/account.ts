@@ -16,7 +16,9 @@ const invoice = z.strictObject({
   status: text.nullable().describe("In the provider's own words."),
   period_start: day.nullable().describe('First day of its period.'),
   period_end: day.nullable().describe('Last day of its period.'),
-  issued: day.nullable().describe('The day on which its period ended.'),
+  issued: day
+    .nullable()
+    .describe('The day on which its period ended. After an end at midnight it is the day that begins then.'),
   due: day.nullable().describe('To be paid by.'),
   amount: z.number().nullable(),
   amount_due: z.number().nullable().describe('What is still to be paid of it.'),

@@ -61,7 +61,7 @@ test('CSV and table', async () => {
   ]);
   const table = (await type('--format', 'table', '--account', 'home')).out.trimEnd().split('\n');
   expect(table[0]).toMatch(/^Issued +From +To +Due +Status +GBP +Still due +Invoice$/);
-  expect(table[2]).toMatch(/^2026-02-01 +2026-01-01 +2026-01-31 +2026-02-19 +invoice +48.1 +– +11$/);
+  expect(table[2]).toMatch(/^2026-02-01 +2026-01-01 +2026-01-31 +2026-02-19 +invoice +48\.10 +– +11$/);
   expect(table.at(-1)).toBe('2 in all');
 });
 

@@ -46,7 +46,7 @@ const tableColumns = (currency: string): Column<ReturnType<typeof invoiceRecord>
   { head: 'To', value: ({ period_end }) => period_end },
   { head: 'Due', value: ({ due }) => due },
   { head: 'Status', value: ({ status }) => status },
-  { head: currency, value: ({ amount }) => amount },
-  { head: 'Still due', value: ({ amount_due }) => amount_due },
+  { head: currency, value: ({ amount }) => amount, decimals: 2 },
+  { head: 'Still due', value: ({ amount_due }) => amount_due, decimals: 2 },
   { head: 'Invoice', value: ({ id }) => id },
 ];

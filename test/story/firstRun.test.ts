@@ -8,7 +8,8 @@ import { firstPoll, openStory } from '../support/story.ts';
 const place = (probe: Probe, topic: string) => probe.heard.findIndex((message) => message.topic === topic);
 
 test('one login, one discovery, no events; online, then discovery, then states, all retained', async () => {
-  const { story, probe, state } = await firstPoll();
+  const config = { meters: { [METER]: { name: 'Flat 3' } } };
+  const { story, probe, state } = await firstPoll({ config });
   expect(probe.json('heat2mqtt/bridge/health')).toMatchObject({
     state: 'ok',
     last_success_at: expect.any(String),
@@ -25,7 +26,7 @@ test('one login, one discovery, no events; online, then discovery, then states, 
     data_late: false,
   });
   expect(state.reading_at).toBe('2025-03-10T00:01:07+00:00');
-  const told = { account: 'home', meter: METER, days: 69, kwh: state.energy_total };
+  const told = { account: 'home', meter: METER, called: 'Flat 3', days: 69, kwh: state.energy_total };
   expect(story.logged('history read')).toMatchObject([{ ...told, from: '2025-01-01' }]);
   expect(story.logged('history complete')).toMatchObject([
     { ...told, cost: state.cost_total, currency: 'EUR' },

@@ -44,7 +44,7 @@ test('readings at 00:00:30 UTC: one more question, each counts for the day befor
   expect(intervals(story)).toEqual(['hour', 'day']);
   expect(
     story.logged('readings are taken in the first hours of a day: each counts for the day before'),
-  ).toEqual([expect.objectContaining({ readingCloses: 'previous_day' })]);
+  ).toMatchObject([{ readingCloses: 'previous_day', from: '2025-02-11', to: '2025-03-10' }]);
   expect(closes(probe)).toBe('previous_day');
   expect(probe.json(HISTORY)).toMatchObject({ reading_closes: 'previous_day' });
   // The reading of New Year's morning says what was used on New Year's Eve, before the origin.

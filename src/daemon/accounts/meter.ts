@@ -48,7 +48,9 @@ export class Meter {
     fromAccount: FromAccount,
     context: Needs,
   ): Promise<Meter> {
-    const needs = { ...context, log: context.log.child({ meter: identity.name }) };
+    const called = friendlyNameOf(context.config.meters, identity.property, identity.name);
+    const about = { meter: identity.name, ...(called === null ? {} : { called }) };
+    const needs = { ...context, log: context.log.child(about) };
     const file = ledgerFile(identity.account, identity.property);
     return new Meter(identity, await MeterLedger.open(file, needs), fromAccount, needs);
   }
@@ -158,7 +160,7 @@ export class Meter {
     const closes = closingOf(hours.length > 0 ? hours : [...store.ledger.readTimes.values()], zone);
     // The retained history has brought what was decided once.
     if (closes === null || (wasUndecided && !store.isUndecided)) return;
-    log.info({ readingCloses: closes, ...span }, DECISIONS[closes]);
+    log.info({ readingCloses: closes, from: span.from, to: last }, DECISIONS[closes]);
     if (closes !== store.readingCloses || store.isUndecided) await store.decide(closes);
   }
 

@@ -45,8 +45,8 @@ unknown \`HEAT2MQTT_\` variable is a mistake, except for those that Kubernetes a
 such a variable in lower case without \`HEAT2MQTT_\`. The environment wins over it.
 
 **Secrets.** Each can be given in three ways: written in the configuration, as the path of a file (\`…_file\`, \`…_FILE\`), or as a
-file in \`$CREDENTIALS_DIRECTORY\` (systemd). A secret and its file at once are a mistake; in the environment one of the pair
-replaces both of the configuration. One newline at the end of a file is ignored. Any character works, and nothing is expanded.
+file in \`$CREDENTIALS_DIRECTORY\` (systemd). Give a secret or its file, not both. Either one in the environment
+replaces what the configuration file has. One newline at the end of a file is ignored. Any character works, and nothing is expanded.
 A changed file counts without a restart. \`mqtt.url\` may contain a user name and password.
 
 The files in \`$CREDENTIALS_DIRECTORY\` are called \`password\` and \`totp_secret\` (with one account), \`<account id>_password\`,

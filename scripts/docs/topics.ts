@@ -13,8 +13,8 @@ const HEAD = `<!-- Generated from src/publication; a test compares. Do not edit.
 
 \`<base>\` is \`mqtt.base_topic\`. \`<meter>\` is the identifier of the heat meter, with anything but letters, digits, \`_\` and \`-\`
 replaced by \`_\`. Payloads are JSON objects with \`"schema": 1\` unless said otherwise. Numbers are numbers, instants are
-ISO 8601 with offset, days are \`YYYY-MM-DD\`. What is not known is \`null\`, never 0. Money is in the provider's currency, which
-stands for EUR below, whatever a key is called. Everything goes out with QoS 1.`;
+ISO 8601 with offset, days are \`YYYY-MM-DD\`. What is not known is \`null\`, never 0. EUR below stands for the provider's currency,
+also in names of keys. Everything goes out with QoS 1.`;
 
 const DISCOVERY = `## Discovery
 

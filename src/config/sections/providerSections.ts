@@ -193,7 +193,7 @@ export const constituenciesSection = section({
     .optional()
     .meta({
       description:
-        'The number of the house that is asked for then. Without it, the sitting house of the chamber: the one with the highest number.',
+        'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
       examples: [34],
     }),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');

@@ -2,12 +2,12 @@
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
-import { addDays } from '../../src/web/page/format.ts';
+import { addDays, dayIn } from '../../src/web/page/format.ts';
 import { openHome } from '../e2e/program.ts';
 import { home, METER, PROPERTY, person, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 
-export const TODAY = new Date().toISOString().slice(0, 10);
+export const TODAY = dayIn('Europe/Dublin', Date.now());
 export const SINCE = addDays(TODAY, -420);
 /** How many days ago nothing was read. */
 const GAPS = [12, 13, 20, 380];

@@ -4,10 +4,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { addDays } from '../../src/web/page/format.ts';
 import { startMosquitto } from '../e2e/mosquitto.ts';
-import { home, METER, person, quiet } from '../support/homes.ts';
+import { home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
+import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, look, openBrowser, PHONE, picture, ready } from './browser.ts';
-import { openPage, TODAY } from './home.ts';
+import { me, openPage, TODAY, yearOfReadings } from './home.ts';
 import { startRelay } from './relay.ts';
 
 let browser: Browser;
@@ -30,6 +31,22 @@ test('the broker is lost, and comes back', async () => {
   expect(await complaints(page)).toEqual([]);
   await broker.restart();
   await words.waitFor({ state: 'detached' });
+});
+
+test('what is published is on the page within a second', async () => {
+  const broker = await startMosquitto();
+  const events = yearOfReadings();
+  const { url, stack } = await openPage(me(events), { mqtt: { url: broker.url } });
+  stack.use(broker);
+  const page = await look(browser, stack, url);
+  await ready(page);
+  const probe = stack.use(await startProbe(broker.url));
+  events.push(reading(TODAY, 12.3, 4.56, { at: Date.now() }));
+  await probe.publish('heat2mqtt/bridge/request/refresh', '');
+  await probe.until(STATE, ({ day }) => day === TODAY);
+  const began = performance.now();
+  await page.locator('.newest').getByText('12.3').waitFor();
+  expect(performance.now() - began).toBeLessThan(1_000);
 });
 
 test('the program ends, and is started again', async () => {

@@ -92,7 +92,13 @@ export class LogTail {
   add(line: string): void {
     this.#lines.push(line);
     if (this.#lines.length > this.#most) this.#lines.shift();
-    for (const follower of this.#followers) follower(line);
+    for (const follower of this.#followers) {
+      try {
+        follower(line);
+      } catch {
+        // Whoever logs has nothing to do with whoever reads, and this cannot be logged.
+      }
+    }
   }
 
   /** JSON, oldest first. */
@@ -125,6 +131,19 @@ function shown(thrown: Error): object {
   return cause === undefined ? safeWords(thrown) : { ...safeWords(thrown), cause: String(cause) };
 }
 
+/** A mask may not touch what holds the line together: a secret may be a number or look like a piece of JSON. */
+function scrubbedLine(line: string, { scrub }: Scrubber): string {
+  if (scrub(line) === line) return line;
+  const clean = JSON.parse(line, (_, value: unknown) => {
+    if (Array.isArray(value)) return value;
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([key, one]) => [scrub(key), one]));
+    const text = scrub(String(value));
+    return text === String(value) ? value : text;
+  });
+  return `${JSON.stringify(clean)}\n`;
+}
+
 /** Call it object first: `log.warn({ err }, 'lower-case sentence')`; pino loses an error that comes second. */
 export function createLog({ level, scrubber, write, tail }: LogOptions): Log {
   return pino(
@@ -134,7 +153,7 @@ export function createLog({ level, scrubber, write, tail }: LogOptions): Log {
       formatters: { level: (label) => ({ level: label }) },
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: DEBUGGING.has(level) ? pino.stdSerializers.err : shown },
-      hooks: { streamWrite: (line) => scrubber.scrub(line) },
+      hooks: { streamWrite: (line) => scrubbedLine(line, scrubber) },
     },
     {
       write(line: string) {

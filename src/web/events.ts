@@ -76,11 +76,11 @@ export class EventStreams {
       broker: (broker) => put('link', JSON.stringify({ broker })),
     });
     const stopLines = this.#logTail.follow((line) => put('log', logLine(line)));
-    for (const line of this.#logTail.lines) put('log', logLine(line));
-    put('link', JSON.stringify({ broker: this.#source.broker() }));
-    this.#open += 1;
     const send = (text: string) => this.#send(text, outgoing, gone.signal);
+    this.#open += 1;
     try {
+      for (const line of this.#logTail.lines) put('log', logLine(line));
+      put('link', JSON.stringify({ broker: this.#source.broker() }));
       for (let isFirst = true; !gone.signal.aborted; isFirst = false) {
         waking = new AbortController();
         for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
@@ -113,9 +113,17 @@ function messageOf({ topic, payload }: Document): string {
   return `{"topic":${JSON.stringify(topic)},"payload":${payload === '' ? 'null' : value}}`;
 }
 
+function fieldsOf(line: string): Record<string, unknown> {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return { msg: line };
+  }
+}
+
 /** From a line of the log, whose other fields follow its sentence. */
 function logLine(line: string): string {
-  const { time, level, msg, err, ...more }: Record<string, unknown> = JSON.parse(line);
+  const { time, level, msg, err, ...more } = fieldsOf(line);
   const fault = err as { message?: string; hint?: string } | undefined;
   const fields = Object.entries(more).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
-import { createLog, createScrubber } from '../../src/foundation/log.ts';
+import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { holds } from '../support/property.ts';
 
 class Unreachable extends Failure {
@@ -119,6 +119,54 @@ describe('the log', () => {
     scrubber.register(SECRET);
     return { lines, scrubber, log: createLog({ level, scrubber, write: (line) => void lines.push(line) }) };
   }
+
+  test('no secret breaks a line, or is in a value or key of one', () => {
+    const pieces = [
+      '"level":',
+      '","msg":"',
+      '"msg":"told',
+      '{"',
+      '}}\n',
+      '\\"\\',
+      'true',
+      'null',
+      'info',
+      'told',
+      '1045',
+    ];
+    const secret = fc
+      .oneof(fc.constantFrom(...pieces), fc.nat().map(String), fc.string({ unit: 'grapheme' }))
+      .filter((one) => one.length >= 4 && !'[secret]'.includes(one));
+    holds(secret, (one) => {
+      const { lines, scrubber, log } = openLog();
+      scrubber.register(one);
+      const at = Number(one) || true;
+      log.info({ deep: [{ at, none: null, text: `ü${one}ü` }], [`ü${one}ü`]: 21_045.5 }, `told ü${one}ü`);
+      expect(lines[0]).toMatch(/^[^\n]+\n$/);
+      const line = JSON.parse(lines[0] ?? '');
+      expect(line.msg).toMatch(/ü\[secret\]ü$/);
+      expect(line.deep[0] ?? line).toMatchObject({ text: 'ü[secret]ü' });
+      expect(line).toHaveProperty(['ü[secret]ü']);
+      const texts: string[] = [];
+      JSON.parse(lines[0] ?? '', (key, value) => {
+        texts.push(key, String(typeof value === 'object' && value !== null ? '' : value));
+        return value;
+      });
+      expect(texts.filter((text) => text.includes(one))).toEqual([]);
+    });
+  });
+
+  test('whoever follows the lines cannot fail whoever writes them, or keep them from the others', () => {
+    const tail = new LogTail();
+    const seen: string[] = [];
+    tail.follow(() => {
+      throw new Error('oops');
+    });
+    tail.follow((line) => void seen.push(line));
+    const log = createLog({ level: 'info', scrubber: createScrubber(), write: () => undefined, tail });
+    log.info('told');
+    expect(seen).toEqual(tail.lines);
+  });
 
   const inError = () => new Error(`refused ${SECRET}`, { cause: new Error(`because of ${SECRET}`) });
 

@@ -55,6 +55,17 @@ test('the newest 200 lines of the log, scrubbed, and those that come', async () 
   expect(lines().at(-1)).toMatchObject({ level: 'warn', message: 'fault · no [secret] · account=home' });
 });
 
+test('a line that is no JSON is shown as it is', async () => {
+  const server = await openServer();
+  server.logTail.add('{"level":"info", broken');
+  const stream = await follow(server);
+  await stream.ready();
+  server.logTail.add('broken too');
+  const lines = () => stream.events.filter(({ event }) => event === 'log').map(({ data }) => data);
+  await stream.until('both', () => lines().length === 2);
+  expect(lines()).toEqual([{ message: '{"level":"info", broken' }, { message: 'broken too' }]);
+});
+
 test('a reader who does not read is cut off, and costs nobody else anything', async () => {
   const server = await openServer();
   for (let n = 0; n < 300; n += 1)

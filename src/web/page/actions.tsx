@@ -113,7 +113,7 @@ export function ConstituencyTable() {
 
 export function Log() {
   const [search, setSearch] = useState('');
-  const lines = store.log.filter(({ level, message }) => has(`${level} ${message}`, search));
+  const lines = store.log.filter(({ level = '', message }) => has(`${level} ${message}`, search));
   return (
     <>
       <Search name="Filter" onInput={setSearch} />

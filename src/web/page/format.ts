@@ -72,9 +72,12 @@ export function timeWords(at: Unsure<string | number>, now = Date.now()): string
   return kept(`time ${isToday}`, () => new Intl.DateTimeFormat(undefined, options)).format(then);
 }
 
-/** To the second. */
-export const clockWords = (at: string): string =>
-  kept('clock', () => new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })).format(new Date(at));
+/** To the second. A line of the log may have no time that can be read: a part of it may be somebody's password. */
+export function clockWords(at = ''): string {
+  const then = Date.parse(at);
+  if (Number.isNaN(then)) return UNKNOWN;
+  return kept('clock', () => new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })).format(then);
+}
 
 const STEPS = [
   ['day', 86_400],

@@ -10,7 +10,7 @@ export type Constituencies = PayloadByTopic['constituencies/<chamber>/<house_no>
 export type Summary = PayloadByTopic['bridge/constituencies'];
 /** Of a meter or an account: keys and units are in docs/topics.md. */
 export type State = Readonly<Record<string, unknown>>;
-export type LogLine = { readonly time: string; readonly level: string; readonly message: string };
+export type LogLine = { readonly time?: string; readonly level?: string; readonly message: string };
 export type Answer = {
   readonly status: string;
   readonly data?: Readonly<Record<string, unknown>>;

@@ -12,6 +12,8 @@ test('what is not known is a dash, and 0 is 0', () => {
     expect(words.timeWords(unknown, NOW)).toBe('–');
     expect(words.ago(unknown, NOW)).toBe('–');
   }
+  for (const unreadable of [undefined, '[secret]-11-22T12:00:00Z'])
+    expect(words.clockWords(unreadable)).toBe('–');
   expect(words.kWh(0)).toBe('0.0\u00a0kWh');
   expect(words.money(0, 'EUR')).toBe('€0.00');
 });

@@ -3,22 +3,31 @@ import { useState } from 'preact/hooks';
 import { ago, clockWords, plural, timeWords, UNKNOWN } from './format.ts';
 import { today } from './meter.tsx';
 import { Result, useSending } from './sending.tsx';
-import { type Answer, type Constituencies, type Info, ask as post, type Summary, store } from './store.ts';
+import {
+  type Answer,
+  type Constituencies,
+  type Health,
+  type Info,
+  ask as post,
+  type Summary,
+  store,
+} from './store.ts';
 import { has, Scroll, Search, Table } from './widgets.tsx';
 
-/** A request by its name; what came of it in words, and until when the same is not possible again. */
-function useRequest(name: string) {
+/** A request by its name; what came of it in words, and from when on the same is possible again. */
+function useRequest(name: string, possibleAt: string | null = null) {
   const { words, isBusy, send } = useSending();
-  const [nextAt, setNextAt] = useState<string | null>(null);
+  const [skippedUntil, setSkippedUntil] = useState<string | null>(null);
+  const nextAt = possibleAt ?? skippedUntil;
   const ask = (parameters: object = {}) =>
     send(async () => {
       const answer = await post<Answer>('POST', `request/${name}`, parameters);
-      setNextAt(typeof answer.data?.next_at === 'string' ? answer.data.next_at : null);
+      setSkippedUntil(typeof answer.data?.next_at === 'string' ? answer.data.next_at : null);
       return wordsOf(answer);
     });
   const hasToWait = !isBusy && nextAt !== null && Date.parse(nextAt) > Date.now();
   return {
-    words: hasToWait ? `Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.` : words,
+    words: hasToWait ? `${words} Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.` : words,
     isDisabled: isBusy || hasToWait,
     ask,
   };
@@ -40,8 +49,11 @@ function wordsOf({ status, data, error }: Answer): string {
     : `Done. ${plural(changes, 'day is', 'days are')} new or corrected.`;
 }
 
+/** Of requests that poll: they share one cooldown. */
+const pollPossibleAt = () => store.get<Health>('bridge/health')?.poll_now_at ?? null;
+
 export function PollNow() {
-  const { words, isDisabled, ask } = useRequest('refresh');
+  const { words, isDisabled, ask } = useRequest('refresh', pollPossibleAt());
   return (
     <>
       <button type="button" class="main" disabled={isDisabled} onClick={() => ask()}>
@@ -53,7 +65,7 @@ export function PollNow() {
 }
 
 export function ReadAgain() {
-  const { words, isDisabled, ask } = useRequest('backfill');
+  const { words, isDisabled, ask } = useRequest('backfill', pollPossibleAt());
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const fields = [...new FormData(event.currentTarget as HTMLFormElement)];

@@ -81,15 +81,19 @@ export class EventStreams {
     try {
       for (const line of this.#logTail.lines) put('log', logLine(line));
       put('link', JSON.stringify({ broker: this.#source.broker() }));
+      let askedAt = this.#clock.monotonic();
       for (let isFirst = true; !gone.signal.aborted; isFirst = false) {
         waking = new AbortController();
         for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
           for (const document of some) await send(written('message', messageOf(document)));
         for (const text of pending.splice(0)) await send(text);
         if (isFirst) await send(written('ready', '{}'));
-        if (!waking.signal.aborted) await this.#clock.sleep(KEEP_ALIVE_MS, waking.signal);
+        const untilAsked = askedAt + KEEP_ALIVE_MS - this.#clock.monotonic();
+        if (!waking.signal.aborted) await this.#clock.sleep(untilAsked, waking.signal);
         if (waking.signal.aborted) await this.#clock.sleep(PAUSE_MS, gone.signal);
-        else if (await mayStay()) await send(': still here\n\n');
+        if (this.#clock.monotonic() - askedAt < KEEP_ALIVE_MS) continue;
+        askedAt = this.#clock.monotonic();
+        if (await mayStay()) await send(': still here\n\n');
         else outgoing.destroy();
       }
     } finally {

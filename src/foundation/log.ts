@@ -7,7 +7,7 @@ export type Log = Logger;
 /** Replaces registered secrets, their common encodings and anything shaped like a JWT in a text. */
 export interface Scrubber {
   register(secret: string): void;
-  /** A token: it has successors for as long as the daemon runs, so only the newest are remembered. */
+  /** A token, or what somebody types: more come for as long as the daemon runs, so only the newest are remembered. */
   registerToken(token: string): void;
   scrub(text: string): string;
 }

@@ -46,6 +46,7 @@ export interface SignInSource {
   cancel(account: string): void;
 }
 
+const LONGEST_TYPED = 256;
 const DONE = { state: 'done' } as const;
 const TYPED: ReadonlySet<string> = new Set(['password', 'form']);
 
@@ -77,6 +78,8 @@ export function signInRoutes(source: SignInSource): Hono<Env> {
       );
     if (username === '' || password === '')
       return refuse(c, 400, 'request_malformed', 'User name or password is missing.');
+    if ([username, password, code ?? ''].some(({ length }) => length > LONGEST_TYPED))
+      return refuse(c, 400, 'request_malformed', `At most ${LONGEST_TYPED} characters are allowed.`);
     await source.byPassword(c.req.param('account'), {
       username,
       password,

@@ -141,6 +141,9 @@ test('typed passwords share the login budget with the configured one', async () 
     body: { error: { code: 'bad_credentials_or_locked' } },
   });
   for (let n = 2; n < 12; n += 1) expect((await type(`wrong ${n}`)).status).toBe(422);
+  // What is not sent is not masked either: nobody can blank out the log.
+  expect((await type('home')).status).toBe(422);
+  expect((await type('x'.repeat(257))).status).toBe(400);
   expect(passwordGrants.asked).toBe(2);
   expect((await ask('GET')).body).toMatchObject([
     { budget: { refusals: 2, nextAttemptAt: expect.any(String), askedAt: expect.any(String) } },
@@ -149,6 +152,7 @@ test('typed passwords share the login budget with the configured one', async () 
   expect(passwordGrants.asked).toBe(2);
   await story.pass(11 * MINUTE_MS, MINUTE_MS);
   expect(await type(ME.password)).toMatchObject({ status: 200 });
+  expect(story.logged('signed in from the page')).toMatchObject([{ account: 'home' }]);
   await story.pass(MINUTE_MS, 5_000);
   expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: 'ok' } } });
 });

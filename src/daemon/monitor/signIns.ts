@@ -1,5 +1,5 @@
 // Signing in from the page: the accounts that need a person, and one attempt for each of them.
-import type { TypedCredentials } from '../../auth/login.ts';
+import { LoginSuspended, type TypedCredentials } from '../../auth/login.ts';
 import type { LoginBudgetRecord } from '../../auth/loginBudget.ts';
 import type { CodeFlow, DeviceFlow } from '../../auth/oidc.ts';
 import { needsAPerson } from '../../domain/health.ts';
@@ -59,13 +59,16 @@ export class SignIns implements SignInSource {
 
   async byPassword(id: string, typed: TypedCredentials): Promise<void> {
     const account = this.#account(id);
-    const { session, askForLogin } = account.upstream;
+    const { session, login, askForLogin } = account.upstream;
     const { scrubber } = this.#context;
-    scrubber.register(typed.password);
-    if (typed.username.includes('@')) scrubber.register(typed.username);
     if (session.status().state === 'ok' && (await session.current()) !== null)
       throw new NotPossible('already_signed_in', 'This account is signed in.');
     await askForLogin();
+    // Only what is sent need be masked: each one costs every line of the log some time.
+    const refusal = await login.suspendedBy();
+    if (refusal !== null) throw new LoginSuspended(refusal);
+    scrubber.registerToken(typed.password);
+    if (typed.username.includes('@')) scrubber.registerToken(typed.username);
     await session.logIn(typed);
     this.#signedIn(account, 'password');
   }

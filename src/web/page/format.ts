@@ -52,6 +52,17 @@ export function dayWords(day: Unsure<string>, style: keyof typeof STYLES): strin
   return format.format(new Date(`${day}T00:00:00Z`));
 }
 
+/** `due 19 Nov 2026`, or `paid`: by what is still open, or by the status where that is not told. */
+export function paymentWords(invoice: {
+  readonly amount_due: number | null;
+  readonly status: string | null;
+  readonly due: string | null;
+}): string {
+  const { amount_due, status, due } = invoice;
+  const isPaid = amount_due === null ? status?.toLowerCase() === 'paid' : amount_due <= 0;
+  return isPaid ? 'paid' : `due ${dayWords(due, 'date')}`;
+}
+
 /** `2026-11-21`, there where the meter is. */
 export const dayIn = (timeZone: string, now: number): string =>
   kept(`day ${timeZone}`, () => new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short' })).format(now);

@@ -1,7 +1,7 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account.
 import type { ComponentChildren } from 'preact';
 import { Chart } from './chart.tsx';
-import { ago, dayAgo, dayIn, dayWords, energy, kWh, money, timeWords } from './format.ts';
+import { ago, dayAgo, dayIn, dayWords, energy, kWh, money, paymentWords, timeWords } from './format.ts';
 import { type History, type Info, type Invoices, type State, store } from './store.ts';
 import { Fact } from './widgets.tsx';
 
@@ -112,7 +112,7 @@ function Facts(props: {
         {balance !== null && money(balance, currency)}
       </Fact>
       <Fact name="Newest invoice" why="the provider does not tell">
-        {invoice && `${money(invoice.amount, currency)}, due ${dayWords(invoice.due, 'date')}`}
+        {invoice && `${money(invoice.amount, currency)}, ${paymentWords(invoice)}`}
         {invoice && <small>No. {invoice.id}</small>}
         {account?.invoice_overdue === true && <small class="late">A bill is overdue.</small>}
       </Fact>

@@ -25,6 +25,15 @@ test('amounts have as many digits as one looks at', () => {
   expect(words.money(3, '<b>')).toBe('3.00 <b>');
 });
 
+test.each([
+  [0, 'invoice', 'paid'],
+  [64.27, 'invoice', 'due Nov 19, 2026'],
+  [null, 'closed', 'due Nov 19, 2026'],
+  [null, 'Paid', 'paid'],
+])('an invoice of which %d is open, %s: %s', (amount_due, status, expected) => {
+  expect(words.paymentWords({ amount_due, status, due: '2026-11-19' })).toBe(expected);
+});
+
 test('a day is a date, whatever the time zone of the reader', () => {
   expect(words.dayWords('2026-11-21', 'long')).toBe('Saturday, November 21');
   expect(words.dayIn('Europe/Dublin', Date.parse('2026-03-29T23:30:00Z'))).toBe('2026-03-30');

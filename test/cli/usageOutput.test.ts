@@ -33,6 +33,7 @@ function printed(
     columns = 60,
     currency = 'EUR',
     friendlyName = null as string | null,
+    readTo = null as string | null,
   } = {},
 ): string {
   const lines: string[] = [];
@@ -43,7 +44,14 @@ function printed(
     return { ...piece, ...amounts(kwh, eur) };
   });
   const closing = { closes: 'same_day', from: 'readings' } as const;
-  const meter: MeterUsage = { meter: '70418235', friendlyName, closing, rows, tariff: tariff ?? null };
+  const meter: MeterUsage = {
+    meter: '70418235',
+    friendlyName,
+    closing,
+    rows,
+    tariff: tariff ?? null,
+    readTo,
+  };
   printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin' }, io);
   return lines.join('');
 }
@@ -79,6 +87,31 @@ A reading counts for its own day (by the hours at which readings are taken).
 Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 51 of 53 days, 2025-01-16 to 2025-03-09.
 
 `);
+});
+
+test.each([
+  ['2025-04-08', '* 2025-04: only 2025-04-01 to 2025-04-08.', '1 of 4 months without'],
+  ['2025-04-10', '* 2025-04: only 2025-04-01 to 2025-04-10.', '1 of 4 months without'],
+])('read to %s: %s', (readTo, ...lines) => {
+  const table = printed(MONTHS, { readTo });
+  for (const line of lines) expect(table).toContain(line);
+});
+
+test('a day that has not been read yet is not missing', () => {
+  const days: Asked = {
+    interval: 'day',
+    from: '2025-04-06',
+    to: '2025-04-10',
+    values: [
+      [1, 1],
+      [null, null],
+      [1, 1],
+    ],
+  };
+  const table = printed(days, { readTo: '2025-04-08' });
+  expect(table).toContain('1 of 3 days without a reading');
+  expect(table.match(/no reading yet$/gm)).toHaveLength(2);
+  expect(table.match(/no reading$/gm)).toHaveLength(1);
 });
 
 test('a meter with a friendly name', () => {

@@ -31,7 +31,8 @@ export const usage: Command = async ({ options }, io) => {
   const wanted = periodOptions(options);
   const settings = await loadSettings({ options, words: [] }, io);
   const zone = zoneOf(settings.config.usage.timezone);
-  const { interval, span, wasShortened } = periodOf(wanted, zone.dayAt(Date.now()));
+  const today = zone.dayAt(Date.now());
+  const { interval, span, wasShortened } = periodOf(wanted, today);
   const account = pickAccount(settings, options.account);
   const upstream = await openUpstreamBeside(settings, account, io);
   const ask = ({ propertyCustomerId }: Property, closes: ReadingCloses, asked: DaySpan, by: Interval) => {
@@ -61,6 +62,7 @@ export const usage: Command = async ({ options }, io) => {
       closing,
       rows: toRows(span, interval, buckets),
       tariff,
+      readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
     };
   });
   if (wasShortened) io.err(`Shown until today, ${addDays(span.to, -1)}.\n`);

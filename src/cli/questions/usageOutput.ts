@@ -1,6 +1,6 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
 import { inFull, knownUnits, type Micro } from '../../domain/amount.ts';
-import { addDays, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
+import { addDays, type Day, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
 import type { Tariff } from '../../domain/tariff/tariff.ts';
 import { sumAmounts } from '../../domain/totals.ts';
 import type { Io } from '../command.ts';
@@ -18,6 +18,8 @@ export interface MeterUsage {
   readonly closing: Pick<Closing, 'closes' | 'from'>;
   readonly rows: readonly UsageRow[];
   readonly tariff: Tariff | null;
+  /** Of a period that ends today: the newest day that has been read. The days after it are not missing yet. */
+  readonly readTo: Day | null;
 }
 
 interface Period {
@@ -50,7 +52,7 @@ export function printUsage(format: Format, meters: readonly MeterUsage[], period
 }
 
 function meterLines(
-  { meter, friendlyName, closing, rows, tariff }: MeterUsage,
+  { meter, friendlyName, closing, rows, tariff, readTo }: MeterUsage,
   period: Period,
   io: Io,
 ): string[] {
@@ -71,11 +73,11 @@ function meterLines(
     '',
     ...tableLines(columns, rows, {
       total: ['total', knownUnits(energy), knownUnits(cost)],
-      remark: (row, room) => remarkOn(row, most, room),
+      remark: (row, room) => (isAwaited(row, readTo) ? 'no reading yet' : remarkOn(row, most, room)),
       width: io.isTerminal ? io.columns : 0,
     }),
     '',
-    ...notes(rows, interval),
+    ...notes(rows, interval, readTo),
     `${sentence(closingWords(closing))}.`,
     tariffLine(tariff, currency),
     '',
@@ -103,14 +105,19 @@ function remarkOn({ energy, cost }: UsageRow, most: Micro, room: number): string
   return `${'█'.repeat(Math.floor(eighths / 8))}${EIGHTHS[eighths % 8]}`;
 }
 
-function notes(rows: readonly UsageRow[], interval: Interval): string[] {
+const isAwaited = ({ from }: UsageRow, readTo: Day | null): boolean => readTo !== null && from > readTo;
+
+function notes(rows: readonly UsageRow[], interval: Interval, readTo: Day | null): string[] {
   const partial = rows.filter(({ isPartial }) => isPartial);
-  const lines = partial.map(
-    ({ start, from, to }) => `* ${nameOf(start, interval)}: only ${from} to ${addDays(to, -1)}.`,
-  );
-  const unread = rows.filter(({ energy, cost }) => energy === null && cost === null).length;
+  const lines = partial.map((row) => {
+    const last = addDays(row.to, -1);
+    const isReadTo = readTo !== null && row.from <= readTo && readTo < last;
+    return `* ${nameOf(row.start, interval)}: only ${row.from} to ${isReadTo ? readTo : last}.`;
+  });
+  const due = rows.filter((row) => !isAwaited(row, readTo));
+  const unread = due.filter(({ energy, cost }) => energy === null && cost === null).length;
   if (unread > 0) {
-    lines.push(`${unread} of ${rows.length} ${interval}s without a reading: not known, which is not 0.`);
+    lines.push(`${unread} of ${due.length} ${interval}s without a reading: not known, which is not 0.`);
   }
   return lines;
 }

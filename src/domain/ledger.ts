@@ -186,29 +186,33 @@ function readTimes(
   return new Map([...all].sort(([a], [b]) => compareText(a, b)).slice(-DAYS_LOOKED_AT));
 }
 
-/** Far above what the heat pipes of one dwelling carry: smaller amounts need no comparison. */
-const ALWAYS_PLAUSIBLE = 1_000_000_000;
+/** As much as a flat may need on its coldest day, or for some days at once: smaller amounts need no comparison. */
+const ALWAYS_PLAUSIBLE = { energy: 150_000_000, cost: 50_000_000 };
 const ABSURD_FACTOR = 20;
+/** A day is not absurd beside so many that were nearly as high: winter after a long summer. Fewer may be errors. */
+const FEWEST_HIGH_DAYS = 3;
+const ABSURD_FACTOR_OF_HIGH_DAYS = 5;
 /** So many days of a series tell what is usual for it. */
 const FEWEST_USUAL_DAYS = 7;
 
 /**
- * Whether both amounts are of the size that this property uses: not negative, and at most twenty times its largest
- * known day or its usual day. The days of the reply count as usual too, so that a first history may be its own measure;
- * known amounts come first, so that a whole window of absurd corrections does not vouch for itself.
+ * Whether both amounts are of the size that this property uses: not negative, and at most twenty times its usual day
+ * or five times its third highest. The days of the reply count as usual too, so that a first history may be its own
+ * measure; known amounts come first, so that a whole window of absurd corrections does not vouch for itself.
  */
 function plausibility(ledger: Ledger, buckets: readonly Bucket[]): (amounts: Amounts) => boolean {
   const largest = new Map<'energy' | 'cost', Micro>();
   function mostOf(kind: 'energy' | 'cost'): Micro {
-    const known = [...ledger.days.values()].map((record) => record[kind] ?? 0);
+    const known = [...ledger.days.values()].map((record) => record[kind] ?? 0).sort((a, b) => b - a);
     const unknown = new Map(
       buckets.flatMap((bucket) => (ledger.days.has(bucket.day) ? [] : [[bucket.day, bucket[kind] ?? 0]])),
     );
-    const usual = medianOfUsed([...known, ...unknown.values()]);
-    return known.reduce((most, amount) => Math.max(most, amount), usual) * ABSURD_FACTOR;
+    const usual = medianOfUsed([...known, ...unknown.values()]) ?? known[0] ?? 0;
+    const high = known[FEWEST_HIGH_DAYS - 1] ?? 0;
+    return Math.max(usual * ABSURD_FACTOR, high * ABSURD_FACTOR_OF_HIGH_DAYS);
   }
   const fits = (amount: Micro | null, kind: 'energy' | 'cost') => {
-    if (amount === null || (amount >= 0 && amount <= ALWAYS_PLAUSIBLE)) return true;
+    if (amount === null || (amount >= 0 && amount <= ALWAYS_PLAUSIBLE[kind])) return true;
     const most = largest.get(kind) ?? mostOf(kind);
     largest.set(kind, most);
     return amount >= 0 && amount <= most;
@@ -216,10 +220,10 @@ function plausibility(ledger: Ledger, buckets: readonly Bucket[]): (amounts: Amo
   return ({ energy, cost }) => fits(energy, 'energy') && fits(cost, 'cost');
 }
 
-/** Of the days on which something was used; 0 for too few of them. A few absurd days do not move it. */
-function medianOfUsed(amounts: readonly Micro[]): Micro {
+/** Of the days on which something was used; `null` for too few of them. A few absurd days do not move it. */
+function medianOfUsed(amounts: readonly Micro[]): Micro | null {
   const used = amounts.filter((amount) => amount > 0).sort((a, b) => a - b);
-  return used.length < FEWEST_USUAL_DAYS ? 0 : (used[Math.floor((used.length - 1) / 2)] ?? 0);
+  return used.length < FEWEST_USUAL_DAYS ? null : (used[Math.floor((used.length - 1) / 2)] ?? null);
 }
 
 /** What is given counts; what is not leaves the amount that was known. */

@@ -1,6 +1,7 @@
 // Implausible amounts: quarantined until the provider gives them twice the same; what is plausible, the series tells.
 import { describe, expect, test } from 'vitest';
 import { type Ledger, merge, openLedger } from '../../src/domain/ledger.ts';
+import { addDays } from '../../src/domain/period.ts';
 import { amounts, buckets, type Line, ledgerOf, row } from './ledgers.ts';
 
 const A: Line = ['2025-06-01', 5, 1.3];
@@ -11,9 +12,9 @@ const quarantinedIn = (ledger: Ledger, ...lines: readonly Line[]) =>
   merge(ledger, buckets(...lines), 2).quarantinedNow;
 
 test.each([
-  ['energy of more than a thousand units', [1000.000001, 1], true],
-  ['a thousand units', [1000, 1], false],
-  ['money of more than a thousand units', [5, 1000.000001], true],
+  ['energy of more than 150 kWh', [150.000001, 1], true],
+  ['as much as that, and 50 units of money', [150, 50], false],
+  ['money of more than that', [5, 50.000001], true],
   ['negative energy', [-0.000001, 1], true],
   ['negative money', [5, -0.1], true],
 ] as const)('a single day with %s', (_name, [kwh, eur], isOdd) => {
@@ -24,11 +25,50 @@ test.each([
 });
 
 describe('the measure is the series itself', () => {
-  test('twenty times its largest known day, of each kind for itself', () => {
-    const mill = ledgerOf([['2025-06-01', 900, 100]]);
+  test('twenty times its largest known day while there is less than a week, of each kind for itself', () => {
+    const only: Line = ['2025-06-01', 900, 100];
+    const mill = merge(ledgerOf([only]), buckets(only), 2).ledger;
     expect(merge(mill, told(18_000, 2000), 2).quarantinedNow).toEqual([]);
     expect(merge(mill, told(18_000.1, 100), 2).quarantinedNow).toEqual([DAY]);
     expect(merge(mill, told(900, 2000.1), 2).quarantinedNow).toEqual([DAY]);
+  });
+
+  const year = Array.from({ length: 365 }, (_, at): Line => {
+    const kwh = 12 * (1 + 0.8 * Math.cos(((at - 20) / 365) * 2 * Math.PI));
+    return [addDays('2024-06-01', at - 365), kwh, 0.124 * kwh + 0.686];
+  });
+  const flat = ledgerOf(year, { origin: '2023-06-02' });
+
+  test.each<[string, number, number, boolean]>([
+    ['sixty times an ordinary day', 662.58, 2.055, true],
+    ['sixty times its cost', 11.043, 123.3, true],
+    ['a week at once', 7 * 20, 7 * 3.1, false],
+  ])('a flat does not count %s at once', (_name, kwh, eur, isOdd) => {
+    expect(quarantinedIn(flat, [DAY, kwh, eur])).toEqual(isOdd ? [DAY] : []);
+    const known = merge(flat, told(11.043, 2.055), 2).ledger;
+    expect(quarantinedIn(known, [DAY, kwh, eur])).toEqual(isOdd ? [DAY] : []);
+  });
+
+  test('a month at once waits for one more poll, and does not let an error pass after it', () => {
+    const asked = told(600, 95);
+    const once = merge(flat, asked, 2);
+    expect(once.quarantinedNow).toEqual([DAY]);
+    const counted = merge(once.ledger, asked, 3).ledger;
+    expect(counted.days.get(DAY)).toMatchObject(amounts(600, 95));
+    expect(quarantinedIn(counted, ['2025-06-03', 662.58, 2])).toEqual(['2025-06-03']);
+  });
+
+  test('winter after a summer of next to nothing: a flat has no odd day, a block of flats the first three', () => {
+    const winter = (summer: number, kwh: number) => {
+      let ledger = ledgerOf(row('2025-04-01', 150, summer, 2));
+      return row('2025-09-01', 60, kwh, 20).filter((line) => {
+        const first = merge(ledger, buckets(line), 2);
+        ledger = merge(first.ledger, buckets(line), 3).ledger;
+        return first.quarantinedNow.length > 0;
+      });
+    };
+    expect(winter(0.2, 60)).toEqual([]);
+    expect(winter(20, 2000)).toHaveLength(3);
   });
 
   const block = row('2025-01-01', 60, 3000, 400);

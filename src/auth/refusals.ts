@@ -63,7 +63,7 @@ export class RefusedForNow extends Failure {
   }
 }
 
-const POLL_NOW = 'press Poll now (or send to bridge/request/refresh)';
+export const POLL_NOW = 'press Poll now (or send to bridge/request/refresh)';
 const SIGN_IN = "Sign in on the bridge's own page, or run heat2mqtt login";
 
 export const REFUSALS = {

@@ -1,12 +1,17 @@
 // heat2mqtt setup: what it asks, what it tries at once, and the file that it writes.
+import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createServer } from 'node:tls';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { PRESETS } from '../../src/cli/setup/presets.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import { LOCALHOST } from '../support/certificate.ts';
 import { home, ME, METER, person, quiet } from '../support/homes.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
@@ -35,7 +40,6 @@ async function answered(answers: Readonly<Record<string, Answer | readonly Answe
     told += text;
   };
   const result = await typed(['setup', '--config', config], {
-    env: { HEAT2MQTT_STATE_DIR: join(folder, 'state') },
     out: note,
     err: note,
     ask: async (question) => {
@@ -63,8 +67,7 @@ const usual = () => ({
   },
   'MQTT broker': 'none',
 });
-const check = () =>
-  typed(['check', '--live', '--config', config], { env: { HEAT2MQTT_STATE_DIR: join(folder, 'state') } });
+const check = () => typed(['check', '--live', '--config', config]);
 
 test('from nothing to a file that `check --live` is content with, with one login', async () => {
   expect(await answered(usual())).toBe(0);
@@ -75,6 +78,7 @@ test('from nothing to a file that `check --live` is content with, with one login
   const text = await readFile(config, 'utf8');
   expect(text).not.toContain(ME.password);
   expect(text).toMatch(/^# .*\n/);
+  expect(parse(text).state_dir).toBe(join(folder, 'state'));
   expect(parse(text)).toMatchObject({
     provider: { issuer: simulator.urls.issuer, scopes: ['openid', 'service-energy'] },
     accounts: [{ username: ME.username, password_file: passwordFile() }],
@@ -113,11 +117,57 @@ test('what is wrong is said at once, and asked again', async () => {
   expect(simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });
 
+test('a broker with an authority of its own: asks for its certificate, and writes where that is', async () => {
+  const authority = join(folder, 'ca.pem');
+  const other = join(folder, 'other.pem');
+  await writeFile(authority, LOCALHOST.cert);
+  await writeFile(other, 'nonsense');
+  const plain = stack.use(await startBroker());
+  const server = createServer(
+    LOCALHOST,
+    (socket) => void pipeline(socket, connect(plain.port), socket, () => undefined),
+  );
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  stack.defer(() => void server.close());
+  const url = `mqtts://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const certificate = "File with the authority's certificate";
+  const answers = { ...usual(), 'MQTT broker': url, [certificate]: [`${other}-not`, other, authority] };
+  expect(await answered(answers)).toBe(0);
+  expect(told).toMatch(/unknown authority.*mqtt\.ca_file: found no such file.*ok: the broker answers/s);
+  expect(told).not.toContain('--live');
+  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({ url, ca_file: authority });
+
+  config = join(folder, 'kept.yaml');
+  told = '';
+  await answered({ ...usual(), 'MQTT broker': url, Keep: 'y' });
+  expect(told).toMatch(/Written: .*first try it with heat2mqtt check --live --config .*kept\.yaml/);
+  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({ url });
+});
+
+test('only what a configuration may have is proposed again, and only a number of the list is taken', async () => {
+  await answered({
+    ...usual(),
+    Number: ['', '3', 'https://id.example.org', '2'],
+    Issuer: ['nonsense', simulator.urls.issuer],
+    'Client id': ['self-care', ''],
+    'Press Enter': ['', usual()['Press Enter']],
+    'MQTT broker': ['localhost', 'none'],
+  });
+  expect(told.match(/Allowed: a number from 1 to 2/g)).toHaveLength(2);
+  expect(told).not.toMatch(/\[(nonsense|localhost)\]/);
+  expect(told).toMatch(/Client id \[self-care\]: (?=.*ok: the issuer answers)/s);
+  expect(told).toMatch(/Press Enter.*heat is still empty/s);
+  expect(told).toMatch(/on port 1883\. Only this machine reaches it: .*0\.0\.0\.0/);
+  expect(told).toContain('not confirmed');
+});
+
 test('the login budget counts here too', async () => {
   await writeFile(passwordFile(), 'not it');
   const keep = ['n', 'n', 'n', 'y'];
   await answered({ ...usual(), Keep: keep });
   expect(told).toMatch(/To keep the account from being locked|to keep the account from being locked/);
+  expect(told).toContain('wait and try again here');
+  expect(told).not.toContain('Poll now');
   expect(simulator.counters.passwordGrants.asked).toBeLessThan(3);
   expect(parse(await readFile(config, 'utf8')).accounts).toHaveLength(1);
 });

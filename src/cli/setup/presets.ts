@@ -1,4 +1,6 @@
-// Providers that `setup` knows, from public documentation only. Data, and nothing else.
+// Providers that `setup` knows, from public documentation only: their addresses are not confirmed. Data, and nothing else.
+
+export const UNCONFIRMED = 'from public documentation, not confirmed';
 
 export interface ProviderAnswers {
   readonly issuer: string;
@@ -16,7 +18,10 @@ export interface Preset {
   readonly provider: ProviderAnswers;
 }
 
-/** None of them is affiliated with this project, or has promised that this works. */
+/**
+ * None of them is affiliated with this project, or has promised that this works. What the provider's own page shows
+ * counts, as examples/yuno-energy.yaml explains.
+ */
 export const PRESETS: readonly Preset[] = [
   {
     name: 'Yuno Energy Heat, formerly Kaizen Energy (Ireland)',

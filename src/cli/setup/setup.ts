@@ -1,8 +1,11 @@
 // heat2mqtt setup: asks a person for provider, login and broker, tries each answer at once, and writes the configuration.
 import { existsSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
-import { loadConfig } from '../../config/load.ts';
+import { dirname, join, resolve } from 'node:path';
+import { LoginSuspended } from '../../auth/login.ts';
+import { POLL_NOW } from '../../auth/refusals.ts';
+import { ConfigInvalid, loadConfig } from '../../config/load.ts';
+import { trimNewline } from '../../config/secrets/secrets.ts';
 import { openBroker } from '../../daemon/publishing/broker.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
@@ -12,8 +15,8 @@ import { type Command, type Io, WrongUsage } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
 import { openUpstreamBeside, pickAccount } from '../upstream.ts';
-import { PRESETS, type ProviderAnswers } from './presets.ts';
-import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
+import { PRESETS, type ProviderAnswers, UNCONFIRMED } from './presets.ts';
+import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom, OWN_BROKER } from './setupFile.ts';
 
 class SetupEnded extends Failure {
   readonly code = 'setup_ended';
@@ -25,6 +28,12 @@ class SetupEnded extends Failure {
       hint: 'Run it again; a session that was signed in is kept.',
     });
   }
+}
+
+interface Good<T> {
+  readonly answer: T;
+  /** `false`: kept although it did not work. */
+  readonly isTried: boolean;
 }
 
 // Good enough to be checked; what is not asked yet is not tried either.
@@ -45,23 +54,26 @@ export const setup: Command = async (given, io) => {
     `This writes ${path}. Each answer is tried at once; Enter takes what is in brackets, Ctrl-C ends it.\n\n`,
   );
 
-  const settingsOf = (answers: Answers) => settingsFrom(fileFrom(answers), path, io);
-  let provider: ProviderAnswers | undefined;
+  const stateDir = stateDirBeside(resolve(path), io.env);
+  const settingsOf = (answers: Answers) => settingsFrom(fileFrom(answers, stateDir), path, io);
+  let provider: Good<ProviderAnswers> | undefined;
   const askAddresses = async () => {
-    provider = await untilGood(io, provider, askProvider, async (answer) => {
+    provider = await untilGood(io, provider?.answer, askProvider, async (answer) => {
       const settings = await settingsOf({ provider: answer, account: NOBODY, broker: null });
       const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
       await issuer.offersDevice();
       return 'the issuer answers';
     });
-    return provider;
+    return provider.answer;
   };
-  const login = await untilGood(
+  const login = await untilGood<Pick<Answers, 'provider' | 'account'>>(
     io,
     undefined,
-    async (_, before?: Pick<Answers, 'provider' | 'account'>) => ({
+    async (_, before) => ({
       provider:
-        before && !(await isYes(io, 'Are the addresses wrong?')) ? before.provider : await askAddresses(),
+        before?.provider && !(await isYes(io, 'Are the addresses wrong?'))
+          ? before.provider
+          : await askAddresses(),
       account: await askAccount(io, before?.account),
     }),
     async (answer) => {
@@ -73,39 +85,88 @@ export const setup: Command = async (given, io) => {
       return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
     },
   );
-  const broker = await untilGood(io, undefined, askBroker, async (answer) => {
-    const { mqtt } = (await settingsOf({ ...login, broker: answer })).config;
-    if (answer === null) return 'heat2mqtt brings its own broker, on port 1883';
-    const connection = await openBroker(mqtt, 'setup', io.clock);
-    await connection.close(1_000);
-    return 'the broker answers';
-  });
+  const broker = await untilGood<BrokerAnswers>(
+    io,
+    undefined,
+    askBroker,
+    async (answer) => {
+      const { mqtt } = (await settingsOf({ ...login.answer, broker: answer })).config;
+      if (answer === null) return `heat2mqtt brings its own broker, on port 1883. ${OWN_BROKER}`;
+      const connection = await openBroker(mqtt, 'setup', io.clock);
+      await connection.close(1_000);
+      return 'the broker answers';
+    },
+    async (answer, { code }) => {
+      // A file that is no certificate ends the connection without a word about trust.
+      const isUntrusted = code === 'broker_not_trusted' || (code === 'broker_unreachable' && answer?.ca_file);
+      if (answer === null || !isUntrusted) return undefined;
+      const file = await line(io, "File with the authority's certificate (Enter for none)", '');
+      return file === '' ? undefined : { ...answer, ca_file: resolve(file) };
+    },
+  );
 
-  await replace(resolve(path), fileFrom({ ...login, broker }));
+  await replace(resolve(path), fileFrom({ ...login.answer, broker: broker.answer }, stateDir));
   const option = path === 'config.yaml' ? '' : ` --config ${path}`;
-  io.out(`\nWritten: ${path}, which only you can read. Start with: heat2mqtt run${option}\n`);
+  const isTried = login.isTried && broker.isTried;
+  io.out(`\nWritten: ${path}, which only you can read. `);
+  if (!isTried) io.out(`Not all of it worked: first try it with heat2mqtt check --live${option}. `);
+  io.out(`Start with: heat2mqtt run${option}\n`);
   return EXIT.fine;
 };
 
-/** Asks until an answer is good, or the person keeps it all the same. What is no configuration cannot be kept. */
+/**
+ * Asks until an answer is good, or the person keeps it all the same. What is no configuration cannot be kept, and is
+ * not proposed again. `cure`: the answer with what its fault asks for, or `undefined`.
+ */
 async function untilGood<T>(
   io: Io,
-  before: T | undefined,
-  ask: (io: Io, before: T | undefined) => Promise<T>,
+  before: Partial<T> | undefined,
+  ask: (io: Io, before: Partial<T> | undefined) => Promise<T>,
   attempt: (answer: T) => Promise<string>,
-): Promise<T> {
-  for (let answer = before; ; ) {
-    answer = await ask(io, answer);
+  cure: (answer: T, fault: Failure) => Promise<T | undefined> = async () => undefined,
+): Promise<Good<T>> {
+  let usual = before;
+  for (let answer = await ask(io, usual); ; ) {
     const fault = await attempt(answer).then(
       (words) => void io.out(`ok: ${words}\n\n`),
       (err: unknown) => err,
     );
-    if (fault === undefined) return answer;
+    if (fault === undefined) return { answer, isTried: true };
     if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
-    io.out(`${fault.message}\n${fault.exitCode === EXIT.config ? '' : `${fault.hint ?? ''}\n`}`);
-    if (fault.exitCode !== EXIT.config && (await isYes(io, 'Keep these answers all the same?')))
-      return answer;
+    if (fault instanceof ConfigInvalid) {
+      io.out(`${fault.message}\n`);
+      usual = { ...usual, ...withoutFaults(answer, fault) };
+    } else {
+      io.out(`${fault.message}\n${adviceFor(fault)}\n`);
+      usual = answer;
+      const cured = await cure(answer, fault);
+      if (cured !== undefined) {
+        answer = cured;
+        continue;
+      }
+      if (await isYes(io, 'Keep these answers all the same?')) return { answer, isTried: false };
+    }
+    answer = await ask(io, usual);
   }
+}
+
+/** Its hint, as long as no daemon runs of which a poll could be requested. */
+function adviceFor(fault: Failure): string {
+  if (fault instanceof LoginSuspended)
+    return 'Correct the user name or the password, or keep these answers and try heat2mqtt check --live later.';
+  return (fault.hint ?? '').replace(POLL_NOW, 'try again here');
+}
+
+const withoutFaults = <T>(answer: T, { faults }: ConfigInvalid): Partial<T> =>
+  Object.fromEntries(
+    Object.entries(answer ?? {}).filter(([key]) => !faults.some(({ path }) => path.split('.').includes(key))),
+  ) as Partial<T>;
+
+/** `null`: what runs this names one in the environment. */
+function stateDirBeside(path: string, env: Io['env']): string | null {
+  if (env.STATE_DIRECTORY) return null;
+  // The systemd unit may not write below /etc, and has its state there.
+  return path.startsWith('/etc/') ? '/var/lib/heat2mqtt' : join(dirname(path), 'state');
 }
 
 async function settingsFrom(text: string, path: string, io: Io): Promise<Settings> {
@@ -114,13 +175,13 @@ async function settingsFrom(text: string, path: string, io: Io): Promise<Setting
   return { ...(await loadConfig({ path, readFile: read, env: io.env, now: Date.now, scrubber })), scrubber };
 }
 
-async function askProvider(io: Io, before: ProviderAnswers | undefined): Promise<ProviderAnswers> {
+async function askProvider(io: Io, before?: Partial<ProviderAnswers>): Promise<ProviderAnswers> {
   const own = PRESETS.length + 1;
   io.out('Who is your provider?\n');
   for (const [at, { name, source }] of PRESETS.entries())
-    io.out(`  ${at + 1}  ${name}\n     as in ${source}\n`);
+    io.out(`  ${at + 1}  ${name}\n     ${UNCONFIRMED}: ${source}\n`);
   io.out(`  ${own}  another one: its portal shows the addresses, as examples/yuno-energy.yaml explains\n`);
-  const preset = PRESETS[Number(await line(io, 'Number', before ? String(own) : '1')) - 1];
+  const preset = PRESETS[(await number(io, own, before && String(own))) - 1];
   if (preset) return preset.provider;
   const issuer = await line(io, 'Issuer, up to the name after /realms/', before?.issuer);
   const api_url = await line(io, 'API, up to what stands before /reports/usage', before?.api_url);
@@ -135,7 +196,7 @@ async function askProvider(io: Io, before: ProviderAnswers | undefined): Promise
   return redirect_uri === '' ? basics : { ...basics, redirect_uri };
 }
 
-async function askAccount(io: Io, before: AccountAnswers | undefined): Promise<AccountAnswers> {
+async function askAccount(io: Io, before?: AccountAnswers): Promise<AccountAnswers> {
   const username = await line(io, "User name on the provider's page", before?.username);
   const question = 'File with the password ("none": you sign in on another device)';
   const file = await line(io, question, before?.password_file ?? './heat-password');
@@ -143,14 +204,15 @@ async function askAccount(io: Io, before: AccountAnswers | undefined): Promise<A
   return { username, password_file: await passwordFile(io, file) };
 }
 
-async function askBroker(io: Io, before: BrokerAnswers | undefined): Promise<BrokerAnswers> {
+async function askBroker(io: Io, before?: Partial<BrokerAnswers>): Promise<BrokerAnswers> {
   const question = 'MQTT broker ("none": heat2mqtt brings its own)';
   const url = await line(io, question, before?.url ?? 'mqtt://localhost:1883');
   if (url === 'none') return null;
   const username = await line(io, 'User name at the broker, if it wants one', before?.username ?? '');
-  if (username === '') return { url };
+  const basics = { url, ...(before?.ca_file === undefined ? {} : { ca_file: before.ca_file }) };
+  if (username === '') return basics;
   const file = await line(io, 'File with its password', before?.password_file ?? './mqtt-password');
-  return { url, username, password_file: await passwordFile(io, file) };
+  return { ...basics, username, password_file: await passwordFile(io, file) };
 }
 
 /** The password itself is not typed here: it would stay on the screen. */
@@ -161,7 +223,8 @@ async function passwordFile(io: Io, given: string): Promise<string> {
       await create(file, '');
       io.out(`${file} is there now: empty, and only you can read it.\n`);
     }
-    while ((await readFile(file)).length === 0) {
+    for (let isFirst = true; trimNewline(await readFile(file, 'utf8')) === ''; isFirst = false) {
+      if (!isFirst) io.out(`${file} is still empty.\n`);
       io.out('Write the password into it, in another window.\n');
       await line(io, 'Press Enter when that is done', '');
     }
@@ -174,6 +237,15 @@ async function passwordFile(io: Io, given: string): Promise<string> {
 }
 
 const codeOf = (err: unknown): string => (err as NodeJS.ErrnoException).code ?? 'unknown error';
+
+/** 1 to `most`. */
+async function number(io: Io, most: number, usual: string | undefined): Promise<number> {
+  for (;;) {
+    const typed = await line(io, 'Number', usual);
+    if (/^\d{1,3}$/.test(typed) && Number(typed) >= 1 && Number(typed) <= most) return Number(typed);
+    io.out(`Allowed: a number from 1 to ${most}.\n`);
+  }
+}
 
 const isYes = async (io: Io, question: string): Promise<boolean> =>
   /^y(es)?$/i.test(await line(io, question, 'n'));

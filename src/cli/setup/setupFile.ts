@@ -12,7 +12,11 @@ export type BrokerAnswers = {
   readonly url: string;
   readonly username?: string;
   readonly password_file?: string;
+  readonly ca_file?: string;
 } | null;
+
+export const OWN_BROKER =
+  'Only this machine reaches it: for Home Assistant on another one it needs host 0.0.0.0, mqtt.username and mqtt.password_file.';
 
 export interface Answers {
   readonly provider: ProviderAnswers;
@@ -20,8 +24,16 @@ export interface Answers {
   readonly broker: BrokerAnswers;
 }
 
-export function fileFrom({ provider, account, broker }: Answers): string {
+/** `stateDir`: `null` leaves it to the environment. */
+export function fileFrom({ provider, account, broker }: Answers, stateDir: string | null): string {
   const { username, password_file } = account;
+  const state =
+    stateDir === null
+      ? ''
+      : `# Tokens, readings and the login budget. A container or a systemd service has a place of its own: take this away there.
+${lines({ state_dir: stateDir }, '')}
+
+`;
   return `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`. Every other key, with its default:
 # docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`
 version: 1
@@ -34,7 +46,7 @@ ${lines({ ...provider, ...(password_file === null ? { sign_in: 'device' } : {}) 
 accounts:
   - ${lines({ username, ...(password_file === null ? {} : { password_file }) }, '    ').trimStart()}
 
-# The MQTT broker.${broker === null ? ' heat2mqtt brings its own. With host 0.0.0.0 other machines get in too, without a password.' : ''}
+# The MQTT broker.${broker === null ? ` heat2mqtt brings its own.\n# ${OWN_BROKER}` : ''}
 mqtt:
 ${broker === null ? '  embedded: { port: 1883, host: 127.0.0.1 }' : lines(broker, '  ')}
 
@@ -43,7 +55,7 @@ usage:
   schedule: "23 */4 * * *"
   timezone: Europe/Dublin
 
-# Late readings on their true day in Home Assistant: take away the "# " and see docs/energy-dashboard.md
+${state}# Late readings on their true day in Home Assistant: take away the "# " and see docs/energy-dashboard.md
 # home_assistant:
 #   url: http://homeassistant.local:8123
 #   token_file: ./ha-token

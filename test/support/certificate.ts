@@ -1,0 +1,22 @@
+// A certificate for this machine that signed itself, valid for a hundred years. Made for the tests; it protects nothing.
+
+export const LOCALHOST = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUMWhtbEvupQV+2afejE9GwbGFovEwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjA4NTQxNVoYDzIxMjYxMDI5
+MDg1NDE1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARdvBLvRyewKNsxqr0NWh4tIZ+/mz61d1x5qMVgZLhVdDOg3kwVdv9c
+MfoFuVFpMuFeVH5B4w+LynBQv83CpkA3o28wbTAdBgNVHQ4EFgQUwB90rC4PRlEe
+hXBHEYBl4obUOHIwHwYDVR0jBBgwFoAUwB90rC4PRlEehXBHEYBl4obUOHIwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIhAKUxASL5WDnRkQ+uJjmCWil6OTM9QoRG9OfJIpUJuItTAiAL
+dchYXJaHrdFsaq814Xi9sqz3OSj5dzdPshzTfPxzmg==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgRmw0qhgynSPAV+4X
+a8Nebpi+8wokPo4JijVoyEGid2ShRANCAARdvBLvRyewKNsxqr0NWh4tIZ+/mz61
+d1x5qMVgZLhVdDOg3kwVdv9cMfoFuVFpMuFeVH5B4w+LynBQv83CpkA3
+-----END PRIVATE KEY-----
+`,
+};

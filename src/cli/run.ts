@@ -10,6 +10,7 @@ import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
+import { claimDirectory } from '../store/onlyDaemon.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
@@ -76,11 +77,15 @@ async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
 export const reportOf = (settings: Settings, io: Io) => async (): Promise<string> =>
   (await import('./report.ts')).reportText(settings, io, 'This report comes from the running daemon.');
 
-/** With the clock, the timers and the chance of this machine. */
-export const startRealDaemon = (
+/** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with AlreadyRunning. */
+export async function startRealDaemon(
   given: Omit<DaemonOptions, 'clock' | 'random' | 'startTicker'>,
-): Promise<Daemon> =>
-  startDaemon({ ...given, clock: systemClock, random: Math.random, startTicker: startCron });
+): Promise<Daemon> {
+  const giveUp = await claimDirectory(given.config.state_dir, given.log);
+  const options = { ...given, clock: systemClock, random: Math.random, startTicker: startCron };
+  const daemon = await startDaemon(options).catch((err) => giveUp().then(() => Promise.reject(err)));
+  return { ...daemon, stop: () => daemon.stop().finally(giveUp) };
+}
 
 /** A daemon that goes on after a fault that nobody expected may only seem to work. */
 function exitOnUnexpectedFaults(log: Log): void {

@@ -2,6 +2,7 @@
 import { findRetained, type RetainedMessages } from '../daemon/publishing/retainedMessages.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
+import { isDaemonRunning } from '../store/onlyDaemon.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Command, type Io, WrongUsage } from './command.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
@@ -11,8 +12,8 @@ class StillRunning extends Failure {
   readonly code = 'still_running';
   readonly exitCode = EXIT.usage;
 
-  constructor(base: string) {
-    super(`heat2mqtt is running: it answers on ${base}, and would bring everything back.`, {
+  constructor(where: string) {
+    super(`heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {
       retry: 'never',
       hint: 'Stop it first, then try again.',
     });
@@ -31,6 +32,7 @@ export const uninstall: Command = async (given, io) => {
     io.out(whatIsLeft(settings));
     return EXIT.fine;
   }
+  if (await isDaemonRunning(state_dir)) throw new StillRunning(state_dir);
   const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
   const announced = state.document('announced', announcedCodec);
   const retained = await findRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);

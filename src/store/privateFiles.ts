@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
 const PRIVATE_DIRECTORY = 0o700;
-const PRIVATE_FILE = 0o600;
+export const PRIVATE_FILE = 0o600;
 
 /** Makes the directory and those above it, 0700. Rejects with the system's error. */
 export async function makePrivateDirectory(path: string): Promise<void> {

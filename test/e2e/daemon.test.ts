@@ -1,4 +1,5 @@
 // The built daemon against a real Mosquitto: first run, sudden death, polite end, restart, and a broker without memory.
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Child } from '../support/child.ts';
 import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
@@ -67,6 +68,17 @@ test('kill -9: the broker says offline, and the next start says online without a
   start();
   await waitFor('online', () => probe.last(BRIDGE)?.payload === 'online');
   expect(simulator.counters.passwordGrants.asked).toBe(1);
+});
+
+test('a second one on the same state directory names the first, and leaves it alone', async () => {
+  const { program, probe, start, folder } = await livingHome();
+  const second = start();
+  expect(await second.exited).toBe(2);
+  expect(second.errors).toContain(`already runs with this state directory: ${join(folder, 'state')}.`);
+  expect(probe.last(BRIDGE)?.payload).toBe('online');
+  await expectPoliteEnd(program);
+  const third = start();
+  await third.says('connected to the broker');
 });
 
 test('SIGTERM: offline, exit code 0, within eight seconds', async () => {

@@ -1,6 +1,8 @@
 // heat2mqtt uninstall: what a real daemon has left on its broker is gone, and nothing else is.
 import { expect, test } from 'vitest';
+import { claimDirectory } from '../../src/store/onlyDaemon.ts';
 import { ME, METER } from '../support/homes.ts';
+import { logLines } from '../support/logLines.ts';
 import { firstPoll } from '../support/story.ts';
 import { environmentOf, typed } from '../support/typed.ts';
 
@@ -90,6 +92,16 @@ test('beside a running daemon it changes nothing', async () => {
   const before = await retained();
   await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   expect(await retained()).toEqual(before);
+});
+
+test('nor beside one that is away from the broker', async () => {
+  const { story, daemon, uninstall, retained } = await published();
+  await story.stop(daemon);
+  const before = await retained();
+  const giveUp = await claimDirectory(story.stateDir, logLines().log);
+  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
+  expect(await retained()).toEqual(before);
+  await giveUp();
 });
 
 test('an online that a dead daemon has left behind is no obstacle', async () => {

@@ -3,11 +3,12 @@ import { access, constants, stat } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
 import type { Secret } from '../config/secrets/secrets.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
+import { strayNames } from '../daemon/accounts/friendlyNames.ts';
 import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
-import type { Property } from '../domain/reading.ts';
+import { type Property, seriesName } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
@@ -79,16 +80,26 @@ function worst(results: readonly Result[]): number {
 /** By the name of what is tried, in this order. */
 type Probes = Record<string, Probe>;
 
-function offlineProbes({ config }: Settings): Probes {
+function offlineProbes({ config, path }: Settings): Probes {
+  const { accounts, mqtt, web, home_assistant } = config;
   const probes: Probes = {};
-  for (const { id, password, totp_secret: totp } of config.accounts) {
-    if (password)
-      probes[`password of ${id}`] = async () =>
-        `${[...(await password.read())].length} characters, ${password.origin}${await openness(password)}`;
-    if (totp)
-      probes[`totp_secret of ${id}`] = async () =>
-        `${totpParameters(await totp.read())?.secret.length} characters of base32, ${totp.origin}${await openness(totp)}`;
+  const tell = (name: string, secret: Secret | undefined, size = characters) => {
+    if (secret)
+      probes[name] = async () =>
+        `${size(await secret.read())}, ${secret.origin}${await openness(secret, path)}`;
+  };
+  for (const { id, password, totp_secret } of accounts) {
+    tell(`password of ${id}`, password);
+    tell(
+      `totp_secret of ${id}`,
+      totp_secret,
+      (text) => `${characters(totpParameters(text)?.secret ?? '')} of base32`,
+    );
   }
+  tell('password of the broker', mqtt.password);
+  tell('password of mqtt.key_file', mqtt.key_password);
+  tell('password of the page', web ? web.password : undefined);
+  tell('token of Home Assistant', home_assistant?.token);
   probes['state directory'] = async () => {
     try {
       await makePrivateDirectory(config.state_dir);
@@ -105,19 +116,25 @@ const FOR_OTHERS = 0o004;
 /** Where a container gets its secrets, each readable by whatever user it runs as. */
 const GIVEN_TO_A_CONTAINER = '/run/secrets/';
 
-async function openness({ path }: Secret): Promise<string> {
-  if (path === undefined || path.startsWith(GIVEN_TO_A_CONTAINER)) return '';
-  const { mode } = await stat(path);
-  return mode & FOR_OTHERS ? `. Every user of this machine can read it: chmod 600 ${path}` : '';
+const characters = (text: string): string => `${[...text].length} characters`;
+
+async function openness({ path, origin }: Secret, configuration: string | undefined): Promise<string> {
+  const file = origin === 'inline' ? configuration : path;
+  if (file === undefined || file.startsWith(GIVEN_TO_A_CONTAINER)) return '';
+  const { mode } = await stat(file);
+  const which = origin === 'inline' ? file : 'it';
+  return mode & FOR_OTHERS ? `. Every user of this machine can read ${which}: chmod 600 ${file}` : '';
 }
 
 function liveProbes(settings: Settings, io: Io): Probes {
-  const { accounts, constituencies, mqtt, home_assistant, usage } = settings.config;
+  const { accounts, constituencies, meters, mqtt, home_assistant, usage } = settings.config;
   const probes: Probes = {};
   const readers: Readers = new Map();
+  const found: Found = new Map();
   for (const account of accounts) {
-    probes[`provider for ${account.id}`] = () => tryProvider(settings, account, io, readers);
+    probes[`provider for ${account.id}`] = () => tryProvider(settings, account, io, { readers, found });
   }
+  if (Object.keys(meters).length > 0) probes.meters = async () => namesWords(meters, found, accounts.length);
   if (constituencies) {
     probes.constituencies = async () => {
       const publicList = new PublicList(constituencies, io.clock);
@@ -144,7 +161,15 @@ const LOOK_BACK_DAYS = 14;
 /** By property, the first account that has it. */
 type Readers = Map<string, string>;
 
-async function tryProvider(settings: Settings, account: Account, io: Io, readers: Readers): Promise<string> {
+/** By account, what is found for it. */
+type Found = Map<string, readonly Property[]>;
+
+async function tryProvider(
+  settings: Settings,
+  account: Account,
+  io: Io,
+  { readers, found: foundOf }: { readonly readers: Readers; readonly found: Found },
+): Promise<string> {
   const { usage } = settings.config;
   let signedIn = 'the stored session is good (the password was not tried)';
   const onLogin = () => {
@@ -153,11 +178,12 @@ async function tryProvider(settings: Settings, account: Account, io: Io, readers
   const upstream = await openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
   const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
+  foundOf.set(account.id, properties);
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());
   const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
   const [property] = properties;
-  const found = `${signedIn}, ${properties.length} heat meter(s)${duplicateWords(properties, account, readers)}`;
+  const found = `${signedIn}, ${properties.length} heat meter(s): ${numbersOf(properties)}${duplicateWords(properties, account, readers)}`;
   if (!property) return found;
   const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
   // One usage query is enough: the one for the hours is made of the same parts.
@@ -173,6 +199,24 @@ async function tryProvider(settings: Settings, account: Account, io: Io, readers
       ? '; the newest readings contradict that: a backfill from the first day on decides anew'
       : '';
   return `${found}, ${buckets.length} day(s) with readings in ${LOOK_BACK_DAYS}, ${closingWords(closing)}${doubt}`;
+}
+
+const MOST_NUMBERS = 20;
+
+function numbersOf(properties: readonly Property[]): string {
+  const numbers = properties.flatMap((one) =>
+    one.meterIdentifiers.length > 0 ? one.meterIdentifiers : [seriesName(one)],
+  );
+  return `${numbers.slice(0, MOST_NUMBERS).join(', ')}${numbers.length > MOST_NUMBERS ? ' and more' : ''}`;
+}
+
+function namesWords(names: Config['meters'], found: Found, accounts: number): string {
+  if (found.size < accounts) return 'not tried, because not every account could be read';
+  const properties = [...found.values()].flat();
+  const known = new Set(properties.flatMap((one) => [seriesName(one), ...one.meterIdentifiers]));
+  const strays = strayNames(names, known);
+  if (strays.length === 0) return 'every name is that of a meter';
+  return `no account has ${strays.join(', ')}, named in meters; there is ${numbersOf(properties)}`;
 }
 
 function duplicateWords(properties: readonly Property[], { id }: Account, readers: Readers): string {

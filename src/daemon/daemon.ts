@@ -111,7 +111,9 @@ export async function startDaemon({
     link.publish(events.ofPoll(outcome, before));
     signals.emit('accountChanged', outcome.account);
   });
-  signals.on('pollEnded', strayNamesWarning(accounts, context));
+  const warnOfStrayNames = strayNamesWarning(accounts, context);
+  warnOfStrayNames();
+  signals.on('pollEnded', warnOfStrayNames);
   signals.on('pollEnded', () => {
     statistics?.wake();
     signals.emit('bridgeChanged');

@@ -51,3 +51,26 @@ test('a password file that every user of the machine can read is named, with wha
   await chmod(path, 0o640);
   expect(await checked({ HEAT2MQTT_PASSWORD_FILE: path })).toContain(`${line}\n`);
 });
+
+test('so is every other secret that every user of the machine can read, and a configuration with one in it', async () => {
+  const folder = await openStack().folder();
+  const path = join(folder, 'config.yaml');
+  const file = join(folder, 'secret');
+  await writeFile(file, 'demo-of-the-heat', { mode: 0o644 });
+  const configuration = {
+    mqtt: { username: 'me', password: 'demo-of-the-house' },
+    web: { password_file: file },
+    home_assistant: { url: 'http://homeassistant.local:8123', token_file: file },
+  };
+  await writeFile(path, JSON.stringify(configuration), { mode: 0o644 });
+  const env = { HEAT2MQTT_CONFIG: path, HEAT2MQTT_PASSWORD_FILE: file, HEAT2MQTT_TOTP_SECRET: SECRET };
+  const everyone = (which: string, what: string) =>
+    `. Every user of this machine can read ${which}: chmod 600 ${what}\n`;
+  const out = await checked(env);
+  expect(out).toContain(`ok     password of the broker: 17 characters, inline${everyone(path, path)}`);
+  for (const name of ['password of home', 'password of the page', 'token of Home Assistant'])
+    expect(out).toContain(`ok     ${name}: 16 characters, file ${file}${everyone('it', file)}`);
+  await chmod(path, 0o600);
+  await chmod(file, 0o600);
+  expect(await checked(env)).not.toContain('Every user');
+});

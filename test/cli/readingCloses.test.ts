@@ -70,10 +70,11 @@ test('usage says what is configured, and what it cannot know', async () => {
 
 test('check --live: one usage question, which tells days and hours', async () => {
   readDaily(30_000);
-  const { out } = await type('check --live');
+  const { out } = await type('check --live', { HEAT2MQTT_METERS_70555002_NAME: 'Nobody' });
   expect(out).toContain(
-    '1 heat meter(s), 20 day(s) with readings in 28, a reading counts for the day before (by the hours at which readings are taken)\n',
+    `1 heat meter(s): ${METER}, 20 day(s) with readings in 28, a reading counts for the day before (by the hours at which readings are taken)\n`,
   );
+  expect(out).toContain(`ok     meters: no account has 70555002, named in meters; there is ${METER}\n`);
   expect(intervals()).toEqual(['hour']);
 });
 
@@ -96,10 +97,10 @@ test('check --live asks for days where it is settled, and names a meter that two
   });
   const lines = out.split('\n').filter((line) => line.includes('provider for'));
   expect(lines[0]).toMatch(
-    /1 heat meter\(s\), \d+ day\(s\) with readings in 14, a reading counts for its own day \(as configured\)$/,
+    /1 heat meter\(s\): \d+, \d+ day\(s\) with readings in 14, a reading counts for its own day \(as configured\)$/,
   );
   expect(lines[1]).toContain(
-    '1 heat meter(s) (also of the account one: a meter is read once, by one of them)',
+    `1 heat meter(s): ${METER} (also of the account one: a meter is read once, by one of them)`,
   );
   expect(intervals()).toEqual(['day', 'day']);
 });

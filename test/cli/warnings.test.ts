@@ -42,6 +42,6 @@ test('mqtt.url beside mqtt.embedded: check gives advice, with exit code 0', asyn
   const { code, said } = await outcome('check', URL_BESIDE);
   expect([code, said]).toEqual([0, expect.stringMatching(/^ok {4} configuration: .*\n {7}mqtt\.url is not/)]);
   const json = JSON.parse((await outcome('check', URL_BESIDE, '--json')).said);
-  expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(WARNING) }, {}] });
+  expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(WARNING) }, {}, {}] });
   expect((await outcome('check', {})).said).not.toContain('mqtt.url');
 });

@@ -21,6 +21,8 @@ test('two accounts: two sessions, two meters, two devices', async () => {
   }
 });
 
+const STRAYS = 'the configuration names meters that no account has';
+
 test('meters are called as the configuration says, and nothing else of them changes', async () => {
   const named = 'Flat "3" {{ states }} 🔥';
   const { story, probe, restart } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
@@ -37,12 +39,12 @@ test('meters are called as the configuration says, and nothing else of them chan
     { meter: METER, name: named },
     { meter: '70555001', name: null },
   ]);
+  const strays = [{ meters: ['70555002'], known: [METER, '70555001'] }];
+  expect(story.logged(STRAYS)).toMatchObject(strays);
   await story.nextPoll(24 * HOUR_MS);
+  expect(story.logged(STRAYS)).toMatchObject(strays);
   const called = story.logged('new day').map(({ meter, called }) => `${meter} ${called}`);
   expect(new Set(called)).toEqual(new Set([`${METER} ${named}`, '70555001 undefined']));
-  expect(story.logged('the configuration names meters that no account has')).toMatchObject([
-    { meters: ['70555002'], known: [METER, '70555001'] },
-  ]);
 });
 
 test('one refused account does not stop the other', async () => {

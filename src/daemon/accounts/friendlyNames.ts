@@ -20,7 +20,12 @@ export function friendlyNameOf(
   return key === undefined ? null : (names[key]?.name ?? null);
 }
 
-/** To be called after each poll. Warns once, when all meters are known. */
+/** The keys of `meters` that are neither the series nor an identifier of one of these. */
+export function strayNames(names: Config['meters'], known: ReadonlySet<string>): string[] {
+  return Object.keys(names).filter((key) => !known.has(key));
+}
+
+/** To be called at the start and after each poll. Warns once, when all meters are known. */
 export function strayNamesWarning(accounts: readonly WithMeters[], { config, log }: Context): () => void {
   let isTold = false;
   return () => {
@@ -28,7 +33,7 @@ export function strayNamesWarning(accounts: readonly WithMeters[], { config, log
     isTold = true;
     const meters = accounts.flatMap((account) => account.meters ?? []);
     const known = new Set(meters.flatMap(({ name, property }) => [name, ...property.meterIdentifiers]));
-    const strays = Object.keys(config.meters).filter((key) => !known.has(key));
+    const strays = strayNames(config.meters, known);
     if (strays.length === 0) return;
     const some = [...known].slice(0, MOST_NAMED);
     log.warn({ meters: strays, known: some }, 'the configuration names meters that no account has');

@@ -1,7 +1,7 @@
 // One login that needs nobody: by password, or through the provider's login page; when the login budget allows it.
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import type { LoginBudget, LoginBudgetRecord } from './loginBudget.ts';
+import { EXTRA_TRY_AFTER_MS, type LoginBudget, type LoginBudgetRecord } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
 import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
 import type { Grant, TokenStore } from './tokens.ts';
@@ -43,7 +43,11 @@ export interface LoginOptions {
   readonly budget: LoginBudget;
   readonly wayIn: TokenStore<WayIn>;
   readonly log: Log;
+  /** An instant (epoch milliseconds) for a sentence, in full minutes. */
+  readonly timeWords: TimeWords;
 }
+
+export type TimeWords = (instant: number) => string;
 
 /** The last login was refused, and the next attempt is not due yet. */
 export class LoginSuspended extends Failure {
@@ -51,7 +55,7 @@ export class LoginSuspended extends Failure {
   readonly exitCode = EXIT.credentials;
   readonly budget: LoginBudgetRecord;
 
-  constructor(budget: LoginBudgetRecord) {
+  constructor(budget: LoginBudgetRecord, timeWords: TimeWords) {
     const { nextAttemptAt } = budget;
     const what =
       budget.state === 'backoff'
@@ -60,22 +64,25 @@ export class LoginSuspended extends Failure {
     const next =
       nextAttemptAt === null
         ? 'none is tried until the password changes or somebody asks'
-        : `the next one waits until ${toSeconds(nextAttemptAt)}`;
+        : `the next one waits until ${timeWords(nextAttemptAt + TO_FULL_MINUTE_MS)}`;
     super(`${what}; to keep the account from being locked, ${next}.`, {
       retry: 'never',
-      hint: hintFor(budget),
+      hint: hintFor(budget, timeWords),
     });
     this.code = budget.code ?? 'bad_credentials_or_locked';
     this.budget = budget;
   }
 }
 
-const toSeconds = (instant: number): string => `${new Date(instant).toISOString().slice(0, 19)}Z`;
+// Whoever comes at the time that was told must not come too early.
+const TO_FULL_MINUTE_MS = 59_999;
 
 // Any other refusal keeps its own hint: only wrong credentials can be corrected in the configuration.
-function hintFor({ code, state, nextAttemptAt, askedAt }: LoginBudgetRecord): string {
+function hintFor({ code, state, nextAttemptAt, askedAt }: LoginBudgetRecord, timeWords: TimeWords): string {
   const asked =
-    askedAt === null ? '' : ` It was pressed at ${toSeconds(askedAt)}, and tries again an hour after that.`;
+    askedAt === null
+      ? ''
+      : ` Somebody asked for an extra try at ${timeWords(askedAt)}; the next one is possible from ${timeWords(askedAt + EXTRA_TRY_AFTER_MS + TO_FULL_MINUTE_MS)}.`;
   const refusal = Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
   if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return `${refusal.hint}${asked}`;
   const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait, or press Poll now to try at once';
@@ -86,11 +93,13 @@ function hintFor({ code, state, nextAttemptAt, askedAt }: LoginBudgetRecord): st
 export class Login {
   /** A login needs a person: the configuration says so. */
   readonly needsPerson: boolean;
+  readonly timeWords: TimeWords;
   readonly #options: LoginOptions;
 
   constructor(options: LoginOptions) {
     const { signIn, readPassword } = options;
     this.#options = options;
+    this.timeWords = options.timeWords;
     this.needsPerson = signIn === 'device' || signIn === 'link' || readPassword === null;
   }
 
@@ -181,7 +190,7 @@ export class Login {
 
   async #rejectIfSuspended(secret: string | null): Promise<void> {
     const refusal = await this.#options.budget.inForce(secret);
-    if (refusal !== null) throw new LoginSuspended(refusal);
+    if (refusal !== null) throw new LoginSuspended(refusal, this.timeWords);
   }
 
   /**

@@ -29,6 +29,8 @@ export interface Attempt {
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+/** Between two tries that somebody asked for. */
+export const EXTRA_TRY_AFTER_MS = HOUR_MS;
 const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
 const LONGEST_WAIT_MS = 6 * HOUR_MS;
 // Whoever is killed in the middle of a login may have been a power cut once; again and again it is as good as refused.
@@ -170,10 +172,10 @@ export class LoginBudget {
   #wasAskedLately({ askedAt }: LoginBudgetRecord): boolean {
     if (askedAt === null) return false;
     const now = this.#clock.monotonic();
-    if (this.#lastAskedAt !== null && now - this.#lastAskedAt < HOUR_MS) return true;
+    if (this.#lastAskedAt !== null && now - this.#lastAskedAt < EXTRA_TRY_AFTER_MS) return true;
     const age = this.#clock.now() - askedAt;
     // After the wall clock stepped back its difference means nothing: wait until this process is an hour old.
-    return (age < 0 ? now - this.#openedAt : age) < HOUR_MS;
+    return (age < 0 ? now - this.#openedAt : age) < EXTRA_TRY_AFTER_MS;
   }
 
   /** Without a mark nobody can tell, and they count as the same. */

@@ -94,6 +94,12 @@ export interface Zone {
   iso(epochMs: number): string;
 }
 
+/** The local time for a sentence: `08:30`, with the date in front when that is not the day of `now`. */
+export function timeWords(zone: Zone, epochMs: number, now: number): string {
+  const [day, time] = [zone.dayAt(epochMs), zone.iso(epochMs).slice(11, 16)];
+  return day === zone.dayAt(now) ? time : `${day} ${time}`;
+}
+
 const MOST_WRITTEN = 4_096;
 
 /** `name` is an IANA time zone; throws RangeError for any other. */

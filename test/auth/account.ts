@@ -92,6 +92,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         readPassword: () => read(account.password),
         readTotpSecret: account.totpSecret === undefined ? null : () => read(account.totpSecret ?? null),
         oneTimeCode: account.oneTimeCode,
+        timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
         context: 'as configured',
         budget,
         wayIn: account.wayIn,

@@ -79,7 +79,7 @@ test('going back to the refused password within the wait suspends the login agai
 test('a suspended login names its time, and the hint for what was refused', async () => {
   const { login } = await refusedOnce();
   expect(await refusalOf(login.attempt())).toMatchObject({
-    message: expect.stringContaining('the next one waits until 2026-03-10T12:15:00Z.'),
+    message: expect.stringContaining('the next one waits until 12:15.'),
     hint: expect.stringMatching(
       /^Correct the user name or password .*, or wait, or press Poll now to try at once\.$/,
     ),
@@ -95,14 +95,17 @@ test('a suspended login names its time, and the hint for what was refused', asyn
 });
 
 test('an account that waits for its owner keeps the hint of its refusal', async () => {
-  const suspended = new LoginSuspended({
-    refusals: 1,
-    nextAttemptAt: null,
-    state: 'needs_user_action',
-    code: 'account_not_set_up',
-    secretMark: null,
-    askedAt: null,
-  });
+  const suspended = new LoginSuspended(
+    {
+      refusals: 1,
+      nextAttemptAt: null,
+      state: 'needs_user_action',
+      code: 'account_not_set_up',
+      secretMark: null,
+      askedAt: null,
+    },
+    String,
+  );
   expect(suspended.hint).toMatch(/^Sign in once in the provider's own/);
 });
 

@@ -64,6 +64,7 @@ async function run(steps: readonly Step[]) {
       readPassword: async () => 'wrong',
       readTotpSecret: null,
       oneTimeCode: null,
+      timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
       context: '',
       budget,
       wayIn: memoryStore(),

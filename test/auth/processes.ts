@@ -105,6 +105,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       readPassword: async () => world.password,
       readTotpSecret: null,
       oneTimeCode: null,
+      timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
       context: 'as configured',
       budget: new LoginBudget(disk(budgetStore), own, QUICK_HASH),
       wayIn: disk(wayIn),

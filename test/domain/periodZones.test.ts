@@ -1,7 +1,7 @@
 // Where local days begin and end, against instants worked out by hand: long and short days, midnights that never were.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { addDays, zone } from '../../src/domain/period.ts';
+import { addDays, timeWords, zone } from '../../src/domain/period.ts';
 import { holds } from '../support/property.ts';
 
 const at = (iso: string) => Date.parse(iso);
@@ -104,4 +104,11 @@ test('every instant lies in the day it is said to lie in, and reads back from it
       expect(Date.parse(local.iso(instant))).toBe(Math.floor(instant / 1000) * 1000);
     },
   );
+});
+
+test('a time in a sentence is local, with the date when it is not today', () => {
+  const dublin = zone('Europe/Dublin');
+  const now = Date.parse('2026-07-10T22:30:00Z');
+  expect(timeWords(dublin, Date.parse('2026-07-10T07:30:59Z'), now)).toBe('08:30');
+  expect(timeWords(dublin, Date.parse('2026-07-10T23:30:00Z'), now)).toBe('2026-07-11 00:30');
 });

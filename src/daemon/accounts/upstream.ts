@@ -9,6 +9,7 @@ import { Session } from '../../auth/session.ts';
 import type { TokenSet } from '../../auth/tokens.ts';
 import type { Account } from '../../config/schema.ts';
 import { totpParameters } from '../../config/secrets/totpSecret.ts';
+import { timeWords, zone as zoneOf } from '../../domain/period.ts';
 import { HttpClient } from '../../http/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';
@@ -51,7 +52,8 @@ export function openUpstream(
   },
 ) {
   const { state, clock, log, scrubber } = context;
-  const { provider } = context.config;
+  const { provider, usage } = context.config;
+  const zone = zoneOf(usage.timezone);
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
   const http = new HttpClient(clock, options.onRequest);
   // The tokens of another user, client or address under the same account id must not be used.
@@ -108,6 +110,7 @@ export function openUpstream(
       ...(provider.sign_in === 'auto' ? [] : [provider.sign_in]),
     ]),
     budget,
+    timeWords: (instant) => timeWords(zone, instant, clock.now()),
     wayIn: owned(state.document(`${folder}/way-in`, wayInCodec), owner),
     log,
   });

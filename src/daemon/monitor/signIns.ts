@@ -66,7 +66,7 @@ export class SignIns implements SignInSource {
     await askForLogin();
     // Only what is sent need be masked: each one costs every line of the log some time.
     const refusal = await login.suspendedBy();
-    if (refusal !== null) throw new LoginSuspended(refusal);
+    if (refusal !== null) throw new LoginSuspended(refusal, login.timeWords);
     scrubber.registerToken(typed.password);
     if (typed.username.includes('@')) scrubber.registerToken(typed.username);
     await session.logIn(typed);

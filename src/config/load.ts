@@ -4,7 +4,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
-import { leaves, type RawConfig, textAt } from './rawConfig.ts';
+import { leaves, type RawConfig, textAt, valueAt } from './rawConfig.ts';
 import { type Config, type Mqtt, schemaFor } from './schema.ts';
 import { findSecrets, withSecrets } from './secrets/resolveSecrets.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets/secrets.ts';
@@ -85,6 +85,13 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
   const parsed = schemaFor(options.now(), lookedIn, validateCron).safeParse(raw, { jitless: true });
   for (const issue of parsed.error?.issues ?? []) addIssue(issue, raw, origins, faults);
+  // To whoever counts as local everybody behind the proxy would belong.
+  if (valueAt(raw, ['web', 'trusted_proxy']) !== undefined && !secrets.has('web.password'))
+    faults.add(
+      'web.trusted_proxy',
+      'a reverse proxy and no password of the page',
+      'a reverse proxy only with web.password or web.password_file',
+    );
   await checkReadable(raw, readFile, origins, faults);
   const mistakes = faults.all(scrubber);
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);

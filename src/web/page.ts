@@ -6,6 +6,7 @@ import { secureHeaders } from 'hono/secure-headers';
 import { Hono } from 'hono/tiny';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
+import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
 import { type DocumentSource, EventStreams } from './events.ts';
 import { bodyOf, type Env, type Exchange, fieldsOf, refuse, TooLarge } from './exchange.ts';
@@ -16,8 +17,6 @@ import { type Entrance, refusalOf, visitorFrom } from './visitor.ts';
 
 export interface PageOptions extends Entrance {
   readonly version: string;
-  /** `null`: none is needed. */
-  readonly readPassword: (() => Promise<string>) | null;
   readonly documents: DocumentSource;
   readonly logTail: LogTail;
   readonly requests: {
@@ -56,6 +55,7 @@ export function createPage(options: PageOptions) {
   const files = new Files(options.folder ?? BUNDLED);
   const sessions = options.readPassword && new Sessions(options.readPassword, clock);
   const streams = new EventStreams(options.documents, options.logTail, clock);
+  const throttledLog = new ThrottledLog(clock);
   const app = new Hono<Env>();
   const isSignedIn = (c: Exchange) => sessions?.isOpen(getCookie(c, COOKIE)) ?? true;
 
@@ -136,10 +136,12 @@ export function createPage(options: PageOptions) {
     return c.body(text, 200, { 'content-type': contentType });
   });
   app.get('/events', async (c) => {
+    const type = { 'content-type': 'text/event-stream; charset=utf-8' };
+    if (c.req.method === 'HEAD') return c.body(null, 200, type);
     if (streams.isFull) return refuse(c, 503, 'too_many_readers', 'Too many pages are open already.');
     const { outgoing } = c.env;
     outgoing.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
+      ...type,
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff',
@@ -167,7 +169,11 @@ export function createPage(options: PageOptions) {
   app.route('/sign-in', signInRoutes(options.signIn));
   app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
   app.onError((err, c) => {
-    if (!(err instanceof Failure)) log.error({ err, path: c.req.routePath }, 'the page could not be served');
+    const path = c.req.routePath;
+    const { complete, destroyed } = c.env.incoming;
+    // Who breaks off in the middle of a body is told nothing, and nor is the log.
+    if (!(err instanceof Failure) && (complete || !destroyed))
+      throttledLog.write(path, (more) => log.error({ err, path, ...more }, 'the page could not be served'));
     const status = err instanceof TooLarge ? 413 : err instanceof Failure ? 422 : 500;
     return c.json({ error: safeWords(err) }, status);
   });

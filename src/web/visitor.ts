@@ -18,6 +18,8 @@ export interface Entrance {
   readonly trustedProxy: string | undefined;
   /** Home Assistant stands before it: it has authenticated the person, under whatever name it is reached. */
   readonly isIngress: boolean;
+  /** `null`: none is needed. */
+  readonly readPassword: (() => Promise<string>) | null;
 }
 
 /** `network`: an IP address, or one with the number of its leading bits. */
@@ -33,6 +35,12 @@ const isLoopback = (ip: string): boolean => isWithin(ip, '127.0.0.0/8') || ip ==
 
 const plain = (ip: string): string => ip.replace(/^::ffff:(?=\d+\.)/i, '');
 
+/** As a proxy writes it: some add the port, and with it each connection would be an address of its own. */
+function addressIn(text: string): string | null {
+  const ip = plain(text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
+  return isIP(ip) === 0 ? null : ip;
+}
+
 export function visitorFrom({ socket, headers }: IncomingMessage, entrance: Entrance): Visitor {
   const peer = plain(socket.remoteAddress ?? '');
   const { trustedProxy, isIngress } = entrance;
@@ -43,8 +51,8 @@ export function visitorFrom({ socket, headers }: IncomingMessage, entrance: Entr
   const isEncrypted = (isProxied || isIngress) && last('x-forwarded-proto') === 'https';
   const isUnknownProxy = !isProxied && headers['x-forwarded-for'] !== undefined;
   return {
-    address: isProxied ? plain(last('x-forwarded-for')) || peer : peer,
-    host: ((isProxied && last('x-forwarded-host')) || header('host')).toLowerCase(),
+    address: (isProxied ? addressIn(last('x-forwarded-for')) : null) ?? peer,
+    host: (((isProxied || isIngress) && last('x-forwarded-host')) || header('host')).toLowerCase(),
     isEncrypted,
     mayTypePasswords: isIngress || isEncrypted || (isLoopback(peer) && !isProxied && !isUnknownProxy),
   };
@@ -57,22 +65,28 @@ export interface Refusal {
 
 /** Why a request is not answered, whoever sent it: a name that anybody may have pointed here, or another page's request. */
 export function refusalOf(
-  { method, headers }: IncomingMessage,
+  { method, url, headers }: IncomingMessage,
   { host }: Visitor,
-  { names, isIngress }: Entrance,
+  { names, isIngress, readPassword }: Entrance,
 ): Refusal | null {
   const site = headers['sec-fetch-site'];
-  const isOpened = method === 'GET' && headers['sec-fetch-mode'] === 'navigate';
+  const isOpened = method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && url?.split('?')[0] === '/';
   if ((site === 'cross-site' || site === 'same-site') && !isOpened) return OTHER_PAGE;
-  // Under ingress the name is Home Assistant's, and its own cookie keeps other pages away.
-  if (isIngress) return null;
+  const { origin } = headers;
+  // The name is Home Assistant's, and a proxy before it may have left the port out.
+  if (isIngress)
+    return origin !== undefined && nameOf(origin) !== nameOf(`http://${host}`) ? OTHER_PAGE : null;
+  if (readPassword === null && headers['x-forwarded-for'] !== undefined)
+    return {
+      status: 403,
+      message: 'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
+    };
   if (!isKnown(host, names))
     return {
       status: 421,
       message:
         'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
     };
-  const { origin } = headers;
   return origin !== undefined && hostOf(origin) !== hostOf(`http://${host}`) ? OTHER_PAGE : null;
 }
 
@@ -87,6 +101,8 @@ function isKnown(host: string, names: ReadonlySet<string>): boolean {
   const name = new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   return isIP(name) !== 0 || name === 'localhost' || names.has(name);
 }
+
+const nameOf = (address: string): string => (URL.canParse(address) ? new URL(address).hostname : 'none');
 
 /** Without the port that the scheme implies: a proxy may leave it out. */
 function hostOf(address: string): string {

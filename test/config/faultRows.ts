@@ -74,6 +74,11 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['web: 1', 'web', /false, or password_file/],
   ["web: { hosts: ['http://heat'] }", 'web.hosts.0', /host name such as/],
   ["web: { trusted_proxy: '10.0.0.0/40' }", 'web.trusted_proxy', /IP address or a network/],
+  [
+    "web: { trusted_proxy: '10.0.0.0/8' }",
+    'web.trusted_proxy',
+    /no password of the page; allowed: .*password_file/,
+  ],
   ["state_dir: ''", 'state_dir', /path of a directory/],
   ['log: { level: verbose }', 'log.level', /trace, debug, info/],
   ['log: { format: xml }', 'log.format', /auto, pretty, json/],

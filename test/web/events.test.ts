@@ -94,6 +94,7 @@ test('so many streams and no more; a reader who leaves makes room', async () => 
   const server = await openServer();
   const streams = await Promise.all(Array.from({ length: 32 }, () => follow(server)));
   expect((await server.ask('/events')).status).toBe(503);
+  expect((await server.ask('/events', { method: 'HEAD' })).status).toBe(200);
   streams[0]?.stop();
   await streams[1]?.until('room', () => server.documents.readers === 31);
   expect((await follow(server)).status).toBe(200);

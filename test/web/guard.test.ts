@@ -1,4 +1,5 @@
 // Who may see the page: names, origins, passwords, cookies, and what a browser is told to keep to.
+import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { type Asked, cookieOf, openServer, PASSWORD } from './served.ts';
 
@@ -40,6 +41,8 @@ test.each<[string, Asked['headers'], number]>([
   expect((await ask('/request/refresh', { method: 'POST', headers: own })).status).toBe(status);
   const isLink = headers?.['sec-fetch-mode'] === 'navigate';
   expect((await ask('/', { headers: own })).status).toBe(isLink ? 200 : status);
+  // A frame of another page would be a link, too.
+  expect((await ask('/report.txt', { headers: own })).status).toBe(status);
 });
 
 test('without a session only the page itself and the way to sign in', async () => {
@@ -140,6 +143,37 @@ test('behind a proxy its word for the host counts, and nobody else’s', async (
   const headers = { host: '127.0.0.1:8099', 'x-forwarded-host': 'evil.example.org' };
   expect((await (await openServer({ trustedProxy: '127.0.0.1' })).ask('/', { headers })).status).toBe(421);
   expect((await (await openServer({ trustedProxy: '10.0.0.0/8' })).ask('/', { headers })).status).toBe(200);
+});
+
+test('without a password nobody behind a proxy sees anything', async () => {
+  const headers = { 'x-forwarded-for': '192.0.2.1' };
+  for (const trustedProxy of [undefined, '127.0.0.1']) {
+    const { ask } = await openServer({ trustedProxy });
+    for (const path of ['/', '/session', ...PATHS]) expect((await ask(path, { headers })).status).toBe(403);
+  }
+});
+
+test('a proxy that tells the port, or no address at all', async () => {
+  const { signIn } = await openServer({ readPassword, trustedProxy: '127.0.0.1' });
+  const statuses = async (...from: string[]) => {
+    const answers = [];
+    for (const address of from) answers.push((await signIn('wrong', { 'x-forwarded-for': address })).status);
+    return answers;
+  };
+  expect(await statuses('192.0.2.7:1000', '192.0.2.7:1001', '192.0.2.7')).toEqual([401, 429, 429]);
+  expect(await statuses('[2001:db8::1]:1000', '[2001:db8::1]', '2001:db8::1')).toEqual([401, 429, 429]);
+  expect(await statuses('unknown', '_hidden', '127.0.0.1')).toEqual([401, 429, 429]);
+});
+
+test('nobody fills the log: what breaks off in a body is no fault, and a fault is told once an hour', async () => {
+  const requests = { isKnown: () => true, answer: () => Promise.reject(new TypeError('oops')) };
+  const { port, ask, lines } = await openServer({ requests });
+  const socket = connect(port, '127.0.0.1');
+  socket.write('POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{');
+  await ask('/session');
+  socket.destroy();
+  for (let n = 0; n < 3; n += 1) expect((await ask('/request/x', { method: 'POST' })).status).toBe(500);
+  expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(['oops']);
 });
 
 test('files: compressed where that is taken, and not sent again', async () => {

@@ -22,8 +22,12 @@ test('under ingress no password is asked for, any name is fine, and Home Assista
     needsPassword: false,
     mayTypePasswords: true,
   });
-  const other = { method: 'POST', headers: { host, 'sec-fetch-site': 'cross-site' } };
-  expect((await ask('/request/refresh', other)).status).toBe(403);
+  const posted = async (headers: Record<string, string>) =>
+    (await ask('/request/refresh', { method: 'POST', headers: { host, ...headers } })).status;
+  expect(await posted({ 'sec-fetch-site': 'cross-site' })).toBe(403);
+  expect(await posted({ origin: 'https://evil.example.org' })).toBe(403);
+  expect(await posted({ origin: `https://${host}:8443` })).toBe(200);
+  expect(await posted({ host: 'supervisor', 'x-forwarded-host': host, origin: `https://${host}` })).toBe(200);
 });
 
 test('nobody but the Supervisor is answered on that port', async () => {
@@ -79,6 +83,8 @@ test.each<[string, Record<string, unknown>, number, number]>([
     expect(await statusOf(`${address}/healthz`)).toBe(200);
     expect(await statusOf(`${address}/metrics`)).toBe(metricsStatus);
     expect(await statusOf(`${address}/session`)).toBe(session);
+    const proxied = { headers: { 'x-forwarded-for': '192.0.2.1' } };
+    expect((await statusOf(`${address}/metrics`, proxied)) === 200).toBe(metrics === 'open');
   },
 );
 

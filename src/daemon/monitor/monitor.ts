@@ -114,7 +114,8 @@ export async function startMonitor(
     ready: () => link.status().drained,
     metrics,
     mayReadMetrics: ({ headers }: IncomingMessage) =>
-      metricsFor === 'open' || (isFree && OWN_NAME.test(headers.host ?? '')),
+      metricsFor === 'open' ||
+      (isFree && OWN_NAME.test(headers.host ?? '') && headers['x-forwarded-for'] === undefined),
     metricsRefused,
     page: isOpen ? onPage('listener') : null,
   };

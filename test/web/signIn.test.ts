@@ -5,13 +5,14 @@ import { HEALTH, ME } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { noteSignIns } from '../support/signInSecrets.ts';
 import { openStory } from '../support/story.ts';
+import { PASSWORD } from './served.ts';
 import { openStream } from './stream.ts';
 
 const MINUTE_MS = 60_000;
 type Json = Record<string, unknown>;
 
-/** A daemon whose only account has no session, and a browser with its page. */
-async function openPage(provider: Json, account: Json = {}, headers: Record<string, string> = {}) {
+/** A daemon whose only account has no session, and a browser with its page; on its `way` there is a proxy. */
+async function openPage(provider: Json, account: Json = {}, way: Record<string, string> | null = null) {
   const at = new Date();
   const story = await openStory({ at: at.toISOString() });
   Object.assign(story.simulator.switches.token, { devicePollSeconds: 0.1 });
@@ -22,9 +23,16 @@ async function openPage(provider: Json, account: Json = {}, headers: Record<stri
     provider,
     accounts: [{ id: 'home', username: ME.username, ...account }],
     usage: { history_since: since },
+    ...(way && { web: { password: PASSWORD } }),
   });
   await story.polled(1);
   const address = `http://127.0.0.1:${httpPort}`;
+  const headers: Record<string, string> = { ...way };
+  if (way !== null) {
+    const given = { method: 'POST', headers, body: JSON.stringify({ password: PASSWORD }) };
+    const opened = await fetch(`${address}/session`, given);
+    headers.cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+  }
   const told: string[] = [];
   async function ask(method: string, path = '', body?: Json) {
     const response = await fetch(`${address}/sign-in${path}`, {
@@ -36,7 +44,7 @@ async function openPage(provider: Json, account: Json = {}, headers: Record<stri
     told.push(text);
     return { status: response.status, body: text === '' ? null : JSON.parse(text) };
   }
-  const stream = story.stack.use(await openStream(address, {}, () => story.pass(200, 100)));
+  const stream = story.stack.use(await openStream(address, headers, () => story.pass(200, 100)));
   await stream.ready();
   /** The issuer refuses to be asked twice at the same moment. */
   const untilDevice = (state: string) =>
@@ -96,10 +104,12 @@ test('declined or cancelled, it may be begun again', async () => {
   expect((await ask('DELETE', '/home/device')).status).toBe(204);
   expect((await ask('GET', '/home/device')).status).toBe(404);
   for (let n = 0; n < 8; n += 1) expect((await ask('POST', '/home/device')).status).toBe(200);
+  const last = (await ask('GET', '/home/device')).body;
   expect(await ask('POST', '/home/device')).toMatchObject({
     status: 422,
     body: { error: { code: 'too_many_attempts' } },
   });
+  expect((await ask('GET', '/home/device')).body).toEqual(last);
 });
 
 test('by a link: what is wrong with a pasted address is said without repeating it', async () => {
@@ -127,6 +137,11 @@ test('by a typed password with a one-time code, which nobody keeps', async () =>
     status: 422,
     body: { error: { code: 'already_signed_in' } },
   });
+  for (const way of ['device', 'link'])
+    expect(await ask('POST', `/home/${way}`, {})).toMatchObject({
+      status: 422,
+      body: { error: { code: 'already_signed_in' } },
+    });
   await expectWell();
 });
 

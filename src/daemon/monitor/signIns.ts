@@ -34,7 +34,7 @@ export class SignIns implements SignInSource {
   readonly #accounts: ReadonlyMap<string, Account>;
   readonly #poller: Poller;
   readonly #context: Context;
-  readonly #attempts: RateLimit;
+  readonly #attempts: ReadonlyMap<string, RateLimit>;
   readonly #devices = new Map<string, DeviceAttempt>();
   readonly #links = new Map<string, CodeFlow>();
 
@@ -42,7 +42,8 @@ export class SignIns implements SignInSource {
     this.#accounts = new Map(accounts.map((account) => [account.id, account]));
     this.#poller = poller;
     this.#context = context;
-    this.#attempts = new RateLimit(context.clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
+    const limit = () => new RateLimit(context.clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
+    this.#attempts = new Map(accounts.map(({ id }) => [id, limit()]));
   }
 
   async list(): Promise<readonly SignInView[]> {
@@ -61,8 +62,7 @@ export class SignIns implements SignInSource {
     const account = this.#account(id);
     const { session, login, askForLogin } = account.upstream;
     const { scrubber } = this.#context;
-    if (session.status().state === 'ok' && (await session.current()) !== null)
-      throw new NotPossible('already_signed_in', 'This account is signed in.');
+    await rejectIfSignedIn(account);
     await askForLogin();
     // Only what is sent need be masked: each one costs every line of the log some time.
     const refusal = await login.suspendedBy();
@@ -75,7 +75,7 @@ export class SignIns implements SignInSource {
 
   async beginDevice(id: string): Promise<DeviceView> {
     const account = this.#account(id);
-    this.#begin(id);
+    await this.#begin(account);
     const flow = await beginDevice(account.upstream);
     const attempt = { ...(await this.#shown(flow)), ending: new AbortController() };
     this.#devices.set(id, attempt);
@@ -89,8 +89,9 @@ export class SignIns implements SignInSource {
   }
 
   async beginLink(id: string): Promise<{ address: string }> {
-    const { issuer } = this.#account(id).upstream;
-    this.#begin(id);
+    const account = this.#account(id);
+    const { issuer } = account.upstream;
+    await this.#begin(account);
     const redirectUri = this.#redirectUri();
     const flow = await issuer.withScope((scope) => issuer.beginCodeFlow(redirectUri, scope));
     this.#links.set(id, flow);
@@ -143,10 +144,11 @@ export class SignIns implements SignInSource {
     throw noRedirectUri('Signing in by a link');
   }
 
-  #begin(id: string): void {
-    this.cancel(id);
-    if (!this.#attempts.tryStart())
+  async #begin(account: Account): Promise<void> {
+    await rejectIfSignedIn(account);
+    if (!this.#attempts.get(account.id)?.tryStart())
       throw new NotPossible('too_many_attempts', 'Too many attempts. Wait some minutes.');
+    this.cancel(account.id);
   }
 
   async #finishDevice(account: Account, flow: DeviceFlow, attempt: DeviceAttempt): Promise<void> {
@@ -216,6 +218,11 @@ export class SignIns implements SignInSource {
       },
     };
   }
+}
+
+async function rejectIfSignedIn({ upstream: { session } }: Account): Promise<void> {
+  if (session.status().state === 'ok' && (await session.current()) !== null)
+    throw new NotPossible('already_signed_in', 'This account is signed in.');
 }
 
 function viewOf({ ending: _, ...view }: DeviceAttempt): DeviceView {

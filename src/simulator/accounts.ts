@@ -123,9 +123,9 @@ function settleProperty(options: PropertyOptions, fresh: () => number): Property
 }
 
 /** One account with one heat meter and history since 1 January two years back. */
-export function demoAccounts(seed = 1): AccountOptions[] {
+export function demoAccounts(seed = 1, heat: MeterOptions = {}): AccountOptions[] {
   const services = [
-    { identifier: '70418235', meter: { seed } },
+    { identifier: '70418235', meter: { seed, ...heat } },
     {
       identifier: 'W-3302',
       serviceType: 'WATER_METER_READ_SERVICE',

@@ -29,6 +29,8 @@ export interface MeterOptions {
   readonly corrected?: number;
   readonly withoutStandingCharge?: number;
   readonly idle?: number;
+  /** Until then the last day before the newest is an estimate. Read live. */
+  readonly estimate?: { until: number };
   /** In place of everything above. */
   readonly events?: ExplicitEvent[];
 }
@@ -79,7 +81,8 @@ export class Meter {
       const { kwh, register, charges } = current;
       visible.push({ index, at, bookedAt: first.from, kwh, register, charges });
     });
-    return visible;
+    const { estimate } = this.#options;
+    return estimate && now < estimate.until ? withEstimate(visible) : visible;
   }
 
   #booked(now: number): readonly Booked[] {
@@ -143,6 +146,16 @@ export class Meter {
     const kwh = round(meanKwhPerDay * season * (0.6 + 0.8 * draw()), 3);
     return draw() < idle ? 0 : kwh;
   }
+}
+
+/** Of a day on which something was used, so that there is something to correct. */
+function withEstimate(readings: readonly VisibleReading[]): VisibleReading[] {
+  const estimated = readings.slice(0, -1).findLastIndex(({ kwh }) => kwh);
+  return readings.map((reading, at) => {
+    const kwh = round((reading.kwh ?? 0) * 0.7, 3);
+    const charges = [round(EUR_PER_KWH * kwh, 4), ...reading.charges.slice(1)];
+    return at === estimated ? { ...reading, kwh, charges } : reading;
+  });
 }
 
 function explicitlyBooked(events: readonly ExplicitEvent[]): Booked[] {

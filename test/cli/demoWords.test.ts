@@ -34,17 +34,12 @@ const telling = () => {
 const AT = '2026-11-22T05:24:29+00:00';
 const LATER = '2026-11-22T05:25:00+00:00';
 
-test('health: what has changed, and nothing twice', () => {
+test('health: what has changed, and neither polls nor refreshes that brought nothing', () => {
   const told = telling();
-  const session = { home: { access_expires_at: LATER } };
-  const health = { state: 'ok', reasons: [], last_success_at: AT, auth: session };
-  expect(told('bridge/health', health)).toEqual([
-    `The provider was asked: it answered at ${timeWords(AT)}.`,
-    `Session refreshed: it is good until ${timeWords(LATER)}.`,
-    'Health: ok.',
-  ]);
-  expect(told('bridge/health', health)).toEqual([]);
-  expect(told('bridge/health', { ...health, last_success_at: LATER })).toHaveLength(1);
+  const health = { state: 'ok', reasons: [], last_success_at: AT };
+  expect(told('bridge/health', health)).toEqual(['Health: ok.']);
+  const auth = { home: { access_expires_at: LATER } };
+  expect(told('bridge/health', { ...health, last_success_at: LATER, auth })).toEqual([]);
   const reasons = [{ code: 'data_late', message: 'It is late.' }];
   expect(told('bridge/health', { ...health, state: 'degraded', last_success_at: LATER, reasons })).toEqual([
     'Health: degraded. It is late.',
@@ -55,7 +50,7 @@ test('events and answers: each of them', () => {
   const told = telling();
   const day = { event_type: 'corrected', day: '2026-11-20', energy_kwh: 11, cost_eur: 2 };
   const corrected = { ...day, old_energy_kwh: 10, old_cost_eur: null };
-  const line = 'Event corrected: Friday 20 November, 11.0 kWh, 2.00 EUR, before that 10.0 kWh.';
+  const line = 'A day was corrected: Friday 20 November, 11.0 kWh, 2.00 EUR, before that 10.0 kWh.';
   for (const _ of [1, 2]) expect(told('meter/7/event', corrected)).toEqual([line]);
   expect(told('bridge/event', { event_type: 'recovered', message: 'Read again.' })).toEqual(['Read again.']);
   expect(told('account/home/event', { event_type: 'bill' })).toEqual(['Event bill.']);

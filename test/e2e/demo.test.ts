@@ -34,6 +34,11 @@ test('shows discovery, states and health, tells where to look, and leaves with e
   expect((await fetch(`${http}/healthz`)).status).toBe(200);
   await probe.publish('heat2mqtt/bridge/request/constituencies', '');
   await demo.says('Answer to the request constituencies: ok, ');
+  // The next minute brings a corrected day, and no line says that a poll or a refresh brought nothing.
+  await waitFor('a corrected day', () => demo.output.includes('A day was corrected: '), {
+    timeoutMs: 90_000,
+  });
+  expect(demo.output).not.toMatch(/refreshed|answered/);
   expect(demo.output).not.toContain('{"');
 
   const { code, ms } = await demo.end('SIGINT');

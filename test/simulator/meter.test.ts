@@ -53,6 +53,18 @@ test('a missing reading is made up for by the next, in energy and in days', () =
   expect(gappy.some(({ charges }) => charges[1] === 1.372)).toBe(true);
 });
 
+test('the day before the newest is an estimate until it is corrected', () => {
+  const estimate = { until: Number.POSITIVE_INFINITY };
+  const now = at('2025-03-10T12:00:00Z');
+  const meter = new Meter({ since: '2025-01-01', estimate, ...CALM });
+  const before = meter.readingsAt(now);
+  estimate.until = now;
+  const after = meter.readingsAt(now);
+  expect(after).toEqual(new Meter({ since: '2025-01-01', ...CALM }).readingsAt(now));
+  expect(before.filter(({ kwh }, index) => kwh !== after[index]?.kwh)).toEqual([before.at(-2)]);
+  expect(before.at(-2)?.charges[0]).toBeLessThan(Number(after.at(-2)?.charges[0]));
+});
+
 test('late readings come one to four days after their day', () => {
   const readings = new Meter({ since: '2025-01-01', ...CALM, late: 1 }).readingsAt(
     at('2025-06-01T12:00:00Z'),

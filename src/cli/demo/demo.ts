@@ -23,7 +23,9 @@ export const demo: Command = async (given, io) => {
   // Loaded here, since hardly any other command needs it.
   const { startSimulator } = await import('../../simulator/provider.ts');
   const { demoAccounts } = await import('../../simulator/accounts.ts');
-  const simulator = await startSimulator({ clock: systemClock, accounts: demoAccounts() });
+  const estimate = { until: Number.POSITIVE_INFINITY };
+  const accounts = demoAccounts(1, { estimate });
+  const simulator = await startSimulator({ clock: systemClock, accounts });
   // Tokens that expire soon, so that a refresh before expiry can be watched.
   simulator.switches.token.accessSeconds = 60;
   simulator.switches.token.refreshSeconds = 90;
@@ -34,9 +36,11 @@ export const demo: Command = async (given, io) => {
     const sentence = await watcher.sentence;
     const addresses = whereToLook(daemon, simulator);
     io.out(
-      `${sentence}\nLook at it: http://127.0.0.1:${daemon.httpPort}/\n\n${WHAT_THIS_IS}\n${addresses}\n`,
+      `${sentence}\nLook at it: http://127.0.0.1:${daemon.httpPort}/\n\n${WHAT_THIS_IS}\n${addresses}\n${WHAT_COMES}\n`,
     );
     watcher.tell();
+    // Something is to happen: the next poll finds a corrected day.
+    estimate.until = systemClock.now();
     await untilInterrupted(io);
     await daemon.stop();
     await watcher.close();
@@ -117,6 +121,8 @@ function read(payload: Buffer): Readonly<Record<string, unknown>> | null {
 
 const WHAT_THIS_IS =
   'A simulated flat with a heat meter. Nothing leaves this machine, and Ctrl-C ends it. Where to look:';
+
+const WHAT_COMES = 'The provider is asked every minute. What is new is told here:';
 
 function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): string {
   const { port } = new URL(brokerUrl);

@@ -16,10 +16,10 @@ export function meterSentence(state: Said): string {
   ].join(' ');
 }
 
-/** Remembers what was said last, so that the same is not said twice. */
+/** Remembers which health was told last, so that the same is not said twice. */
 export class Telling {
   readonly #base: string;
-  readonly #last = new Map<string, string>();
+  #health = '';
 
   constructor(base: string) {
     this.#base = base;
@@ -28,39 +28,38 @@ export class Telling {
   /** Lines on what this message says and none before it did. */
   linesOf(topic: string, payload: Said): string[] {
     const name = topic.slice(this.#base.length + 1);
-    if (name === 'bridge/health') return healthSentences(payload).filter((words) => this.#isNew(words));
+    if (name === 'bridge/health') return this.#newHealth(healthSentence(payload));
     if (name.endsWith('/event')) return [eventSentence(payload)];
     if (name.startsWith('bridge/response/')) return [answerSentence(name.split('/')[2] ?? '', payload)];
     return [];
   }
 
-  #isNew(words: string): boolean {
-    const [subject = ''] = words.split(':');
-    const isNew = this.#last.get(subject) !== words;
-    this.#last.set(subject, words);
-    return isNew;
+  #newHealth(words: string): string[] {
+    const isNew = words !== this.#health;
+    this.#health = words;
+    return isNew ? [words] : [];
   }
 }
 
-/** Each begins with what it is about, and a colon. */
-function healthSentences({ state, reasons, auth, last_success_at }: Said): string[] {
+function healthSentence({ state, reasons }: Said): string {
   const [reason] = asList(reasons);
-  const [session] = Object.values(asSaid(auth)).map(asSaid);
-  const expiresAt = session?.access_expires_at;
-  return [
-    ...(last_success_at ? [`The provider was asked: it answered at ${timeWords(last_success_at)}.`] : []),
-    ...(expiresAt ? [`Session refreshed: it is good until ${timeWords(expiresAt)}.`] : []),
-    `Health: ${state}${reason ? `. ${asSaid(reason).message}` : '.'}`,
-  ];
+  return `Health: ${state}${reason ? `. ${asSaid(reason).message}` : '.'}`;
 }
+
+const HAPPENED: Readonly<Record<string, string>> = {
+  corrected: 'A day was corrected',
+  new_day: 'A new day has come',
+};
 
 function eventSentence(event: Said): string {
   const { event_type, message, day, energy_kwh, cost_eur, old_energy_kwh, old_cost_eur } = event;
   if (typeof message === 'string') return message;
-  const what = `${String(event_type).replaceAll('_', ' ')}${day ? `: ${dayWords(day)}` : ''}`;
+  const type = String(event_type);
+  const happened = HAPPENED[type] ?? `Event ${type.replaceAll('_', ' ')}`;
+  const what = `${happened}${day ? `: ${dayWords(day)}` : ''}`;
   const now = amounts(energy_kwh, cost_eur);
   const before = amounts(old_energy_kwh, old_cost_eur);
-  return `Event ${what}${now && `, ${now}`}${before && `, before that ${before}`}.`;
+  return `${what}${now && `, ${now}`}${before && `, before that ${before}`}.`;
 }
 
 function answerSentence(request: string, { status, data, error }: Said): string {

@@ -1,6 +1,6 @@
 // The lasting link to the broker: connects again for as long as it takes, and delivers the newest of each topic.
 import type { Clock } from '../foundation/clock.ts';
-import type { Failure } from '../foundation/failure.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { type BrokerAddress, Connection, type ProtocolVersion } from './connection.ts';
 import type { Incoming, Message } from './message.ts';
@@ -257,7 +257,8 @@ export class Link {
   // Once for each reason: the same failure every half minute is no news.
   #warnOnce(err: unknown): void {
     const words = String(err);
-    if (words !== this.#lastWarning) this.#options.log.warn({ err }, 'no connection to the broker');
+    const told = err instanceof Failure ? safeWords(err) : { err };
+    if (words !== this.#lastWarning) this.#options.log.warn(told, 'no connection to the broker');
     this.#lastWarning = words;
   }
 }

@@ -97,12 +97,12 @@ test.each(BAD)(
     const program = home.start(config);
     await program.says('no connection to the broker');
     const line = program.output.split('\n').find((one) => one.includes('no connection')) ?? '';
-    const { level, err } = JSON.parse(line);
-    expect([level, err.message.split(': ')[0]]).toEqual([
+    const { level, message, hint } = JSON.parse(line);
+    expect([level, message.split(': ')[0]]).toEqual([
       'warn',
       `The certificate of the broker ${what} (${code}).`,
     ]);
-    expect(err.hint).toContain(advice);
+    expect(hint).toContain(advice);
     await program.says('"polled"');
 
     const checked = await outcome(['check', '--live', '--config', config]);

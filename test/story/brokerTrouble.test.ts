@@ -36,7 +36,7 @@ async function outboxOf(daemon: Daemon): Promise<number> {
 const complaints = ({ log }: Story): unknown[] =>
   log
     .filter(({ msg }) => msg === 'no connection to the broker')
-    .map(({ err }) => (err as { message: string }).message.replace(/:.*/, ''));
+    .map(({ message }) => String(message).replace(/:.*/, ''));
 
 test('gone for ever: after a week no more waits than after a day, but for one event a day', async () => {
   const { story, daemon } = await wiredStory();
@@ -63,6 +63,9 @@ test('a broker that closes every connection is tried with MQTT 5 and 3.1.1, ever
   expect(wire.attempts).toBeGreaterThan(120);
   expect(wire.attempts).toBeLessThanOrEqual(260);
   expect(complaints(story)).toEqual(['The broker cannot be reached (closed without a reason).']);
+  expect(story.logged('no connection to the broker')).toMatchObject([
+    { code: 'broker_unreachable', hint: expect.stringContaining('Check mqtt.url') },
+  ]);
 });
 
 test('another kind of trouble is told as well, and the password that was mended then is taken', async () => {

@@ -15,6 +15,9 @@ test('down from the start: retried after some 15 s, then 30 s, until it answers'
     event_type: 'poll_failed',
     code: 'provider_unreachable',
   });
+  expect(story.logged('poll failed')).toMatchObject([
+    { retryAt: expect.stringMatching(/^2025-03-10T12:00:\d\d\+00:00$/) },
+  ]);
   const tries = () => counters.requests['GET /api/v1/customers/:id'];
   await story.pass(14_000);
   expect(tries()).toBe(1);

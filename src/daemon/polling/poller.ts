@@ -141,7 +141,7 @@ export class Poller {
   #note(account: Account, outcome: AccountOutcome): void {
     const { fault } = outcome;
     const { id } = account;
-    const { clock, log } = this.#context;
+    const { clock, log, zone } = this.#context;
     if (fault === null) {
       this.#troubles.delete(id);
       if (this.#isCrowd) log.debug({ account: id }, 'polled');
@@ -150,18 +150,19 @@ export class Poller {
     }
     const failuresInARow = (this.#troubles.get(id)?.failuresInARow ?? 0) + 1;
     const waitMs = this.#waitAfter(account, fault, failuresInARow);
+    const retryAt = waitMs === null ? null : clock.now() + waitMs;
     this.#troubles.set(id, {
       account: id,
       fault,
       failuresInARow,
-      retryAt: waitMs === null ? null : clock.now() + waitMs,
+      retryAt,
       failedAt: clock.monotonic(),
       waitMs,
       retryAfterMs: fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0,
     });
     // A Failure tells everything in its words; anything else is a bug of ours and needs its stack.
     if (fault instanceof Failure)
-      log.warn({ account: id, ...safeWords(fault), retryInMs: waitMs }, 'poll failed');
+      log.warn({ account: id, ...safeWords(fault), retryAt: retryAt && zone.iso(retryAt) }, 'poll failed');
     else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
   }
 

@@ -55,6 +55,8 @@ test('installed word by word it starts, has no rights, is watched, and starts ag
   });
   expect(printed.at(-2)).toContain('Active: active (running)');
   expect(printed.at(-1)).toContain('Signed in');
+  // One by the check, whose session the service takes over, and one by `login`.
+  expect(home.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
   // Root typed that, and the daemon's user has to read it.
   const owners = await machine.shell(
     'stat -c %U /var/lib/heat2mqtt/. /var/lib/heat2mqtt/accounts/home/tokens.json',

@@ -87,7 +87,9 @@ function cells(key: Key): string[] {
 function defaultWords({ schema, required }: Key): string {
   if (required) return '**required**';
   if (schema.default === undefined) return '';
-  return `\`${Array.isArray(schema.default) ? schema.default.join(', ') : JSON.stringify(schema.default)}\``;
+  if (Array.isArray(schema.default))
+    return schema.default.length > 0 ? `\`${schema.default.join(', ')}\`` : 'none';
+  return `\`${JSON.stringify(schema.default)}\``;
 }
 
 // Outside of code, Markdown would take these for markup.

@@ -65,11 +65,7 @@ const httpSection = section({
 });
 
 const webSection = section({
-  ...secretKeys(
-    'password',
-    'The password of the page. Without one it is served on this machine only (http.listen on 127.0.0.1)',
-    '/run/secrets/web_password',
-  ),
+  ...secretKeys('password', 'The password of the page', '/run/secrets/web_password'),
   hosts: z
     .array(hostName, 'a list of host names')
     .default([])
@@ -78,7 +74,7 @@ const webSection = section({
     ),
   trusted_proxy: ipOrNetwork.optional().meta({
     description:
-      'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed.',
+      'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
     examples: ['172.18.0.0/16'],
   }),
 });
@@ -145,7 +141,9 @@ export const fileSchema = section({
     .union([z.boolean(), webSection], 'false, or password_file, hosts and trusted_proxy')
     .transform((given) => (given === true ? webSection.parse({}) : given))
     .prefault({})
-    .describe('The page to look at with a browser, on http.listen. false: off.'),
+    .describe(
+      'The page to look at with a browser, on http.listen. Without a password it is served on this machine only (http.listen on 127.0.0.1). false: off.',
+    ),
   state_dir: text('the path of a directory')
     .default('./state')
     .describe(

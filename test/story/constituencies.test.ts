@@ -36,6 +36,15 @@ test('nothing is fetched by itself; a request fetches, publishes retained, and a
   expect(counters.credentialsToConstituencies).toBe(0);
 });
 
+test('an empty list is answered, and leaves nothing retained', async () => {
+  const { probe } = await openListStory();
+  expect(await asking(probe, { chamber: 'dail', house_no: 999 })).toMatchObject({
+    status: 'ok',
+    data: { topic: null, count: 0, fetched: true, changed: false },
+  });
+  expect(probe.heard.filter(({ topic }) => topic.startsWith('heat2mqtt/constituencies/'))).toEqual([]);
+});
+
 test('each question has its topic, without fadas; both chambers are 1,300 rows', async () => {
   const { probe } = await openListStory();
   expect(await asking(probe, { chamber: 'seanad', house_no: 27 })).toMatchObject({

@@ -134,6 +134,12 @@ export class Constituencies {
     try {
       const list = await this.#limit.run(() => this.#publicList.fetch(question, signal));
       await this.#refuseWorse(name, { question, list });
+      if (this.#isOfNothing(name, { question, list })) {
+        const { total, complete } = list;
+        const fetched_at = this.#context.zone.iso(clock.now());
+        const data = { count: 0, total, complete, fetched_at, stale: false, fetched: true, changed: false };
+        return { status: 'ok', data: this.#about(null, data) };
+      }
       const changed = await this.#lists.put({ question, list, fetchedAt: clock.now(), stale: false });
       const warning = caveat({ question, list });
       if (warning === null) log.info({ list: name, count: countOf(list) }, 'constituencies fetched');
@@ -179,6 +185,12 @@ export class Constituencies {
     }
     const gap = caveat(answered);
     if (gap !== null && caveat(cached) === null) throw new ListIncomplete(gap);
+  }
+
+  /** Of a house that does not exist, for example: a topic for it would stay for ever. */
+  #isOfNothing(name: string, answered: Answered): boolean {
+    const isNew = this.#lists.get(name) === null && name !== this.#lists.usual;
+    return isNew && countOf(answered.list) === 0 && caveat(answered) === null;
   }
 
   #done(name: string, fetched: boolean, changed: boolean): Answer {

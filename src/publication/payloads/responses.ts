@@ -35,7 +35,9 @@ const accounts = z.array(
 const cached = {
   topic: text
     .nullable()
-    .describe('Where the list is, retained; null while the sitting house cannot be found.'),
+    .describe(
+      'Where the list is, retained; null while the sitting house cannot be found, and for a new list with nothing in it.',
+    ),
   count: count.nullable(),
   total,
   complete,

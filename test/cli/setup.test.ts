@@ -193,6 +193,12 @@ test('without a password: on another device', async () => {
   expect(await check()).toMatchObject({ exitCode: 0 });
 });
 
+test('a service or a container has a place for its state: the file names none', async () => {
+  expect(await answered(usual(), { env: { STATE_DIRECTORY: join(folder, 'elsewhere') } })).toBe(0);
+  expect(parse(await readFile(config, 'utf8'))).not.toHaveProperty('state_dir');
+  expect((await stat(join(folder, 'elsewhere', 'accounts'))).isDirectory()).toBe(true);
+});
+
 test('a file that is there is not touched; nobody at the input, or an early end: exit 2, and no file', async () => {
   await writeFile(config, 'mine');
   await expect(answered(usual())).rejects.toMatchObject({ exitCode: 2 });

@@ -19,7 +19,7 @@ const NEEDED = [
   /^(usr\/local\/LICENSE|usr\/share\/doc\/(coreutils|libc6|libgcc-s1|libstdc\+\+6)\/copyright)$/,
   /^lib(64)?\/([\w-]+\/)?(ld-linux-[\w-]+|lib(c|dl|gcc_s|m|pthread|stdc\+\+))\.so\.\d+$/,
   /^app\/(LICENSE|package\.json)$/,
-  /^app\/dist\/(heat2mqtt\.js|chunks\/[\w.-]+\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)$/,
+  /^app\/dist\/(heat2mqtt\.js|page\/(index\.html|page\.css|page\.js)|chunks\/[\w.-]+\.js|sbom\.cdx\.json|THIRD-PARTY-LICENCES\.txt)$/,
 ];
 
 test('holds Node, the libraries it is linked with and one program; nothing belongs to its user but /data', async () => {

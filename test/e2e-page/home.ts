@@ -44,6 +44,8 @@ export async function openPage(who = me(), over: Over | ((urls: Simulator['urls'
       ({ ok }) => ok,
       () => false,
     );
-  await waitFor('the page', isServed, { diagnose: () => program.errors + program.output });
+  const diagnose = () => program.errors + program.output;
+  await waitFor('the page', isServed, { diagnose });
+  await waitFor('the broker', () => program.output.includes('connected to the broker'), { diagnose });
   return { ...opened, url, program, start };
 }

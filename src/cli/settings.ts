@@ -24,15 +24,20 @@ export async function loadSettings(
   return { ...(await loadConfig({ ...own, ...more })), scrubber };
 }
 
-/** `auto` is pretty on a terminal and JSON elsewhere. */
+/** `auto` is pretty on a terminal and JSON elsewhere. Of lines that are not `isPrinted` only the tail hears. */
 export async function openLog(
   config: Config['log'],
   scrubber: Scrubber,
   io: Io,
   tail?: LogTail,
+  isPrinted: (line: string) => boolean = () => true,
 ): Promise<Log> {
   const pretty = config.format === 'pretty' || (config.format === 'auto' && io.isTerminal);
-  return createLog({ level: config.level, scrubber, write: pretty ? await prettyWriter(io) : io.out, tail });
+  const print = pretty ? await prettyWriter(io) : io.out;
+  const write = (line: string) => {
+    if (isPrinted(line)) print(line);
+  };
+  return createLog({ level: config.level, scrubber, write, tail });
 }
 
 /** For a command whose output is not a log. */

@@ -62,13 +62,15 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
     http: { listen: '127.0.0.1:0' },
     state_dir: stateDir,
-    log: { level: 'warn', format: 'pretty' },
+    log: { format: 'pretty' },
   });
   const readFile = async () => text;
   const loaded = await loadConfig({ path: 'demo', readFile, env: {}, now: Date.now, scrubber });
   const { config } = loaded;
   const logTail = new LogTail();
-  const log = await openLog(config.log, scrubber, io, logTail);
+  // The page has all lines; the terminal is for the sentences.
+  const isTrouble = (line: string) => !line.includes('"level":"info"');
+  const log = await openLog(config.log, scrubber, io, logTail, isTrouble);
   return startRealDaemon({
     config,
     log,

@@ -27,7 +27,9 @@ function useRequest(name: string, possibleAt: string | null = null) {
     });
   const hasToWait = !isBusy && nextAt !== null && Date.parse(nextAt) > Date.now();
   return {
-    words: hasToWait ? `${words} Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.` : words,
+    words: hasToWait
+      ? `${words || 'Asked a moment ago.'} Possible again ${ago(nextAt)}, ${timeWords(nextAt)}.`
+      : words,
     isDisabled: isBusy || hasToWait,
     ask,
   };
@@ -66,6 +68,7 @@ export function PollNow() {
 
 export function ReadAgain() {
   const { words, isDisabled, ask } = useRequest('backfill', pollPossibleAt());
+  const [from, setFrom] = useState('');
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
     const fields = [...new FormData(event.currentTarget as HTMLFormElement)];
@@ -76,10 +79,17 @@ export function ReadAgain() {
       <p>Asks the provider for these days once more. What has been corrected since then is put right.</p>
       <div class="fields">
         <label>
-          From <input type="date" name="from" required max={today()} />
+          From{' '}
+          <input
+            type="date"
+            name="from"
+            required
+            max={today()}
+            onInput={({ currentTarget }) => setFrom(currentTarget.value)}
+          />
         </label>
         <label>
-          To <input type="date" name="to" max={today()} />
+          To <input type="date" name="to" min={from} max={today()} />
         </label>
         <button type="submit" disabled={isDisabled}>
           Read again
@@ -114,6 +124,7 @@ export function ConstituencyTable() {
             {rows.length} of {list.count ?? UNKNOWN} constituencies, fetched {ago(list.fetched_at)}.
             {list.stale && ' A newer list could not be fetched.'}
           </p>
+          {rows.length === 0 && <p class="empty">No constituency has these words.</p>}
           <Table name="Constituencies" head={['Name', 'Code', 'House']} rows={rows} />
         </>
       ) : (
@@ -130,7 +141,11 @@ export function Log() {
     <>
       <Search name="Filter" onInput={setSearch} />
       <Scroll name="Newest log lines" class="log">
-        {lines.length === 0 && <p class="empty">No line{store.log.length > 0 && ' has these words'}.</p>}
+        {lines.length === 0 && (
+          <p class="empty">
+            {store.log.length > 0 ? 'No line has these words.' : 'Nothing has been logged yet.'}
+          </p>
+        )}
         {[...lines].reverse().map(({ time, level, message }, index) => (
           <p key={lines.length - index} class={level}>
             <time>{clockWords(time)}</time> <b>{level}</b> {message}

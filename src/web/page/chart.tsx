@@ -52,12 +52,8 @@ export function Chart(props: {
           <strong>{amount(big)}</strong> {small(amount)}
         </p>
         <span class="turn">
-          <button type="button" disabled={isOldest} aria-label="Earlier" onClick={() => turn(page + 1)}>
-            ‹
-          </button>
-          <button type="button" disabled={page === 0} aria-label="Later" onClick={() => turn(page - 1)}>
-            ›
-          </button>
+          <Turn name="Earlier" sign="‹" isEnd={isOldest} onClick={() => turn(page + 1)} />
+          <Turn name="Later" sign="›" isEnd={page === 0} onClick={() => turn(page - 1)} />
         </span>
       </div>
       <Picture
@@ -85,6 +81,18 @@ export function Chart(props: {
     </section>
   );
 }
+
+/** At the end it keeps the focus, which a disabled button would lose. */
+const Turn = (props: { name: string; sign: string; isEnd: boolean; onClick: () => void }) => (
+  <button
+    type="button"
+    aria-label={props.name}
+    aria-disabled={props.isEnd}
+    onClick={() => props.isEnd || props.onClick()}
+  >
+    {props.sign}
+  </button>
+);
 
 function period({ from, to }: Bar, interval: Interval): string {
   if (interval === 'day') return dayWords(from, 'short');

@@ -52,6 +52,7 @@ function Screen({ session }: { session: Session | null }) {
     history.replaceState(null, '', `#${name}`);
   };
   const documentation = info?.links.documentation ?? '';
+  const hasAccounts = info?.schedule !== null;
   return (
     <>
       <header>
@@ -65,11 +66,11 @@ function Screen({ session }: { session: Session | null }) {
         {meter ? (
           <Meter info={meter} />
         ) : (
-          <p class="card meter empty">{store.isReady ? 'No meter has been found yet.' : 'Loading …'}</p>
+          <p class="card meter empty">{hasAccounts ? waitingWords() : NO_ACCOUNT}</p>
         )}
         <section class="card" aria-label="Bridge">
           <Status />
-          <PollNow />
+          {hasAccounts && <PollNow />}
           <p class="links">
             {meter && (
               <a href={`ledger.csv?meter=${encodeURIComponent(meter.meter)}`} download>
@@ -82,7 +83,7 @@ function Screen({ session }: { session: Session | null }) {
           </p>
         </section>
         <div class="more">
-          <Fold title="Read days again">{() => <ReadAgain />}</Fold>
+          {hasAccounts && <Fold title="Read days again">{() => <ReadAgain />}</Fold>}
           <Fold title="Constituencies">{() => <ConstituencyTable />}</Fold>
           <Fold title="Log">{() => <Log />}</Fold>
         </div>
@@ -105,6 +106,9 @@ function Screen({ session }: { session: Session | null }) {
   );
 }
 
+const NO_ACCOUNT = 'No account is configured: there is nothing to poll.';
+const waitingWords = () => (store.isReady ? 'No meter has been found yet.' : 'Loading …');
+
 const CONNECTIONS = { opening: 'Connecting', open: 'Live', lost: 'Not connected' };
 
 function Trouble() {
@@ -113,7 +117,8 @@ function Trouble() {
       'The connection to the bridge is lost: what you see may be old. Trying again …',
     store.broker === 'disconnected' &&
       'The bridge has lost its MQTT broker. It goes on reading, and sends everything when the broker is back.',
-    store.broker === 'none' && 'There is no MQTT broker: readings are shown here only.',
+    store.broker === 'none' &&
+      'The MQTT broker has not been reached yet: until then readings are shown here only.',
   ].filter((sentence) => sentence !== false);
   return (
     <div role="alert">

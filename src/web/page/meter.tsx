@@ -37,7 +37,8 @@ export function Meter({ info }: { info: MeterInfo }) {
   );
   const month = [
     value('cost_month_forecast') !== null && `about ${euros('cost_month_forecast')} by its end`,
-    value('cost_month_last_year') !== null && `${euros('cost_month_last_year')} a year ago`,
+    value('cost_month_last_year') !== null &&
+      `${euros('cost_month_last_year')} in the whole month a year ago`,
   ];
   return (
     <article class="card meter">
@@ -100,6 +101,9 @@ function Facts(props: {
   const [invoice] = store.get<Invoices>(`account/${info.account}/invoices`)?.invoices ?? [];
   const balance = numberOf(account, 'balance_due');
   const rate = value('unit_rate');
+  const { meters = [] } = store.get<Info>('bridge/info') ?? {};
+  const isShared = meters.filter((one) => one.account === info.account).length > 1;
+  const ofAccount = isShared ? ` (of the account ${info.account})` : '';
   return (
     <dl class="facts">
       <Fact name={`Total since ${dayWords(textOf(state, 'origin'), 'date')}`}>
@@ -108,10 +112,10 @@ function Facts(props: {
       <Fact name="Tariff, worked out from the days" why="the days do not explain one yet">
         {rate !== null && `${money(rate, currency, 3)} a kWh and ${euros('standing_charge')} a day`}
       </Fact>
-      <Fact name="To be paid now" why="the provider does not tell">
+      <Fact name={`To be paid now${ofAccount}`} why="the provider does not tell">
         {balance !== null && money(balance, currency)}
       </Fact>
-      <Fact name="Newest invoice" why="the provider does not tell">
+      <Fact name={`Newest invoice${ofAccount}`} why="the provider does not tell">
         {invoice && `${money(invoice.amount, currency)}, ${paymentWords(invoice)}`}
         {invoice && <small>No. {invoice.id}</small>}
         {account?.invoice_overdue === true && <small class="late">A bill is overdue.</small>}

@@ -6,6 +6,7 @@ import { dayWords, energy } from './format.ts';
 const HEIGHT = 190;
 const LEFT = 34;
 const TOP = 14;
+const WIDEST_SLOT = 64;
 
 /** The width of an element, and again whenever it changes. */
 function useWidth() {
@@ -34,12 +35,16 @@ export function Picture(props: {
   const forecasts = (bar: Bar) => (interval === 'month' && bar.isRunning ? (props.forecast ?? 0) : 0);
   const heights = bars.flatMap((bar) => [bar[what] ?? 0, bar.before[what] ?? 0, forecasts(bar)]);
   const { top, ticks } = axis(Math.max(0, ...heights));
-  const slot = Math.max(0, width - LEFT) / Math.max(bars.length, 1);
-  const y = (value: number) => TOP + HEIGHT * (1 - value / top);
-  const rect = (index: number, value: number, share: number) => {
-    const height = Math.max(0, HEIGHT + TOP - y(value));
-    return { x: LEFT + slot * (index + (1 - share) / 2), width: slot * share, y: y(value), height };
-  };
+  // A credit hangs below the line.
+  const bottom = Math.min(0, ...heights);
+  const slot = Math.min(WIDEST_SLOT, Math.max(0, width - LEFT) / Math.max(bars.length, 1));
+  const y = (value: number) => TOP + (HEIGHT * (top - value)) / (top - bottom);
+  const rect = (index: number, value: number, share: number) => ({
+    x: LEFT + slot * (index + (1 - share) / 2),
+    width: slot * share,
+    y: y(Math.max(0, value)),
+    height: Math.abs(y(0) - y(value)),
+  });
   const move = (to: number) => setChosen(Math.max(0, Math.min(bars.length - 1, to)));
   const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / slot));
   const onKey = (event: KeyboardEvent) => {

@@ -26,7 +26,9 @@ export function Status() {
   const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
   return (
     <>
-      <p class={`verdict ${state}`}>{VERDICTS[state]}</p>
+      <p class={`verdict ${state}`}>
+        {state !== 'ok' && last_success_at === null ? 'Not working yet' : VERDICTS[state]}
+      </p>
       <ul class="reasons">
         {reasons.map(({ code, message, hint, account, meter }) => (
           <li key={`${code} ${account} ${meter}`}>
@@ -69,7 +71,7 @@ function Sessions({ health }: { health: Health }) {
           <small>
             {isWell(state)
               ? access_expires_at && `renewed before ${timeWords(access_expires_at)}`
-              : `next attempt: ${when(next_attempt_at) ?? 'none is planned'}`}
+              : attemptWords(state, next_attempt_at)}
           </small>
         </Fact>
       ))}
@@ -80,6 +82,12 @@ function Sessions({ health }: { health: Health }) {
       )}
     </>
   );
+}
+
+/** While the provider is down the next poll tries, whenever that is. */
+function attemptWords(state: string, nextAt: string | null): string {
+  if (nextAt !== null) return `next attempt: ${when(nextAt)}`;
+  return state === 'provider_down' ? 'tried again at the next poll' : 'next attempt: none is planned';
 }
 
 function Progress({ health: { progress, statistics } }: { health: Health }) {

@@ -43,7 +43,8 @@ export interface SignInSource {
   beginLink(account: string): Promise<{ readonly address: string }>;
   /** `null`: signed in; else the address to begin again with. */
   finishLink(account: string, pasted: string): Promise<{ readonly address: string } | null>;
-  cancel(account: string): void;
+  /** The other method goes on. */
+  cancel(account: string, method: 'device' | 'link'): void;
 }
 
 const LONGEST_TYPED = 256;
@@ -98,9 +99,9 @@ export function signInRoutes(source: SignInSource): Hono<Env> {
     if (pasted === undefined) return c.json(await source.beginLink(account));
     return c.json((await source.finishLink(account, pasted)) ?? DONE);
   });
-  for (const path of ['/:account/device', '/:account/link'])
-    app.delete(path, (c) => {
-      source.cancel(c.req.param('account') ?? '');
+  for (const method of ['device', 'link'] as const)
+    app.delete(`/:account/${method}`, (c) => {
+      source.cancel(c.req.param('account') ?? '', method);
       return c.body(null, 204);
     });
   return app;

@@ -46,6 +46,11 @@ test('with a password: a wrong one is told and counted, and its form stays', asy
   );
   await page.getByText('1 attempt refused so far.').waitFor();
   await picture(page, 'sign-in-refused');
+  const card = await page.locator('.signin').innerText();
+  expect(card.match(/refused the user name/g)).toHaveLength(1);
+  expect(card).not.toMatch(/own page|bridge\/request/);
+  await choose('Sign in');
+  await page.getByText('2 attempts refused so far.').waitFor();
 });
 
 test('with a password and a one-time code', async () => {
@@ -65,6 +70,11 @@ test('on another device: a code, its QR code, and what comes of it', async () =>
   await choose('Get a code');
   const code = await page.locator('.code').innerText();
   await page.getByRole('img', { name: 'The address as a QR code' }).waitFor();
+  await choose('Link');
+  await choose('Get a link');
+  await page.getByLabel('Address you ended on').waitFor();
+  await choose('Other device');
+  expect(await page.locator('.code').innerText()).toBe(code);
   await page.getByText(/^Waiting for you until \d\d:\d\d/).waitFor();
   await picture(page, 'sign-in-device');
   expect(await complaints(page)).toEqual([]);

@@ -115,13 +115,30 @@ test('declined or cancelled, it may be begun again', async () => {
 test('by a link: what is wrong with a pasted address is said without repeating it', async () => {
   const { ask, expectWell } = await openPage({ sign_in: 'link', redirect_uri: REDIRECT });
   expect(await ask('POST', '/home/link', { pasted: 'early' })).toMatchObject({ status: 422 });
+  await ask('POST', '/home/device');
   const { address } = (await ask('POST', '/home/link')).body;
   const wrong = await ask('POST', '/home/link', { pasted: `${REDIRECT}?code=abc-17&state=another` });
   expect(wrong).toMatchObject({ status: 422, body: { error: { code: 'wrong_address' } } });
   expect(JSON.stringify(wrong)).not.toContain('abc-17');
   const pasted = (await new Browser().signIn(address, ME.username, ME.password)).location?.href;
   expect((await ask('POST', '/home/link', { pasted })).body).toEqual({ state: 'done' });
+  expect((await ask('GET', '/home/device')).status).toBe(404);
   await expectWell();
+});
+
+test('device and link live beside each other until one of them has signed in', async () => {
+  const { story, ask, untilDevice } = await openPage({ sign_in: 'device', redirect_uri: REDIRECT });
+  const begun = (await ask('POST', '/home/device')).body;
+  const { address } = (await ask('POST', '/home/link')).body;
+  expect((await ask('GET', '/home/device')).body).toEqual(begun);
+  await ask('DELETE', '/home/device');
+  const { user_code } = (await ask('POST', '/home/device')).body;
+  const mistake = { error: { code: 'wrong_address' } };
+  expect((await ask('POST', '/home/link', { pasted: REDIRECT })).body).toMatchObject(mistake);
+  story.simulator.device.approve(user_code, ME.username);
+  await untilDevice('done');
+  const pasted = (await new Browser().signIn(address, ME.username, ME.password)).location?.href;
+  expect((await ask('POST', '/home/link', { pasted })).body).toMatchObject({ error: { code: 'no_attempt' } });
 });
 
 test('by a typed password with a one-time code, which nobody keeps', async () => {

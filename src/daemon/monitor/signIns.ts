@@ -1,4 +1,4 @@
-// Signing in from the page: the accounts that need a person, and one attempt for each of them.
+// Signing in from the page: the accounts that need a person, and for each of them one attempt by each method.
 import { LoginSuspended, type TypedCredentials } from '../../auth/login.ts';
 import type { LoginBudgetRecord } from '../../auth/loginBudget.ts';
 import type { CodeFlow, DeviceFlow } from '../../auth/oidc.ts';
@@ -76,6 +76,7 @@ export class SignIns implements SignInSource {
   async beginDevice(id: string): Promise<DeviceView> {
     const account = this.#account(id);
     await this.#begin(account);
+    this.cancel(id, 'device');
     const flow = await beginDevice(account.upstream);
     const attempt = { ...(await this.#shown(flow)), ending: new AbortController() };
     this.#devices.set(id, attempt);
@@ -122,14 +123,13 @@ export class SignIns implements SignInSource {
     return { address: next.url.href };
   }
 
-  cancel(id: string): void {
-    this.#devices.get(id)?.ending.abort();
-    this.#devices.delete(id);
-    this.#links.delete(id);
+  cancel(id: string, method: 'device' | 'link'): void {
+    if (method === 'device') this.#devices.get(id)?.ending.abort();
+    (method === 'device' ? this.#devices : this.#links).delete(id);
   }
 
   stop(): void {
-    for (const id of this.#accounts.keys()) this.cancel(id);
+    for (const id of this.#accounts.keys()) this.cancel(id, 'device');
   }
 
   #account(id: string): Account {
@@ -148,7 +148,6 @@ export class SignIns implements SignInSource {
     await rejectIfSignedIn(account);
     if (!this.#attempts.get(account.id)?.tryStart())
       throw new NotPossible('too_many_attempts', 'Too many attempts. Wait some minutes.');
-    this.cancel(account.id);
   }
 
   async #finishDevice(account: Account, flow: DeviceFlow, attempt: DeviceAttempt): Promise<void> {
@@ -165,7 +164,10 @@ export class SignIns implements SignInSource {
     }
   }
 
-  #signedIn({ id }: Account, method: string): void {
+  /** What is under way by another method is not needed any more. */
+  #signedIn({ id }: Account, method: 'password' | 'device' | 'link'): void {
+    if (method !== 'device') this.cancel(id, 'device');
+    this.cancel(id, 'link');
     this.#context.log.info({ account: id, method }, 'signed in from the page');
     this.#poller.retryNow(id, true);
   }

@@ -25,7 +25,10 @@ interface SignIn {
 export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const [needed, setNeeded] = useState<readonly SignIn[]>([]);
   const auth = store.get<Health>('bridge/health')?.auth ?? {};
-  const states = Object.entries(auth).map(([account, { state }]) => `${account} ${state}`);
+  // A refusal after a refusal changes only the time of the next attempt.
+  const states = Object.entries(auth).map(
+    ([account, { state, next_attempt_at }]) => `${account} ${state} ${next_attempt_at}`,
+  );
   const isAllWell = Object.values(auth).every(({ state }) => state === 'ok');
   // Asked again whenever a session has changed. An attempt from here is under way: its form stays.
   useEffect(() => {
@@ -52,17 +55,20 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
 }
 
 function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
-  const { account, state, reason, budget, device, mayTypePasswords } = props;
+  const { account, state, reason, budget, mayTypePasswords } = props;
   const path = `sign-in/${encodeURIComponent(account)}`;
   // The bridge finds out whether the provider has a form for it.
   const methods = [...new Set(props.methods.map((method) => (method === 'form' ? 'password' : method)))];
+  // Kept here: it goes on while another method is looked at.
+  const [device, setDevice] = useState(props.device);
+  const [hasTried, setTried] = useState(false);
   const [chosen, setMethod] = useState<Method | undefined>(device ? 'device' : undefined);
   const method = chosen ?? methods[0];
   return (
     <section class="card signin" aria-label={`Sign in ${account}`}>
       <h2>Sign in to the provider: {account}</h2>
       <p>
-        {reason?.message ?? `${SESSIONS[state] ?? state}.`}
+        {!hasTried && (reason?.message ?? `${SESSIONS[state] ?? state}.`)}
         {budget && (
           <small>
             {plural(budget.refusals, 'attempt', 'attempts')} refused so far.{' '}
@@ -80,8 +86,8 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
           onChange={setMethod}
         />
       )}
-      {method === 'password' && <ByPassword path={path} />}
-      {method === 'device' && <ByDevice {...{ path, device }} />}
+      {method === 'password' && <ByPassword {...{ path, setTried }} />}
+      {method === 'device' && <ByDevice {...{ path, device, setDevice }} />}
       {method === 'link' && <ByLink path={path} />}
       {!mayTypePasswords && (
         <p class="empty">A password can be typed here only on the bridge’s own machine, or over HTTPS.</p>
@@ -90,8 +96,11 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
   );
 }
 
-function ByPassword({ path }: { path: string }) {
+/** `setTried`: what came of the attempt then stands here, in place of the card's reason. */
+function ByPassword({ path, setTried }: { path: string; setTried: (hasTried: boolean) => void }) {
+  useEffect(() => () => setTried(false), []);
   const onSend = async (typed: object) => {
+    setTried(true);
     await ask('POST', `${path}/password`, typed);
     return 'Signed in.';
   };
@@ -110,7 +119,7 @@ function ByPassword({ path }: { path: string }) {
 
 interface Device {
   readonly state: 'waiting' | 'done' | 'failed';
-  readonly error?: { readonly message: string; readonly hint?: string };
+  readonly error?: { readonly message: string };
   readonly verification_uri: string;
   readonly verification_uri_complete: string | null;
   readonly user_code: string;
@@ -119,13 +128,17 @@ interface Device {
 }
 
 function deviceWords(now: Device): string {
-  if (now.error) return `${now.error.message} ${now.error.hint ?? ''}`;
+  if (now.error) return now.error.message;
   return now.state === 'done' ? 'Signed in.' : `Waiting for you until ${timeWords(now.expires_at)}.`;
 }
 
-function ByDevice({ path, device: begun }: { path: string; device: Device | null }) {
+function ByDevice(props: {
+  path: string;
+  device: Device | null;
+  setDevice: (device: Device | null) => void;
+}) {
+  const { path, device, setDevice } = props;
   const { words, isBusy, send } = useSending();
-  const [device, setDevice] = useState(begun);
   const isWaiting = device?.state === 'waiting';
   useEffect(() => {
     if (!isWaiting) return;

@@ -104,13 +104,13 @@ export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, bo
     throw new Error('The bridge does not answer.');
   });
   const text = await response.text();
-  let reply: { error?: { message?: string; hint?: string } } | null = null;
+  let reply: { error?: { message?: string } } | null = null;
   try {
     reply = JSON.parse(text || 'null');
   } catch {
     // Something in between has answered, with a page of its own.
   }
   if (response.ok) return reply as T;
-  const { message = `The bridge answered with status ${response.status}.`, hint = '' } = reply?.error ?? {};
-  throw new Error(`${message} ${hint}`.trim());
+  // Without its hint: that sends the reader to this page, or to a command.
+  throw new Error(reply?.error?.message ?? `The bridge answered with status ${response.status}.`);
 }

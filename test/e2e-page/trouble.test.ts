@@ -111,6 +111,8 @@ test('a password: without it nothing is told, a wrong one says so, and the page 
   const { url, stack } = await openPage(undefined, { web: { password: 'right horse' } });
   const page = await look(browser, stack, url, { expected: /401|429/ });
   const password = page.getByLabel('Password');
+  await password.and(page.locator(':focus')).waitFor();
+  expect((await password.boundingBox())?.width).toBeGreaterThan(200);
   await password.fill('wrong');
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByText('That is not the password.').waitFor();

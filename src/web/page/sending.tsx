@@ -1,5 +1,5 @@
 // Sending what a person has asked for or typed, and saying what came of it. The password of the page itself is typed here too.
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask } from './store.ts';
 
 const AUTOCOMPLETE: Readonly<Record<string, 'username' | 'current-password' | 'one-time-code'>> = {
@@ -70,15 +70,22 @@ export function Form(props: {
 }
 
 export function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
+  const page = useRef<HTMLElement>(null);
+  useEffect(() => page.current?.querySelector('input')?.focus(), []);
   const onSend = async (typed: object) => {
     await ask('POST', 'session', typed);
     onSignedIn();
     return '';
   };
+  // Its own grid: the columns of the page would leave the form no width.
   return (
-    <main class="card gate">
+    <main class="card gate" style={{ gridTemplate: 'none' }} ref={page}>
       <h1>Heat</h1>
-      <p>This page has a password: that of the key web.password in the configuration.</p>
+      <p>
+        This page has a password.
+        <br />
+        <small>For whoever installed it: the key web.password in the configuration.</small>
+      </p>
       <Form fields={[['password', 'Password', 'password']]} button="Open" {...{ onSend }} />
     </main>
   );

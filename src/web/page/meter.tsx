@@ -37,8 +37,7 @@ export function Meter({ info }: { info: MeterInfo }) {
   );
   const month = [
     value('cost_month_forecast') !== null && `about ${euros('cost_month_forecast')} by its end`,
-    value('cost_month_last_year') !== null &&
-      `${euros('cost_month_last_year')} in the whole month a year ago`,
+    value('cost_month_last_year') !== null && `last year ${euros('cost_month_last_year')}`,
   ];
   return (
     <article class="card meter">

@@ -77,9 +77,8 @@ export function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
     onSignedIn();
     return '';
   };
-  // Its own grid: the columns of the page would leave the form no width.
   return (
-    <main class="card gate" style={{ gridTemplate: 'none' }} ref={page}>
+    <main class="card gate" ref={page}>
       <h1>Heat</h1>
       <p>
         This page has a password.

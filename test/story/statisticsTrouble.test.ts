@@ -88,7 +88,7 @@ test('nobody there: told once in the log, tried ever more seldom, and polls go o
   await probe.until(STATE, ({ energy_total }) => energy_total === 30);
 });
 
-test('a refused token is offered once; a new one in the file is taken at once', async () => {
+test('a refused token is offered once more after a minute; a new one in the file is taken at once', async () => {
   const { story, ha, codes, start, until } = await openStatisticsStory();
   const file = join(story.stateDir, 'token');
   await writeFile(file, 'the-wrong-token\n');
@@ -96,11 +96,23 @@ test('a refused token is offered once; a new one in the file is taken at once', 
   await until('failing');
   expect(codes()).toEqual(['home_assistant_token_refused']);
   await story.pass(HOUR_MS, 15_000);
-  expect(ha.tokens).toEqual(['the-wrong-token']);
+  expect(ha.tokens).toEqual(['the-wrong-token', 'the-wrong-token']);
   await writeFile(file, `${ha.switches.token}\n`);
   await story.pass(60_000, 5_000);
   await until('ok');
   expect(ha.tokens).toContain(ha.switches.token);
+  expect(codes()).toEqual([]);
+});
+
+test('a good token that was refused while Home Assistant restarted is taken a minute later', async () => {
+  const { story, ha, codes, start, until } = await openStatisticsStory(HISTORY);
+  const { token } = ha.switches;
+  ha.switches.token = 'of nobody while it starts';
+  await start();
+  await until('failing');
+  ha.switches.token = token;
+  await story.pass(90_000, 5_000);
+  await until('ok');
   expect(codes()).toEqual([]);
 });
 

@@ -35,6 +35,8 @@ interface RunOptions {
 }
 
 // Home Assistant tells its owner of every refused sign-in, and may ban who has too many.
+// A real Home Assistant has refused a good token while it restarted: one refusal is no proof.
+const REFUSED_ONCE_RESTS_MS = 60_000;
 const REFUSED_TOKEN_RESTS_MS = 6 * 3_600_000;
 const LOOK_FOR_NEW_TOKEN_MS = 30_000;
 const COMPARE_ALL_EVERY_MS = 24 * 3_600_000;
@@ -50,7 +52,7 @@ export class Statistics {
   readonly #oneAtATime = concurrencyLimit(1);
   #cancelRetry: () => void = () => undefined;
   #isQueued = false;
-  #refused: { readonly token: string; readonly at: number } | null = null;
+  #refused: { readonly token: string; readonly at: number; readonly restsMs: number } | null = null;
   #fault: unknown = null;
   #failures = 0;
   #progress: SeriesProgress | null = null;
@@ -143,6 +145,7 @@ export class Statistics {
 
   async #send(token: string, options: RunOptions): Promise<readonly SeriesSent[]> {
     const { clock } = this.#context;
+    const before = this.#refused;
     this.#refused = null;
     try {
       return await visitHomeAssistant(
@@ -157,7 +160,8 @@ export class Statistics {
       );
     } catch (err) {
       const isRefused = err instanceof HomeAssistantTrouble && err.kind === 'token_refused';
-      if (isRefused) this.#refused = { token, at: clock.monotonic() };
+      const restsMs = before?.token === token ? REFUSED_TOKEN_RESTS_MS : REFUSED_ONCE_RESTS_MS;
+      if (isRefused) this.#refused = { token, at: clock.monotonic(), restsMs };
       throw err;
     }
   }
@@ -221,8 +225,7 @@ export class Statistics {
 
   async #isStillRefused(): Promise<boolean> {
     const refused = this.#refused;
-    if (refused === null || this.#context.clock.monotonic() - refused.at >= REFUSED_TOKEN_RESTS_MS)
-      return false;
+    if (refused === null || this.#context.clock.monotonic() - refused.at >= refused.restsMs) return false;
     return (await this.#section.token.read().catch(() => null)) === refused.token;
   }
 
@@ -236,10 +239,9 @@ export class Statistics {
     }
     this.#failures += 1;
     this.#fault = err;
-    const isRefused = this.#refused !== null;
-    const waitMs = isRefused ? REFUSED_TOKEN_RESTS_MS : backOffMs(err, this.#failures, random);
+    const waitMs = this.#refused?.restsMs ?? backOffMs(err, this.#failures, random);
     this.#nextAttemptAt = clock.now() + waitMs;
-    this.#wakeIn(isRefused ? LOOK_FOR_NEW_TOKEN_MS : waitMs);
+    this.#wakeIn(this.#refused === null ? waitMs : LOOK_FOR_NEW_TOKEN_MS);
   }
 
   #wakeIn(ms: number): void {

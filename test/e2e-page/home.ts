@@ -1,8 +1,10 @@
 // A home whose page is looked at: a year of readings with gaps, the built program, and its address.
+
+import { addDays } from '../../src/domain/period.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
-import { addDays, dayIn } from '../../src/web/page/format.ts';
+import { dayIn } from '../../src/web/page/format.ts';
 import { openHome } from '../e2e/program.ts';
 import { home, METER, PROPERTY, person, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';

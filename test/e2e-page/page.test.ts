@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addDays, dayWords } from '../../src/web/page/format.ts';
+import { addDays } from '../../src/domain/period.ts';
+import { dayWords } from '../../src/web/page/format.ts';
 import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
 import { me, openPage, TODAY, yearOfReadings } from './home.ts';
 

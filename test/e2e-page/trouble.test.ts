@@ -1,8 +1,8 @@
 // The page when something is wrong: no broker, no program, no provider, a password, hostile words, and very much of everything.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { addDays } from '../../src/domain/period.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { addDays } from '../../src/web/page/format.ts';
 import { startMosquitto } from '../e2e/mosquitto.ts';
 import { home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';

@@ -13,7 +13,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   homeassistant: ['domain', 'foundation'],
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
-  web: ['foundation', 'type publication/payloads/payloads.ts'],
+  web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store web'.split(' '),
   cli: 'auth config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',

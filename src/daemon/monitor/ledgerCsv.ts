@@ -1,5 +1,6 @@
 // The days of a meter as CSV, for a spreadsheet.
 import { inFull, type Micro } from '../../domain/amount.ts';
+import { compareText } from '../../domain/order.ts';
 import type { MeterView } from '../../publication/views.ts';
 
 const HEAD = ['day', 'energy_kwh', 'cost', 'currency', 'revision', 'received_at'];
@@ -12,7 +13,7 @@ export function ledgerCsv({
 }: Pick<MeterView, 'ledger' | 'currency' | 'zone'>): string {
   const amount = (value: Micro | null) => (value === null ? '' : inFull(value));
   const rows = [...ledger.days]
-    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost, revision, receivedAt }]) => [
       day,
       amount(energy),

@@ -1,5 +1,5 @@
 // What the bars show: days added up to weeks and months, the same period of the year before, and what is missing.
-import { addDays, daysBetween } from './format.ts';
+import { addDays, daysBetween, intervalStart } from '../../domain/period.ts';
 
 export type Interval = 'day' | 'week' | 'month';
 export type What = 'kwh' | 'cost';
@@ -26,14 +26,6 @@ export interface Bar {
 export const SHOWN: Readonly<Record<Interval, number>> = { day: 31, week: 26, month: 12 };
 
 export const dayMap = (rows: readonly DayRow[]): Days => new Map(rows.map((row) => [row[0], row]));
-
-/** The first day of the period that `day` is in, or of one so many later. Weeks begin on Monday. */
-export function periodStart(interval: Interval, day: string, later = 0): string {
-  if (interval === 'day') return addDays(day, later);
-  const date = new Date(`${day}T00:00:00Z`);
-  if (interval === 'week') return addDays(day, 7 * later - ((date.getUTCDay() + 6) % 7));
-  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later, 1)).toISOString().slice(0, 10);
-}
 
 /** The same day of the month, for weeks the same day of the week; `null` for 29 February. */
 function yearBefore(interval: Interval, day: string): string | null {
@@ -62,8 +54,8 @@ export function barsOf(
 ): Bar[] {
   const count = SHOWN[interval];
   const bars = Array.from({ length: count }, (_, index): Bar | null => {
-    const start = periodStart(interval, last, index + 1 - count * (page + 1));
-    const end = addDays(periodStart(interval, start, 1), -1);
+    const start = intervalStart(interval, last, index + 1 - count * (page + 1));
+    const end = addDays(intervalStart(interval, start, 1), -1);
     if (end < first || start > last) return null;
     const from = start < first ? first : start;
     const to = end > last ? last : end;
@@ -71,7 +63,7 @@ export function barsOf(
     const before = yearBefore(interval, from);
     const isWholeMonth = interval === 'month' && end <= last && from === start;
     const lengthBefore = (day: string) =>
-      isWholeMonth ? daysBetween(day, periodStart('month', day, 1)) : length;
+      isWholeMonth ? daysBetween(day, intervalStart('month', day, 1)) : length;
     return {
       ...sum(days, from, length),
       ...{ from, to, days: length, isRunning: end > last, isCorrected: corrected.has(start) },

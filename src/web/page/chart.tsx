@@ -1,7 +1,8 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
 import { useMemo, useState } from 'preact/hooks';
-import { type Bar, barsOf, dayMap, type Interval, periodStart, SHOWN, type What } from './bars.ts';
-import { addDays, dayWords, kWh, money } from './format.ts';
+import { addDays, intervalStart } from '../../domain/period.ts';
+import { type Bar, barsOf, dayMap, type Interval, SHOWN, type What } from './bars.ts';
+import { dayWords, kWh, money } from './format.ts';
 import { Picture } from './picture.tsx';
 import type { History, Usage } from './store.ts';
 import { Choice, Table } from './widgets.tsx';
@@ -33,7 +34,7 @@ export function Chart(props: {
     setChosen(null);
   };
   const amount = (value: number | null) => (what === 'kwh' ? kWh(value) : money(value, history.currency));
-  const isOldest = periodStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
+  const isOldest = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
   const { big, small } = wordsOf(bars, chosen === null ? undefined : bars[chosen], interval, what);
   const forecast = interval === 'month' && page === 0 ? props.forecast[what] : null;
   return (

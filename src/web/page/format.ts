@@ -1,9 +1,10 @@
 // Amounts, days and times in words, in the reader's own locale. What is not known is a dash, never 0.
 
+import { daysBetween } from '../../domain/period.ts';
+
 type Unsure<T> = T | null | undefined;
 
 export const UNKNOWN = '–';
-const DAY_MS = 86_400_000;
 
 const cache = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>();
 /** Making a format takes a thousand times as long as using it. */
@@ -66,12 +67,6 @@ export function paymentWords(invoice: {
 /** `2026-11-21`, there where the meter is. */
 export const dayIn = (timeZone: string, now: number): string =>
   kept(`day ${timeZone}`, () => new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short' })).format(now);
-
-export const addDays = (day: string, days: number): string =>
-  new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
-
-export const daysBetween = (from: string, to: string): number =>
-  Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS);
 
 /** The time, with its day unless that is today. */
 export function timeWords(at: Unsure<string | number>, now = Date.now()): string {

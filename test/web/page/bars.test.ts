@@ -1,7 +1,7 @@
 // What the bars of the page show: periods, gaps that are never 0, the year before, corrections, and round figures beside them.
 import { describe, expect, test } from 'vitest';
-import { axis, barsOf, type DayRow, dayMap, type Interval, periodStart } from '../../../src/web/page/bars.ts';
-import { addDays } from '../../../src/web/page/format.ts';
+import { addDays, intervalStart } from '../../../src/domain/period.ts';
+import { axis, barsOf, type DayRow, dayMap, type Interval } from '../../../src/web/page/bars.ts';
 
 /** Each day has its distance from `from` as kWh, and a tenth of it as cost. */
 const rows = (from: string, count: number, without: readonly string[] = []): DayRow[] =>
@@ -78,7 +78,7 @@ describe('weeks and months', () => {
     ]) {
       const week = show('week').find((bar) => bar.from === from);
       if (from !== '2026-03-23') expect(week).toMatchObject({ to, days: 7, missing: 0 });
-      expect(periodStart('week', to ?? '')).toBe(from);
+      expect(intervalStart('week', to ?? '')).toBe(from);
     }
     expect(show('month').map(({ from }) => from)).toEqual(
       expect.arrayContaining(['2026-03-01', '2026-04-01', '2026-10-01', '2026-11-01']),

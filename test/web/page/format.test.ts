@@ -1,5 +1,6 @@
 // Words of the page for amounts, days and times: in the reader's locale, and a dash for what is not known.
 import { expect, test } from 'vitest';
+import { addDays, daysBetween } from '../../../src/domain/period.ts';
 import * as words from '../../../src/web/page/format.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
@@ -38,8 +39,8 @@ test('a day is a date, whatever the time zone of the reader', () => {
   expect(words.dayWords('2026-11-21', 'long')).toBe('Saturday, November 21');
   expect(words.dayIn('Europe/Dublin', Date.parse('2026-03-29T23:30:00Z'))).toBe('2026-03-30');
   expect(words.dayIn('Europe/Dublin', Date.parse('2026-01-29T23:30:00Z'))).toBe('2026-01-29');
-  expect(words.addDays('2026-03-28', 2)).toBe('2026-03-30');
-  expect(words.daysBetween('2026-10-24', '2026-10-26')).toBe(2);
+  expect(addDays('2026-03-28', 2)).toBe('2026-03-30');
+  expect(daysBetween('2026-10-24', '2026-10-26')).toBe(2);
 });
 
 test('how long ago, and how soon', () => {

@@ -61,8 +61,8 @@ function keySection([topic, schema]: [string, JsonSchema]): string[] {
   return [`## Keys of \`<base>/${topic}\`\n\n${text}`];
 }
 
-const shownAs = ({ platform, of }: Pick<EntityRow<never>, 'platform' | 'of'>): string => {
-  if (platform === 'attribute') return `attribute of \`${of}\``;
+const shownAs = ({ platform, of, as }: Pick<EntityRow<never>, 'platform' | 'of' | 'as'>): string => {
+  if (platform === 'attribute') return `attribute ${as ? `\`${as}\` ` : ''}of \`${of}\``;
   return platform.replace('_', ' ');
 };
 

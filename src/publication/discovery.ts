@@ -208,7 +208,8 @@ function looksOf(row: EntityRow<never>, currency: string): Body {
   };
 }
 
-function attributesOf(
+/** `rows`: the table that its attributes are in. */
+export function attributesOf(
   { key, derived, options }: EntityRow<never>,
   rows: readonly EntityRow<never>[],
   stateTopic: string,
@@ -218,7 +219,7 @@ function attributesOf(
     ...(derived ? ["'derived': true"] : []),
     // What an automation branches on, whatever the words are.
     ...(options ? [`'code': value_json.${key}`] : []),
-    ...attributes.map((row) => `'${row.key}': value_json.${row.key}`),
+    ...attributes.map(({ key: its, as = its }) => `'${as}': value_json.${its}`),
   ];
   if (pairs.length === 0) return {};
   return {

@@ -20,6 +20,8 @@ export interface EntityRow<View> {
   /** `attribute`: shown with the entity that `of` names. */
   readonly platform: 'sensor' | 'binary_sensor' | 'attribute';
   readonly of?: string;
+  /** What Home Assistant calls the attribute; default: the key. The key is then `<of>_<as>`. */
+  readonly as?: string;
   readonly deviceClass?: string;
   readonly stateClass?: 'total' | 'total_increasing';
   readonly unit?: string;

@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import type { Message } from '../../src/mqtt/message.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
+import { attributesOf } from '../../src/publication/discovery.ts';
+import type { EntityRow } from '../../src/publication/entityRow.ts';
 import { EVENT_ROWS } from '../../src/publication/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/meterEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
@@ -80,6 +82,16 @@ test('what is fitted says so in an attribute, and not in its name', () => {
   }
 });
 
+test('an attribute may have a short name in Home Assistant', () => {
+  const bill = { key: 'bill', name: 'Bill', help: 'A bill.', platform: 'sensor', read: () => 1 } as const;
+  const from = { ...bill, key: 'from', platform: 'attribute', of: 'bill' } as const;
+  const rows: EntityRow<never>[] = [bill, from, { ...from, key: 'bill_low', as: 'low' }];
+  expect(attributesOf(bill, rows, 'heat/state')).toEqual({
+    json_attributes_topic: 'heat/state',
+    json_attributes_template: "{{ {'from': value_json.from, 'low': value_json.bill_low} | tojson }}",
+  });
+});
+
 test('names fit a phone, and no energy has the lightning bolt of its device class', () => {
   const all = discoveryOf(options).flatMap((message) => Object.values(Object(bodyOf(message).components)));
   const bodies = all.filter(isFields);
@@ -120,6 +132,10 @@ describe.each(tables)('the table of the %s', (_name, rows) => {
     for (const values of [rows.map(({ key }) => key), rows.map(({ name }) => name)]) {
       expect(new Set(values).size).toBe(values.length);
     }
+  });
+
+  test('has the whole key of an attribute with a short name', () => {
+    expect(rows.filter(({ key, of, as }) => as !== undefined && key !== `${of}_${as}`)).toEqual([]);
   });
 
   test('has keys in snake case and help in whole sentences', () => {

@@ -1,0 +1,185 @@
+// Heat against outdoor temperature: degree days, and a robust line through the use of the days before.
+import { inFull } from '../amount.ts';
+import type { Ledger } from '../ledger.ts';
+import { addDays, type Day, type DaySpan } from '../period.ts';
+
+/** Mean outdoor temperature of local days, °C. */
+export type Temperatures = ReadonlyMap<Day, number>;
+
+/** What is known of the weather where the meters are. `base`: °C, above it nothing is heated. */
+export interface Weather {
+  readonly temperatures: Temperatures;
+  readonly base: number;
+}
+
+export interface WeatherFit {
+  /** kWh of a day without heating. */
+  readonly hotWater: number;
+  /** kWh per K·d. */
+  readonly slope: number;
+  /** Robust standard deviation of the residuals of single days, kWh. */
+  readonly scatter: number;
+  /** How many days it is made of. */
+  readonly days: number;
+  /** °C */
+  readonly base: number;
+}
+
+/** What one reading stands for: its day and the days without a reading directly before it. */
+export interface HeatSpan {
+  /** The day of the reading, which is the last one. */
+  readonly day: Day;
+  readonly days: number;
+  /** kWh of all its days. */
+  readonly energy: number;
+  /** K·d of all its days. */
+  readonly degreeDays: number;
+}
+
+const FIT_DAYS = 365;
+const FEWEST_DAYS = 60;
+/** A reading after a longer gap tells little about its days, and perhaps not of all of them. */
+const LONGEST_SPAN_DAYS = 7;
+/** The share of the variance of daily use that the temperatures have to explain. */
+const LEAST_EXPLAINED = 0.3;
+/** Two days that are closer together tell nothing about the slope, K·d. */
+const LEAST_DIFFERENCE = 0.5;
+const ROUNDS = 20;
+/** From this many standard deviations on a day does not count at all (Tukey's biweight, 95 % efficient). */
+const CUT = 4.685;
+/** The standard deviation of normal noise is this times its median absolute deviation. */
+const PER_MEDIAN_DEVIATION = 1.4826;
+
+/** Degree days of one day in K·d: how far its mean lies below the base. */
+export const degreeDays = (mean: number, base: number): number => Math.max(0, base - mean);
+
+/**
+ * A line through the heat of up to 365 days before the day `before`, by their degree days. Days far off it, such as
+ * those of a holiday, count little or not at all. A reading after missing days counts as the mean of all of them.
+ * `null`: fewer than 60 days have both reading and temperature, or the temperatures explain less than 30 % of the
+ * variance.
+ */
+export function fitWeather(
+  days: Ledger['days'],
+  temperatures: Temperatures,
+  base: number,
+  before: Day,
+): WeatherFit | null {
+  const span = { from: addDays(before, -FIT_DAYS), to: before };
+  return fitSpans(heatSpans(days, { temperatures, base }, span), base);
+}
+
+/** Readings whose days all lie within the span and have a temperature, oldest first. The first of a ledger is none. */
+export function heatSpans(
+  days: Ledger['days'],
+  { temperatures, base }: Weather,
+  { from, to }: DaySpan,
+): HeatSpan[] {
+  const spans: HeatSpan[] = [];
+  let last: Day | null = null;
+  let [count, sum] = [0, 0];
+  for (let day = addDays(from, -LONGEST_SPAN_DAYS); day < to; day = addDays(day, 1)) {
+    const mean = temperatures.get(day);
+    count += 1;
+    sum += mean === undefined ? Number.NaN : degreeDays(mean, base);
+    const energy = days.get(day)?.energy ?? null;
+    if (energy === null) continue;
+    const isInside = last !== null && addDays(last, 1) >= from && count <= LONGEST_SPAN_DAYS;
+    if (isInside && !Number.isNaN(sum))
+      spans.push({ day, days: count, energy: inFull(energy), degreeDays: sum });
+    last = day;
+    [count, sum] = [0, 0];
+  }
+  return spans;
+}
+
+/** What one day uses by the fit, kWh. */
+export const expectedHeat = ({ hotWater, slope }: WeatherFit, degrees: number): number =>
+  hotWater + slope * degrees;
+
+/** A mean day of a span: how many days stand behind it is its weight. */
+interface Point {
+  readonly x: number;
+  readonly y: number;
+  readonly days: number;
+}
+
+type Line = Pick<WeatherFit, 'hotWater' | 'slope'>;
+
+function fitSpans(spans: readonly HeatSpan[], base: number): WeatherFit | null {
+  const days = spans.reduce((sum, span) => sum + span.days, 0);
+  if (days < FEWEST_DAYS) return null;
+  const points = spans
+    .map((span): Point => ({ x: span.degreeDays / span.days, y: span.energy / span.days, days: span.days }))
+    .sort((a, b) => a.x - b.x || a.y - b.y);
+  let line = roughLine(points);
+  if (line === null) return null;
+  let weights: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const scale = scatterAbout(line, points);
+    weights = points.map((point) => point.days * biweight(residual(line as Line, point) / (scale || 1e-9)));
+    line = lineThrough(points, weights);
+  }
+  if (explained(line, points, weights) < LEAST_EXPLAINED) return null;
+  return { ...line, scatter: scatterAbout(line, points), days, base };
+}
+
+/** Theil's line of paired halves: a few days that are far off do not move it. `null`: all days are equally cold. */
+function roughLine(points: readonly Point[]): Line | null {
+  const half = Math.floor(points.length / 2);
+  const slopes: number[] = [];
+  for (let at = 0; at < half; at++) {
+    const [low, high] = [points[at], points[at + points.length - half]] as [Point, Point];
+    if (high.x - low.x >= LEAST_DIFFERENCE) slopes.push((high.y - low.y) / (high.x - low.x));
+  }
+  if (slopes.length === 0) return null;
+  const slope = Math.max(0, median(slopes));
+  return { slope, hotWater: Math.max(0, median(points.map(({ x, y }) => y - slope * x))) };
+}
+
+/** Weighted least squares among the lines that neither fall nor begin below zero. */
+function lineThrough(points: readonly Point[], weights: readonly number[]): Line {
+  let [w, wx, wy, wxx, wxy] = [0, 0, 0, 0, 0];
+  points.forEach(({ x, y }, at) => {
+    const weight = weights[at] ?? 0;
+    w += weight;
+    wx += weight * x;
+    wy += weight * y;
+    wxx += weight * x * x;
+    wxy += weight * x * y;
+  });
+  const slope = (w * wxy - wx * wy) / (w * wxx - wx * wx);
+  if (!(slope > 0)) return { slope: 0, hotWater: Math.max(0, wy / w) };
+  const hotWater = (wy - slope * wx) / w;
+  return hotWater >= 0 ? { slope, hotWater } : { slope: Math.max(0, wxy / wxx), hotWater: 0 };
+}
+
+/** In standard deviations of a single day. */
+const residual = ({ hotWater, slope }: Line, { x, y, days }: Point): number =>
+  (y - hotWater - slope * x) * Math.sqrt(days);
+
+const scatterAbout = (line: Line, points: readonly Point[]): number =>
+  PER_MEDIAN_DEVIATION * median(points.map((point) => Math.abs(residual(line, point))));
+
+const biweight = (deviations: number): number =>
+  Math.abs(deviations) >= CUT ? 0 : (1 - (deviations / CUT) ** 2) ** 2;
+
+/** The share of the variance of the days that count. */
+function explained(line: Line, points: readonly Point[], weights: readonly number[]): number {
+  const mean = lineThrough(
+    points.map((point) => ({ ...point, x: 0 })),
+    weights,
+  ).hotWater;
+  const squares = (through: Line) =>
+    points.reduce((sum, { x, y }, at) => {
+      return sum + (weights[at] ?? 0) * (y - through.hotWater - through.slope * x) ** 2;
+    }, 0);
+  const all = squares({ hotWater: mean, slope: 0 });
+  return all === 0 ? 0 : 1 - squares(line) / all;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = Float64Array.from(values).sort();
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}

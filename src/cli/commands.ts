@@ -82,6 +82,18 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./questions/constituencies.ts')).constituencies,
   },
   {
+    name: 'export',
+    summary: 'print the readings that are on this disk as CSV or JSON; asks nobody',
+    options: {
+      ...CONFIG,
+      account: text('ID', 'the account; default: all'),
+      interval: text('day|week|month', 'default: day'),
+      format: text('csv|json', 'default: csv'),
+      revisions: flag('also how often each was corrected, and when it came'),
+    },
+    load: async () => (await import('./data/export.ts')).exportLedgers,
+  },
+  {
     name: 'report',
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
     options: CONFIG,

@@ -1,9 +1,9 @@
 // Prints records as a table, as JSON or as CSV.
+import { type Cell, csv as csvOf } from '../domain/csv.ts';
 import { choiceOf, type Io } from './command.ts';
 
 const FORMATS = ['table', 'json', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
-export type Cell = string | number | boolean | null;
 
 export interface Column<Row> {
   readonly head: string;
@@ -37,16 +37,11 @@ export function print<Row>(
   } else {
     const heads = csv.map(({ head }) => head);
     const rows = records.map((record) => csv.map(({ value }) => value(record)));
-    io.out([heads, ...rows].map((cells) => `${cells.map(csvCell).join(',')}\r\n`).join(''));
+    io.out(csvOf([heads, ...rows]));
   }
 }
 
 export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
-
-function csvCell(cell: Cell): string {
-  const text = cell === null ? '' : String(cell);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
 
 /** The head, and a line for each row. Numbers of a column have equally many decimals, so that they can be compared. */
 export function tableLines<Row>(

@@ -22,6 +22,9 @@ export const knownUnits = (micro: Micro | null | undefined): number | null =>
 /** With all its decimals. */
 export const inFull = (micro: Micro): number => micro / MICRO;
 
+/** The same; `null` stays `null`. */
+export const knownInFull = (micro: Micro | null): number | null => (micro === null ? null : inFull(micro));
+
 /** Sum of what is known; `null` when nothing is. */
 export function sumKnown(amounts: Iterable<Micro | null>): Micro | null {
   let sum: Micro | null = null;

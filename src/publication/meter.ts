@@ -1,5 +1,5 @@
 // What is published of a heat meter: its state, its usage and history, and events.
-import { inFull, knownUnits, type Micro } from '../domain/amount.ts';
+import { inFull, knownInFull, knownUnits } from '../domain/amount.ts';
 import type { Change } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import type { Day } from '../domain/period.ts';
@@ -34,10 +34,13 @@ function historyMessage(
   topics: Topics,
   { meter, zone, readingCloses, currency, ledger }: MeterView,
 ): Message {
-  const full = (amount: Micro | null) => (amount === null ? null : inFull(amount));
   const days = [...ledger.days]
     .sort(([a], [b]) => compareText(a, b))
-    .map(([day, { energy, cost }]): [Day, number | null, number | null] => [day, full(energy), full(cost)]);
+    .map(([day, { energy, cost }]): [Day, number | null, number | null] => [
+      day,
+      knownInFull(energy),
+      knownInFull(cost),
+    ]);
   return topics.message('meter/<meter>/history', [meter], {
     timezone: zone.name,
     reading_closes: readingCloses,

@@ -1,5 +1,6 @@
 // The days of a meter as CSV, for a spreadsheet.
-import { inFull, type Micro } from '../../domain/amount.ts';
+import { knownInFull } from '../../domain/amount.ts';
+import { csv } from '../../domain/csv.ts';
 import { compareText } from '../../domain/order.ts';
 import type { MeterView } from '../../publication/views.ts';
 
@@ -11,23 +12,15 @@ export function ledgerCsv({
   currency,
   zone,
 }: Pick<MeterView, 'ledger' | 'currency' | 'zone'>): string {
-  const amount = (value: Micro | null) => (value === null ? '' : inFull(value));
   const rows = [...ledger.days]
     .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost, revision, receivedAt }]) => [
       day,
-      amount(energy),
-      amount(cost),
+      knownInFull(energy),
+      knownInFull(cost),
       currency,
       revision,
       zone.iso(receivedAt),
     ]);
-  return [HEAD, ...rows].map((cells) => `${cells.map(cell).join(',')}\r\n`).join('');
-}
-
-/** A spreadsheet takes a text that begins like this for a formula. */
-function cell(value: string | number): string {
-  if (typeof value === 'number') return String(value);
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return csv([HEAD, ...rows]);
 }

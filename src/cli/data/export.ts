@@ -1,0 +1,67 @@
+// heat2mqtt export: the ledgers on disk as CSV or JSON. Asks nobody.
+import type { Config } from '../../config/schema.ts';
+import { ledgerFile } from '../../daemon/accounts/meterLedger.ts';
+import { SeriesNames } from '../../daemon/accounts/seriesNames.ts';
+import { knownInFull } from '../../domain/amount.ts';
+import { zone as zoneOf } from '../../domain/period.ts';
+import { periodSums } from '../../domain/totals.ts';
+import { EXIT } from '../../foundation/failure.ts';
+import { contextCodec } from '../../store/documents.ts';
+import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
+import { StateDirectory } from '../../store/stateDirectory.ts';
+import { type Command, choiceOf } from '../command.ts';
+import { keyColumns, print } from '../printing.ts';
+import { loadSettings, openSilentLog } from '../settings.ts';
+import { pickAccount } from '../upstream.ts';
+
+const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'] as const;
+const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;
+
+export const exportLedgers: Command = async (given, io) => {
+  const { options } = given;
+  const interval = choiceOf('--interval', options.interval ?? 'day', ['day', 'week', 'month']);
+  const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json']);
+  const settings = await loadSettings(given, io);
+  const { config, scrubber } = settings;
+  const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
+  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+  const ledgers = (await ledgersOf(config, state)).filter(({ account }) => (only ?? account) === account);
+  const records = ledgers.flatMap(({ account, meter, ledger, timezone }) => {
+    const zone = zoneOf(timezone);
+    return periodSums(ledger, interval, Number.POSITIVE_INFINITY).map((sum) => ({
+      account,
+      meter,
+      start: zone.iso(zone.startOf(sum.start)),
+      end: zone.iso(zone.startOf(sum.end)),
+      energy_kwh: knownInFull(sum.energy),
+      cost: knownInFull(sum.cost),
+      ...(options.revisions ? { revision: sum.revision, received_at: zone.iso(sum.receivedAt) } : {}),
+    }));
+  });
+  if (records.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  const columns = keyColumns<string>(...(options.revisions ? REVISIONS : COLUMNS));
+  print(format, { records, csv: columns, table: () => [] }, io);
+  return EXIT.fine;
+};
+
+const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
+
+/** Of all accounts, under the names that the meters have in topics. */
+async function ledgersOf({ accounts }: Config, state: StateDirectory) {
+  const found: (LedgerDocument & { readonly account: string; readonly meter: string })[] = [];
+  const names = new SeriesNames();
+  for (const { id: account } of accounts) {
+    const context = await state.document(`accounts/${account}/context`, contextCodec).read();
+    const known = context?.value.properties ?? [];
+    const files = await state.list(`accounts/${account}`);
+    const ids = files.flatMap((file) => /^ledger-(.+)$/.exec(file)?.[1] ?? []).map(decodeURIComponent);
+    const isKnown = (id: string) => known.some(({ propertyCustomerId }) => propertyCustomerId === id);
+    // A property that the provider does not list any more.
+    const gone = ids.filter((id) => !isKnown(id)).map((id) => ({ ...UNKNOWN, propertyCustomerId: id }));
+    for (const property of [...known, ...gone]) {
+      const ledger = await state.document(ledgerFile(account, property), ledgerCodec).read();
+      if (ledger !== null) found.push({ ...ledger, account, meter: names.nameOf(property) });
+    }
+  }
+  return found;
+}

@@ -1,0 +1,103 @@
+// heat2mqtt export: the days on disk as a spreadsheet or a program takes them.
+import { expect, test } from 'vitest';
+import { ledgerFile } from '../../src/daemon/accounts/meterLedger.ts';
+import { contextCodec } from '../../src/store/documents.ts';
+import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
+import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import { ledgerOf } from '../domain/ledgers.ts';
+import { logLines } from '../support/logLines.ts';
+import { openStack } from '../support/stack.ts';
+import { environmentOf, typed } from '../support/typed.ts';
+
+const URLS = { issuer: 'https://id.example.org/auth/realms/energy', api: 'https://api.example.org/api/v1' };
+const LEDGER = ledgerOf([
+  ['2025-03-29', 3, 0.5],
+  ['2025-03-30', 4.123456, null],
+  ['2025-04-01', 1.5, 0.25],
+]);
+
+const property = (propertyCustomerId: string, ...meterIdentifiers: string[]) => ({
+  propertyCustomerId,
+  subscriptionId: null,
+  balanceGroupId: null,
+  meterIdentifiers,
+});
+
+/** Two accounts, the first with a property that the provider does not list any more. */
+async function household() {
+  const stateDir = await openStack().folder();
+  const state = new StateDirectory(stateDir, logLines().log);
+  const known = property('11', '=SUM(A1)');
+  for (const [account, one, isListed] of [
+    ['home', known, true],
+    ['home', property('22'), false],
+    ['flat', property('33', '70418235'), true],
+  ] as const) {
+    await state
+      .document(ledgerFile(account, one), ledgerCodec)
+      .write({ timezone: 'Europe/Dublin', readingCloses: null, ledger: LEDGER, isNew: false, tariff: null });
+    const context = { personCustomerId: '1', siteCodes: [], billingProfileIds: [], properties: [one] };
+    if (isListed)
+      await state
+        .document(`accounts/${account}/context`, contextCodec)
+        .write({ owner: 'me', value: context });
+  }
+  const env = {
+    ...environmentOf(URLS, { username: 'me@example.org', password: 'secret words' }, stateDir),
+    HEAT2MQTT_ACCOUNTS_0_ID: 'home',
+    HEAT2MQTT_ACCOUNTS_1_ID: 'flat',
+    HEAT2MQTT_ACCOUNTS_1_USERNAME: 'you@example.org',
+    HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'other words',
+  };
+  return (...words: string[]) => typed(['export', ...words], { env });
+}
+
+test('days as they are in the ledger, each with its own hours; no cell is a formula', async () => {
+  const exported = await household();
+  expect((await exported('--account', 'flat')).out.split('\r\n')).toEqual([
+    'account,meter,start,end,energy_kwh,cost',
+    'flat,70418235,2025-03-29T00:00:00+00:00,2025-03-30T00:00:00+00:00,3,0.5',
+    'flat,70418235,2025-03-30T00:00:00+00:00,2025-03-31T00:00:00+01:00,4.123456,',
+    'flat,70418235,2025-04-01T00:00:00+01:00,2025-04-02T00:00:00+01:00,1.5,0.25',
+    '',
+  ]);
+  const all = (await exported()).out.split('\r\n').map((line) => line.split(',').slice(0, 2).join());
+  expect([...new Set(all)]).toEqual(['account,meter', 'home,_SUM_A1_', 'home,22', 'flat,70418235', '']);
+});
+
+test('weeks and months are sums; revisions are two more columns', async () => {
+  const exported = await household();
+  const { out } = await exported(
+    '--account',
+    'flat',
+    '--interval',
+    'month',
+    '--format',
+    'json',
+    '--revisions',
+  );
+  const march = { start: '2025-03-01T00:00:00+00:00', end: '2025-04-01T00:00:00+01:00' };
+  const more = { revision: 0, received_at: '1970-01-01T01:00:00+01:00' };
+  expect(JSON.parse(out)).toEqual([
+    { account: 'flat', meter: '70418235', ...march, energy_kwh: 7.123456, cost: 0.5, ...more },
+    expect.objectContaining({ start: march.end, end: '2025-05-01T00:00:00+01:00', energy_kwh: 1.5 }),
+  ]);
+  expect((await exported('--interval', 'week', '--revisions')).out.split('\r\n')[1]).toContain(
+    '2025-03-24T00:00:00+00:00,2025-03-31T00:00:00+01:00,7.123456,0.5,0,',
+  );
+});
+
+test('nothing on disk is told beside the empty table; nonsense is refused', async () => {
+  const exported = await household();
+  const stateDir = await openStack().folder();
+  const env = environmentOf(URLS, { username: 'me@example.org', password: 'secret words' }, stateDir);
+  const { out, err, exitCode } = await typed(['export'], { env });
+  expect([out, exitCode]).toEqual(['account,meter,start,end,energy_kwh,cost\r\n', 0]);
+  expect(err).toContain('No readings');
+  for (const words of [
+    ['--interval', 'year'],
+    ['--format', 'table'],
+    ['--account', 'nobody'],
+  ])
+    await expect(exported(...words)).rejects.toMatchObject({ exitCode: 2 });
+});

@@ -187,13 +187,23 @@ export class Household {
     }
   }
 
-  /** The same readings for a simulated provider, each taken five minutes before the end of its day and told at once. */
-  events(): ExplicitEvent[] {
+  /**
+   * The same readings for a simulated provider, told at once: each five minutes before the end of its day, or
+   * `afterMidnight` five minutes later than that, on the next day.
+   */
+  events({ afterMidnight = false } = {}): ExplicitEvent[] {
     return this.readings.flatMap(({ day, energy, cost, register, lost }) => {
-      const at = DUBLIN.startOf(addDays(day, 1)) - 300_000;
+      const at = DUBLIN.startOf(addDays(day, 1)) + (afterMidnight ? 300_000 : -300_000);
       const told = { at, kwh: energy / 1e6, eur: cost / 1e6, register: register / 1e6 };
       return lost ? [] : [told];
     });
+  }
+
+  /** As the simulated provider gives it. */
+  static told({ id, startAt, endAt, dueAt, total }: Invoice) {
+    const amount = (total ?? 0) / 1e6;
+    const dates = { start_time: startAt, end_time: endAt, payment_due: dueAt };
+    return { id, status: 'invoice', ...dates, total_amount: amount, due_amount: amount };
   }
 }
 

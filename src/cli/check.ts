@@ -11,7 +11,7 @@ import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { type Property, seriesName } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
-import { visitHomeAssistant } from '../homeassistant/recorder.ts';
+import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
@@ -146,10 +146,13 @@ function liveProbes(settings: Settings, io: Io): Probes {
   if (home_assistant) {
     probes['Home Assistant'] = async () => {
       const address = { url: home_assistant.url, token: await home_assistant.token.read() };
-      return visitHomeAssistant(address, io.clock, async ({ version }, { timezone }) => {
+      return visitHomeAssistant(address, io.clock, async (home, { timezone }) => {
+        const sensor = home_assistant.outdoor_temperature;
+        if (sensor !== undefined) await checkTemperature(home, sensor);
         const isSame = timezone === null || timezone === usage.timezone;
         const caution = '; its time zone is not usage.timezone: days may begin at another hour there';
-        return `version ${version}, statistics can be written${isSame ? '' : caution}`;
+        const temperatures = sensor === undefined ? '' : ', outdoor temperatures can be read';
+        return `version ${home.version}, statistics can be written${temperatures}${isSame ? '' : caution}`;
       });
     };
   }

@@ -41,6 +41,9 @@ function webSocketOf(given: string): string {
   return `${protocol.replace('http', 'ws')}//${host}/api/websocket`;
 }
 
+const SENSOR = 'the entity id of a sensor, such as sensor.outdoor_temperature';
+const BASE = 'a temperature in °C from 5 to 25';
+
 const homeAssistantSection = section({
   url: address(
     ['http:', 'https:', 'ws:', 'wss:'],
@@ -53,6 +56,23 @@ const homeAssistantSection = section({
     })
     .transform(webSocketOf),
   ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
+  outdoor_temperature: z
+    .string(SENSOR)
+    .regex(/^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/, SENSOR)
+    .optional()
+    .meta({
+      description:
+        'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
+      examples: ['sensor.outdoor_temperature'],
+    }),
+  degree_day_base: z
+    .number(BASE)
+    .min(5, BASE)
+    .max(25, BASE)
+    .default(15.5)
+    .describe(
+      'Outdoor daily mean (°C) below which a building is heated. 15.5 is the custom in Ireland and Britain.',
+    ),
 });
 
 const httpSection = section({

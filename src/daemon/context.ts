@@ -12,6 +12,7 @@ import type { Message } from '../mqtt/message.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import type { Counters } from './monitor/metrics.ts';
+import type { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 
 export interface Context {
   readonly config: Config;
@@ -25,6 +26,7 @@ export interface Context {
   readonly topics: Topics;
   readonly counters: Counters;
   readonly signals: Signals;
+  readonly outdoor: OutdoorTemperatures;
   /** `usage.concurrency`: shared by everything that asks the provider. */
   readonly limit: ConcurrencyLimit;
 }

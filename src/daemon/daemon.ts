@@ -23,6 +23,7 @@ import { Poller } from './polling/poller.ts';
 import { Schedule, type StartTicker } from './polling/schedule.ts';
 import { brokerAddress, protocolVersions, startEmbedded } from './publishing/broker.ts';
 import { Events } from './publishing/events.ts';
+import { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 import { Publisher } from './publishing/publisher.ts';
 import { Restore } from './publishing/restore.ts';
 import { RetainedTopics } from './publishing/retainedTopics.ts';
@@ -66,10 +67,12 @@ export async function startDaemon({
   const installation = await openInstallation(state, random, log);
   const signals = new Signals();
   const counters = new Counters();
+  const zone = zoneOf(usage.timezone);
   const context: Context = {
     ...options,
     state,
-    zone: zoneOf(usage.timezone),
+    zone,
+    outdoor: await OutdoorTemperatures.open({ ...options, state, zone }),
     topics: new Topics(mqtt.base_topic),
     counters,
     signals,

@@ -9,6 +9,9 @@ import { HomeAssistantTrouble } from './trouble.ts';
 /** Stands for a missing number, so that the row differs from any that is wanted. */
 const NOT_A_NUMBER = Number.NaN;
 const EARLIEST = Date.UTC(1990, 0, 1);
+const TEMPERATURE_UNITS = ['°C', '°F', 'K'];
+/** Some 200 kB in one reply. */
+const LONGEST_QUESTION_MS = 90 * 24 * 3_600_000;
 
 /**
  * Connects, makes sure that statistics can be written, and ends with the work, whatever comes of it. Rejects with
@@ -71,6 +74,44 @@ export async function storedRows(
     .sort((a, b) => a.start - b.start);
 }
 
+/** The statistics hold temperatures. Rejects with HomeAssistantTrouble where they do not. */
+export async function checkTemperature(home: HomeAssistant, sensor: string): Promise<void> {
+  const reply = await home.send({ type: 'recorder/get_statistics_metadata', statistic_ids: [sensor] });
+  const known = understood(metadataReply, reply).find(({ statistic_id }) => statistic_id === sensor);
+  if (!known || known.has_mean === false) throw new HomeAssistantTrouble('no_temperatures');
+  const unit = known.statistics_unit_of_measurement;
+  if (unit == null || !TEMPERATURE_UNITS.includes(unit))
+    throw new HomeAssistantTrouble('not_a_temperature', unit == null ? 'it has no unit' : 'another unit');
+}
+
+/**
+ * Mean temperatures of hours, °C, by the epoch milliseconds at which the hour begins, from `from` until `to`
+ * (exclusive, epoch milliseconds). Rejects with HomeAssistantTrouble.
+ */
+export async function hourlyTemperatures(
+  home: HomeAssistant,
+  sensor: string,
+  from: number,
+  to: number,
+): Promise<Map<number, number>> {
+  const means = new Map<number, number>();
+  for (let at = from; at < to; at += LONGEST_QUESTION_MS) {
+    const reply = await home.send({
+      type: 'recorder/statistics_during_period',
+      start_time: instant(at),
+      end_time: instant(Math.min(at + LONGEST_QUESTION_MS, to)),
+      statistic_ids: [sensor],
+      period: 'hour',
+      types: ['mean'],
+      // The sensor may measure in °F.
+      units: { temperature: '°C' },
+    });
+    for (const { start, mean } of understood(meansReply, reply)[sensor] ?? [])
+      if (mean != null) means.set(start, mean);
+  }
+  return means;
+}
+
 /** The series is there, with the name and the unit that it should have. */
 export async function isDescribed(home: HomeAssistant, { id, name, unit }: Series): Promise<boolean> {
   const reply = await home.send({ type: 'recorder/get_statistics_metadata', statistic_ids: [id] });
@@ -96,9 +137,11 @@ const instant = (epochMs: number): string => `${new Date(epochMs).toISOString().
 
 const amount = z.number().nullish();
 const rowsReply = z.record(z.string(), z.array(z.object({ start: z.number(), state: amount, sum: amount })));
+const meansReply = z.record(z.string(), z.array(z.object({ start: z.number(), mean: amount })));
 const metadataReply = z.array(
   z.object({
     statistic_id: z.string(),
+    has_mean: z.boolean().nullish(),
     name: z.string().nullish(),
     statistics_unit_of_measurement: z.string().nullish(),
   }),
@@ -115,6 +158,6 @@ function understood<T>(shape: z.ZodType<T>, reply: unknown): T {
   if (parsed.success) return parsed.data;
   const place = parsed.error.issues[0]?.path.filter((step) => typeof step === 'string').at(-1);
   // Only names from our shapes: a path may also lead through keys of the reply.
-  const isOurs = typeof place === 'string' && /^(start|state|sum|is_admin|name|time_zone)$/.test(place);
+  const isOurs = typeof place === 'string' && /^(start|state|sum|mean|is_admin|name|time_zone)$/.test(place);
   throw new HomeAssistantTrouble('strange', isOurs ? `about ${place}` : 'of another shape');
 }

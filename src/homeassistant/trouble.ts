@@ -75,6 +75,18 @@ const ROWS = {
     retry: 'later',
     hint: "Home Assistant's log tells why. If it goes on, please report it with its version.",
   },
+  no_temperatures: {
+    message: 'Home Assistant keeps no statistics of the sensor in home_assistant.outdoor_temperature.',
+    retry: 'later',
+    hint:
+      'Developer tools, Statistics, lists the sensors that have some: those with state_class: measurement. Statistics ' +
+      'begin to grow once it has one.',
+  },
+  not_a_temperature: {
+    message: 'The sensor in home_assistant.outdoor_temperature measures no temperature (%).',
+    retry: 'later',
+    hint: 'Name a sensor whose unit is °C, °F or K.',
+  },
   not_stored: {
     message:
       'Home Assistant took statistics in, but they cannot be read back (% rows are missing or different).',

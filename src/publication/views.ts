@@ -1,6 +1,7 @@
 // The facts that states and discovery are written from.
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { Weather } from '../domain/insight/weather.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Amounts, Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
@@ -21,6 +22,8 @@ export interface MeterView {
   readonly tariff: Tariff | null;
   /** The running month at its end. */
   readonly monthForecast: Amounts;
+  /** `null`: no outdoor temperature is configured, or nothing is known of it yet. */
+  readonly weather: Weather | null;
   readonly zone: Zone;
   /** A reading closes the day it is taken on, or the day before. */
   readonly readingCloses: ReadingCloses;

@@ -163,6 +163,15 @@ export const extrasCodec: Codec<Owned<Extras>> = ownedBy(
   }),
 );
 
+/** Daily means of an outdoor temperature, °C; the owner is the sensor, and the time zone of its days. */
+export const temperaturesCodec = ownedBy(
+  z.object({
+    /** The first day that was asked for. */
+    from: day,
+    days: z.array(z.tuple([day, z.number()])),
+  }),
+);
+
 const house = z.object({ chamber: words, houseNo: count, name: words, uri: words });
 const constituency = z.object({ uri: z.string(), name: z.string(), code: words, type: words, house });
 

@@ -47,6 +47,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     totals: sums,
     tariff,
     monthForecast: forecastMonth(ledger.days, today, tariff),
+    weather: null,
     zone: timezone,
     readingCloses: 'same_day',
     currency: 'EUR',

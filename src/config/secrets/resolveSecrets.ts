@@ -6,7 +6,7 @@ import type { Scrubber } from '../../foundation/log.ts';
 import { environmentWords, type Faults, type Origins } from '../faults.ts';
 import { variableOf } from '../keys.ts';
 import { isMapping, type Path, type RawConfig, valueAt } from '../rawConfig.ts';
-import type { Account, Config, FileConfig } from '../schema.ts';
+import type { Account, Config, FileConfig, HomeAssistant } from '../schema.ts';
 import { WITH_PASSWORD } from '../sections/providerSections.ts';
 import {
   NO_SUCH_FILE,
@@ -192,10 +192,15 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
       ...(web.trusted_proxy !== undefined && { trusted_proxy: web.trusted_proxy }),
       ...(webPassword && { password: webPassword }),
     },
-    ...(home_assistant && {
-      home_assistant: { url: home_assistant.url, token: required(secrets, 'home_assistant.token') },
-    }),
+    ...(home_assistant && { home_assistant: homeAssistant(home_assistant, secrets) }),
   };
+}
+
+function homeAssistant(
+  { token: _, token_file: __, ...given }: Exclude<FileConfig['home_assistant'], false | undefined>,
+  secrets: ReadonlyMap<string, Secret>,
+): HomeAssistant {
+  return { ...given, token: required(secrets, 'home_assistant.token') };
 }
 
 function required(secrets: ReadonlyMap<string, Secret>, path: string): Secret {

@@ -127,8 +127,10 @@ function applyServiceManagers(raw: RawConfig, env: Environment, origins: Origins
     origins.set('state_dir', 'environment STATE_DIRECTORY');
   }
   const token = env.SUPERVISOR_TOKEN;
-  if (token && !Object.hasOwn(raw, 'home_assistant')) {
-    raw.home_assistant = { url: 'ws://supervisor/core/websocket', token };
+  const given = Object.hasOwn(raw, 'home_assistant') ? raw.home_assistant : {};
+  // Whoever names another Home Assistant, or switches it off, means that.
+  if (token && isMapping(given) && !['url', 'token', 'token_file'].some((key) => Object.hasOwn(given, key))) {
+    raw.home_assistant = { ...given, url: 'ws://supervisor/core/websocket', token };
     for (const name of ['url', 'token'])
       origins.set(`home_assistant.${name}`, 'environment SUPERVISOR_TOKEN');
   }

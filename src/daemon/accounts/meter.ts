@@ -14,11 +14,11 @@ import { friendlyNameOf } from './friendlyNames.ts';
 import { ledgerFile, MeterLedger } from './meterLedger.ts';
 import type { Upstream } from './upstream.ts';
 
-type Needs = Pick<Context, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals'>;
+type Needs = Pick<Context, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
 type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
-type Sums = Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'monthForecast'>;
+type Sums = Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'monthForecast' | 'weather'>;
 
 const HOUR_MS = 3_600_000;
 const DECISIONS = {
@@ -233,12 +233,13 @@ export class Meter {
 
   /** What follows from a ledger and a day: a view is looked at far more often than either changes. */
   #sumsOf(ledger: Ledger): Sums & { readonly today: Day } {
-    const { zone, clock } = this.#needs;
+    const { zone, clock, outdoor } = this.#needs;
+    const { weather } = outdoor;
     const today = zone.dayAt(clock.now());
-    if (this.#sums?.ledger !== ledger || this.#sums.today !== today) {
+    if (this.#sums?.ledger !== ledger || this.#sums.today !== today || this.#sums.weather !== weather) {
       const tariff = this.store.tariffOf(ledger);
       const monthForecast = forecastMonth(ledger.days, today, tariff);
-      this.#sums = { ledger, today, totals: totals(ledger, today), tariff, monthForecast };
+      this.#sums = { ledger, today, weather, totals: totals(ledger, today), tariff, monthForecast };
     }
     return this.#sums;
   }

@@ -98,7 +98,8 @@ export class Statistics {
   }
 
   reasons(): readonly Reason[] {
-    return this.#fault === null ? [] : [safeWords(this.#fault)];
+    const faults = [this.#fault, this.#context.outdoor.fault].filter((fault) => fault !== null);
+    return faults.map((fault) => safeWords(fault));
   }
 
   status(): StatisticsStatus {
@@ -154,6 +155,7 @@ export class Statistics {
         async (home, { timezone }) => {
           this.#compareZone(timezone);
           await this.#notices.deliver(home);
+          await this.#readTemperatures(home);
           return this.#sendEvery(home, options);
         },
         this.#stopping.signal,
@@ -164,6 +166,14 @@ export class Statistics {
       if (isRefused) this.#refused = { token, at: clock.monotonic(), restsMs };
       throw err;
     }
+  }
+
+  async #readTemperatures(home: HomeAssistant): Promise<void> {
+    const { outdoor, signals } = this.#context;
+    const origins = this.#accounts.flatMap(({ meters }) => meters ?? []).map(({ ledger }) => ledger.origin);
+    const [oldest] = origins.sort();
+    if (oldest === undefined || !(await outdoor.update(home, oldest))) return;
+    for (const { id } of this.#accounts) signals.emit('accountChanged', id);
   }
 
   async #sendEvery(home: HomeAssistant, options: RunOptions): Promise<SeriesSent[]> {

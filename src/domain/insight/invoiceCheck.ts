@@ -1,0 +1,220 @@
+// Bills against the days of their periods: the difference, and what bills usually have on top of their days.
+import type { Micro } from '../amount.ts';
+import { type Invoice, invoiceRecord } from '../invoice.ts';
+import type { Ledger } from '../ledger.ts';
+import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
+import { costOfDays, type DaysCost } from './invoiceDays.ts';
+
+/** What bills have on top of the sum of their days: so many percent of it, and so much on each. Less than 0: off. */
+export interface OnTop {
+  readonly percent: number;
+  readonly amount: Micro;
+}
+
+export interface InvoiceCheck extends DaysCost {
+  /** First and last day of the period. */
+  readonly from: Day;
+  readonly to: Day;
+  readonly total: Micro;
+  /** Of the total and the sum of the days. */
+  readonly difference: Micro;
+  /** `null`: no other bill explains it, or days are missing. */
+  readonly usual: OnTop | null;
+  /** What remains of the difference beside what is usual. */
+  readonly rest: Micro | null;
+  /** The rest is no more than rounding leaves. */
+  readonly isExplained: boolean;
+  /** Bills directly before this one that have what is usual on top, and all others that have. */
+  readonly sameBefore: number;
+  readonly sameInAll: number;
+}
+
+interface Bill extends DaysCost {
+  readonly id: string;
+  readonly total: Micro;
+  readonly difference: Micro;
+}
+
+/** Bills with the same on top. */
+interface Run {
+  onTop: OnTop;
+  bills: readonly Bill[];
+}
+
+const LONGEST_PERIOD_DAYS = 400;
+const CENT = 10_000;
+const CENTS_OF_ROUNDING = 5;
+const SHARE_OF_ROUNDING = 0.001;
+const NOTHING: OnTop = { percent: 0, amount: 0 };
+/** Taxes are whole or half percent more often than anything else. */
+const LIKELY_STEP = 0.5;
+const OTHER_STEPS = [0.1, 0.01];
+const ENOUGH = 2;
+/** Where a reading carries days over an edge of the period, two bills may agree by chance. */
+const ENOUGH_WITH_EDGES = 3;
+/** Two numbers at once, a percentage and an amount, take more to be believed. */
+const ENOUGH_FOR_BOTH = 4;
+const NEWEST_UNEXPLAINED = 12;
+
+/**
+ * By the id of the invoice. Those without a total or a period, those that the ledgers do not cover, and those that
+ * share days with another are left out. `ledgers`: of all meters of the account.
+ */
+export function checkInvoices(
+  invoices: readonly Invoice[],
+  ledgers: readonly Pick<Ledger, 'origin' | 'days'>[],
+  zone: Zone,
+): ReadonlyMap<string, InvoiceCheck> {
+  const periods = invoices.flatMap((invoice) => {
+    const span = periodOf(invoice, zone);
+    return span && invoice.total !== null ? [{ id: invoice.id, total: invoice.total, ...span }] : [];
+  });
+  const alone = periods.filter(
+    (one) => !periods.some((other) => other !== one && other.from < one.to && one.from < other.to),
+  );
+  const compared = alone.sort(byFrom).flatMap((period) => {
+    const cost = costOfDays(ledgers, period);
+    return cost ? [{ ...period, ...cost, difference: period.total - cost.sum }] : [];
+  });
+  const complete = compared.filter(({ missing }) => missing === 0);
+  const runs = runsOf(complete);
+  return new Map(
+    compared.map(({ id, to, ...bill }) => [
+      id,
+      { ...bill, to: addDays(to, -1), ...explanationOf({ id, ...bill }, complete, runs) },
+    ]),
+  );
+}
+
+const byFrom = (a: DaySpan, b: DaySpan): number => (a.from < b.from ? -1 : 1);
+
+function periodOf(invoice: Invoice, zone: Zone): DaySpan | null {
+  const { period_start: from, period_end: last } = invoiceRecord(invoice, zone);
+  if (from === null || last === null || last < from || isCancelled(invoice)) return null;
+  return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? { from, to: addDays(last, 1) } : null;
+}
+
+const isCancelled = ({ status }: Invoice): boolean => /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
+
+type Explanation = Pick<InvoiceCheck, 'usual' | 'rest' | 'isExplained' | 'sameBefore' | 'sameInAll'>;
+
+function explanationOf(bill: Bill, complete: readonly Bill[], runs: ReadonlyMap<string, Run>): Explanation {
+  const run = runs.get(bill.id);
+  if (!run) return { usual: null, rest: null, isExplained: false, sameBefore: 0, sameInAll: 0 };
+  const members = new Set(run.bills.map(({ id }) => id));
+  const isSame = ({ id }: Bill) => id !== bill.id && members.has(id);
+  const before = complete
+    .slice(
+      0,
+      complete.findIndex(({ id }) => id === bill.id),
+    )
+    .reverse();
+  const firstOther = before.findIndex((one) => !isSame(one));
+  return {
+    usual: run.onTop,
+    rest: restOf(bill, run.onTop),
+    isExplained: fits(bill, run.onTop),
+    sameBefore: firstOther < 0 ? before.length : firstOther,
+    sameInAll: complete.filter(isSame).length,
+  };
+}
+
+/**
+ * What each bill is compared with: the run that it belongs to, else the one that held before it, else the first that
+ * came after it. `bills`: oldest first.
+ */
+function runsOf(bills: readonly Bill[]): ReadonlyMap<string, Run> {
+  const runs = new Map<string, Run>();
+  let usual: Run | null = null;
+  let unexplained: Bill[] = [];
+  for (const [at, bill] of bills.entries()) {
+    const widened: OnTop | null = usual && common([...usual.bills, bill]);
+    if (usual && (widened || fits(bill, usual.onTop))) {
+      usual.bills = [...usual.bills, bill];
+      usual.onTop = widened ?? usual.onTop;
+      unexplained = [];
+    } else {
+      const found = newRun(bill, unexplained, bills.slice(0, at + 1), usual === null);
+      for (const one of found?.bills ?? []) runs.set(one.id, found as Run);
+      unexplained = found ? [] : [...unexplained, bill].slice(-NEWEST_UNEXPLAINED);
+      usual = found ?? usual;
+    }
+    if (usual) runs.set(bill.id, usual);
+  }
+  const first = runs.values().next().value;
+  if (first) for (const { id } of bills) if (!runs.has(id)) runs.set(id, first);
+  return runs;
+}
+
+/** The bill together with unexplained ones before it, or with the newest of all. */
+function newRun(
+  bill: Bill,
+  unexplained: readonly Bill[],
+  all: readonly Bill[],
+  isFirst: boolean,
+): Run | null {
+  if (isFirst && fits(bill, NOTHING)) return { onTop: NOTHING, bills: [bill] };
+  let found: Run | null = null;
+  for (const other of unexplained.toReversed()) {
+    const bills: readonly Bill[] = [...(found?.bills ?? [bill]), other];
+    const onTop = common(bills);
+    if (onTop) found = { onTop, bills };
+  }
+  const isEnough =
+    found && (found.bills.length >= ENOUGH_WITH_EDGES || found.bills.every(({ edge }) => edge === 0));
+  if (found && isEnough && found.bills.length >= ENOUGH) return found;
+  const newest = all.slice(-ENOUGH_FOR_BOTH);
+  const onTop = newest.length === ENOUGH_FOR_BOTH ? common(newest) : null;
+  return onTop && { onTop, bills: newest };
+}
+
+/** What all of them have on top: the simpler explanation, unless another is a cent closer; `null` without any. */
+function common(bills: readonly Bill[]): OnTop | null {
+  const isCommon = (onTop: OnTop) => bills.every((bill) => fits(bill, onTop));
+  const worst = (onTop: OnTop) => Math.max(...bills.map((bill) => Math.abs(restOf(bill, onTop))));
+  const candidates = [
+    NOTHING,
+    ...percentages(bills, LIKELY_STEP),
+    { percent: 0, amount: medianRest(bills, 0) },
+    ...percentages(bills, ...OTHER_STEPS),
+    ...(bills.length >= ENOUGH_FOR_BOTH ? both(bills) : []),
+  ].filter(isCommon);
+  return candidates.reduce<OnTop | null>(
+    (best, one) => (best && worst(best) <= worst(one) + CENT ? best : one),
+    null,
+  );
+}
+
+function percentages(bills: readonly Bill[], ...steps: readonly number[]): OnTop[] {
+  const sum = bills.reduce((all, bill) => all + bill.sum, 0);
+  if (sum <= 0) return [];
+  const mean = (100 * bills.reduce((all, { difference }) => all + difference, 0)) / sum;
+  return steps.map((step) => ({ percent: inSteps(mean, step), amount: 0 }));
+}
+
+/** By the slope between the bills of the smallest and the largest sum. */
+function both(bills: readonly Bill[]): OnTop[] {
+  const bySum = [...bills].sort((a, b) => a.sum - b.sum);
+  const [least, most] = [bySum[0], bySum.at(-1)];
+  if (!least || !most || least.sum === most.sum) return [];
+  const slope = (100 * (most.difference - least.difference)) / (most.sum - least.sum);
+  const percent = inSteps(slope, LIKELY_STEP);
+  return [{ percent, amount: medianRest(bills, percent) }];
+}
+
+/** To the cent. */
+function medianRest(bills: readonly Bill[], percent: number): Micro {
+  const rests = bills.map((bill) => restOf(bill, { percent, amount: 0 })).sort((a, b) => a - b);
+  return Math.round((rests[Math.floor(rests.length / 2)] ?? 0) / CENT) * CENT;
+}
+
+const inSteps = (value: number, step: number): number =>
+  Number((Math.round(value / step) * step).toFixed(2)) || 0;
+
+const restOf = ({ sum, difference }: Bill, { percent, amount }: OnTop): Micro =>
+  difference - Math.round((sum * percent) / 100) - amount;
+
+const fits = (bill: Bill, onTop: OnTop): boolean => Math.abs(restOf(bill, onTop)) <= roundingOf(bill);
+
+const roundingOf = ({ total }: Pick<Bill, 'total'>): Micro =>
+  Math.max(CENTS_OF_ROUNDING * CENT, Math.round(Math.abs(total) * SHARE_OF_ROUNDING));

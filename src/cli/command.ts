@@ -48,3 +48,14 @@ export function choiceOf<T extends string>(name: string, value: unknown, choices
 /** About an option that is there, but not with this value. */
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   new WrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
+
+/** For a command that asks before it changes something elsewhere. Throws WrongUsage when nobody could answer. */
+export function mustBeAnswerable(command: string, { options }: Arguments, { isInteractive }: Io): void {
+  if (!options.yes && !isInteractive)
+    throw new WrongUsage(`${command} asks once, and nobody sits at the input: it then needs --yes.`);
+}
+
+/** Asks, unless `--yes` has been given. */
+export async function isAgreed(question: string, { options }: Arguments, { ask }: Io): Promise<boolean> {
+  return Boolean(options.yes) || /^\s*y(es)?\s*$/i.test((await ask(`${question} [y/N] `)) ?? '');
+}

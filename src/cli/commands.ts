@@ -146,6 +146,17 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./uninstall.ts')).uninstall,
   },
   {
+    name: 'energy-dashboard',
+    summary: "show, add or remove the meters in Home Assistant's Energy dashboard; a change is shown first",
+    options: {
+      ...CONFIG,
+      add: flag('add each meter as a gas source named Heat; asks once'),
+      remove: flag('remove the sources of the meters, and nothing else; asks once'),
+      yes: flag('do not ask'),
+    },
+    load: async () => (await import('./energyDashboard.ts')).energyDashboard,
+  },
+  {
     name: 'config',
     words: 'example|schema|show',
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',

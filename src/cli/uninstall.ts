@@ -4,7 +4,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/onlyDaemon.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Command, type Io, WrongUsage } from './command.ts';
+import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
 /** Another heat2mqtt would bring everything back. */
@@ -23,8 +23,7 @@ class StillRunning extends Failure {
 const MOST_NAMED = 20;
 
 export const uninstall: Command = async (given, io) => {
-  if (!given.options.yes && !io.isInteractive)
-    throw new WrongUsage('uninstall asks once, and nobody sits at the input: it then needs --yes.');
+  mustBeAnswerable('uninstall', given, io);
   const settings = await loadSettings(given, io);
   const { mqtt, state_dir } = settings.config;
   if (mqtt.embedded !== false) {
@@ -42,7 +41,7 @@ export const uninstall: Command = async (given, io) => {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {
       tell(retained, mqtt.url, io);
-      if (!given.options.yes && !(await isAgreed(io))) {
+      if (!(await isAgreed('Clear them all? Home Assistant then removes the devices.', given, io))) {
         io.out('Nothing was changed.\n');
         return EXIT.fine;
       }
@@ -62,11 +61,6 @@ function tell({ topics, devices }: RetainedMessages, url: string, io: Io): void 
   io.out(`At ${url}, topics: ${topics.length}, of them devices in Home Assistant: ${devices}\n`);
   for (const topic of topics.slice(0, MOST_NAMED)) io.out(`  ${topic}\n`);
   if (more > 0) io.out(`  and ${more} more\n`);
-}
-
-async function isAgreed(io: Io): Promise<boolean> {
-  const answer = await io.ask('Clear them all? Home Assistant then removes the devices. [y/N] ');
-  return /^y(es)?$/i.test(answer?.trim() ?? '');
 }
 
 function whatIsLeft({ config, path }: Settings): string {

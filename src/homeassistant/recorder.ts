@@ -119,6 +119,15 @@ export async function isDescribed(home: HomeAssistant, { id, name, unit }: Serie
   return known?.statistics_unit_of_measurement === unit && known.name === name;
 }
 
+/** By id, what kind of unit each of these statistics has; an id that is not there is unknown. */
+export async function unitClasses(
+  home: HomeAssistant,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string | null>> {
+  const reply = await home.send({ type: 'recorder/get_statistics_metadata', statistic_ids: ids });
+  return new Map(understood(metadataReply, reply).map((one) => [one.statistic_id, one.unit_class ?? null]));
+}
+
 /** Rejects when statistics cannot be written now. Resolves to the time zone of its days; `null`: it does not say. */
 async function checkReadiness(home: HomeAssistant): Promise<{ readonly timezone: string | null }> {
   const { state, time_zone } = understood(configReply, await home.send({ type: 'get_config' }));
@@ -144,6 +153,7 @@ const metadataReply = z.array(
     has_mean: z.boolean().nullish(),
     name: z.string().nullish(),
     statistics_unit_of_measurement: z.string().nullish(),
+    unit_class: z.string().nullish(),
   }),
 );
 const configReply = z.object({ state: z.string().optional(), time_zone: z.string().nullish() });

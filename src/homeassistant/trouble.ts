@@ -1,4 +1,4 @@
-// Why Home Assistant's statistics could not be written, each with advice.
+// Why Home Assistant's statistics could not be written, or its Energy dashboard not changed, each with advice.
 import { EXIT, Failure, type Retry } from '../foundation/failure.ts';
 
 const AT_HOME =
@@ -38,7 +38,9 @@ const ROWS = {
   not_admin: {
     message: "The token's user is not an administrator of Home Assistant.",
     retry: 'later',
-    hint: 'Only administrators may write statistics. Make the user an administrator, or use the token of one.',
+    hint:
+      'Only administrators may write statistics and change the Energy dashboard. Make the user an administrator, ' +
+      'or use the token of one.',
   },
   too_old: {
     message: 'Home Assistant is too old (%) for these statistics.',
@@ -93,6 +95,21 @@ const ROWS = {
     retry: 'later',
     hint: 'Its database may be busy or full: its log tells. What is missing is sent again.',
   },
+  no_energy: {
+    message: 'Home Assistant has no Energy dashboard: its energy integration is not loaded.',
+    retry: 'later',
+    hint: "Put energy: or default_config: into Home Assistant's configuration.",
+  },
+  energy_refused: {
+    message: 'Home Assistant refused the change of its Energy dashboard (%). Nothing was changed.',
+    retry: 'later',
+    hint: "Home Assistant's log tells why. Adding the source by hand in its settings always works.",
+  },
+  energy_changed: {
+    message: 'Somebody has changed the Energy dashboard meanwhile. Nothing was saved.',
+    retry: 'soon',
+    hint: 'Look again: the change is shown anew.',
+  },
 } as const satisfies Readonly<Record<string, Row>>;
 
 export type TroubleKind = keyof typeof ROWS;
@@ -101,12 +118,14 @@ export class HomeAssistantTrouble extends Failure {
   readonly code: `home_assistant_${TroubleKind}`;
   readonly exitCode = EXIT.homeAssistant;
   readonly kind: TroubleKind;
+  readonly detail: string;
 
   /** `detail`: a word of our own; never what came in. */
   constructor(kind: TroubleKind, detail: string | number = '', cause?: unknown) {
     const { message, retry, hint }: Row = ROWS[kind];
     super(message.replace('%', String(detail)), { retry, hint, cause });
     this.kind = kind;
+    this.detail = String(detail);
     this.code = `home_assistant_${kind}`;
   }
 }

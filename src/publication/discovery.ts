@@ -43,6 +43,10 @@ export function meterDocument(options: DiscoveryOptions, view: MeterView): Disco
   return documentOf(options, METER_ROWS, view, `meter_${meter}`, meter, device, stateTopic, events);
 }
 
+/** The unique ids of a meter's entities, by the key of each. */
+export const meterUniqueIds = (baseTopic: string, meter: string): ReadonlyMap<string, string> =>
+  new Map(METER_ROWS.map(({ key }) => [key, uniqueId(baseTopic, `meter_${meter}`, key)]));
+
 export function accountDocument(options: DiscoveryOptions, view: AccountView): DiscoveryDocument {
   const { topics } = options;
   const { account } = view;
@@ -110,6 +114,9 @@ export function announce(doc: DiscoveryDocument, before: Readonly<Record<string,
 export const platformsOf = (doc: DiscoveryDocument): Record<string, string> =>
   Object.fromEntries(Object.entries(doc.components).map(([key, body]) => [key, String(body.platform)]));
 
+const uniqueId = (baseTopic: string, idEnd: string, key: string): string =>
+  `${topicSafe(baseTopic)}_${idEnd}_${key}`;
+
 const bridgeId = (options: DiscoveryOptions): string => `${topicSafe(options.topics.base)}_bridge`;
 
 const entityId = (platform: string, name: string): string =>
@@ -155,7 +162,7 @@ function documentOf<View extends { readonly currency: string }>(
     {
       platform: row.platform,
       name: row.name,
-      unique_id: `${id}_${row.key}`,
+      unique_id: uniqueId(base, idEnd, row.key),
       default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
       value_template: templateOf(row),
       ...looksOf(row, view.currency),

@@ -10,7 +10,7 @@ export interface DocCommand {
 }
 
 /** Run by test/e2e/docs.test.ts, page by page, in a folder with a configuration, beside a broker and the daemon. */
-export const RUN = /^(heat2mqtt|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
+export const RUN = /^(heat2mqtt(?! energy-dashboard)|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
 
 /** Cannot be run in a scratch folder, and why that is no gap. */
 export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
@@ -20,6 +20,7 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
   [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],
+  [/^heat2mqtt energy-dashboard/, 'test/e2e-home-assistant types it beside a real Home Assistant'],
   [/^ha /, 'a command of Home Assistant OS'],
 ];
 

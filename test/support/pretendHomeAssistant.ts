@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { openPretendEnergy } from './pretendEnergy.ts';
 import { type Fields, openPretendRecorder } from './pretendRecorder.ts';
 
 export type PretendHomeAssistant = Awaited<ReturnType<typeof startPretendHomeAssistant>>;
@@ -31,6 +32,7 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     location: null as string | null,
   };
   const recorder = openPretendRecorder(() => switches.slow);
+  const energy = openPretendEnergy(() => switches);
   /** What stands below the bell, by id. */
   const notifications = new Map<string, Fields>();
   const asked: Fields[] = [];
@@ -46,6 +48,7 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
     if (type === 'persistent_notification/get')
       return [...notifications.values()].map((one) => ({ ...one, created_at: '2025-03-10T12:00:00+00:00' }));
     if (type === 'call_service') return callService(message);
+    if (energy.knows(type)) return energy.answer(message);
     if (!switches.hasRecorder) throw { code: 'unknown_command' };
     if (type === 'recorder/import_statistics' && !switches.isAdmin) throw { code: 'unauthorized' };
     return recorder.answer(message);
@@ -128,6 +131,7 @@ export async function startPretendHomeAssistant(token = 'a-long-lived-token') {
 
   return {
     ...recorder,
+    energy,
     url: `ws://127.0.0.1:${port}/api/websocket`,
     port,
     switches,

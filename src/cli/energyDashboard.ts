@@ -1,0 +1,72 @@
+// heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
+import { knownMeters } from '../daemon/accounts/knownMeters.ts';
+import { EnergyDashboard } from '../daemon/publishing/energyDashboard.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from './command.ts';
+import { type Column, tableLines } from './printing.ts';
+import { loadSettings, openSilentLog } from './settings.ts';
+
+class NoHomeAssistant extends Failure {
+  readonly code = 'no_home_assistant';
+  readonly exitCode = EXIT.config;
+
+  constructor() {
+    super('The configuration has no home_assistant.', {
+      retry: 'never',
+      hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
+    });
+  }
+}
+
+type Row = Awaited<ReturnType<EnergyDashboard['look']>>['gas'][number];
+
+const COLUMNS: readonly Column<Row>[] = [
+  { head: 'Name', value: ({ name }) => name },
+  { head: 'Energy', value: ({ energy }) => energy },
+  { head: 'Cost', value: ({ cost }) => cost },
+  { head: 'Meter', value: ({ meter }) => meter },
+  { head: 'By', value: ({ way }) => way },
+];
+
+export const energyDashboard: Command = async (given, io) => {
+  const change = changeFrom(given, io);
+  const { config, scrubber } = await loadSettings(given, io);
+  if (!config.home_assistant) throw new NoHomeAssistant();
+  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+  const meters = await knownMeters(state, config);
+  const say = (...lines: readonly string[]) => io.out(lines.map((line) => `${line}\n`).join(''));
+  if (meters.length === 0)
+    say(`No meter is known in ${config.state_dir} yet: they are found by the first poll.`);
+  const dashboard = new EnergyDashboard(config.home_assistant, config.mqtt.base_topic, io.clock);
+  const { gas, changed, refusals, cautions, digest } = await dashboard.look(change ?? 'add', meters);
+  if (change === null) {
+    if (gas.length === 0) say('The Energy dashboard has no gas source.');
+    else say("The Energy dashboard's gas sources:", ...tableLines(COLUMNS, gas));
+    say(...refusals, ...changed.map(({ meter }) => `${meter} is not there: --add adds it.`));
+    return EXIT.fine;
+  }
+  for (const refusal of refusals) io.err(`${refusal}\n`);
+  if (changed.length === 0) {
+    if (refusals.length > 0) return EXIT.usage;
+    say(`Nothing to ${change}.`);
+    return EXIT.fine;
+  }
+  say(`The Energy dashboard's gas sources to ${change}:`, ...tableLines(COLUMNS, changed));
+  if (change === 'add') say(...cautions);
+  if (!(await isAgreed(change === 'add' ? 'Add them?' : 'Remove them?', given, io))) {
+    say('Nothing was changed.');
+    return EXIT.fine;
+  }
+  await dashboard.apply(change, meters, digest);
+  say('Done. Everything else there is as it was.');
+  return EXIT.fine;
+};
+
+function changeFrom(given: Arguments, io: Io): 'add' | 'remove' | null {
+  const { add, remove } = given.options;
+  if (add && remove) throw new WrongUsage('energy-dashboard takes --add or --remove, not both.');
+  if (!add && !remove) return null;
+  mustBeAnswerable('energy-dashboard', given, io);
+  return add ? 'add' : 'remove';
+}

@@ -1,0 +1,131 @@
+// Home Assistant's Energy preferences: which gas sources are meters of this installation, and what adding or removing them changes.
+
+export type Source = Readonly<Record<string, unknown>>;
+
+/** As Home Assistant gives them. */
+export interface Preferences {
+  readonly energy_sources: readonly Source[];
+  readonly [key: string]: unknown;
+}
+
+type Way = 'statistics' | 'entity';
+
+/** What Home Assistant has of a meter. */
+export interface HeatMeter {
+  readonly meter: string;
+  readonly friendlyName: string | null;
+  /** The id of its running energy, by each way of giving it; the entity is `null` while there is none. */
+  readonly totals: Readonly<Record<Way, string | null>>;
+  /** All ids that count its heat. */
+  readonly ids: readonly string[];
+  /** What is to be added; `null`: nothing of it is known yet. */
+  readonly pair: { readonly energy: string; readonly cost: string | null } | null;
+}
+
+/** A gas source; `meter` and `way` are `null` for somebody else's. */
+export interface GasSource {
+  readonly name: string | null;
+  readonly energy: string | null;
+  readonly cost: string | null;
+  readonly meter: string | null;
+  readonly way: Way | null;
+}
+
+export type Change = 'add' | 'remove';
+
+export interface Plan {
+  /** To be added or removed. */
+  readonly changed: readonly GasSource[];
+  /** All sources afterwards; those that are not changed are the very objects that were read. */
+  readonly after: readonly Source[];
+  /** A sentence for each meter that cannot be added. */
+  readonly refusals: readonly string[];
+}
+
+export const gasSourcesOf = (sources: readonly Source[], meters: readonly HeatMeter[]): GasSource[] =>
+  sources.filter(({ type }) => type === 'gas').map((source) => describe(source, meters));
+
+/** `takesNames`: this Home Assistant knows names of gas sources. */
+export function plan(
+  change: Change,
+  preferences: Preferences,
+  meters: readonly HeatMeter[],
+  takesNames: boolean,
+): Plan {
+  const { energy_sources: before } = preferences;
+  if (change === 'remove') {
+    const isOwn = (source: Source) => source.type === 'gas' && describe(source, meters).meter !== null;
+    const own = before.filter(isOwn);
+    return {
+      changed: gasSourcesOf(own, meters),
+      after: before.filter((source) => !own.includes(source)),
+      refusals: [],
+    };
+  }
+  const added: Source[] = [];
+  const refusals: string[] = [];
+  for (const meter of meters) {
+    const { pair } = meter;
+    const places = placesOf(preferences, meter.ids);
+    const elsewhere = places.find(({ isGas, id }) => !isGas || id !== pair?.energy);
+    if (elsewhere !== undefined) {
+      refusals.push(
+        `${meter.meter} is there already: ${elsewhere.id} is ${elsewhere.where}, and its heat would count twice.`,
+      );
+    } else if (pair === null) {
+      refusals.push(`Home Assistant does not know ${meter.meter} yet: neither statistics nor entities.`);
+    } else if (places.length === 0) {
+      const name = meters.length === 1 ? 'Heat' : `Heat ${meter.friendlyName ?? meter.meter}`;
+      added.push({
+        type: 'gas',
+        stat_energy_from: pair.energy,
+        stat_cost: pair.cost,
+        entity_energy_price: null,
+        number_energy_price: null,
+        ...(takesNames ? { name } : {}),
+      });
+    }
+  }
+  return { changed: gasSourcesOf(added, meters), after: [...before, ...added], refusals };
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+function describe(source: Source, meters: readonly HeatMeter[]): GasSource {
+  const energy = textOf(source.stat_energy_from);
+  const by = (way: Way) => meters.find(({ totals }) => energy !== null && totals[way] === energy);
+  const way = by('statistics') ? 'statistics' : by('entity') ? 'entity' : null;
+  return {
+    name: textOf(source.name),
+    energy,
+    cost: textOf(source.stat_cost),
+    meter: way && (by(way)?.meter ?? null),
+    way,
+  };
+}
+
+interface Place {
+  readonly id: string;
+  readonly isGas: boolean;
+  readonly where: string;
+}
+
+/** Where one of the ids is counted. */
+function placesOf({ energy_sources: sources, ...lists }: Preferences, ids: readonly string[]): Place[] {
+  const among = (value: unknown, where: string, isGas = false): Place[] =>
+    countedIn(value)
+      .filter((id) => ids.includes(id))
+      .map((id) => ({ id, isGas, where }));
+  return [
+    ...sources.flatMap((source) => among(source, `a ${source.type} source`, source.type === 'gas')),
+    ...Object.values(lists).flatMap((list) => among(list, 'an individual device')),
+  ];
+}
+
+// Grid sources were nested up to 2026.
+function countedIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    typeof inner === 'string' ? (/^stat_(energy|consumption)/.test(key) ? [inner] : []) : countedIn(inner),
+  );
+}

@@ -1,0 +1,178 @@
+// heat2mqtt energy-dashboard beside a daemon: what is shown, added and taken out again, and what keeps it from that.
+import { expect, test } from 'vitest';
+import { home, METER, person } from '../support/homes.ts';
+import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
+import { environmentOf, typed } from '../support/typed.ts';
+
+const SOLAR = {
+  type: 'solar',
+  stat_energy_from: 'sensor.roof',
+  config_entry_solar_forecast: null,
+  of_later: [1],
+};
+const BOILER = { type: 'gas', stat_energy_from: 'sensor.boiler', number_energy_price: 0.1 };
+const OTHERS = {
+  energy_sources: [SOLAR, BOILER, { type: 'water', stat_energy_from: 'sensor.tap', name: 'Tap' }],
+  device_consumption: [{ stat_consumption: 'sensor.oven' }],
+  device_consumption_water: [],
+  of_later: { kept: true },
+};
+const HEAT = {
+  type: 'gas',
+  stat_energy_from: ENERGY,
+  stat_cost: COST,
+  entity_energy_price: null,
+  number_energy_price: null,
+  name: 'Heat',
+};
+const ENTITY = 'sensor.renamed_total';
+const entity = (key: string, entity_id: string, more = {}) => ({
+  entity_id,
+  unique_id: `heat2mqtt_meter_${METER}_${key}`,
+  platform: 'mqtt',
+  disabled_by: null,
+  ...more,
+});
+
+/** A daemon that has read its history, and the command beside it. `written`: the statistics as well. */
+async function beside({
+  written = true,
+  ...options
+}: {
+  written?: boolean;
+  meters?: readonly string[];
+} = {}) {
+  const { meters = [METER] } = options;
+  const me = person(
+    'me',
+    meters.map((meter) => home(meter, { events: [...HISTORY] }, 9_000 + (Number(meter) % 100))),
+  );
+  const { story, ha, probe, settled, start } = await openStatisticsStory(HISTORY, [me]);
+  if (written) await settled();
+  else {
+    await start({ home_assistant: false });
+    await story.passing(probe.until(`heat2mqtt/meter/${METER}/state`, () => true));
+  }
+  const env = {
+    ...environmentOf(story.simulator.urls, me, story.stateDir),
+    HEAT2MQTT_HOME_ASSISTANT_URL: ha.url,
+    HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'a-long-lived-token',
+  };
+  const energy = (words = '', given: Parameters<typeof typed>[1] = {}) =>
+    story.passing(typed(['energy-dashboard', ...words.split(' ').filter(Boolean)], { env, ...given }));
+  return { ha, kept: ha.energy.kept, env, energy };
+}
+
+test('it is shown, added once after asking, and taken out again; all else stays as it is', async () => {
+  const { kept, energy } = await beside();
+  kept.preferences = OTHERS;
+  const shown = await energy();
+  expect(shown.out).toMatch(/^– +sensor\.boiler +– +– +–$/m);
+  expect(shown.out).toContain(`${METER} is not there: --add adds it.`);
+
+  const asked: string[] = [];
+  const answering = (answer: string | null) => ({
+    ask: async (question: string) => {
+      asked.push(question);
+      return answer;
+    },
+  });
+  for (const answer of ['', 'n', null]) {
+    const { out, exitCode } = await energy('--add', answering(answer));
+    expect(out).toMatch(new RegExp(`^Heat +${ENERGY} +${COST} +${METER} +statistics$`, 'm'));
+    expect([out.split('\n').at(-2), exitCode]).toEqual(['Nothing was changed.', 0]);
+  }
+  expect(kept.preferences).toBe(OTHERS);
+  expect((await energy('--add', answering('y'))).out).toContain('Everything else there is as it was.');
+  expect(kept.preferences).toEqual({ ...OTHERS, energy_sources: [...OTHERS.energy_sources, HEAT] });
+  expect(asked).toHaveLength(4);
+
+  expect(await energy('--add --yes')).toMatchObject({ out: 'Nothing to add.\n', exitCode: 0 });
+  expect((await energy()).out).toMatch(new RegExp(`^Heat +.* +${METER} +statistics$`, 'm'));
+  expect((await energy('--remove --yes')).exitCode).toBe(0);
+  expect(kept.preferences).toEqual(OTHERS);
+  expect((await energy('--remove --yes')).out).toBe('Nothing to remove.\n');
+});
+
+test('without statistics the entities are added, whatever they are called; then the statistics would count twice', async () => {
+  const { ha, kept, energy } = await beside({ written: false });
+  expect(await energy('--add --yes')).toMatchObject({
+    err: `Home Assistant does not know ${METER} yet: neither statistics nor entities.\n`,
+    exitCode: 2,
+  });
+  ha.switches.version = '2026.5.3';
+  kept.registry = [
+    entity('energy_total', 'sensor.of_somebody_else', { platform: 'demo' }),
+    entity('energy_total', ENTITY),
+    entity('cost_total', 'sensor.disabled', { disabled_by: 'user' }),
+  ];
+  expect((await energy('--add --yes')).out).toMatch(new RegExp(`^– +${ENTITY} +– +${METER} +entity$`, 'm'));
+  const { name: _, ...withoutName } = HEAT;
+  expect(kept.preferences).toEqual({
+    energy_sources: [{ ...withoutName, stat_energy_from: ENTITY, stat_cost: null }],
+    device_consumption: [],
+    device_consumption_water: [],
+  });
+
+  ha.metadata.set(ENERGY, { statistic_id: ENERGY, unit_of_measurement: 'kWh', unit_class: 'energy' });
+  const { preferences } = kept;
+  expect(await energy('--add --yes')).toMatchObject({
+    err: `${METER} is there already: ${ENTITY} is a gas source, and its heat would count twice.\n`,
+    exitCode: 2,
+  });
+  expect(kept.preferences).toBe(preferences);
+  await energy('--remove --yes');
+  expect(kept.preferences).toMatchObject({ energy_sources: [] });
+});
+
+test('several meters have their names; a gas meter in cubic metres is a word of caution', async () => {
+  const { ha, kept, energy, env } = await beside({ meters: [METER, '5'] });
+  kept.preferences = OTHERS;
+  ha.metadata.set('sensor.boiler', { statistic_id: 'sensor.boiler', unit_class: 'volume' });
+  const named = { ...env, [`HEAT2MQTT_METERS_${METER}_NAME`]: 'Flat 3' };
+  const { out } = await energy('--add --yes', { env: named });
+  expect(out).toContain('sensor.boiler is a volume of gas');
+  const { energy_sources: sources } = kept.preferences as typeof OTHERS;
+  expect(sources.slice(3).map((one) => Object(one).name)).toEqual(['Heat Flat 3', 'Heat 5']);
+});
+
+test('somebody else changes the dashboard while it is shown: nothing is saved', async () => {
+  const { kept, energy } = await beside();
+  const ask = async () => {
+    kept.preferences = OTHERS;
+    return 'yes';
+  };
+  await expect(energy('--add', { ask })).rejects.toMatchObject({
+    code: 'home_assistant_energy_changed',
+    exitCode: 7,
+  });
+  expect(kept.preferences).toBe(OTHERS);
+});
+
+test('what keeps it from its work is told with the right exit code', async () => {
+  const { ha, kept, energy, env } = await beside();
+  const nobody = { isInteractive: false };
+  await expect(energy('--add', nobody)).rejects.toMatchObject({ exitCode: 2 });
+  await expect(energy('--add --remove --yes')).rejects.toMatchObject({ exitCode: 2 });
+  const { HEAT2MQTT_HOME_ASSISTANT_URL: _, HEAT2MQTT_HOME_ASSISTANT_TOKEN: __, ...without } = env;
+  await expect(energy('', { env: without })).rejects.toMatchObject({ exitCode: 3 });
+  ha.switches.isAdmin = false;
+  await expect(energy('--add --yes')).rejects.toMatchObject({
+    code: 'home_assistant_not_admin',
+    exitCode: 7,
+  });
+  ha.switches.isAdmin = true;
+  kept.isLoaded = false;
+  await expect(energy()).rejects.toMatchObject({ code: 'home_assistant_no_energy', exitCode: 7 });
+  kept.isLoaded = true;
+  kept.preferences = { energy_sources: 'many' };
+  await expect(energy('--add --yes')).rejects.toMatchObject({ code: 'home_assistant_strange', exitCode: 7 });
+  kept.preferences = null;
+  ha.switches.instead.set('energy/save_prefs', (socket, id) =>
+    socket.send(JSON.stringify({ id, type: 'result', success: false, error: { code: 'invalid_format' } })),
+  );
+  await expect(energy('--add --yes')).rejects.toMatchObject({
+    code: 'home_assistant_energy_refused',
+    exitCode: 7,
+  });
+});

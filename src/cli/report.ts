@@ -18,6 +18,7 @@ import {
 } from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import type { Command, Io } from './command.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
@@ -81,7 +82,7 @@ function versions(): Section {
 }
 
 /** Polls, session, login budget and extras. */
-async function accountLines(state: StateDirectory, account: string, zone: Zone): Promise<string[]> {
+async function accountLines(state: StateStore, account: string, zone: Zone): Promise<string[]> {
   const folder = `accounts/${account}`;
   const at = (time: number | null) => (time === null ? 'never' : zone.iso(time));
   const journal = (await state.document('journal', journalCodec).read())?.accounts[account];
@@ -116,7 +117,7 @@ function extrasLine({ registers, ...rest }: Extras): string {
     .join('; ');
 }
 
-async function meterSections(state: StateDirectory, id: string, zone: Zone, today: Day): Promise<Section[]> {
+async function meterSections(state: StateStore, id: string, zone: Zone, today: Day): Promise<Section[]> {
   const folder = `accounts/${id}`;
   const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
   const sections: Section[] = [];
@@ -154,7 +155,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
 }
 
-async function replyLines(state: StateDirectory, zone: Zone): Promise<string[]> {
+async function replyLines(state: StateStore, zone: Zone): Promise<string[]> {
   const known = await state.document('replies', repliesCodec).read();
   const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [

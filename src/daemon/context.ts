@@ -10,7 +10,7 @@ import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
 import type { Topics } from '../publication/topics.ts';
-import type { StateDirectory } from '../store/stateDirectory.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import type { Counters } from './monitor/metrics.ts';
 import type { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 
@@ -21,7 +21,7 @@ export interface Context {
   readonly scrubber: Scrubber;
   /** Draws from [0, 1). */
   readonly random: () => number;
-  readonly state: StateDirectory;
+  readonly state: StateStore;
   readonly zone: Zone;
   readonly topics: Topics;
   readonly counters: Counters;

@@ -12,6 +12,7 @@ import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { installationCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import { strayNamesWarning } from './accounts/friendlyNames.ts';
 import { openAccounts } from './accounts/openAccounts.ts';
 import { type Context, Signals } from './context.ts';
@@ -218,7 +219,7 @@ export async function startDaemon({
 }
 
 /** What is drawn once for an installation: its client id at the broker, and its place (0 to 1) in the jitter. */
-async function openInstallation(state: StateDirectory, random: () => number, log: Log) {
+async function openInstallation(state: StateStore, random: () => number, log: Log) {
   const document = state.document('installation', installationCodec);
   const known = await document.read();
   if (known !== null) return known;

@@ -1,7 +1,7 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import * as z from 'zod';
 import type { Extras } from '../domain/extras.ts';
-import type { Codec, Owned } from './stateDirectory.ts';
+import type { Codec, Owned } from './stateStore.ts';
 
 export const instant = z.number().int();
 export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;

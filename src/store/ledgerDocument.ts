@@ -4,7 +4,7 @@ import type { Ledger } from '../domain/ledger.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import { DAY_SHAPE, day, instant, versioned } from './documents.ts';
-import type { Codec } from './stateDirectory.ts';
+import type { Codec } from './stateStore.ts';
 
 const micro = z.number().int();
 

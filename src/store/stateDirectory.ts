@@ -8,6 +8,7 @@ import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { exclusively, type LockHolder } from './lock.ts';
 import { replace } from './privateFiles.ts';
+import type { Codec, Document, StateStore } from './stateStore.ts';
 
 export class StateUnwritable extends Failure {
   readonly code = 'state_unwritable';
@@ -23,28 +24,13 @@ export class StateUnwritable extends Failure {
   }
 }
 
-/** One document. `read` gives `null` when there is none, or none that can be understood. */
-export interface Document<T> {
-  read(): Promise<T | null>;
-  /** Resolves once the document is on the disk. Rejects with StateUnwritable. */
-  write(value: T): Promise<void>;
-  /** Rejects with StateUnwritable. */
-  remove(): Promise<void>;
-}
-
-/** How a document looks on disk: its parsed JSON to a value (throws when it is not one), and back. */
-export interface Codec<T> {
-  decode(json: unknown): T;
-  encode(value: T): unknown;
-}
-
 /** A write or removal that failed and has not been repeated. */
 interface Unfinished {
   readonly fault: StateUnwritable;
   again(): Promise<void>;
 }
 
-export class StateDirectory {
+export class StateDirectory implements StateStore {
   readonly path: string;
   readonly #log: Log;
   readonly #holder: LockHolder;
@@ -68,18 +54,15 @@ export class StateDirectory {
     return new StateDirectory(path, log, DAEMON);
   }
 
-  /** Set while something that had to be written or removed has not been. */
   get fault(): StateUnwritable | null {
     const [first] = this.#unfinished.values();
     return first?.fault ?? null;
   }
 
-  /** Tries again to write and remove whatever could not be. Never rejects. */
   async retry(): Promise<void> {
     for (const { again } of [...this.#unfinished.values()]) await again();
   }
 
-  /** `name` may have folders in it, such as `accounts/home/tokens`. One object for each name. */
   document<T>(name: string, codec: Codec<T>): Document<T> {
     const file = join(this.path, `${name}.json`);
     // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
@@ -109,17 +92,15 @@ export class StateDirectory {
     };
   }
 
-  /** Runs the step while no other process runs one under this name; see lock.ts. */
+  /** See lock.ts. */
   exclusively<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
     return exclusively(join(this.path, `${name}.lock`), clock, this.#holder, step);
   }
 
-  /** To be called at the end of the process, whatever is still under way: others need not wait. */
   async unlock(): Promise<void> {
     for (const file of this.#holder.held) await rm(file, { force: true }).catch(() => undefined);
   }
 
-  /** Names of the documents in a folder of the directory, such as `accounts/home`. */
   async list(folder: string): Promise<string[]> {
     const names = await readdir(join(this.path, folder)).catch(() => []);
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
@@ -153,20 +134,3 @@ const isOfDaemon = (lock: string): Promise<boolean> =>
 
 // write-file-atomic calls them `<name>.<digits>`.
 const TEMPORARY_FILE = /\.json\.\d+$/;
-
-export interface Owned<T> {
-  readonly owner: string;
-  readonly value: T;
-}
-
-/** A document that counts as absent when another owner wrote it. */
-export function owned<T>(document: Document<Owned<T>>, owner: string): Document<T> {
-  return {
-    async read() {
-      const stored = await document.read();
-      return stored?.owner === owner ? stored.value : null;
-    },
-    write: (value) => document.write({ owner, value }),
-    remove: () => document.remove(),
-  };
-}

@@ -3,7 +3,8 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type Codec, StateDirectory } from '../../src/store/stateDirectory.ts';
+import { StateDirectory } from '../../src/store/stateDirectory.ts';
+import type { Codec } from '../../src/store/stateStore.ts';
 import { logLines } from '../support/logLines.ts';
 
 /** `path` does not exist yet. */

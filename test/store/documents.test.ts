@@ -9,7 +9,7 @@ import {
   repliesCodec,
   tokensCodec,
 } from '../../src/store/documents.ts';
-import type { Codec } from '../../src/store/stateDirectory.ts';
+import type { Codec } from '../../src/store/stateStore.ts';
 import { place } from './directory.ts';
 
 const TOKENS = {

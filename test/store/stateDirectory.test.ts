@@ -1,7 +1,7 @@
 // Writing and reading documents: private, whole, in order; damaged ones set aside; leftovers and owners.
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { owned } from '../../src/store/stateDirectory.ts';
+import { owned } from '../../src/store/stateStore.ts';
 import { modeOf, place, wordCodec } from './directory.ts';
 
 describe('writing', () => {

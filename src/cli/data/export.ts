@@ -9,6 +9,7 @@ import { EXIT } from '../../foundation/failure.ts';
 import { contextCodec } from '../../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
 import { StateDirectory } from '../../store/stateDirectory.ts';
+import type { StateStore } from '../../store/stateStore.ts';
 import { type Command, choiceOf } from '../command.ts';
 import { keyColumns, print } from '../printing.ts';
 import { loadSettings, openSilentLog } from '../settings.ts';
@@ -47,7 +48,7 @@ export const exportLedgers: Command = async (given, io) => {
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
 /** Of all accounts, under the names that the meters have in topics. */
-async function ledgersOf({ accounts }: Config, state: StateDirectory) {
+async function ledgersOf({ accounts }: Config, state: StateStore) {
   const found: (LedgerDocument & { readonly account: string; readonly meter: string })[] = [];
   const names = new SeriesNames();
   for (const { id: account } of accounts) {

@@ -6,7 +6,7 @@ import type { ReadingCloses } from '../../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../../domain/tariff/tariff.ts';
 import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
-import type { Document } from '../../store/stateDirectory.ts';
+import type { Document } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 
 const EARLIEST_ORIGIN = '2000-01-01';

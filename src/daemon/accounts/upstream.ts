@@ -21,7 +21,7 @@ import {
   tokensCodec,
   wayInCodec,
 } from '../../store/documents.ts';
-import { type Document, owned } from '../../store/stateDirectory.ts';
+import { type Document, owned } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 
 export type Upstream = ReturnType<typeof openUpstream>;

@@ -11,7 +11,7 @@ import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { checkTemperature, hourlyTemperatures } from '../../homeassistant/recorder.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import { temperaturesCodec } from '../../store/documents.ts';
-import { type Document, owned, type StateDirectory } from '../../store/stateDirectory.ts';
+import { type Document, owned, type StateStore } from '../../store/stateStore.ts';
 
 /** Of the context, which has this one in it. */
 interface Needs {
@@ -19,7 +19,7 @@ interface Needs {
   readonly clock: Clock;
   readonly zone: Zone;
   readonly log: Log;
-  readonly state: StateDirectory;
+  readonly state: StateStore;
 }
 
 interface Known {

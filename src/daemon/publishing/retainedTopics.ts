@@ -4,7 +4,7 @@ import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type DiscoveryDocument, platformsOf } from '../../publication/discovery.ts';
 import { announcedCodec } from '../../store/documents.ts';
-import type { Document } from '../../store/stateDirectory.ts';
+import type { Document } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 import { Autosave } from './autosave.ts';
 

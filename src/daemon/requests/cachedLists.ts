@@ -8,7 +8,7 @@ import {
   summaryMessage,
 } from '../../publication/constituencies.ts';
 import { constituenciesCodec } from '../../store/documents.ts';
-import { type Document, owned } from '../../store/stateDirectory.ts';
+import { type Document, owned } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 
 const FOLDER = 'constituencies';

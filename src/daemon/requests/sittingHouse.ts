@@ -2,7 +2,7 @@
 import type { Chamber } from '../../domain/constituency.ts';
 import { SingleFlight } from '../../foundation/limits.ts';
 import { sittingHouseCodec } from '../../store/documents.ts';
-import { type Document, owned } from '../../store/stateDirectory.ts';
+import { type Document, owned } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,0 +1,50 @@
+// What keeps the program's state between restarts: named documents, and locks between processes. Files are the default.
+import type { Clock } from '../foundation/clock.ts';
+import type { Failure } from '../foundation/failure.ts';
+
+/** One document. `read` gives `null` when there is none, or none that can be understood. */
+export interface Document<T> {
+  read(): Promise<T | null>;
+  /** Resolves once the document will survive the process. Rejects with a Failure. */
+  write(value: T): Promise<void>;
+  /** Rejects with a Failure. */
+  remove(): Promise<void>;
+}
+
+/** How a document is kept: its parsed JSON to a value (throws when it is not one), and back. */
+export interface Codec<T> {
+  decode(json: unknown): T;
+  encode(value: T): unknown;
+}
+
+export interface StateStore {
+  /** Set while something that had to be written or removed has not been. */
+  readonly fault: Failure | null;
+  /** `name` may have folders in it, such as `accounts/home/tokens`. One object for each name. */
+  document<T>(name: string, codec: Codec<T>): Document<T>;
+  /** Names of the documents in a folder, such as `accounts/home`. */
+  list(folder: string): Promise<string[]>;
+  /** Runs the step while no other process runs one under this name. `isHeld` is false where that cannot be promised. */
+  exclusively<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T>;
+  /** Tries again to write and remove whatever could not be. Never rejects. */
+  retry(): Promise<void>;
+  /** To be called at the end of the process, whatever is still under way: others need not wait. */
+  unlock(): Promise<void>;
+}
+
+export interface Owned<T> {
+  readonly owner: string;
+  readonly value: T;
+}
+
+/** A document that counts as absent when another owner wrote it. */
+export function owned<T>(document: Document<Owned<T>>, owner: string): Document<T> {
+  return {
+    async read() {
+      const stored = await document.read();
+      return stored?.owner === owner ? stored.value : null;
+    },
+    write: (value) => document.write({ owner, value }),
+    remove: () => document.remove(),
+  };
+}

@@ -15,6 +15,23 @@ import { Sessions } from './sessions.ts';
 import { type SignInSource, signInRoutes } from './signIn.ts';
 import { type Entrance, refusalOf, visitorFrom } from './visitor.ts';
 
+/** What rejects does so with a Failure. */
+export interface EnergyDashboardSource {
+  /** What is to be added to it. */
+  look(): Promise<{
+    readonly added: readonly {
+      readonly name: string | null;
+      readonly energy: string | null;
+      readonly cost: string | null;
+    }[];
+    readonly refusals: readonly string[];
+    readonly cautions: readonly string[];
+    readonly digest: string;
+  }>;
+  /** Unless it is no longer what the digest was made of. */
+  add(digest: string): Promise<unknown>;
+}
+
 export interface PageOptions extends Entrance {
   readonly version: string;
   readonly documents: DocumentSource;
@@ -25,6 +42,8 @@ export interface PageOptions extends Entrance {
     answer(name: string, payload: Buffer): Promise<string>;
   };
   readonly signIn: SignInSource;
+  /** `null`: Home Assistant is not configured. */
+  readonly energyDashboard: EnergyDashboardSource | null;
   readonly report: () => Promise<string>;
   /** As CSV; `null`: there is no such meter. */
   readonly ledger: (meter: string) => string | null;
@@ -166,6 +185,16 @@ export function createPage(options: PageOptions) {
   app.get('/report.txt', async (c) =>
     download(c, 'heat2mqtt-report.txt', 'text/plain', await options.report()),
   );
+  const { energyDashboard } = options;
+  if (energyDashboard !== null) {
+    app.get('/energy-dashboard', async (c) => c.json(await energyDashboard.look()));
+    app.post('/energy-dashboard', async (c) => {
+      const { digest } = await fieldsOf(c);
+      if (digest === undefined) return refuse(c, 400, 'request_malformed', 'The digest is missing.');
+      await energyDashboard.add(digest);
+      return c.json({ state: 'done' });
+    });
+  }
   app.route('/sign-in', signInRoutes(options.signIn));
   app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
   app.onError((err, c) => {

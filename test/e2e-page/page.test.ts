@@ -4,6 +4,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
 import { dayWords } from '../../src/web/page/format.ts';
+import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
+import { waitFor } from '../support/waitFor.ts';
 import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
 import { me, openPage, TODAY, yearOfReadings } from './home.ts';
 
@@ -160,6 +162,32 @@ test('days are read again, constituencies are fetched and filtered, the log is f
   await page.getByText('No line has these words.').waitFor();
   await picture(page, 'folds');
   expect(await complaints(page)).toEqual([]);
+});
+
+test('the meter is added to the Energy dashboard, once the change has been shown', async () => {
+  const ha = await startPretendHomeAssistant();
+  const { url, stack } = await openPage(me(), { home_assistant: { url: ha.url, token: ha.switches.token } });
+  stack.use(ha);
+  ha.metadata.set('sensor.boiler', { statistic_id: 'sensor.boiler', unit_class: 'volume' });
+  ha.energy.kept.preferences = { energy_sources: [{ type: 'gas', stat_energy_from: 'sensor.boiler' }] };
+  const page = await look(browser, stack, url, { width: PHONE });
+  await ready(page);
+  await page.getByRole('heading', { name: 'Energy dashboard' }).click();
+  const button = (name: string) => page.getByRole('button', { name });
+  await waitFor('the statistics', () => ha.series.size === 2);
+  await button('Add to the Energy dashboard').click();
+  await page.getByText('sensor.boiler is a volume of gas').waitFor();
+  await picture(page, 'energy-dashboard');
+  expect(await complaints(page)).toEqual([]);
+  await button('Cancel').click();
+  await button('Add to the Energy dashboard').click();
+  await button('Add this').click();
+  await page.getByText('Done. Everything else there is as it was.').waitFor();
+  expect(ha.energy.kept.preferences).toMatchObject({
+    energy_sources: [{ stat_energy_from: 'sensor.boiler' }, { name: 'Heat' }],
+  });
+  await button('Add to the Energy dashboard').click();
+  await page.getByText('It is there already.').waitFor();
 });
 
 test('readings and a report can be downloaded', async () => {

@@ -34,7 +34,7 @@ const entity = (key: string, entity_id: string, more = {}) => ({
   ...more,
 });
 
-/** A daemon that has read its history, and the command beside it. `written`: the statistics as well. */
+/** A daemon that has read its history, with the command and its page. `written`: the statistics as well. */
 async function beside({
   written = true,
   ...options
@@ -48,9 +48,8 @@ async function beside({
     meters.map((meter) => home(meter, { events: [...HISTORY] }, 9_000 + (Number(meter) % 100))),
   );
   const { story, ha, probe, settled, start } = await openStatisticsStory(HISTORY, [me]);
-  if (written) await settled();
-  else {
-    await start({ home_assistant: false });
+  const daemon = written ? await settled() : await start({ home_assistant: false });
+  if (!written) {
     await story.passing(probe.until(`heat2mqtt/meter/${METER}/state`, () => true));
   }
   const env = {
@@ -60,7 +59,16 @@ async function beside({
   };
   const energy = (words = '', given: Parameters<typeof typed>[1] = {}) =>
     story.passing(typed(['energy-dashboard', ...words.split(' ').filter(Boolean)], { env, ...given }));
-  return { ha, kept: ha.energy.kept, env, energy };
+  /** As the page asks. */
+  async function ask(method: 'GET' | 'POST', body?: object) {
+    const address = `http://127.0.0.1:${daemon.httpPort}/energy-dashboard`;
+    const headers = { 'content-type': 'application/json' };
+    const response = await story.passing(
+      fetch(address, { method, ...(body ? { headers, body: JSON.stringify(body) } : {}) }),
+    );
+    return { status: response.status, ...Object(await response.json()) };
+  }
+  return { ha, kept: ha.energy.kept, env, energy, ask };
 }
 
 test('it is shown, added once after asking, and taken out again; all else stays as it is', async () => {
@@ -175,4 +183,26 @@ test('what keeps it from its work is told with the right exit code', async () =>
     code: 'home_assistant_energy_refused',
     exitCode: 7,
   });
+});
+
+test('the page shows the change, and makes it only as it was shown', async () => {
+  const { kept, ask } = await beside();
+  const { added, digest, ...rest } = await ask('GET');
+  expect(added).toEqual([{ name: 'Heat', energy: ENERGY, cost: COST, meter: METER, way: 'statistics' }]);
+  expect(rest).toEqual({ status: 200, refusals: [], cautions: [] });
+  kept.preferences = OTHERS;
+  expect(await ask('POST', { digest })).toMatchObject({
+    status: 422,
+    error: { code: 'home_assistant_energy_changed' },
+  });
+  expect(await ask('POST', {})).toMatchObject({ status: 400 });
+  expect(kept.preferences).toBe(OTHERS);
+  const again = await ask('GET');
+  expect(await ask('POST', { digest: again.digest })).toEqual({ status: 200, state: 'done' });
+  expect(kept.preferences).toEqual({ ...OTHERS, energy_sources: [...OTHERS.energy_sources, HEAT] });
+  expect((await ask('GET')).added).toEqual([]);
+});
+
+test('without home_assistant the page has no way to it', async () => {
+  expect(await (await beside({ written: false })).ask('GET')).toMatchObject({ status: 404 });
 });

@@ -6,7 +6,15 @@ import { handClock } from '../support/clock.ts';
 import { type Asked, cookieOf, openServer, PASSWORD } from './served.ts';
 
 const readPassword = async () => PASSWORD;
-const PATHS = ['/events', '/ledger.csv?meter=m1', '/report.txt', '/metrics', '/sign-in', '/nothing'];
+const PATHS = [
+  '/events',
+  '/ledger.csv?meter=m1',
+  '/report.txt',
+  '/energy-dashboard',
+  '/metrics',
+  '/sign-in',
+  '/nothing',
+];
 
 test.each([
   ['an IPv4 address', '192.168.1.20:8099', 200],

@@ -100,6 +100,7 @@ export async function openServer(over: Partial<PageOptions> = {}) {
       finishLink: unused,
       cancel: () => undefined,
     },
+    energyDashboard: { look: unused, add: unused },
     report: async () => 'a report\n',
     ledger: (meter) => (meter === 'm1' ? 'day\r\n' : null),
     metrics: () => ({ contentType: 'text/plain', text: 'up 1\n' }),

@@ -4,10 +4,11 @@ import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
-import { createPage, type PageOptions } from '../../web/page.ts';
+import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
 import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
+import { EnergyDashboard } from '../publishing/energyDashboard.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import type { Constituencies } from '../requests/constituencies.ts';
 import { Documents } from './documents.ts';
@@ -42,6 +43,7 @@ export function openPage(
     logTail,
     report,
     signIn,
+    energyDashboard: energyDashboardOf(accounts, context),
     ledger(meter: string) {
       const view = parts.snapshot.meters().find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
@@ -62,5 +64,19 @@ export function openPage(
     }),
     ingress: createPage({ ...shared, isIngress: true, readPassword: null }),
     stop: () => signIn.stop(),
+  };
+}
+
+function energyDashboardOf(accounts: readonly Account[], context: Context): EnergyDashboardSource | null {
+  const { home_assistant: section, mqtt } = context.config;
+  if (section === undefined) return null;
+  const dashboard = new EnergyDashboard(section, mqtt.base_topic, context.clock);
+  const meters = () => accounts.flatMap((account) => account.meters ?? []);
+  return {
+    async look() {
+      const { changed, refusals, cautions, digest } = await dashboard.look('add', meters());
+      return { added: changed, refusals, cautions, digest };
+    },
+    add: (digest) => dashboard.apply('add', meters(), digest),
   };
 }

@@ -1,4 +1,5 @@
 // What is published of an account: its state, its invoices, and the event of a new one.
+import { invoiceCheckRecord } from '../domain/insight/invoiceWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './accountEntities.ts';
@@ -15,13 +16,14 @@ export const accountStateMessage = (topics: Topics, view: AccountView): Message 
 /** Nothing until the provider has given a list. */
 export function invoicesMessages(
   topics: Topics,
-  { account, invoices, currency, zone }: AccountView,
+  view: Pick<AccountView, 'account' | 'invoices' | Facts>,
 ): Message[] {
+  const { account, invoices, currency, zone } = view;
   if (invoices === null) return [];
   const payload = {
     fetched_at: zone.iso(invoices.fetchedAt),
     currency,
-    invoices: invoices.all.slice(0, NEWEST).map((invoice) => invoiceRecord(invoice, zone)),
+    invoices: invoices.all.slice(0, NEWEST).map((invoice) => recordOf(invoice, view)),
   };
   return [topics.message('account/<account>/invoices', [account], payload)];
 }
@@ -29,13 +31,21 @@ export function invoicesMessages(
 /** `at`: ISO 8601. */
 export const billMessage = (
   topics: Topics,
-  { account, currency, zone }: Pick<AccountView, 'account' | 'currency' | 'zone'>,
+  view: Pick<AccountView, 'account' | Facts>,
   invoice: Invoice,
   at: string,
 ): Message =>
-  topics.message('account/<account>/event', [account], {
+  topics.message('account/<account>/event', [view.account], {
     event_type: 'bill',
     at,
-    currency,
-    invoice: invoiceRecord(invoice, zone),
+    currency: view.currency,
+    invoice: recordOf(invoice, view),
   });
+
+/** What a record of an invoice is made from. */
+type Facts = 'currency' | 'zone' | 'checks';
+
+function recordOf(invoice: Invoice, { currency, zone, checks }: Pick<AccountView, Facts>) {
+  const check = checks.get(invoice.id);
+  return { ...invoiceRecord(invoice, zone), check: check ? invoiceCheckRecord(check, currency) : null };
+}

@@ -1,6 +1,7 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../domain/amount.ts';
 import type { AuthState } from '../domain/health.ts';
+import { invoiceCheckRecord } from '../domain/insight/invoiceWords.ts';
 import { type Invoice, invoiceRecord, overdueInvoices } from '../domain/invoice.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
@@ -9,6 +10,8 @@ type AccountRow = EntityRow<AccountView>;
 type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'icon' | 'enabled'>;
 const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
 const date: Shape = { platform: 'sensor', deviceClass: 'date' };
+const inMoney = { unit: '{currency}' };
+const inDays = { unit: 'd' };
 
 /** A row of the newest invoice. */
 const ofInvoice = (
@@ -24,6 +27,28 @@ const ofInvoice = (
   given: ({ invoices }) => invoices !== null,
   read: ({ newestInvoice, zone }) => newestInvoice && invoiceRecord(newestInvoice, zone)[field],
 });
+
+/** An attribute of the difference. */
+const ofCheck = (
+  as: keyof NonNullable<ReturnType<typeof newestCheck>>,
+  name: string,
+  help: string,
+  shape: Pick<AccountRow, 'unit' | 'deviceClass'> = {},
+): AccountRow => ({
+  ...shape,
+  key: `invoice_difference_${as}`,
+  as,
+  name,
+  help,
+  platform: 'attribute',
+  of: 'invoice_difference',
+  read: (view) => newestCheck(view)?.[as] ?? null,
+});
+
+function newestCheck({ newestInvoice, checks, currency }: AccountView) {
+  const check = checks.get(newestInvoice?.id ?? '');
+  return check && { ...invoiceCheckRecord(check, currency), from: check.from, to: check.to };
+}
 
 const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
   ok: 'Signed in',
@@ -103,6 +128,44 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     of: 'invoice_overdue',
     read: (view) => overdue(view)?.map(({ id }) => id) ?? null,
   },
+  {
+    ...money,
+    key: 'invoice_difference',
+    name: 'Invoice difference',
+    help: 'Total of the newest invoice less the cost of the days of its period; null where the days are not known.',
+    icon: 'mdi:scale-balance',
+    given: ({ invoices }) => invoices !== null,
+    read: (view) => newestCheck(view)?.difference ?? null,
+  },
+  ofCheck(
+    'explained_percent',
+    'Usual percentage',
+    'What invoices usually have on top of the sum of their days, such as VAT; null until two of them agree.',
+    { unit: '%' },
+  ),
+  ofCheck(
+    'explained_amount',
+    'Usual amount',
+    'The same amount that each invoice has on top besides.',
+    inMoney,
+  ),
+  ofCheck(
+    'rest',
+    'Unexplained rest',
+    'What the usual percentage and amount leave of the difference; null while they are not known or days are missing.',
+    inMoney,
+  ),
+  ofCheck('from', 'First day', 'First day of the period.', date),
+  ofCheck('to', 'Last day', 'Last day of the period.', date),
+  ofCheck('days_missing', 'Days without a cost', 'Days of the period that are not in the sum.', inDays),
+  ofCheck(
+    'days_estimated',
+    'Days in a later reading',
+    'Days of the period whose cost came with a later reading.',
+    inDays,
+  ),
+  ofCheck('sum_of_days', 'Sum of days', 'Cost of the days of the period, of all meters.', inMoney),
+  ofCheck('sentence', 'In words', 'All of it in one sentence.'),
   {
     key: 'requests_today',
     name: 'Requests today',

@@ -1,6 +1,7 @@
 // The facts that states and discovery are written from.
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
 import type { Weather } from '../domain/insight/weather.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Amounts, Ledger } from '../domain/ledger.ts';
@@ -49,6 +50,8 @@ export interface AccountView {
   readonly credit: Balance | null;
   readonly invoices: Invoices | null;
   readonly newestInvoice: Invoice | null;
+  /** By the id of the invoice, of those that can be compared with their days. */
+  readonly checks: ReadonlyMap<string, InvoiceCheck>;
   readonly requestsToday: number;
   readonly loginsToday: number;
 }

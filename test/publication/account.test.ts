@@ -5,13 +5,15 @@ import { accountStateMessage, billMessage, invoicesMessages } from '../../src/pu
 import { accountDocument } from '../../src/publication/discovery.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
-import { ACCOUNT, bodyOf, DUBLIN, discoveryBelow } from '../support/inventedHome.ts';
+import { ACCOUNT, bodyOf, discoveryBelow } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat2mqtt');
 const discovery = discoveryBelow('heat2mqtt');
 const [INVOICE] = ACCOUNT.invoices?.all ?? [];
 if (!INVOICE) throw new Error('the invented account has no invoice');
-const NOTHING = { balance: null, credit: null, invoices: null, newestInvoice: null };
+const NOTHING = { balance: null, credit: null, invoices: null, newestInvoice: null, checks: new Map() };
+const SENTENCE =
+  '48.12 EUR billed; the days add up to 41.45; 6.67 more (16.1 %), which no other bill explains yet.';
 
 const STATE = {
   schema: 1,
@@ -24,6 +26,16 @@ const STATE = {
   invoice_issued: '2025-06-01',
   invoice_overdue: true,
   overdue_invoices: ['880123'],
+  invoice_difference: 6.673,
+  invoice_difference_explained_percent: null,
+  invoice_difference_explained_amount: null,
+  invoice_difference_rest: null,
+  invoice_difference_from: '2025-05-01',
+  invoice_difference_to: '2025-05-31',
+  invoice_difference_days_missing: 0,
+  invoice_difference_days_estimated: 0,
+  invoice_difference_sum_of_days: 41.447,
+  invoice_difference_sentence: SENTENCE,
   requests_today: 3,
   logins_today: 1,
 };
@@ -56,6 +68,17 @@ test('the list of invoices is retained', () => {
     due: '2025-06-19',
     amount: 48.12,
     amount_due: 48.12,
+    check: {
+      sum_of_days: 41.447,
+      difference: 6.673,
+      difference_percent: 16.1,
+      explained_percent: null,
+      explained_amount: null,
+      rest: null,
+      days_missing: 0,
+      days_estimated: 0,
+      sentence: SENTENCE,
+    },
   };
   expect(bodyOf(list)).toEqual({
     schema: 1,
@@ -81,12 +104,12 @@ test('an invoice of which only the id is known is all null, not zero', () => {
   const nothing = { startAt: null, endAt: null, dueAt: null, total: null, open: null, status: null };
   const invoice = { id: 'x', ...nothing };
   const at = '2025-06-30T13:00:00+01:00';
-  const message = billMessage(topics, { account: 'home', currency: 'GBP', zone: DUBLIN }, invoice, at);
+  const message = billMessage(topics, { ...ACCOUNT, currency: 'GBP' }, invoice, at);
   expect(message).toMatchObject({ topic: 'heat2mqtt/account/home/event', retain: false });
   expect(bodyOf(message)).toMatchObject({
     event_type: 'bill',
     currency: 'GBP',
-    invoice: { id: 'x', status: null, issued: null, due: null, amount: null, amount_due: null },
+    invoice: { id: 'x', status: null, issued: null, due: null, amount: null, amount_due: null, check: null },
   });
 });
 
@@ -95,7 +118,8 @@ test('Home Assistant is shown what the provider gives, and no more', () => {
     Object.keys(accountDocument(discovery, view).components).filter((key) =>
       /invoice|balance|event/.test(key),
     );
-  const invoice = ['invoice_amount', 'invoice_due', 'invoice_status', 'invoice_issued', 'invoice_overdue'];
+  const fields = ['amount', 'due', 'status', 'issued', 'overdue', 'difference'];
+  const invoice = fields.map((field) => `invoice_${field}`);
   expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice, 'event']);
   expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual([...invoice, 'event']);
   expect(keys({ ...ACCOUNT, ...NOTHING })).toEqual([]);

@@ -1,6 +1,7 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
 import type { HealthRecord } from '../../src/domain/health.ts';
+import { checkInvoices } from '../../src/domain/insight/invoiceCheck.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
@@ -86,6 +87,7 @@ export const ACCOUNT: AccountView = {
   credit: { amount: 0 },
   invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], notFoundAt: null, fetchedAt: NOW },
   newestInvoice: INVOICE,
+  checks: checkInvoices([INVOICE], [FULL.ledger], DUBLIN),
   requestsToday: 3,
   loginsToday: 1,
 };

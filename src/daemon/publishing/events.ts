@@ -69,9 +69,10 @@ export class Events {
 
   /** `invoices`: oldest first. */
   ofInvoices(account: string, invoices: readonly Invoice[]): Message[] {
-    const { topics, zone } = this.#context;
-    const currency = this.#accounts.get(account)?.extras.currency ?? '';
-    return invoices.map((invoice) => billMessage(topics, { account, currency, zone }, invoice, this.#now()));
+    const { topics } = this.#context;
+    return this.#snapshot
+      .accounts([account])
+      .flatMap((view) => invoices.map((invoice) => billMessage(topics, view, invoice, this.#now())));
   }
 
   ofSkipped({ request, reason, until }: SkippedRequest): Message[] {

@@ -5,6 +5,7 @@ import { seriesName } from '../../domain/reading.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
 import type { Account } from '../accounts/account.ts';
+import { InvoiceChecks } from '../accounts/invoiceChecks.ts';
 import type { Meter } from '../accounts/meter.ts';
 import type { Context, Trouble } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
@@ -24,6 +25,7 @@ export class Snapshot {
   readonly #statistics: Statistics | null;
   readonly #context: Context;
   readonly #startedAt: number;
+  readonly #checks: InvoiceChecks;
 
   constructor(
     accounts: readonly Account[],
@@ -39,6 +41,7 @@ export class Snapshot {
     this.#statistics = statistics;
     this.#context = context;
     this.#startedAt = context.clock.now();
+    this.#checks = new InvoiceChecks(context.zone);
   }
 
   /** Of meters whose history is complete. `ids`: of these accounts only. */
@@ -54,7 +57,8 @@ export class Snapshot {
   accounts(ids?: readonly string[]): AccountView[] {
     const { zone, clock } = this.#context;
     const now = clock.now();
-    return this.#among(ids).map(({ id, upstream, history, extras }) => {
+    return this.#among(ids).map((account) => {
+      const { id, upstream, history, extras } = account;
       const { requests, logins } = history.today();
       const { balance, credit, invoices } = extras.known;
       return {
@@ -67,6 +71,7 @@ export class Snapshot {
         credit: credit.found,
         invoices: invoices.found,
         newestInvoice: newestOf(invoices.found?.all ?? [], now),
+        checks: this.#checks.of(account),
         requestsToday: requests,
         loginsToday: logins,
       };

@@ -1,5 +1,4 @@
 // What is retained of the bridge and of each account, discovery apart: for the broker, and for whoever looks at the page.
-import type { Invoices } from '../../domain/extras.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { accountStateMessage, invoicesMessages } from '../../publication/account.ts';
@@ -14,7 +13,7 @@ import type { Snapshot } from './snapshot.ts';
 export class States {
   readonly #parts: { readonly snapshot: Snapshot; readonly constituencies: Constituencies | null };
   readonly #topics: Topics;
-  readonly #invoices = new Map<string, Invoices | null>();
+  readonly #invoices = new Map<string, AccountView['checks']>();
   /** Of each meter, the ledger that its usage topics were written from. */
   readonly #ledgers = new Map<string, Ledger>();
 
@@ -41,11 +40,12 @@ export class States {
 
   /** `isNew`: the reader has none of its lists yet. */
   ofAccount(view: AccountView, meters: readonly MeterView[], isNew: boolean): readonly Message[] {
-    const { account, invoices } = view;
+    const { account, checks } = view;
     const withNewUsage = meters.filter(({ meter, ledger }) => isNew || this.#ledgers.get(meter) !== ledger);
-    const hasNewInvoices = isNew || this.#invoices.get(account) !== invoices;
+    // The checks are new whenever the invoices are.
+    const hasNewInvoices = isNew || this.#invoices.get(account) !== checks;
     for (const { meter, ledger } of withNewUsage) this.#ledgers.set(meter, ledger);
-    this.#invoices.set(account, invoices);
+    this.#invoices.set(account, checks);
     return [
       accountStateMessage(this.#topics, view),
       ...(hasNewInvoices ? invoicesMessages(this.#topics, view) : []),

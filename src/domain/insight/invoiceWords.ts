@@ -2,6 +2,8 @@
 import { type Micro, toUnits } from '../amount.ts';
 import type { InvoiceCheck, OnTop } from './invoiceCheck.ts';
 
+const CENT = 10_000;
+
 /** Amounts in units of the currency. */
 export interface InvoiceCheckRecord {
   readonly sum_of_days: number;
@@ -10,6 +12,7 @@ export interface InvoiceCheckRecord {
   readonly difference_percent: number | null;
   readonly explained_percent: number | null;
   readonly explained_amount: number | null;
+  /** To the cent, as bills are. */
   readonly rest: number | null;
   readonly days_missing: number;
   readonly days_estimated: number;
@@ -22,7 +25,7 @@ export const invoiceCheckRecord = (check: InvoiceCheck, currency: string): Invoi
   difference_percent: percentOf(check),
   explained_percent: check.usual?.percent ?? null,
   explained_amount: check.usual && toUnits(check.usual.amount),
-  rest: check.rest === null ? null : toUnits(check.rest),
+  rest: check.rest === null ? null : toUnits(Math.round(check.rest / CENT) * CENT),
   days_missing: check.missing,
   days_estimated: check.estimated,
   sentence: invoiceSentence(check, currency),

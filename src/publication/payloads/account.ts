@@ -7,9 +7,28 @@ import { count, day, instant, payload, stateOf, text } from './parts.ts';
 export const accountState = stateOf(ACCOUNT_ROWS, {
   invoice_status: text.nullable(),
   overdue_invoices: z.array(text).nullable(),
+  invoice_difference_sentence: text.nullable(),
   requests_today: count,
   logins_today: count,
 }).describe('Everything that is known of an account now.');
+
+const check = z
+  .strictObject({
+    sum_of_days: z.number().describe('Cost of the days of its period, of all meters.'),
+    difference: z.number().describe('`amount` less `sum_of_days`.'),
+    difference_percent: z.number().nullable().describe('Of the sum; null where that is 0.'),
+    explained_percent: z
+      .number()
+      .nullable()
+      .describe('What invoices usually have on top of their days; null until two of them agree.'),
+    explained_amount: z.number().nullable().describe('The same amount on each of them besides.'),
+    rest: z.number().nullable().describe('What remains of the difference then.'),
+    days_missing: count.describe('Days without a cost: they are not in the sum, and nothing is concluded.'),
+    days_estimated: count.describe('Days whose cost came with a later reading.'),
+    sentence: text.describe('All of it in words.'),
+  })
+  .nullable()
+  .describe('The invoice against the days of its period; null where these are not known.');
 
 const invoice = z.strictObject({
   id: text,
@@ -22,6 +41,7 @@ const invoice = z.strictObject({
   due: day.nullable().describe('To be paid by.'),
   amount: z.number().nullable(),
   amount_due: z.number().nullable().describe('What is still to be paid of it.'),
+  check,
 });
 const currency = text.length(3).describe('Of all amounts.');
 

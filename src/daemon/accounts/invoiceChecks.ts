@@ -1,0 +1,50 @@
+// The bills of accounts against the days of their meters, computed again only when one of them has changed.
+import type { Invoices } from '../../domain/extras.ts';
+import { checkInvoices, type InvoiceCheck } from '../../domain/insight/invoiceCheck.ts';
+import type { Ledger } from '../../domain/ledger.ts';
+import type { Zone } from '../../domain/period.ts';
+import type { Account } from './account.ts';
+import type { Meter } from './meter.ts';
+
+type Checks = ReadonlyMap<string, InvoiceCheck>;
+
+interface Known {
+  readonly invoices: Invoices | null;
+  readonly days: readonly Ledger['days'][];
+  readonly checks: Checks;
+}
+
+export class InvoiceChecks {
+  readonly #zone: Zone;
+  readonly #known = new WeakMap<Account, Known>();
+
+  constructor(zone: Zone) {
+    this.#zone = zone;
+  }
+
+  /** By the id of the invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
+  of(account: Account): Checks {
+    const { invoices } = account.extras.known;
+    const ledgers = ledgersOf(account);
+    const days = ledgers.map((ledger) => ledger.days);
+    const known = this.#known.get(account);
+    const isSame =
+      known?.invoices === invoices.found &&
+      known.days.length === days.length &&
+      days.every((one, at) => one === known.days[at]);
+    if (known && isSame) return known.checks;
+    const checks = checkInvoices(invoices.found?.all ?? [], ledgers, this.#zone);
+    this.#known.set(account, { invoices: invoices.found, days, checks });
+    return checks;
+  }
+}
+
+/** Of all its meters: the bills are about those that another account reads as well. */
+function ledgersOf({ meters, duplicates }: Account): readonly Ledger[] {
+  const others = duplicates.map(({ property, reader }) =>
+    reader.meters?.find((one) => one.property.propertyCustomerId === property.propertyCustomerId),
+  );
+  const all: readonly (Meter | undefined)[] = [...(meters ?? []), ...others];
+  const complete = all.flatMap((meter) => (meter?.isComplete ? [meter.store.saved] : []));
+  return complete.length === all.length ? complete : [];
+}

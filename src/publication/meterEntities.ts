@@ -5,6 +5,7 @@ import { dayClosedBy } from '../domain/readingCloses.ts';
 import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { MeterView } from './views.ts';
+import { WEATHER_ROWS } from './weatherEntities.ts';
 
 const instant = (view: MeterView, at: number | null): string | null =>
   at === null ? null : view.zone.iso(at);
@@ -162,6 +163,7 @@ export const METER_ROWS: readonly Row[] = [
     read: (view) => instant(view, view.readingAt),
   },
   ...TARIFF_ROWS,
+  ...WEATHER_ROWS,
   {
     ...energy,
     key: 'meter_reading',

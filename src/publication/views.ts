@@ -3,6 +3,7 @@ import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
 import type { Weather } from '../domain/insight/weather.ts';
+import type { WeatherChange } from '../domain/insight/weatherChange.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Amounts, Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
@@ -25,6 +26,9 @@ export interface MeterView {
   readonly monthForecast: Amounts;
   /** `null`: no outdoor temperature is configured, or nothing is known of it yet. */
   readonly weather: Weather | null;
+  /** K·d of the running month, and of how many days. */
+  readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
+  readonly weatherChange: WeatherChange | null;
   readonly zone: Zone;
   /** A reading closes the day it is taken on, or the day before. */
   readonly readingCloses: ReadingCloses;

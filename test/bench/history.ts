@@ -71,6 +71,8 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       monthForecast: { energy: null, cost: null },
       register: null,
       weather: null,
+      degreeDaysMonth: null,
+      weatherChange: null,
       readingCloses: 'same_day' as const,
     };
     const messages = [meterStateMessage(topics, view), ...usageMessages(topics, view)];

@@ -86,7 +86,7 @@ test('only the pair for the Energy dashboard has a state class', () => {
 test('money is in the currency of the meter', () => {
   const { components } = meterDocument(discoveryBelow('heat2mqtt'), { ...FULL, currency: 'GBP' });
   const units = new Set(Object.values(components).map((body) => body.unit_of_measurement));
-  expect(units).toEqual(new Set(['kWh', 'GBP', 'GBP/kWh', 'GBP/d', undefined]));
+  expect(units).toEqual(new Set(['kWh', 'GBP', 'GBP/kWh', 'GBP/d', '%', 'K·d', undefined]));
 });
 
 describe('announce', () => {

@@ -12,7 +12,7 @@ import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../s
 
 const options = discoveryBelow('heat2mqtt');
 // About what a phone shows in one line.
-const LONGEST_NAME = 22;
+const LONGEST_NAME = 23;
 const tables = [
   ['meter', METER_ROWS],
   ['account', ACCOUNT_ROWS],
@@ -74,7 +74,8 @@ test('binary sensors and enums have the payloads that their component understand
 
 test('what is fitted says so in an attribute, and not in its name', () => {
   const derived = METER_ROWS.filter((row) => row.derived).map(({ key }) => key);
-  expect(derived).toEqual(['unit_rate', 'standing_charge', 'cost_day_consumption', 'cost_day_standing']);
+  const ofTariff = ['unit_rate', 'standing_charge', 'cost_day_consumption', 'cost_day_standing'];
+  expect(derived).toEqual([...ofTariff, 'weather_adjusted_change']);
   const [, , { components } = {}] = discoveryOf(options).map(bodyOf);
   for (const key of derived) {
     const { json_attributes_template: template } = Object(components)[key];

@@ -49,6 +49,8 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     tariff,
     monthForecast: forecastMonth(ledger.days, today, tariff),
     weather: null,
+    degreeDaysMonth: null,
+    weatherChange: null,
     zone: timezone,
     readingCloses: 'same_day',
     currency: 'EUR',
@@ -69,7 +71,22 @@ const INVOICE: Invoice = {
   open: 48_120_000,
 };
 
-export const FULL = meterView(ledgerOf(row('2025-01-01', 180, 5.25, 1.337)));
+const WEATHER: Pick<MeterView, 'weather' | 'degreeDaysMonth' | 'weatherChange'> = {
+  weather: { temperatures: new Map([['2025-06-29', 14.2]]), base: 15.5 },
+  degreeDaysMonth: { sum: 41.34, days: 29 },
+  weatherChange: {
+    percent: -8.34,
+    low: -12.2,
+    high: -4.48,
+    from: '2025-04-01',
+    to: '2025-06-29',
+    days: 90,
+    used: 472.5,
+    expected: 515.49,
+  },
+};
+
+export const FULL = { ...meterView(ledgerOf(row('2025-01-01', 180, 5.25, 1.337))), ...WEATHER };
 export const EMPTY = meterView(ledgerOf([]));
 
 export const ACCOUNT: AccountView = {

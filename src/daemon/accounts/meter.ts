@@ -1,7 +1,9 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../../domain/amount.ts';
+import { degreeDaysWithin } from '../../domain/insight/weather.ts';
+import { weatherChange } from '../../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween } from '../../domain/period.ts';
+import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted } from '../../domain/readingCloses.ts';
 import { forecastMonth } from '../../domain/tariff/forecast.ts';
@@ -18,7 +20,10 @@ type Needs = Pick<Context, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'sign
 /** What the account knows of the meter beside its usage. */
 type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
-type Sums = Pick<MeterView, 'ledger' | 'totals' | 'tariff' | 'monthForecast' | 'weather'>;
+type Sums = Pick<
+  MeterView,
+  'ledger' | 'totals' | 'tariff' | 'monthForecast' | 'weather' | 'weatherChange' | 'degreeDaysMonth'
+>;
 
 const HOUR_MS = 3_600_000;
 const DECISIONS = {
@@ -239,7 +244,17 @@ export class Meter {
     if (this.#sums?.ledger !== ledger || this.#sums.today !== today || this.#sums.weather !== weather) {
       const tariff = this.store.tariffOf(ledger);
       const monthForecast = forecastMonth(ledger.days, today, tariff);
-      this.#sums = { ledger, today, weather, totals: totals(ledger, today), tariff, monthForecast };
+      this.#sums = {
+        ledger,
+        today,
+        weather,
+        totals: totals(ledger, today),
+        tariff,
+        monthForecast,
+        weatherChange: weather && weatherChange(ledger.days, weather),
+        degreeDaysMonth:
+          weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),
+      };
     }
     return this.#sums;
   }

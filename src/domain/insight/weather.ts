@@ -17,6 +17,8 @@ export interface WeatherFit {
   readonly hotWater: number;
   /** kWh per K·d. */
   readonly slope: number;
+  /** Standard error of the slope, where days are off it independently of one another; kWh per K·d. */
+  readonly slopeError: number;
   /** Robust standard deviation of the residuals of single days, kWh. */
   readonly scatter: number;
   /** How many days it is made of. */
@@ -44,7 +46,9 @@ const LONGEST_SPAN_DAYS = 7;
 const LEAST_EXPLAINED = 0.3;
 /** Two days that are closer together tell nothing about the slope, K·d. */
 const LEAST_DIFFERENCE = 0.5;
-const ROUNDS = 20;
+const MOST_ROUNDS = 20;
+/** kWh per K·d and kWh. */
+const SETTLED = 1e-4;
 /** From this many standard deviations on a day does not count at all (Tukey's biweight, 95 % efficient). */
 const CUT = 4.685;
 /** The standard deviation of normal noise is this times its median absolute deviation. */
@@ -52,6 +56,18 @@ const PER_MEDIAN_DEVIATION = 1.4826;
 
 /** Degree days of one day in K·d: how far its mean lies below the base. */
 export const degreeDays = (mean: number, base: number): number => Math.max(0, base - mean);
+
+/** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
+export function degreeDaysWithin({ temperatures, base }: Weather, { from, to }: DaySpan) {
+  let [sum, days] = [0, 0];
+  for (let day = from; day < to; day = addDays(day, 1)) {
+    const mean = temperatures.get(day);
+    if (mean === undefined) continue;
+    sum += degreeDays(mean, base);
+    days += 1;
+  }
+  return days === 0 ? null : { sum, days };
+}
 
 /**
  * A line through the heat of up to 365 days before the day `before`, by their degree days. Days far off it, such as
@@ -112,16 +128,25 @@ function fitSpans(spans: readonly HeatSpan[], base: number): WeatherFit | null {
   const points = spans
     .map((span): Point => ({ x: span.degreeDays / span.days, y: span.energy / span.days, days: span.days }))
     .sort((a, b) => a.x - b.x || a.y - b.y);
-  let line = roughLine(points);
-  if (line === null) return null;
-  let weights: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const scale = scatterAbout(line, points);
-    weights = points.map((point) => point.days * biweight(residual(line as Line, point) / (scale || 1e-9)));
-    line = lineThrough(points, weights);
-  }
+  const start = roughLine(points);
+  if (start === null) return null;
+  const { line, weights } = settled(start, points);
   if (explained(line, points, weights) < LEAST_EXPLAINED) return null;
-  return { ...line, scatter: scatterAbout(line, points), days, base };
+  const scatter = scatterAbout(line, points);
+  return { ...line, scatter, slopeError: scatter / Math.sqrt(spread(points, weights)), days, base };
+}
+
+/** Least squares again and again, in which a day counts the less the further it was off the line before. */
+function settled(start: Line, points: readonly Point[]): { line: Line; weights: readonly number[] } {
+  let line = start;
+  for (let round = 1; ; round++) {
+    const before = line;
+    const scale = scatterAbout(before, points) || Number.MIN_VALUE;
+    const weights = points.map((point) => point.days * biweight(residual(before, point) / scale));
+    line = lineThrough(points, weights);
+    const moved = Math.abs(line.slope - before.slope) + Math.abs(line.hotWater - before.hotWater);
+    if (moved < SETTLED || round === MOST_ROUNDS) return { line, weights };
+  }
 }
 
 /** Theil's line of paired halves: a few days that are far off do not move it. `null`: all days are equally cold. */
@@ -152,6 +177,14 @@ function lineThrough(points: readonly Point[], weights: readonly number[]): Line
   if (!(slope > 0)) return { slope: 0, hotWater: Math.max(0, wy / w) };
   const hotWater = (wy - slope * wx) / w;
   return hotWater >= 0 ? { slope, hotWater } : { slope: Math.max(0, wxy / wxx), hotWater: 0 };
+}
+
+/** Of the degree days, about their mean. */
+function spread(points: readonly Point[], weights: readonly number[]): number {
+  const sum = (of: (point: Point) => number) =>
+    points.reduce((all, point, at) => all + (weights[at] ?? 0) * of(point), 0);
+  const mean = sum(({ x }) => x) / sum(() => 1);
+  return sum(({ x }) => (x - mean) ** 2);
 }
 
 /** In standard deviations of a single day. */

@@ -6,6 +6,10 @@ import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateO
 
 export const meterState = stateOf(METER_ROWS, {
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
+  weather_adjusted_change_from: day.nullable(),
+  weather_adjusted_change_to: day.nullable(),
+  weather_adjusted_change_days: count.nullable(),
+  degree_days_month_days: count.nullable(),
   missing_days: count,
   missing_day_list: z.array(z.string().regex(/^\d{4}-\d{2}-\d{2}(\.\.\d{4}-\d{2}-\d{2})?$/)).max(100),
   origin: day,

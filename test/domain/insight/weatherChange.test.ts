@@ -1,0 +1,132 @@
+// The weather-adjusted change: a saving is found whatever the winters were like, and nothing is told that is not known.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toMicro } from '../../../src/domain/amount.ts';
+import { weatherChange } from '../../../src/domain/insight/weatherChange.ts';
+import { addDays, type Day } from '../../../src/domain/period.ts';
+import { Household, type HouseholdOptions } from '../../support/household.ts';
+import { holds } from '../../support/property.ts';
+
+const BASE = 15.5;
+const END = '2025-03-31';
+const FROM = addDays(END, -89);
+const seeds = fc.integer({ min: 1, max: 1e6 });
+
+const household = (options: Omit<HouseholdOptions, 'from' | 'days'>) =>
+  new Household({ holidays: 0, ...options, from: '2023-07-01', days: 640 });
+const changeOf = ({ days, temperatures }: Household) => weatherChange(days, { temperatures, base: BASE });
+
+test('a saving is found again, without noise exactly', () => {
+  holds(seeds, fc.double({ min: 0.5, max: 1.5, noNaN: true }), (seed, factor) => {
+    const exact = { seed, noise: 0, setback: 1, weekend: 1 };
+    const change = changeOf(household({ ...exact, changes: [{ from: FROM, factor }] }));
+    expect(change?.percent).toBeCloseTo(100 * (factor - 1), 1);
+    expect(change).toMatchObject({ from: FROM, to: END, days: 90 });
+    expect((change?.high ?? 1e9) - (change?.low ?? 0)).toBeLessThan(0.5);
+  });
+});
+
+test('with noise it is near, and the band holds it or nearly does', () => {
+  holds(seeds, fc.double({ min: 0.7, max: 1.2, noNaN: true }), (seed, factor) => {
+    const change = changeOf(household({ seed, changes: [{ from: FROM, factor }] }));
+    const half = ((change?.high ?? 0) - (change?.low ?? 0)) / 2;
+    expect(half).toBeLessThan(7);
+    expect(Math.abs((change?.percent ?? 1e9) - 100 * (factor - 1))).toBeLessThan(4 * half);
+  });
+});
+
+test('a mild winter is no saving', () => {
+  const cold = household({ seed: 4 });
+  const shifted = new Map([...cold.temperatures].map(([day, mean]) => [day, day < FROM ? mean : mean + 3]));
+  const mild = new Map(
+    [...cold.truth].map(({ day, temperature }) => {
+      const saved =
+        day < FROM ? 0 : 1.6 * (Math.max(0, BASE - temperature) - Math.max(0, BASE - temperature - 3));
+      const known = cold.days.get(day);
+      return [day, { ...known, energy: (known?.energy ?? 0) - toMicro(saved) } as const];
+    }),
+  );
+  const used = (days: ReadonlyMap<Day, { readonly energy: number | null }>, from: Day) =>
+    [...days].reduce(
+      (sum, [day, { energy }]) => (day >= from && day <= addDays(from, 89) ? sum + (energy ?? 0) : sum),
+      0,
+    );
+  expect(used(mild, FROM) / used(mild, addDays(FROM, -365))).toBeLessThan(0.85);
+  const days = new Map([...cold.days].map(([day, one]) => [day, { ...one, ...mild.get(day) }]));
+  const change = weatherChange(days, { temperatures: shifted, base: BASE });
+  expect(Math.abs(change?.percent ?? 1e9)).toBeLessThan(8);
+});
+
+test('a change before the year of comparison is none of this year', () => {
+  const change = changeOf(household({ seed: 9, changes: [{ from: '2023-12-01', factor: 0.6 }] }));
+  expect(Math.abs(change?.percent ?? 1e9)).toBeLessThan(8);
+});
+
+test('a change in the middle of the year before is one', () => {
+  const change = changeOf(household({ seed: 9, changes: [{ from: '2024-09-01', factor: 0.8 }] }));
+  expect(Math.abs((change?.percent ?? 1e9) + 20)).toBeLessThan(6);
+});
+
+test('a reading each second day, and missing ones, compare the same spans', () => {
+  const sparse = changeOf(household({ seed: 2, readEvery: 2, changes: [{ from: FROM, factor: 0.8 }] }));
+  expect(Math.abs((sparse?.percent ?? 1e9) + 20)).toBeLessThan(6);
+  const missed = changeOf(household({ seed: 2, missed: 0.2, changes: [{ from: FROM, factor: 0.8 }] }));
+  expect(Math.abs((missed?.percent ?? 1e9) + 20)).toBeLessThan(6);
+});
+
+describe('nothing is told', () => {
+  const { days, temperatures } = household({ seed: 1 });
+  const without = (isLeft: (day: Day) => boolean) => ({
+    days: new Map([...days].filter(([day]) => !isLeft(day))),
+    temperatures: new Map([...temperatures].filter(([day]) => !isLeft(day))),
+  });
+
+  test('in the first year', () => {
+    const { days } = without((day) => day < '2024-06-01');
+    expect(weatherChange(days, { temperatures, base: BASE })).toBeNull();
+  });
+
+  test('without temperatures of a year ago', () => {
+    const { temperatures } = without((day) => day < '2024-03-01');
+    expect(weatherChange(days, { temperatures, base: BASE })).toBeNull();
+  });
+
+  test('without any reading, or any temperature', () => {
+    expect(weatherChange(new Map(), { temperatures, base: BASE })).toBeNull();
+    expect(weatherChange(days, { temperatures: new Map(), base: BASE })).toBeNull();
+  });
+
+  test('of a household whose use has nothing to do with the weather', () => {
+    expect(changeOf(household({ seed: 6, slope: 0, hotWater: 9 }))).toBeNull();
+  });
+
+  test('of one that used next to nothing in the year before', () => {
+    expect(
+      changeOf(household({ seed: 6, changes: [{ from: '2023-07-01', to: FROM, factor: 0 }] })),
+    ).toBeNull();
+  });
+});
+
+test('the newest days are those that have both: older temperatures compare older days', () => {
+  const { days, temperatures } = household({ seed: 1 });
+  const older = new Map([...temperatures].filter(([day]) => day < '2025-03-01'));
+  expect(weatherChange(days, { temperatures: older, base: BASE })?.to).toBe('2025-02-28');
+});
+
+test('numbers of any kind: finite ones in order, or nothing', () => {
+  const kwh = fc.double({ min: -100, max: 1e5, noNaN: true });
+  const degrees = fc.double({ min: -60, max: 60, noNaN: true });
+  holds(fc.array(fc.tuple(kwh, degrees), { minLength: 460, maxLength: 700, size: 'max' }), (rows) => {
+    const known = rows.map(([energy, mean], at) => [addDays('2023-07-01', at), energy, mean] as const);
+    const record = { cost: null, revision: 0, receivedAt: 1 };
+    const days = new Map(known.map(([day, energy]) => [day, { ...record, energy: toMicro(energy) }]));
+    const change = weatherChange(days, {
+      temperatures: new Map(known.map(([day, , mean]) => [day, mean])),
+      base: BASE,
+    });
+    if (change === null) return;
+    expect(change.low).toBeLessThanOrEqual(change.percent);
+    expect(change.percent).toBeLessThanOrEqual(change.high);
+    expect(Number.isFinite(change.high - change.low)).toBe(true);
+  });
+});

@@ -38,14 +38,19 @@ const RECORD = {
   amount_due: null,
   currency: 'EUR',
 };
+const UNCHECKED = { ...RECORD, check: null };
 
 const UNKNOWN = { period_end: null, issued: null, due: null, amount: null };
 
 test('JSON: the records as on MQTT, newest first, with their currency', async () => {
   const { type, simulator } = await openProvider();
-  const { out, exitCode } = await type();
+  const { out, err, exitCode } = await type();
   expect(exitCode).toBe(0);
-  expect(JSON.parse(out)).toEqual([{ ...RECORD, ...UNKNOWN, id: '12', period_start: '2026-02-01' }, RECORD]);
+  expect(err).toMatch(/^The invoices are not compared with their days: /);
+  expect(JSON.parse(out)).toEqual([
+    { ...UNCHECKED, ...UNKNOWN, id: '12', period_start: '2026-02-01' },
+    UNCHECKED,
+  ]);
   expect(out).not.toContain('Nobody');
   expect(simulator.counters.requests['GET /api/v1/invoices']).toBe(1);
 });
@@ -54,9 +59,9 @@ test('CSV and table', async () => {
   const { type, simulator } = await openProvider();
   simulator.switches.site.currency = 'GBP';
   expect((await type('--format', 'csv')).out.split('\r\n')).toEqual([
-    Object.keys(RECORD).join(','),
-    '12,invoice,2026-02-01,,,,,,GBP',
-    '11,invoice,2026-01-01,2026-01-31,2026-02-01,2026-02-19,48.1,,GBP',
+    `${Object.keys(RECORD).join(',')},sum_of_days,difference,difference_percent,explained_percent,explained_amount,rest,days_missing,days_estimated`,
+    '12,invoice,2026-02-01,,,,,,GBP,,,,,,,,',
+    '11,invoice,2026-01-01,2026-01-31,2026-02-01,2026-02-19,48.1,,GBP,,,,,,,,',
     '',
   ]);
   const table = (await type('--format', 'table', '--account', 'home')).out.trimEnd().split('\n');
@@ -83,7 +88,7 @@ test('what cannot be asked, and what the provider refuses', async () => {
   expect(simulator.requests).toEqual([]);
   simulator.switches.fault('/api/v1/invoices', FAULTS.notFound);
   const bills = JSON.parse((await type()).out);
-  expect(bills[1]).toEqual({ ...RECORD, status: 'closed', due: null });
+  expect(bills[1]).toEqual({ ...UNCHECKED, status: 'closed', due: null });
   const when = ({ path }: { path: string }) => path.endsWith('/bills');
   simulator.switches.fault('/api/v1/customers/', FAULTS.notFound, { when });
   await expect(type()).rejects.toMatchObject({

@@ -4,6 +4,7 @@ import { ACCOUNT, INVOICES } from '../support/extras.ts';
 import { home, METER, person } from '../support/homes.ts';
 import { Household } from '../support/household.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
+import { environmentOf, typed } from '../support/typed.ts';
 
 const DAY_MS = 24 * HOUR_MS;
 const SINCE = { usage: { history_since: '2024-10-01' } };
@@ -81,4 +82,30 @@ test('a meter that another account reads counts for the bills of both', async ()
       `heat2mqtt/account/${account}/state`,
       (state) => state.invoice_difference_explained_percent === 13.5,
     );
+});
+
+test('the command invoices compares with the days on disk', async () => {
+  const { events, given } = household();
+  const me = { ...person('me', [home(METER, { events })]), invoices: given };
+  const { story, simulator, probe } = await firstPoll({
+    accounts: [me],
+    at: '2025-04-06T12:00:00Z',
+    config: SINCE,
+  });
+  await probe.until(INVOICES);
+  const env = environmentOf(simulator.urls, me, story.stateDir);
+  const type = (format: string) => typed(['invoices', '--format', format], { env, clock: story.clock });
+  const { out, err } = await type('table');
+  expect(err).toBe('');
+  expect(out.trimEnd().split('\n').slice(6, 10)).toEqual([
+    expect.stringMatching(/INV-0001$/),
+    '6 in all',
+    '',
+    expect.stringMatching(
+      /^2025-03-01 to 2025-03-31: \d+\.\d\d EUR billed; .* 12\.40 more than the days and/,
+    ),
+  ]);
+  const [newest] = JSON.parse((await type('json')).out);
+  expect(newest.check).toMatchObject({ explained_percent: 13.5, rest: 12.4 });
+  expect((await type('csv')).out).toMatch(/^INV-0006,.*,EUR,[\d.]+,[\d.]+,[\d.]+,13\.5,0,12\.4,0,0\r$/m);
 });

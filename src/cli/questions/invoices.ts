@@ -1,13 +1,19 @@
-// heat2mqtt invoices: asks the provider for the invoices of the last three years and prints them.
+// heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
+import { ledgerFile } from '../../daemon/accounts/meterLedger.ts';
 import type { Upstream } from '../../daemon/accounts/upstream.ts';
+import { checkInvoices } from '../../domain/insight/invoiceCheck.ts';
+import { type InvoiceCheckRecord, invoiceCheckRecord } from '../../domain/insight/invoiceWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../../domain/invoice.ts';
-import { zone as zoneOf } from '../../domain/period.ts';
+import type { Ledger } from '../../domain/ledger.ts';
+import { compareText } from '../../domain/order.ts';
+import { type Zone, zone as zoneOf } from '../../domain/period.ts';
 import { EXIT } from '../../foundation/failure.ts';
 import { readInvoices } from '../../provider/billing.ts';
 import { discover } from '../../provider/discovery.ts';
+import { ledgerCodec } from '../../store/ledgerDocument.ts';
 import type { Command, Io } from '../command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from '../printing.ts';
-import { loadSettings } from '../settings.ts';
+import { loadSettings, type Settings } from '../settings.ts';
 import { findCurrency, openUpstreamBeside, pickAccount } from '../upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
@@ -18,8 +24,22 @@ export const invoices: Command = async ({ options, words }, io) => {
   const found = await readAll(upstream, io);
   const currency = await findCurrency(settings, upstream);
   const zone = zoneOf(settings.config.usage.timezone);
-  const records = found.map((invoice) => ({ ...invoiceRecord(invoice, zone), currency }));
-  const table = () => [...tableLines(tableColumns(currency), records), `${records.length} in all`];
+  const ledgers = await ledgersOf(settings, upstream, zone);
+  if (ledgers === null) io.err(NO_DAYS);
+  const checks = checkInvoices(found, ledgers ?? [], zone);
+  const records = found.map((invoice) => {
+    const check = checks.get(invoice.id);
+    return {
+      ...invoiceRecord(invoice, zone),
+      currency,
+      check: check ? invoiceCheckRecord(check, currency) : null,
+    };
+  });
+  const table = () => [
+    ...tableLines(tableColumns(currency), records),
+    `${records.length} in all`,
+    ...sentences(records),
+  ];
   print(format, { records, csv: CSV_COLUMNS, table }, io);
   return EXIT.fine;
 };
@@ -35,10 +55,54 @@ async function readAll({ ask, context, identity, log }: Upstream, io: Io): Promi
   return newestFirst([...found.values()]);
 }
 
-const CSV_COLUMNS = keyColumns(
+const NO_DAYS =
+  'The invoices are not compared with their days: the history of a running bridge is not in state_dir.\n';
+
+/** Of the meters of the account, as the daemon keeps them; `null` unless all of them are there and complete. */
+async function ledgersOf(
+  { config }: Settings,
+  { state, context }: Upstream,
+  zone: Zone,
+): Promise<readonly Ledger[] | null> {
+  const properties = (await context.read())?.properties ?? [];
+  const ledgers: Ledger[] = [];
+  for (const property of properties) {
+    // Of a meter that several accounts have, one of them keeps the ledger.
+    const files = config.accounts.map(({ id }) => state.document(ledgerFile(id, property), ledgerCodec));
+    const found = (await Promise.all(files.map((file) => file.read()))).flatMap((document) =>
+      document?.ledger.complete && document.timezone === zone.name ? [document.ledger] : [],
+    );
+    const newest = found.sort((a, b) => compareText(b.readTo, a.readTo))[0];
+    if (!newest) return null;
+    ledgers.push(newest);
+  }
+  return ledgers.length === 0 ? null : ledgers;
+}
+
+type Listed = ReturnType<typeof invoiceRecord> & { readonly check: InvoiceCheckRecord | null };
+
+/** Below an empty line. */
+function sentences(records: readonly Listed[]): string[] {
+  const lines = records.flatMap(({ check, period_start, period_end }) =>
+    check ? [`${period_start} to ${period_end}: ${check.sentence}`] : [],
+  );
+  return lines.length === 0 ? [] : ['', ...lines];
+}
+
+const CHECK_KEYS = [
+  ...(['sum_of_days', 'difference', 'difference_percent', 'explained_percent', 'explained_amount'] as const),
+  ...(['rest', 'days_missing', 'days_estimated'] as const),
+];
+
+const INVOICE_COLUMNS = keyColumns(
   ...(['id', 'status', 'period_start', 'period_end', 'issued', 'due'] as const),
   ...(['amount', 'amount_due', 'currency'] as const),
 );
+
+const CSV_COLUMNS: readonly Column<Listed & { readonly currency: string }>[] = [
+  ...INVOICE_COLUMNS,
+  ...CHECK_KEYS.map((key) => ({ head: key, value: ({ check }: Listed) => check?.[key] ?? null })),
+];
 
 const tableColumns = (currency: string): Column<ReturnType<typeof invoiceRecord>>[] => [
   { head: 'Issued', value: ({ issued }) => issued },

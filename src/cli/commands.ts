@@ -57,6 +57,7 @@ const COMMANDS: readonly CommandRow[] = [
       ),
       to: text('DATE', 'last day; default: today'),
       interval: text('day|week|month|quarter|year', 'default: day'),
+      tariff: text('UNIT_RATE,STANDING_CHARGE', 'also what it would have cost, such as 0.124,0.686'),
       format: FORMAT,
     },
     load: async () => (await import('./questions/usage.ts')).usage,

@@ -23,6 +23,11 @@ async function type(words: string, { isTerminal = false, env = {} } = {}) {
   return { ...result, rows: () => JSON.parse(result.out) as { start: Day; energy_kwh: number }[] };
 }
 
+interface Priced {
+  readonly energy_kwh: number;
+  readonly cost_at_tariff: number;
+}
+
 const asked = (): string[] =>
   simulator.requests
     .filter(({ route }) => route === USAGE)
@@ -95,6 +100,50 @@ test('on a terminal: a table with bars and the tariff, for which days are asked'
     'Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 365 of 365 days, 2024-01-02 to 2024-12-31.',
   );
 });
+
+test.each(['day', 'month', 'quarter'])('another price by %s: rows and total, from days', async (interval) => {
+  const { out } = await type(
+    `--tariff 0.1,0.5 --interval ${interval} --from 2024-01-15 --to 2024-06-30 --format json`,
+  );
+  expect(new Set(asked())).toEqual(new Set(['day']));
+  const { rows, total } = JSON.parse(out) as { rows: Priced[]; total: Priced };
+  const kwh = truth('2024-01-15', '2024-07-01');
+  expect(total).toEqual({
+    energy_kwh: expect.closeTo(kwh, 2),
+    cost_eur: expect.any(Number),
+    currency: 'EUR',
+    cost_at_tariff: expect.closeTo(kwh * 0.1 + 168 * 0.5, 2),
+  });
+  const sum = rows.reduce((all, row) => all + row.cost_at_tariff, 0);
+  expect(sum).toBeCloseTo(total.cost_at_tariff, 1);
+  const days = interval === 'day' ? 1 : interval === 'month' ? 17 : 77;
+  expect(rows[0]?.cost_at_tariff).toBeCloseTo((rows[0]?.energy_kwh ?? 0) * 0.1 + days * 0.5, 2);
+});
+
+test('another price in CSV and in the table', async () => {
+  const period = '--tariff=0.1,0.5 --interval month --from 2024-01-01 --to 2024-01-31';
+  expect((await type(`${period} --format csv`)).out.split('\r\n').slice(0, 2)).toEqual([
+    'meter,start,energy_kwh,cost_eur,currency,from,to,partial,cost_at_tariff',
+    expect.stringMatching(/^70418235,2024-01-01,.*,false,\d+\.\d+$/),
+  ]);
+  const { out } = await type(`${period} --format table`);
+  expect(out).toMatch(/^month +kWh +EUR +At tariff$/m);
+  expect(out).toMatch(/^total +[\d.]+ +[\d.]+ +\d+\.\d\d$/m);
+  expect(out).toContain(
+    'At tariff: 0.1 EUR/kWh + 0.5 EUR/day, for each day with a reading and each that a later one carries.',
+  );
+});
+
+test.each(['0.1', '0.1,', ',0.5', '0.1,-0.5', 'a,b', '0.1,0.5,1', '0,1,0,5', '1e-1,0.5', '5000,1', ''])(
+  'a tariff of %j is refused before anything is asked',
+  async (tariff) => {
+    await expect(typed(['usage', `--tariff=${tariff}`], { env: own })).rejects.toMatchObject({
+      exitCode: 2,
+      message: `--tariff: found ${tariff}; allowed: the price of a kWh and that of a day, each from 0 to 1000, such as 0.124,0.686.`,
+    });
+    expect(simulator.requests).toEqual([]);
+  },
+);
 
 test('the days after today are left out, and that is said', async () => {
   const today = new Date().toISOString().slice(0, 10);

@@ -41,7 +41,7 @@ function printed(
   const span = { from, to: addDays(to, 1) };
   const rows = piecesOf(span, interval).map((piece, at): UsageRow => {
     const [kwh, eur] = values[at] ?? [null, null];
-    return { ...piece, ...amounts(kwh, eur) };
+    return { ...piece, ...amounts(kwh, eur), costAtTariff: null };
   });
   const closing = { closes: 'same_day', from: 'readings' } as const;
   const meter: MeterUsage = {
@@ -52,7 +52,7 @@ function printed(
     tariff: tariff ?? null,
     readTo,
   };
-  printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin' }, io);
+  printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin', prices: null }, io);
   return lines.join('');
 }
 

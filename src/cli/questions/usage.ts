@@ -1,6 +1,8 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
 import { friendlyNameOf } from '../../daemon/accounts/friendlyNames.ts';
 import type { Upstream } from '../../daemon/accounts/upstream.ts';
+import { toMicro } from '../../domain/amount.ts';
+import { costAt, LONGEST_CARRIED_DAYS, type Prices } from '../../domain/insight/anotherTariff.ts';
 import { LONGEST_QUESTION_DAYS } from '../../domain/ledger.ts';
 import {
   addDays,
@@ -29,6 +31,7 @@ import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
 export const usage: Command = async ({ options }, io) => {
   const format = formatFrom(options.format, io);
   const wanted = periodOptions(options);
+  const prices = pricesFrom(options.tariff);
   const settings = await loadSettings({ options, words: [] }, io);
   const zone = zoneOf(settings.config.usage.timezone);
   const today = zone.dayAt(Date.now());
@@ -43,15 +46,18 @@ export const usage: Command = async ({ options }, io) => {
   const meters = await ofEachProperty(upstream, io, async (property): Promise<MeterUsage> => {
     const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
     const { closes } = closing;
-    // A week or month can be moved by a day only when it is made of days.
-    const by = closes === 'previous_day' ? 'day' : interval;
-    const buckets: Bucket[] = [];
-    const spans = requestSpans(span, by);
+    // A week or month can be moved by a day only when it is made of days, and a tariff counts days.
+    const by = closes === 'previous_day' || prices ? 'day' : interval;
+    const all: Bucket[] = [];
+    const spans = requestSpans(prices ? withCarried(span, today) : span, by);
     for (const [at, asked] of spans.entries()) {
       const progress = `${at + 1} of ${spans.length}: ${asked.from} to ${addDays(asked.to, -1)}`;
       if (spans.length > 1) io.err(`Asking the provider, ${progress}\n`);
-      buckets.push(...(await ask(property, closes, asked, by)));
+      all.push(...(await ask(property, closes, asked, by)));
     }
+    const isAsked = (day: Day) => !prices || (day >= span.from && day < span.to);
+    const buckets = all.filter(({ day }) => isAsked(day));
+    const byDay = new Map(all.map((bucket) => [bucket.day, bucket]));
     const needsDays = format === 'table' && by !== 'day';
     const days = needsDays ? await ask(property, closes, newestYear(span), 'day') : buckets;
     const tariff = fitTariff(new Map(days.map((bucket) => [bucket.day, bucket])));
@@ -60,14 +66,17 @@ export const usage: Command = async ({ options }, io) => {
       meter: seriesName(property),
       friendlyName,
       closing,
-      rows: toRows(span, interval, buckets),
+      rows: toRows(span, interval, buckets).map((row) => ({
+        ...row,
+        costAtTariff: prices && costAt(prices, byDay, row),
+      })),
       tariff,
       readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
     };
   });
   if (wasShortened) io.err(`Shown until today, ${addDays(span.to, -1)}.\n`);
   const currency = await findCurrency(settings, upstream);
-  printUsage(format, meters, { interval, span, currency, timezone: zone.name }, io);
+  printUsage(format, meters, { interval, span, currency, timezone: zone.name, prices }, io);
   return EXIT.fine;
 };
 
@@ -104,6 +113,32 @@ function dayFrom(name: string, option: unknown): Day | undefined {
   if (isDay && text >= EARLIEST) return text;
   throw wrongOption(name, text, `a day as YYYY-MM-DD, from ${EARLIEST} on`);
 }
+
+const MOST_OF_A_PRICE = 1_000;
+
+function pricesFrom(option: unknown): Prices | null {
+  if (option === undefined) return null;
+  const text = String(option);
+  const [unitRate, standing, ...others] = text
+    .split(',')
+    .map((part) => (/^\d+(\.\d+)?$/.test(part.trim()) ? Number(part) : Number.POSITIVE_INFINITY));
+  if (unitRate === undefined || standing === undefined || others.length > 0) throw wrongTariff(text);
+  if (Math.max(unitRate, standing) > MOST_OF_A_PRICE) throw wrongTariff(text);
+  return { unitRate, standingCharge: toMicro(standing) };
+}
+
+const wrongTariff = (text: string) =>
+  wrongOption(
+    '--tariff',
+    text,
+    `the price of a kWh and that of a day, each from 0 to ${MOST_OF_A_PRICE}, such as 0.124,0.686`,
+  );
+
+/** With the days by which gaps at both ends are judged. */
+const withCarried = ({ from, to }: DaySpan, today: Day): DaySpan => {
+  const [end, tomorrow] = [addDays(to, LONGEST_CARRIED_DAYS), addDays(today, 1)];
+  return { from: addDays(from, -LONGEST_CARRIED_DAYS), to: end < tomorrow ? end : tomorrow };
+};
 
 /** The properties that the daemon has found; those found now if there are none yet, or if the provider no longer knows them. */
 async function ofEachProperty<T>(
@@ -144,7 +179,11 @@ function newestYear({ from: first, to }: DaySpan): DaySpan {
 }
 
 /** A row for each piece of the period, with or without a reading. */
-function toRows(span: DaySpan, interval: Interval, buckets: readonly Bucket[]): UsageRow[] {
+function toRows(
+  span: DaySpan,
+  interval: Interval,
+  buckets: readonly Bucket[],
+): Omit<UsageRow, 'costAtTariff'>[] {
   const byStart = new Map<string, Bucket[]>();
   for (const bucket of buckets) {
     const start = intervalStart(interval, bucket.day);

@@ -1,15 +1,18 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
-import { inFull, knownUnits, type Micro } from '../../domain/amount.ts';
+import { knownUnits, type Micro, sumKnown } from '../../domain/amount.ts';
+import { type Prices, pricesInWords } from '../../domain/insight/anotherTariff.ts';
 import { addDays, type Day, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
 import type { Tariff } from '../../domain/tariff/tariff.ts';
 import { sumAmounts } from '../../domain/totals.ts';
 import type { Io } from '../command.ts';
-import { type Column, type Format, keyColumns, print, tableLines } from '../printing.ts';
+import { type Column, type Format, keyColumns, print, printJson, tableLines } from '../printing.ts';
 import { type Closing, closingWords } from './readingCloses.ts';
 
 export interface UsageRow extends Piece {
   readonly energy: Micro | null;
   readonly cost: Micro | null;
+  /** By the tariff of the question; `null` without one. */
+  readonly costAtTariff: Micro | null;
 }
 
 export interface MeterUsage {
@@ -27,28 +30,54 @@ interface Period {
   readonly span: DaySpan;
   readonly currency: string;
   readonly timezone: string;
+  /** A tariff to compare with. */
+  readonly prices: Prices | null;
 }
 
 const CSV_COLUMNS = keyColumns(
   ...(['meter', 'start', 'energy_kwh', 'cost_eur', 'currency', 'from', 'to', 'partial'] as const),
 );
 
+const CSV_AT_TARIFF = {
+  head: 'cost_at_tariff',
+  value: (row: { readonly cost_at_tariff?: number | null }) => row.cost_at_tariff ?? null,
+};
+
+const totalOf = (rows: readonly UsageRow[]) => ({
+  ...sumAmounts(rows),
+  costAtTariff: sumKnown(rows.map(({ costAtTariff }) => costAtTariff)),
+});
+
 export function printUsage(format: Format, meters: readonly MeterUsage[], period: Period, io: Io): void {
+  const { currency, prices } = period;
+  const atTariff = (cost: Micro | null) => prices && { cost_at_tariff: knownUnits(cost) };
   const records = meters.flatMap(({ meter, closing, rows }) =>
-    rows.map(({ start, from, to, isPartial, energy, cost }) => ({
+    rows.map(({ start, from, to, isPartial, energy, cost, costAtTariff }) => ({
       meter,
       start,
       energy_kwh: knownUnits(energy),
       cost_eur: knownUnits(cost),
-      currency: period.currency,
+      currency,
       from,
       to: addDays(to, -1),
       partial: isPartial,
       reading_closes: closing.closes,
+      ...atTariff(costAtTariff),
     })),
   );
   const table = () => meters.flatMap((meter) => meterLines(meter, period, io));
-  print(format, { records, csv: CSV_COLUMNS, table }, io);
+  if (format === 'json' && prices) {
+    const { energy, cost, costAtTariff } = totalOf(meters.flatMap(({ rows }) => rows));
+    const amounts = { energy_kwh: knownUnits(energy), cost_eur: knownUnits(cost) };
+    printJson({ rows: records, total: { ...amounts, currency, ...atTariff(costAtTariff) } }, io);
+    return;
+  }
+  const csv = [...CSV_COLUMNS, ...(prices ? [CSV_AT_TARIFF] : [])];
+  print<(typeof records)[number] & { readonly cost_at_tariff?: number | null }>(
+    format,
+    { records, csv, table },
+    io,
+  );
 }
 
 function meterLines(
@@ -56,7 +85,7 @@ function meterLines(
   period: Period,
   io: Io,
 ): string[] {
-  const { interval, span, currency, timezone } = period;
+  const { interval, span, currency, timezone, prices } = period;
   const called = friendlyName === null ? `Meter ${meter}` : `${friendlyName} (meter ${meter})`;
   const columns: Column<UsageRow>[] = [
     {
@@ -65,14 +94,15 @@ function meterLines(
     },
     { head: 'kWh', value: ({ energy }) => knownUnits(energy), align: 'right', decimals: 2 },
     { head: currency, value: ({ cost }) => knownUnits(cost), align: 'right', decimals: 2 },
+    ...(prices ? [AT_TARIFF] : []),
   ];
-  const { energy, cost } = sumAmounts(rows);
+  const { energy, cost, costAtTariff } = totalOf(rows);
   const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));
   return [
     `${called}, ${span.from} to ${addDays(span.to, -1)}, ${timezone}`,
     '',
     ...tableLines(columns, rows, {
-      total: ['total', knownUnits(energy), knownUnits(cost)],
+      total: ['total', ...[energy, cost, ...(prices ? [costAtTariff] : [])].map(knownUnits)],
       remark: (row, room) => (isAwaited(row, readTo) ? 'no reading yet' : remarkOn(row, most, room)),
       width: io.isTerminal ? io.columns : 0,
     }),
@@ -80,9 +110,21 @@ function meterLines(
     ...notes(rows, interval, readTo),
     `${sentence(closingWords(closing))}.`,
     tariffLine(tariff, currency),
+    ...(prices
+      ? [
+          `At tariff: ${pricesInWords(prices, currency)}, for each day with a reading and each that a later one carries.`,
+        ]
+      : []),
     '',
   ];
 }
+
+const AT_TARIFF: Column<UsageRow> = {
+  head: 'At tariff',
+  value: ({ costAtTariff }) => knownUnits(costAtTariff),
+  align: 'right',
+  decimals: 2,
+};
 
 const sentence = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
@@ -126,7 +168,6 @@ function tariffLine(tariff: Tariff | null, currency: string): string {
   if (tariff === null) {
     return 'Tariff (derived): none explains these days; that takes more than a week of differing days.';
   }
-  const { unitRate, standingCharge, daysExplained, daysSeen, from, to } = tariff;
-  const prices = `${unitRate} ${currency}/kWh + ${inFull(standingCharge)} ${currency}/day`;
-  return `Tariff (derived): ${prices}, explains ${daysExplained} of ${daysSeen} days, ${from} to ${to}.`;
+  const { daysExplained, daysSeen, from, to } = tariff;
+  return `Tariff (derived): ${pricesInWords(tariff, currency)}, explains ${daysExplained} of ${daysSeen} days, ${from} to ${to}.`;
 }

@@ -144,6 +144,7 @@ test('every option of the app is one that the program knows', async () => {
   const values: Record<string, unknown> = {
     usage_timezone: 'Europe/Dublin',
     usage_history_since: '2024-01-01',
+    home_assistant_outdoor_temperature: 'sensor.balcony',
   };
   const sample = Object.fromEntries(
     Object.entries(schema).map(([name, type]) => [name, values[name] ?? example(String(type)) ?? '']),
@@ -155,7 +156,7 @@ test('every option of the app is one that the program knows', async () => {
 /** A value that the Supervisor would accept for a type of its own; nothing for a text. */
 function example(type: string): unknown {
   if (type.startsWith('bool')) return true;
-  if (type.startsWith('int(')) return Number(/\d+/.exec(type)?.[0]);
+  if (/^(int|float)\(/.test(type)) return Number(/\d+/.exec(type)?.[0]);
   return /^list\(([^|)]+)/.exec(type)?.[1];
 }
 
@@ -174,6 +175,18 @@ test('the Supervisor is the way in when SUPERVISOR_TOKEN is there', async () => 
   expect(await config.home_assistant?.token.read()).toBe(TOKEN);
   expect(origins.get('home_assistant.url')).toBe('environment SUPERVISOR_TOKEN');
   expect(scrubber.scrub(`a ${TOKEN}`)).toBe('a [secret]');
+});
+
+test('a sensor alone leaves the way to the Supervisor', async () => {
+  const named = { HEAT2MQTT_HOME_ASSISTANT_OUTDOOR_TEMPERATURE: 'sensor.balcony' };
+  const { config } = await load(BASE, { ...ENV, ...named });
+  expect(config.home_assistant).toMatchObject({
+    url: 'ws://supervisor/core/websocket',
+    outdoor_temperature: 'sensor.balcony',
+    degree_day_base: 15.5,
+  });
+  const off = { ...ENV, ...named, HEAT2MQTT_HOME_ASSISTANT: 'false' };
+  expect((await load(BASE, off)).config.home_assistant).toBeUndefined();
 });
 
 test('another Home Assistant in the file or the environment counts', async () => {

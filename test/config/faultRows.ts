@@ -67,6 +67,21 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ["home_assistant: { url: 'ha:8123', token: abcdef }", 'home_assistant.url', /http:\/\/.*ws:\/\//],
   ['home_assistant: { token: abcdef }', 'home_assistant.url', /HEAT2MQTT_HOME_ASSISTANT_URL/],
   ["home_assistant: { url: 'ws://ha:8123' }", 'home_assistant.token', /token or token_file here/],
+  [
+    "home_assistant: { url: 'ws://ha:8123', token: abcdef, outdoor_temperature: weather.home }",
+    'home_assistant.outdoor_temperature',
+    /entity id of a sensor/,
+  ],
+  [
+    "home_assistant: { url: 'ws://ha:8123', token: abcdef, outdoor_temperature: Sensor.Outside }",
+    'home_assistant.outdoor_temperature',
+    /sensor.outdoor_temperature/,
+  ],
+  [
+    "home_assistant: { url: 'ws://ha:8123', token: abcdef, degree_day_base: 59 }",
+    'home_assistant.degree_day_base',
+    /from 5 to 25/,
+  ],
   ['http: 8099', 'http', /false, or listen/],
   ['http: { listen: localhost }', 'http.listen', /an address and a port/],
   ["http: { listen: 'localhost:70000' }", 'http.listen', /an address and a port/],

@@ -6,11 +6,27 @@ export interface KeptRow {
   readonly sum: number;
 }
 
+/** A sensor whose hourly means are kept. */
+export interface PretendSensor {
+  readonly unit: string | null;
+  /** In its unit; `null`: no row for the hour that begins then, epoch milliseconds. */
+  readonly mean: (start: number) => number | null;
+}
+
+const HOUR_MS = 3_600_000;
+/** Into °C, which is all that anybody here asks for. */
+const CELSIUS: Readonly<Record<string, (value: number) => number>> = {
+  '°C': (value) => value,
+  '°F': (value) => (value - 32) / 1.8,
+  K: (value) => value - 273.15,
+};
+
 /** `isSlow`: what is imported waits for `commit()`. */
 export function openPretendRecorder(isSlow: () => boolean) {
   /** By statistic id: rows by epoch milliseconds. */
   const series = new Map<string, Map<number, KeptRow>>();
   const metadata = new Map<string, Fields>();
+  const sensors = new Map<string, PretendSensor>();
   const queue: Fields[] = [];
 
   /** Takes what was imported into the database. */
@@ -33,7 +49,27 @@ export function openPretendRecorder(isSlow: () => boolean) {
       .map(([start, row]) => ({ start, end: start + 3_600_000, ...row }));
   }
 
-  function inPeriod({ start_time: start, end_time: end, statistic_ids: ids, period, units }: Fields): Fields {
+  function meansOf(id: string, from: number, to: number): Fields[] {
+    const { unit, mean } = sensors.get(id) ?? { unit: null, mean: () => null };
+    const inCelsius = CELSIUS[unit ?? ''] ?? ((value) => value);
+    const starts = Array.from(
+      { length: Math.max(0, Math.ceil((to - from) / HOUR_MS)) },
+      (_, at) => (Math.ceil(from / HOUR_MS) + at) * HOUR_MS,
+    );
+    return starts.flatMap((start) => {
+      const value = mean(start);
+      return value === null || start >= to ? [] : [{ start, end: start + HOUR_MS, mean: inCelsius(value) }];
+    });
+  }
+
+  function inPeriod({ types, ...question }: Fields): Fields {
+    const { start_time: start, end_time: end, statistic_ids: ids, period, units } = question;
+    if (String(types) === 'mean') {
+      if (period !== 'hour' || (units as Fields)?.temperature !== '°C') throw { code: 'invalid_format' };
+      const [from, to] = [Date.parse(String(start)), Date.parse(String(end))];
+      const rows = (ids as string[]).map((id) => [id, meansOf(id, from, to)] as const);
+      return Object.fromEntries(rows.filter(([, found]) => found.length > 0));
+    }
     if (period !== 'hour' || (units as Fields)?.energy !== 'kWh') throw { code: 'invalid_format' };
     const to = end === undefined ? Number.POSITIVE_INFINITY : Date.parse(String(end));
     const found = (ids as string[]).map((id) => [id, within(id, Date.parse(String(start)), to)] as const);
@@ -42,16 +78,30 @@ export function openPretendRecorder(isSlow: () => boolean) {
 
   function described({ statistic_ids: ids }: Fields): Fields[] {
     const known = (ids as string[]).map((id) => metadata.get(id)).filter((one) => one !== undefined);
-    return known.map(({ unit_of_measurement: unit, ...rest }) => ({
+    const measured = (ids as string[]).flatMap((id) => {
+      const unit = sensors.get(id)?.unit;
+      const described = {
+        statistic_id: id,
+        source: 'recorder',
+        has_mean: true,
+        mean_type: 1,
+        has_sum: false,
+      };
+      return unit === undefined ? [] : [{ ...described, name: null, statistics_unit_of_measurement: unit }];
+    });
+    const imported = known.map(({ unit_of_measurement: unit, ...rest }) => ({
       ...rest,
       statistics_unit_of_measurement: unit,
       display_unit_of_measurement: unit,
     }));
+    return [...imported, ...measured];
   }
 
   return {
     series,
     metadata,
+    /** By entity id. */
+    sensors,
     commit,
     /** The rows of a series, oldest first. */
     rows: (id: string) =>

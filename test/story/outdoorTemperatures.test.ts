@@ -1,0 +1,138 @@
+// The outdoor temperature of Home Assistant: what follows from it is published, survives restarts, and trouble is told.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { HEALTH, METER, STATE } from '../support/homes.ts';
+import { DUBLIN, Household } from '../support/household.ts';
+import { openStatisticsStory } from '../support/statisticsStory.ts';
+
+const SENSOR = 'sensor.balcony';
+const HOUR_MS = 3_600_000;
+const HOUSEHOLD = new Household({
+  seed: 8,
+  from: '2023-10-01',
+  days: 527,
+  holidays: 0,
+  changes: [{ from: '2024-12-10', factor: 0.8 }],
+});
+const AT = '2025-03-10';
+
+/** A household until yesterday, and a thermometer that knows its weather until now. */
+async function openWeatherStory() {
+  const told = await openStatisticsStory(HOUSEHOLD.events().filter(({ at }) => at < DUBLIN.startOf(AT)));
+  const { story, ha } = told;
+  const section = { url: ha.url, token: ha.switches.token, outdoor_temperature: SENSOR };
+  const sensor = {
+    unit: '°F',
+    mean: (start: number) => {
+      const mean = HOUSEHOLD.temperatures.get(DUBLIN.dayAt(start)) ?? 8;
+      return start + HOUR_MS > story.clock.now() ? null : mean * 1.8 + 32;
+    },
+  };
+  ha.sensors.set(SENSOR, sensor);
+  const means = () =>
+    ha.asked.filter(({ types }) => String(types) === 'mean').map((one) => String(one.start_time));
+  return {
+    ...told,
+    sensor,
+    means,
+    settled: () =>
+      told.settled({
+        home_assistant: section,
+        usage: { history_since: '2023-10-01', reading_closes: 'same_day' },
+      }),
+  };
+}
+
+test('a household that saved a fifth is told so, with its band', async () => {
+  const { probe, settled, means } = await openWeatherStory();
+  await settled();
+  const state = await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
+  const { weather_adjusted_change: change, ...others } = state;
+  expect(Math.abs(Number(change) + 20)).toBeLessThan(6);
+  expect(others).toMatchObject({
+    weather_adjusted_change_from: '2024-12-10',
+    weather_adjusted_change_to: '2025-03-09',
+    weather_adjusted_change_days: 90,
+    degree_days_month_days: 9,
+  });
+  const low = Number(others.weather_adjusted_change_low);
+  expect(low).toBeLessThan(Number(change));
+  expect(low).toBeGreaterThan(-30);
+  const month = [...HOUSEHOLD.temperatures].filter(([day]) => day >= '2025-03-01' && day < AT);
+  const degreeDays = month.reduce((sum, [, mean]) => sum + Math.max(0, 15.5 - mean), 0);
+  expect(others.degree_days_month).toBeCloseTo(degreeDays, 0);
+  const { components } = Object(probe.json(`homeassistant/device/heat2mqtt_meter_${METER}/config`));
+  expect(Object.keys(components)).toEqual(
+    expect.arrayContaining(['weather_adjusted_change', 'degree_days_month']),
+  );
+  expect(means()[0]).toBe('2023-09-30T23:00:00+00:00');
+});
+
+test('a restart without Home Assistant changes nothing, and afterwards only the newest days are asked for', async () => {
+  const { story, ha, probe, settled, means, start, until, pollAt } = await openWeatherStory();
+  const daemon = await settled();
+  const known = await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
+  const first = means().length;
+  await pollAt('2025-03-10T14:00:00Z');
+  expect(means()).toHaveLength(first);
+  await story.stop(daemon);
+  ha.switches.httpStatus = 502;
+  probe.forget();
+  const section = { url: ha.url, token: ha.switches.token, outdoor_temperature: SENSOR };
+  const usage = { history_since: '2023-10-01', reading_closes: 'same_day' };
+  const again = await start({ home_assistant: section, usage });
+  await until('failing');
+  const { updated_at: _, ...state } = await probe.until(STATE, () => true);
+  expect(known).toMatchObject(state);
+  await story.stop(again);
+  ha.switches.httpStatus = null;
+  await settled();
+  expect(means().slice(first)).toEqual(['2025-03-07T00:00:00+00:00']);
+});
+
+test.each([
+  ['no statistics', 'home_assistant_no_temperatures', null],
+  ['no temperature', 'home_assistant_not_a_temperature', '%'],
+])('%s of the sensor: told with advice, the days are written all the same', async (_, code, unit) => {
+  const { ha, sensor, probe, codes, settled, pollAt } = await openWeatherStory();
+  if (unit === null) ha.sensors.clear();
+  else ha.sensors.set(SENSOR, { ...sensor, unit });
+  await settled();
+  expect(codes()).toEqual([code]);
+  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain('home_assistant.outdoor_temperature');
+  expect(probe.json(STATE)).toMatchObject({ weather_adjusted_change: null, degree_days_month: null });
+  ha.sensors.set(SENSOR, sensor);
+  await pollAt('2025-03-10T20:00:00Z');
+  expect(codes()).toEqual([]);
+  await probe.until(STATE, ({ degree_days_month: sum }) => sum !== null);
+});
+
+test('an answer that is not understood is an error for once, never a crash and never zero', async () => {
+  const { ha, probe, codes, settled, pollAt } = await openWeatherStory();
+  ha.switches.instead.set('recorder/statistics_during_period', (socket, id) =>
+    socket.send(
+      JSON.stringify({ id, type: 'result', success: true, result: { [SENSOR]: [{ start: 0, mean: {} }] } }),
+    ),
+  );
+  await settled();
+  expect(codes()).toEqual(['home_assistant_strange']);
+  expect(probe.json(STATE)).toMatchObject({ degree_days_month: null });
+  await pollAt('2025-03-10T16:00:00Z');
+  expect(codes()).toEqual([]);
+});
+
+test('a damaged document is read again', async () => {
+  const { story, probe, settled, means } = await openWeatherStory();
+  const daemon = await settled();
+  await story.stop(daemon);
+  const first = means().length;
+  await writeFile(
+    join(story.stateDir, 'outdoor-temperatures.json'),
+    '{"version":1,"owner":"sensor.balcony Eur',
+  );
+  probe.forget();
+  await settled();
+  expect(means()).toHaveLength(2 * first);
+  await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
+});

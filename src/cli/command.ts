@@ -7,8 +7,8 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Asks for one line of input; `null`: there is none. */
-  readonly ask: (question: string) => Promise<string | null>;
+  /** Asks for one line of input; `null`: there is none. What is typed to a hidden question is not shown. */
+  readonly ask: (question: string, isHidden?: boolean) => Promise<string | null>;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;

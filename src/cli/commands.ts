@@ -95,6 +95,30 @@ const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./data/export.ts')).exportLedgers,
   },
   {
+    name: 'backup',
+    words: 'FILE',
+    summary: 'write configuration and state directory into one file, beside a running daemon too',
+    options: {
+      ...CONFIG,
+      'with-secrets': flag('tokens and passwords too, sealed by a passphrase'),
+      'passphrase-file': text('PATH', 'the passphrase; default: typed twice'),
+      force: flag('replace FILE when it is there'),
+    },
+    load: async () => (await import('./data/backup.ts')).backup,
+  },
+  {
+    name: 'restore',
+    words: 'FILE',
+    summary: 'put a backup in the place of what is in the state directory; asks once',
+    options: {
+      config: text('PATH', 'the configuration file; written when it is not there'),
+      'passphrase-file': text('PATH', 'the passphrase; default: typed'),
+      force: flag('replace the configuration, and a newer state directory'),
+      yes: flag('do not ask'),
+    },
+    load: async () => (await import('./data/restore.ts')).restore,
+  },
+  {
     name: 'report',
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
     options: CONFIG,

@@ -24,11 +24,11 @@ export async function makePrivateDirectory(path: string): Promise<void> {
 }
 
 /** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */
-export async function replace(file: string, text: string): Promise<void> {
+export async function replace(file: string, content: string | Buffer): Promise<void> {
   const folder = dirname(file);
   const write = async () => {
     const { uid, gid } = await stat(folder);
-    await writeFileAtomic(file, text, { mode: PRIVATE_FILE, chown: { uid, gid } });
+    await writeFileAtomic(file, content, { mode: PRIVATE_FILE, chown: { uid, gid } });
   };
   await write().catch(async (err: NodeJS.ErrnoException) => {
     if (err.code !== 'ENOENT') throw err;

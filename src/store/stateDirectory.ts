@@ -8,6 +8,7 @@ import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { exclusively, type LockHolder } from './lock.ts';
 import { replace } from './privateFiles.ts';
+import { finishRestore } from './restoring.ts';
 import type { Codec, Document, StateStore } from './stateStore.ts';
 
 export class StateUnwritable extends Failure {
@@ -44,13 +45,19 @@ export class StateDirectory implements StateStore {
     this.#holder = { id: `${kind} ${randomUUID()}`, held: new Set() };
   }
 
-  /** For the daemon: removes what a killed one has left behind, which a command must not do beside it. */
+  /**
+   * For the daemon: removes what a killed one has left behind, which a command must not do beside it, and finishes an
+   * interrupted restore. Rejects with StateUnwritable when that is not possible.
+   */
   static async open(path: string, log: Log): Promise<StateDirectory> {
     const names = await readdir(path, { recursive: true }).catch(() => []);
     for (const file of names.map((name) => join(path, name))) {
       const isLeft = TEMPORARY_FILE.test(file) || (file.endsWith('.lock') && (await isOfDaemon(file)));
       if (isLeft) await rm(file, { force: true });
     }
+    await finishRestore(path).catch((err) => {
+      throw new StateUnwritable(path, err);
+    });
     return new StateDirectory(path, log, DAEMON);
   }
 

@@ -10,12 +10,18 @@ export interface DocCommand {
 }
 
 /** Run by test/e2e/docs.test.ts, page by page, in a folder with a configuration, beside a broker and the daemon. */
-export const RUN = /^(heat2mqtt(?! energy-dashboard)|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
+export const RUN =
+  /^(heat2mqtt(?! (energy-dashboard|restore))|mosquitto_(pub|sub)|tar|mkdir|cp|chmod|printf|cat)\b/;
 
 /** Cannot be run in a scratch folder, and why that is no gap. */
 export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm (test|run demo)\b/, '.ci/run does the first, test/e2e/demo.test.ts the second'],
   [/^npm (ci|install|i|link|run build)\b/, 'installs into the system; the package is installed by test/e2e'],
+  [
+    /^heat2mqtt restore /,
+    'refused beside the running daemon of these tests; test/story/backup.test.ts restores',
+  ],
+  [/^zcat .* \| jq /, 'needs jq'],
   [/^(git|curl|wget) /, 'needs the network'],
   [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
   [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],

@@ -30,6 +30,9 @@ const nothing = () => undefined;
 // RFC 6238 recommends 30 seconds; some providers take a minute.
 const LONGEST_CODE_SECONDS = 60;
 
+/** Who holds it may read, use and replace the account's tokens. */
+export const sessionLock = (account: string): string => `accounts/${account}/session`;
+
 export function openUpstream(
   account: Account,
   context: Pick<Context, 'config' | 'state' | 'clock' | 'log' | 'scrubber'>,
@@ -115,7 +118,7 @@ export function openUpstream(
     log,
   });
   const exclusively = <T>(step: (isHeld: boolean) => Promise<T>) =>
-    state.exclusively(`${folder}/session`, clock, step);
+    state.exclusively(sessionLock(account.id), clock, step);
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
   const session = new Session({
     issuer,

@@ -1,0 +1,186 @@
+// heat2mqtt restore: puts a backup in the place of what is in the state directory, after asking.
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { findConfigFile } from '../../config/load.ts';
+import { decodeText } from '../../config/secrets/secrets.ts';
+import { filesIn, stateDirOf } from '../../config/transfer.ts';
+import { about } from '../../foundation/about.ts';
+import { EXIT, Failure } from '../../foundation/failure.ts';
+import { createScrubber } from '../../foundation/log.ts';
+import { BackupUnreadable, type OpenBackup, pack, readBackup, type Secrets } from '../../store/backup.ts';
+import { AlreadyRunning, claimDirectory, isDaemonRunning } from '../../store/onlyDaemon.ts';
+import { replace } from '../../store/privateFiles.ts';
+import { finishRestore } from '../../store/restoring.ts';
+import {
+  type Documents,
+  loginBudgetsIn,
+  notUnderstood,
+  plainPart,
+  readDocuments,
+  replaceDocuments,
+  summary,
+  tokensIn,
+} from '../../store/snapshot.ts';
+import { StateUnwritable } from '../../store/stateDirectory.ts';
+import { type Arguments, type Command, type Io, WrongUsage } from '../command.ts';
+import { openSilentLog } from '../settings.ts';
+import { contentWords, fileOf } from './backup.ts';
+import { knownPassphrase } from './passphrase.ts';
+
+/** What is there is newer than the backup. */
+class StateNewer extends Failure {
+  readonly code = 'state_newer';
+  readonly exitCode = EXIT.usage;
+
+  constructor(directory: string, why: string) {
+    super(`The state directory is newer than the backup: ${directory} ${why}.`, {
+      retry: 'never',
+      hint: 'Nothing was changed. --force replaces it all the same.',
+    });
+  }
+}
+
+/** Where everything goes. */
+interface Plan {
+  readonly stateDir: string;
+  /** `null`: a configuration is there and stays, or there is none in the backup. */
+  readonly config: { readonly path: string; readonly text: string; readonly isThere: boolean } | null;
+  /** Those that the configuration names and that are not there yet, by path. */
+  readonly files: Readonly<Record<string, string>>;
+  /** The same, where there is no folder for them. */
+  readonly homeless: readonly string[];
+}
+
+/** Its name in the state directory. It is a plain backup. */
+const BEFORE = 'before-restore.gz';
+
+export const restore: Command = async (given, io) => {
+  const { options } = given;
+  const file = fileOf(given, 'restore');
+  if (!options.yes && !io.isInteractive)
+    throw new WrongUsage('restore asks once, and nobody sits at the input: it then needs --yes.');
+  const backup = await readBackup(file);
+  const secrets = backup.isSealed ? await secretsOf(backup, given, io) : null;
+  const strange = notUnderstood({ ...backup.documents, ...secrets?.documents });
+  if (strange.length > 0)
+    throw new BackupUnreadable(
+      `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(backup.madeBy)}`,
+      `what heat2mqtt ${about.version} knows`,
+    );
+  const plan = await planOf(backup, secrets, given, io);
+  const { stateDir } = plan;
+  if (await isDaemonRunning(stateDir)) throw new AlreadyRunning(stateDir);
+  await finishRestore(stateDir).catch(() => undefined);
+  const before = await readDocuments(stateDir, io.clock);
+  if (!options.force) refuseNewer(stateDir, before, backup.madeAt);
+  tell(file, backup, { plan, secrets, before }, io);
+  if (!options.yes && !/^y(es)?$/i.test((await io.ask('Restore it? [y/N] '))?.trim() ?? '')) {
+    io.out('Nothing was changed.\n');
+    return EXIT.fine;
+  }
+  const documents = {
+    // Without secrets the session that is there goes on; and neither a refused login nor its wait is forgotten.
+    ...tokensIn(before),
+    ...backup.documents,
+    ...secrets?.documents,
+    ...loginBudgetsIn(before),
+  };
+  await carryOut(plan, documents, before, io);
+  io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
+  return EXIT.fine;
+};
+
+/** `null`: the person has no passphrase. */
+async function secretsOf(backup: OpenBackup, given: Arguments, io: Io): Promise<Secrets | null> {
+  const passphrase = await knownPassphrase(given, io);
+  return passphrase === '' ? null : backup.unseal(passphrase);
+}
+
+async function planOf(
+  backup: OpenBackup,
+  secrets: Secrets | null,
+  { options }: Arguments,
+  { env }: Io,
+): Promise<Plan> {
+  const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
+  const found =
+    named !== undefined && !existsSync(named) ? undefined : findConfigFile(named, env, existsSync);
+  const path = found ?? named ?? 'config.yaml';
+  const isThere = found !== undefined;
+  const stored = secrets?.config ?? backup.config;
+  const isWritten = stored !== null && (!isThere || options.force === true);
+  const text = isWritten ? stored : isThere ? decodeText(await readFile(path)) : null;
+  const files = text === null ? [] : filesIn(text, path);
+  const absent = Object.entries(secrets?.files ?? {}).filter(
+    ([name]) => files.includes(name) && !existsSync(name),
+  );
+  return {
+    stateDir: stateDirOf(text, path, env),
+    config: isWritten ? { path, text: stored, isThere } : null,
+    files: Object.fromEntries(absent.filter(([name]) => hasFolder(name))),
+    homeless: absent.flatMap(([name]) => (hasFolder(name) ? [] : [name])),
+  };
+}
+
+function refuseNewer(stateDir: string, before: Documents, madeAt: number): void {
+  const [strange] = notUnderstood(before);
+  if (strange !== undefined)
+    throw new StateNewer(stateDir, `has ${strange}.json, which this version does not understand`);
+  const { newestAt } = summary(before);
+  if (newestAt > madeAt)
+    throw new StateNewer(
+      stateDir,
+      `was filled at ${new Date(newestAt).toISOString()}, and the backup was made at ${new Date(madeAt).toISOString()}`,
+    );
+}
+
+function tell(
+  file: string,
+  { documents, madeAt, madeBy, isSealed }: OpenBackup,
+  { plan, secrets, before }: { plan: Plan; secrets: Secrets | null; before: Documents },
+  io: Io,
+): void {
+  const { stateDir, config, files, homeless } = plan;
+  const isEmpty = Object.keys(before).length === 0;
+  const rows = [
+    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}${isSealed ? ', and secrets' : ', without secrets'}`,
+    `  state: into ${stateDir}${isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`}`,
+    config === null
+      ? '  configuration: nothing is written'
+      : `  configuration: ${config.path}${config.isThere ? `; the one that is there becomes ${config.path}.before-restore` : ''}`,
+    ...Object.keys(files).map((name) => `  secret: ${shown(name)}`),
+    ...homeless.map((name) => `  not written, since its folder is not there: ${shown(name)}`),
+    ...(secrets === null && Object.keys(tokensIn(before)).length === 0
+      ? ['  without tokens: the account is logged in once']
+      : []),
+  ];
+  io.out(rows.map((row) => `${row}\n`).join(''));
+}
+
+/** The state last and at once: whatever fails before that, another try begins anew. */
+async function carryOut({ stateDir, config, files }: Plan, documents: Documents, before: Documents, io: Io) {
+  const giveUp = await claimDirectory(stateDir, await openSilentLog(createScrubber(), io));
+  try {
+    for (const [name, content] of Object.entries(files)) await write(name, content);
+    if (config?.isThere) await write(`${config.path}.before-restore`, await readFile(config.path));
+    if (config) await write(config.path, config.text);
+    const old = { madeAt: io.clock.now(), madeBy: about.version, config: null, documents: plainPart(before) };
+    if (Object.keys(before).length > 0) await write(join(stateDir, BEFORE), pack(old, null));
+    await replaceDocuments(stateDir, documents).catch((err) => {
+      throw new StateUnwritable(stateDir, err);
+    });
+  } finally {
+    await giveUp();
+  }
+}
+
+const write = (path: string, content: string | Buffer): Promise<void> =>
+  replace(resolve(path), content).catch((err: NodeJS.ErrnoException) => {
+    throw new WrongUsage(`${shown(path)} cannot be written (${err.code}).`);
+  });
+
+const hasFolder = (path: string): boolean => existsSync(dirname(resolve(path)));
+
+/** Text of a file that anybody may have made. */
+const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');

@@ -1,0 +1,95 @@
+// What of a configuration file goes into a backup and comes out of it: its text without secrets, and the files it names.
+import { isAlias, isScalar, type Pair, parseDocument, type Scalar, visit } from 'yaml';
+import { createScrubber, type Scrubber } from '../foundation/log.ts';
+import { Faults } from './faults.ts';
+import { allKeys, schemaAt } from './keys.ts';
+import { ConfigInvalid } from './load.ts';
+import { leaves, type RawConfig, textAt } from './rawConfig.ts';
+import { fileSchema } from './schema.ts';
+import { applyEnvironment, type Environment } from './sources/environment.ts';
+import { parseYaml } from './sources/yamlText.ts';
+
+/** In front of the host of an address. */
+const PASSWORD_IN_ADDRESS = /^([a-z][\w+.-]*:\/\/[^/?#:@]*):[^/?#]*@/i;
+
+/**
+ * The text with its inline secrets taken out, and their keys. A comment stands in the place of each; all else stays, but
+ * for known secrets in comments. Fails with ConfigInvalid; `name` is the file's.
+ */
+export function withoutSecrets(
+  text: string,
+  name: string,
+  scrubber: Scrubber,
+): { readonly text: string; readonly taken: readonly string[] } {
+  rawOf(text, name);
+  const files = new Set(allKeys().map(({ path }) => path.at(-1) ?? ''));
+  const isSecret = ({ key }: Pair) => isScalar(key) && files.has(`${key.value}_file`);
+  const document = parseDocument(text);
+  const taken: string[] = [];
+  let isChanged = false;
+  const hide = (comment: string | null | undefined) => {
+    if (comment == null) return null;
+    const hidden = scrubber.scrub(comment);
+    isChanged ||= hidden !== comment;
+    return hidden;
+  };
+  visit(document, {
+    Map(_, map) {
+      const secrets = map.items.filter(isSecret);
+      if (secrets.length === 0) return;
+      map.items = map.items.filter((pair) => !isSecret(pair));
+      const words = secrets.flatMap(({ key }) => [
+        (key as Scalar).commentBefore,
+        ` ${key}: left out of the backup; write it here, or its file as ${key}_file`,
+      ]);
+      map.comment = [map.comment, ...words].filter(Boolean).join('\n');
+      taken.push(...secrets.map(({ key }) => String(key)));
+    },
+    Scalar(_, scalar) {
+      if (typeof scalar.value !== 'string' || !PASSWORD_IN_ADDRESS.test(scalar.value)) return;
+      scalar.value = scalar.value.replace(PASSWORD_IN_ADDRESS, '$1@');
+      taken.push('the password in an address');
+    },
+  });
+  visit(document, {
+    Node(_, node) {
+      if (!isAlias(node)) node.commentBefore = hide(node.commentBefore);
+      node.comment = hide(node.comment);
+    },
+  });
+  document.commentBefore = hide(document.commentBefore);
+  document.comment = hide(document.comment);
+  return { text: isChanged || taken.length > 0 ? document.toString({ lineWidth: 0 }) : text, taken };
+}
+
+/** The files that it names: those of secrets, and the certificates. Fails with ConfigInvalid. */
+export function filesIn(text: string, name: string): string[] {
+  const raw = rawOf(text, name);
+  return leaves(raw).flatMap(([path]) => {
+    const isOfSecret = path.at(-1)?.endsWith('_file') && schemaAt(path) !== undefined;
+    const file = textAt(raw, path);
+    return (isOfSecret || schemaAt(path)?.readable) && file ? [file] : [];
+  });
+}
+
+/**
+ * The state directory by this text (`null`: no file) and the environment. Other mistakes do not matter: the secrets may
+ * not be there yet. Fails with ConfigInvalid.
+ */
+export function stateDirOf(text: string | null, name: string, env: Environment): string {
+  const raw = text === null ? {} : rawOf(text, name);
+  applyEnvironment(raw, env, new Faults());
+  const { data, error } = fileSchema.shape.state_dir.safeParse(raw.state_dir);
+  if (error || data.includes('\0'))
+    throw new ConfigInvalid([
+      { path: 'state_dir', found: 'something else', allowed: 'the path of a directory' },
+    ]);
+  return data;
+}
+
+function rawOf(text: string, name: string): RawConfig {
+  const faults = new Faults();
+  const raw = parseYaml(text, name, faults);
+  if (raw === undefined) throw new ConfigInvalid(faults.all(createScrubber()));
+  return raw;
+}

@@ -1,0 +1,144 @@
+// A backup of a running daemon, restored elsewhere: no reading is lost, and a login is spent only where it has to be.
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { claimDirectory } from '../../src/store/onlyDaemon.ts';
+import { ME, STATE } from '../support/homes.ts';
+import { logLines } from '../support/logLines.ts';
+import { firstPoll } from '../support/story.ts';
+import { typed } from '../support/typed.ts';
+
+const PASSPHRASE = 'correct horse battery';
+const BROKER_PASSWORD = 'of the broker, 17 characters';
+
+/** A daemon that has published everything, and the commands beside it with a configuration file of their own. */
+async function running() {
+  const home = await firstPoll();
+  const { story, simulator } = home;
+  const folder = await story.stack.folder();
+  const path = (name: string) => join(folder, name);
+  const { issuer, api } = simulator.urls;
+  const config = {
+    provider: { issuer, api_url: api, client_id: 'self-care' },
+    accounts: [{ username: ME.username, password: ME.password }],
+    mqtt: { url: 'mqtt://127.0.0.1:9', username: 'me', password_file: path('mqtt-password') },
+    state_dir: story.stateDir,
+  };
+  await writeFile(path('mqtt-password'), `${BROKER_PASSWORD}\n`);
+  await writeFile(path('passphrase'), `${PASSPHRASE}\n`);
+  await writeFile(path('config.yaml'), `# Ours.\n${stringify(config)}`);
+  const type = (...words: string[]) =>
+    story.passing(typed(words, { clock: story.clock, isInteractive: false }));
+  const here = ['--config', path('config.yaml')];
+  const sealed = ['--with-secrets', '--passphrase-file', path('passphrase')];
+  return { ...home, path, type, here, sealed };
+}
+
+const unpacked = async (file: string): Promise<string> => gunzipSync(await readFile(file)).toString('utf8');
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+
+test('a plain backup has every reading and no secret; its restore costs one login', async () => {
+  const { story, daemon, probe, counters, path, type, here, state } = await running();
+  const { out, exitCode } = await type('backup', path('b.gz'), ...here);
+  expect(exitCode).toBe(0);
+  expect(out).toContain('1 meter with 69 days');
+  expect(out).toContain('Left out of the configuration: password.');
+  expect(await modeOf(path('b.gz'))).toBe('600');
+  const tokens = JSON.parse(await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8'));
+  const text = await unpacked(path('b.gz'));
+  for (const secret of [ME.password, BROKER_PASSWORD, tokens.value.accessToken, tokens.value.refreshToken])
+    for (const form of [secret, JSON.stringify(secret).slice(1, -1)]) expect(text).not.toContain(form);
+  expect(JSON.parse(text).config).toContain('# Ours.');
+
+  await story.stop(daemon);
+  const state_dir = path('elsewhere');
+  await writeFile(path('new.yaml'), `state_dir: ${state_dir}\n`);
+  const restored = await type('restore', path('b.gz'), '--config', path('new.yaml'), '--yes');
+  expect(restored.out).toContain('without tokens: the account is logged in once');
+  expect(await readFile(path('new.yaml'), 'utf8')).toBe(`state_dir: ${state_dir}\n`);
+  expect([await modeOf(state_dir), await modeOf(join(state_dir, 'journal.json'))]).toEqual(['700', '600']);
+  const logins = counters.passwordGrants.ok;
+  probe.forget();
+  await story.start({ state_dir });
+  await story.nextPoll(4 * 3_600_000);
+  expect(await probe.until(STATE, () => true)).toMatchObject({ energy_total: state.energy_total });
+  expect(counters.passwordGrants.ok - logins).toBe(1);
+});
+
+test('a sealed backup brings session, configuration and secret files: no login', async () => {
+  const { story, daemon, probe, counters, path, type, here, sealed } = await running();
+  expect((await type('backup', path('b.gz'), ...here, ...sealed)).exitCode).toBe(0);
+  expect(await unpacked(path('b.gz'))).not.toContain(BROKER_PASSWORD);
+  await story.stop(daemon);
+
+  for (const name of ['config.yaml', 'mqtt-password']) await rm(path(name));
+  await rm(story.stateDir, { recursive: true });
+  await writeFile(path('wrong'), 'another passphrase\n');
+  await expect(
+    type('restore', path('b.gz'), '--passphrase-file', path('wrong'), ...here, '--yes'),
+  ).rejects.toMatchObject({ code: 'wrong_passphrase', exitCode: 2 });
+  await expect(stat(story.stateDir)).rejects.toThrow('ENOENT');
+
+  await type('restore', path('b.gz'), '--passphrase-file', path('passphrase'), ...here, '--yes');
+  expect(await readFile(path('mqtt-password'), 'utf8')).toBe(`${BROKER_PASSWORD}\n`);
+  expect(await readFile(path('config.yaml'), 'utf8')).toContain('password: ');
+  expect([await modeOf(path('mqtt-password')), await modeOf(path('config.yaml'))]).toEqual(['600', '600']);
+  const logins = counters.passwordGrants.asked;
+  probe.forget();
+  await story.start();
+  await story.nextPoll(1_000);
+  await probe.until(STATE, () => true);
+  expect(counters.passwordGrants.asked).toBe(logins);
+});
+
+test('each refusal leaves everything as it is', async () => {
+  const { story, daemon, path, type, here, sealed } = await running();
+  await type('backup', path('b.gz'), ...here);
+  const refused = (words: readonly string[], code: string, message: RegExp) =>
+    expect(type(...words)).rejects.toMatchObject({
+      code,
+      exitCode: 2,
+      message: expect.stringMatching(message),
+    });
+  await refused(['backup', path('b.gz'), ...here], 'wrong_usage', /is there already/);
+  await refused(['backup', path('no/b.gz'), ...here], 'wrong_usage', /cannot be written there/);
+  await refused(['backup', ...here], 'wrong_usage', /one word/);
+  await refused(['backup', path('c.gz'), '--with-secrets', ...here], 'wrong_usage', /--passphrase-file/);
+  await writeFile(path('short'), 'horse');
+  await refused(
+    ['backup', path('c.gz'), '--with-secrets', '--passphrase-file', path('short'), ...here],
+    'wrong_usage',
+    /at least 8/,
+  );
+  expect((await type('backup', path('b.gz'), '--force', ...here)).exitCode).toBe(0);
+
+  await type('backup', path('sealed.gz'), ...here, ...sealed);
+  const restore = ['restore', path('b.gz'), ...here];
+  await refused(restore, 'wrong_usage', /--yes/);
+  const giveUp = await claimDirectory(story.stateDir, logLines().log);
+  await refused([...restore, '--yes', '--force'], 'already_running', /already runs/);
+  await giveUp();
+  await story.nextPoll(4 * 3_600_000);
+  await story.stop(daemon);
+  await refused([...restore, '--yes'], 'state_newer', /was filled at/);
+  const before = await readFile(join(story.stateDir, 'journal.json'), 'utf8');
+  const tokens = await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8');
+  const { out } = await type(...restore, '--yes', '--force');
+  expect(out).toContain('kept as before-restore.gz');
+  expect(await readFile(join(story.stateDir, 'journal.json'), 'utf8')).not.toBe(before);
+  // The session that was there goes on.
+  expect(await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8')).toBe(tokens);
+  expect(await readFile(path('config.yaml.before-restore'), 'utf8')).toContain('password: ');
+
+  // And back again.
+  const undo = ['restore', join(story.stateDir, 'before-restore.gz'), ...here, '--yes'];
+  expect((await type(...undo)).exitCode).toBe(0);
+  expect(await readFile(join(story.stateDir, 'journal.json'), 'utf8')).toBe(before);
+
+  await mkdir(join(story.stateDir, 'constituencies'), { recursive: true });
+  await writeFile(join(story.stateDir, 'constituencies/dail-34.json'), '{"version":9}');
+  await refused([...restore, '--yes'], 'state_newer', /does not understand/);
+  await refused(['restore', path('sealed.gz'), ...here, '--yes'], 'wrong_usage', /--passphrase-file/);
+});

@@ -1,8 +1,11 @@
 // The fit of heat on degree days, and the change against last year, on simulated years whose truth is known.
 import { expect, test } from 'vitest';
 import { fitWeather } from '../../src/domain/insight/weather.ts';
-import { median, quantile, seeds, tell } from '../support/figures.ts';
-import { Household, type HouseholdOptions, stuckValve } from '../support/household.ts';
+import { weatherChange } from '../../src/domain/insight/weatherChange.ts';
+import { addDays } from '../../src/domain/period.ts';
+import { drawFor } from '../../src/simulator/random.ts';
+import { median, quantile, rootMeanSquare, seeds, share, tell } from '../support/figures.ts';
+import { type Change, Household, type HouseholdOptions, stuckValve } from '../support/household.ts';
 
 const BASE = 15.5;
 const END = '2025-07-01';
@@ -61,4 +64,44 @@ test('a day is judged by the days before it alone', () => {
   const stuck = new Household({ seed: 4, changes: [stuckValve('2025-01-20')] });
   const fitted = ({ days, temperatures }: Household) => fitWeather(days, temperatures, BASE, '2025-01-20');
   expect(fitted(stuck)).toEqual(fitted(plain));
+});
+
+const SAVED: readonly [string, Omit<HouseholdOptions, 'seed'>, Partial<Change>][] = [
+  ['an even use', EVEN, {}],
+  ['weekends and setback', { holidays: 0 }, {}],
+  ['of the heating alone', { ...EVEN, hotWater: 0.5 }, { of: 'heating' }],
+  ['heated below 14 °C', { holidays: 0, heatedBelow: 14 }, {}],
+  ['heated below 17 °C', { holidays: 0, heatedBelow: 17 }, {}],
+  ['a reading every second day', { holidays: 0, readEvery: 2 }, {}],
+  ['missed and lost readings', { holidays: 0, missed: 0.05, lost: 0.02 }, {}],
+  ['two holidays a year', {}, {}],
+  ['a small, restless flat', { holidays: 0, hotWater: 2, slope: 0.5, noise: 0.3 }, {}],
+];
+
+test.each(SAVED)('the band of what was saved holds in four years of five: %s', (name, options, change) => {
+  const years = seeds(200).map((seed) => {
+    const draw = drawFor(seed, 0, 'saved');
+    const factor = 0.75 + 0.45 * draw();
+    // In the heating season, when there is something to save; the saving began after last year's days.
+    const newest = addDays('2024-11-20', Math.floor(draw() * 140));
+    const from = addDays(newest, -100 - Math.floor(draw() * 150));
+    const household = new Household({ seed, ...options, changes: [{ ...change, from, factor }] });
+    const { temperatures } = household;
+    const told = weatherChange(household.until(newest), { temperatures, base: BASE });
+    return { seed, truth: 100 * (factor - 1), told };
+  });
+  const known = years.flatMap(({ told, truth }) => (told ? [{ ...told, truth }] : []));
+  const figures = {
+    told: known.length / years.length,
+    holds: share(known, ({ low, high, truth }) => low <= truth && truth <= high),
+    wrong: rootMeanSquare(known.map(({ percent, truth }) => percent - truth)),
+    bias: known.reduce((sum, { percent, truth }) => sum + percent - truth, 0) / known.length,
+    halfWidth: median(known.map(({ low, high }) => (high - low) / 2)),
+  };
+  tell(`saved, ${name}`, figures);
+  expect(figures.told).toBeGreaterThan(0.95);
+  // 80 %, and three standard errors of 200 years. A holiday in one of the two years is a change as well.
+  expect(figures.holds).toBeGreaterThan(name.includes('holidays') ? 0.65 : 0.72);
+  expect(figures.holds).toBeLessThan(0.89);
+  expect(figures.wrong).toBeLessThan(name.includes('holidays') ? 10 : 6);
 });

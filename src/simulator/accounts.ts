@@ -35,6 +35,8 @@ export interface AccountOptions {
    * to questions about that one only.
    */
   readonly invoices?: readonly Record<string, unknown>[];
+  /** What the monthly invoices have on top of the readings: 0.135 is VAT of 13.5 %. */
+  readonly onTop?: number;
 }
 
 export interface Service {
@@ -71,6 +73,7 @@ export interface Account {
   readonly sites: readonly string[];
   readonly groups: readonly Group[];
   readonly invoices: readonly Record<string, unknown>[] | undefined;
+  readonly onTop: number;
 }
 
 export function settle(accounts: readonly AccountOptions[]): Account[] {
@@ -88,6 +91,7 @@ export function settle(accounts: readonly AccountOptions[]): Account[] {
       sites: options.sites ?? ['/harbour-yard'],
       groups: (options.groups ?? []).map((group) => settleGroup(group, fresh)),
       invoices: options.invoices,
+      onTop: options.onTop ?? 0,
     };
   });
 }
@@ -133,7 +137,7 @@ export function demoAccounts(seed = 1, heat: MeterOptions = {}): AccountOptions[
     },
   ];
   const groups = [{ type: 'payment', properties: [{ services }] }];
-  return [{ username: 'me@example.org', password: 'demo', groups }];
+  return [{ username: 'me@example.org', password: 'demo', groups, onTop: 0.135 }];
 }
 
 /** Two payment groups, three properties (one without any service), a group of another type, and a neighbour. */

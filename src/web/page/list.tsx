@@ -1,8 +1,8 @@
 // Many meters: a list with search, of which one is shown.
 import { useState } from 'preact/hooks';
 import { kWh, money } from './format.ts';
-import { currencyOf, type MeterInfo, nameOf, numberOf } from './meter.tsx';
-import { type State, store } from './store.ts';
+import { type MeterInfo, nameOf } from './meter.tsx';
+import { currencyOf, numberOf, type State, store } from './store.ts';
 import { has, Search } from './widgets.tsx';
 
 export function MeterList(props: {

@@ -4,12 +4,13 @@ import { useEffect, useReducer, useState } from 'preact/hooks';
 import { ConstituencyTable, Log, PollNow, ReadAgain } from './actions.tsx';
 import { EnergyDashboard } from './energyDashboard.tsx';
 import { dayWords, kWh } from './format.ts';
+import { Bills } from './insight.tsx';
 import { MeterList } from './list.tsx';
-import { Meter, type MeterInfo, nameOf, numberOf, textOf } from './meter.tsx';
+import { Meter, type MeterInfo, nameOf } from './meter.tsx';
 import { PagePassword } from './sending.tsx';
 import { SignIns } from './signin.tsx';
 import { Status } from './status.tsx';
-import { ask, type Health, type Info, store } from './store.ts';
+import { ask, type Health, type Info, type Invoices, numberOf, store, textOf } from './store.ts';
 import { Fold } from './widgets.tsx';
 
 const TICK_MS = 10_000;
@@ -84,6 +85,9 @@ function Screen({ session }: { session: Session | null }) {
           </p>
         </section>
         <div class="more">
+          {meter && store.get<Invoices>(`account/${meter.account}/invoices`) && (
+            <Fold title="Bills">{() => <Bills {...meter} />}</Fold>
+          )}
           {hasAccounts && <Fold title="Read days again">{() => <ReadAgain />}</Fold>}
           {store.get<Health>('bridge/health')?.statistics && (
             <Fold title="Home Assistant’s Energy dashboard">{() => <EnergyDashboard />}</Fold>

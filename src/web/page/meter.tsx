@@ -2,24 +2,25 @@
 import type { ComponentChildren } from 'preact';
 import { Chart } from './chart.tsx';
 import { ago, dayAgo, dayIn, dayWords, energy, kWh, money, paymentWords, timeWords } from './format.ts';
-import { type History, type Info, type Invoices, type State, store } from './store.ts';
+import { Expectation, InsightFacts, RegisterWords } from './insight.tsx';
+import {
+  currencyOf,
+  type History,
+  type Info,
+  type Invoices,
+  numberOf,
+  type State,
+  store,
+  textOf,
+} from './store.ts';
 import { Fact } from './widgets.tsx';
 
 export type MeterInfo = Info['meters'][number];
 
 export const nameOf = ({ name, meter }: MeterInfo): string => name || `Meter ${meter}`;
 
-export const numberOf = (state: State | null, key: string): number | null =>
-  typeof state?.[key] === 'number' ? state[key] : null;
-export const textOf = (state: State | null, key: string): string | null =>
-  typeof state?.[key] === 'string' ? state[key] : null;
-
 /** Today, there where the meters are. */
 export const today = (): string => dayIn(store.get<Info>('bridge/info')?.timezone ?? 'UTC', Date.now());
-
-/** Of a meter without any reading it is not known, and no amount either. */
-export const currencyOf = (meter: string): string =>
-  store.get<History>(`meter/${meter}/history`)?.currency ?? 'EUR';
 
 export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
@@ -35,8 +36,12 @@ export function Meter({ info }: { info: MeterInfo }) {
       <small>{more}</small>
     </div>
   );
+  const band =
+    value('cost_month_forecast_low') === null
+      ? ''
+      : ` (${euros('cost_month_forecast_low')} to ${euros('cost_month_forecast_high')})`;
   const month = [
-    value('cost_month_forecast') !== null && `about ${euros('cost_month_forecast')} by its end`,
+    value('cost_month_forecast') !== null && `about ${euros('cost_month_forecast')}${band} by its end`,
     value('cost_month_last_year') !== null && `last year ${euros('cost_month_last_year')}`,
   ];
   return (
@@ -56,6 +61,7 @@ export function Meter({ info }: { info: MeterInfo }) {
             <span class="cost">{euros('cost_day')}</span>
           </p>
           <Age state={state} />
+          <Expectation state={state} />
           <div class="tiles">
             {tile('This week', 'week')}
             {tile('This month', 'month', month.filter((words) => words !== false).join(', '))}
@@ -117,12 +123,18 @@ function Facts(props: {
       <Fact name={`Newest invoice${ofAccount}`} why="the provider does not tell">
         {invoice && `${money(invoice.amount, currency)}, ${paymentWords(invoice)}`}
         {invoice && <small>No. {invoice.id}</small>}
+        {invoice?.check && <small>{invoice.check.sentence}</small>}
         {account?.invoice_overdue === true && <small class="late">A bill is overdue.</small>}
       </Fact>
       <Fact name="Register of the meter" why="the provider does not tell">
-        {value('meter_reading') !== null && kWh(value('meter_reading'))}
+        {value('meter_reading') !== null && (
+          <>
+            {kWh(value('meter_reading'))} <RegisterWords state={state} />
+          </>
+        )}
       </Fact>
       <Fact name="Days without a reading">{value('missing_days')}</Fact>
+      <InsightFacts {...{ state, account, currency }} />
     </dl>
   );
 }

@@ -96,6 +96,15 @@ export class Store {
 /** The page has one. */
 export const store = new Store();
 
+export const numberOf = (state: State | null, key: string): number | null =>
+  typeof state?.[key] === 'number' ? state[key] : null;
+export const textOf = (state: State | null, key: string): string | null =>
+  typeof state?.[key] === 'string' ? state[key] : null;
+
+/** Of a meter without any reading it is not known, and no amount either. */
+export const currencyOf = (meter: string): string =>
+  store.get<History>(`meter/${meter}/history`)?.currency ?? 'EUR';
+
 /** The reply as JSON. Rejects with a sentence for the reader. */
 export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const headers = body === undefined ? {} : { 'content-type': 'application/json' };

@@ -27,12 +27,16 @@ const toMilli = (amount: number): number => Math.round(toMicro(amount) / 1_000);
 
 export const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
 
-/** Starts the daemon with the token of the owner. */
-export async function startWithStatistics(story: House, over: Readonly<Record<string, unknown>> = {}) {
+/** Starts the daemon with the token of the owner; `more`: keys of `home_assistant`. */
+export async function startWithStatistics(
+  story: House,
+  over: Readonly<Record<string, unknown>> = {},
+  more: Readonly<Record<string, unknown>> = {},
+) {
   const tokenFile = join(story.folder, 'ha_token');
   await writeFile(tokenFile, `${story.token}\n`);
   const url = `${story.homeAssistant.url.replace('http', 'ws')}/api/websocket`;
-  return story.start({ home_assistant: { url, token_file: tokenFile }, ...over });
+  return story.start({ home_assistant: { url, token_file: tokenFile, ...more }, ...over });
 }
 
 /** The rows of a series; every one has to stand at the first hour of a day, by Home Assistant's own calendar. */

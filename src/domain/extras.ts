@@ -2,7 +2,7 @@
 import type { Micro } from './amount.ts';
 import { type Invoice, newestFirst } from './invoice.ts';
 import { type Day, daysBetween } from './period.ts';
-import type { Property, Register } from './reading.ts';
+import type { Property, RegisterHistory } from './reading.ts';
 
 /** One thing that is asked for. `null` = not yet. */
 export interface Extra<T> {
@@ -50,7 +50,7 @@ export interface Extras {
   readonly credit: Extra<Balance>;
   readonly invoices: Extra<Invoices>;
   /** By `registerKey`. */
-  readonly registers: Readonly<Record<string, Extra<Register>>>;
+  readonly registers: Readonly<Record<string, Extra<RegisterHistory>>>;
 }
 
 const DAYS_OFF = 7;

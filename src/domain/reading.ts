@@ -27,6 +27,11 @@ export interface Register {
   readonly readAt: number;
 }
 
+/** The newest reading of a register, and those that are kept, oldest first. */
+export interface RegisterHistory extends Register {
+  readonly readings: readonly Register[];
+}
+
 /** The name of the property's series in topics and ids: the lowest meter identifier, else the property's id. */
 export function seriesName(property: Property): string {
   const lowest = [...property.meterIdentifiers].sort()[0] ?? property.propertyCustomerId;

@@ -1,4 +1,4 @@
-// The meter's own register, from the single readings: the one read last, whatever their order and their ids.
+// The meter's own register, from the single readings, whatever their order and their ids.
 import * as z from 'zod';
 import type { Property, Register } from '../domain/reading.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
@@ -24,8 +24,8 @@ const MOST_PAGES = 20;
 const ACTUAL = 'A';
 const KWH_IN: Readonly<Record<string, number>> = { wh: 0.001, kwh: 1, mwh: 1_000 };
 
-/** `null` when nothing has been read lately. */
-export async function readRegister(ask: Ask, question: RegisterQuestion): Promise<Register | null> {
+/** Oldest first; none when nothing has been read lately. */
+export async function readRegister(ask: Ask, question: RegisterQuestion): Promise<readonly Register[]> {
   const { property, knownReadAt, now, signal } = question;
   const [identifier] = property.meterIdentifiers;
   const since = knownReadAt === null ? now - FIRST_WINDOW_DAYS * DAY_MS : knownReadAt - OVERLAP_DAYS * DAY_MS;
@@ -51,8 +51,9 @@ export async function readRegister(ask: Ask, question: RegisterQuestion): Promis
     throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
   }
   const own = read.filter((one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier));
-  const newest = own.reduce<Read | null>((best, one) => (best && !isLater(one, best) ? best : one), null);
-  return newest && { energy: newest.energy, readAt: newest.readAt };
+  // Of two readings of one moment the one booked later is the corrected one.
+  const inOrder = own.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
+  return [...new Map(inOrder.map(({ energy, readAt }) => [readAt, { energy, readAt }])).values()];
 }
 
 interface Read extends Register {
@@ -63,10 +64,6 @@ interface Read extends Register {
 
 const isOf = (one: Read, identifier: string | undefined): boolean =>
   identifier === undefined || one.identifier === null || one.identifier === identifier;
-
-/** Of two readings of one moment the one booked later is the corrected one. */
-const isLater = (one: Read, best: Read): boolean =>
-  one.readAt > best.readAt || (one.readAt === best.readAt && one.bookedAt > best.bookedAt);
 
 const event = z.object({
   created_at: looseInstant,

@@ -4,6 +4,7 @@ import { addDays, type DaySpan } from '../domain/period.ts';
 import { dayClosedBy } from '../domain/readingCloses.ts';
 import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
+import { REGISTER_ROWS } from './registerEntities.ts';
 import type { MeterView } from './views.ts';
 import { WEATHER_ROWS } from './weatherEntities.ts';
 
@@ -173,6 +174,7 @@ export const METER_ROWS: readonly Row[] = [
     given: ({ register }) => register !== null,
     read: ({ register }) => knownUnits(register?.energy),
   },
+  ...REGISTER_ROWS,
   {
     key: 'data_late',
     name: 'Data late',

@@ -2,12 +2,13 @@
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
+import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
 import type { Weather } from '../domain/insight/weather.ts';
 import type { WeatherChange } from '../domain/insight/weatherChange.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Amounts, Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
-import type { Register } from '../domain/reading.ts';
+import type { RegisterHistory } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
 import type { Totals } from '../domain/totals.ts';
@@ -40,7 +41,8 @@ export interface MeterView {
   /** When the provider was last asked successfully, epoch milliseconds. */
   readonly updatedAt: number | null;
   /** `null` until the provider has given it. */
-  readonly register: Register | null;
+  readonly register: RegisterHistory | null;
+  readonly registerCheck: RegisterCheck | null;
 }
 
 export interface AccountView {

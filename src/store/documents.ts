@@ -152,6 +152,10 @@ const invoices = z.object({
   fetchedAt: instant,
 });
 
+const reading = z.object({ energy: micro, readAt: instant });
+// Files of 0.1 had the newest alone.
+const register = reading.extend({ readings: z.array(reading).default([]) });
+
 /** What was found beside the usage. The owner is the one of the account's tokens: nobody sees another's invoices. */
 export const extrasCodec: Codec<Owned<Extras>> = ownedBy(
   z.object({
@@ -159,7 +163,7 @@ export const extrasCodec: Codec<Owned<Extras>> = ownedBy(
     balance: extra(balance).default(NEVER_ASKED),
     credit: extra(balance).default(NEVER_ASKED),
     invoices: extra(invoices).default(NEVER_ASKED),
-    registers: z.record(z.string(), extra(z.object({ energy: micro, readAt: instant }))).default({}),
+    registers: z.record(z.string(), extra(register)).default({}),
   }),
 );
 

@@ -70,6 +70,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       tariff: fitTariff(merged.ledger.days),
       monthForecast: { energy: null, cost: null },
       register: null,
+      registerCheck: null,
       weather: null,
       degreeDaysMonth: null,
       weatherChange: null,

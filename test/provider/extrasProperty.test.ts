@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { takeInvoices } from '../../src/domain/extras.ts';
+import { withReadings } from '../../src/domain/insight/registerCheck.ts';
 import { invoiceRecord, newestOf } from '../../src/domain/invoice.ts';
 import { zone } from '../../src/domain/period.ts';
 import type { Property } from '../../src/domain/reading.ts';
@@ -64,7 +65,8 @@ test('every reply is understood or refused, written in every zone, and comes bac
       const ask = async () => json;
       const person = { personCustomerId: '7', billingProfileIds: [] };
       const amounts = [await orFailure(readBalance(ask, person)), await orFailure(readCredit(ask, person))];
-      const register = await orFailure(readRegister(ask, { property: METER, knownReadAt: null, now: NOW }));
+      const readings = await orFailure(readRegister(ask, { property: METER, knownReadAt: null, now: NOW }));
+      const register = withReadings(null, readings ?? [], zone('Europe/Dublin'));
       const site = await orFailure(readSite(ask));
       const read = await orFailure(readInvoices(ask, { ...person, notFoundAt, now: NOW }));
       const { invoices, bills } = takeInvoices(null, read ?? { byProfile: new Map(), notFoundAt }, NOW);

@@ -18,8 +18,16 @@ const property = (more: Partial<Property> = {}): Property => ({
   ...more,
 });
 
-const read = ({ ask, clock }: Provider, more: Partial<Property> = {}, knownReadAt: number | null = null) =>
-  readRegister(ask, { property: property(more), knownReadAt, now: clock.now() });
+/** The newest. */
+async function read(
+  { ask, clock }: Provider,
+  more: Partial<Property> = {},
+  knownReadAt: number | null = null,
+) {
+  const all = await readRegister(ask, { property: property(more), knownReadAt, now: clock.now() });
+  expect(all).toEqual(all.toSorted((a, b) => a.readAt - b.readAt));
+  return all.at(-1) ?? null;
+}
 const events = ({ simulator }: Provider) =>
   simulator.requests.filter(({ path }) => path.endsWith('/usage-events'));
 const day = (date: string) => Date.parse(`${date}T00:00:00Z`);

@@ -106,3 +106,27 @@ test('a property with two heat meters has no one register', async () => {
   expect(await probe.until(STATE)).toMatchObject({ meter_reading: null });
   expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
 });
+
+test('the register is compared with the days; a file of before, with the newest reading alone, begins anew', async () => {
+  const { story, probe, daemon } = await firstPoll();
+  const compared = (state: Record<string, unknown>) => state.register_difference !== null;
+  expect(await probe.until(STATE, compared)).toMatchObject({
+    register_difference: 0,
+    register_difference_days_missing: 0,
+    register_difference_from: expect.stringMatching(/^2025-0[12]-/),
+    register_difference_register_growth: expect.any(Number),
+  });
+  await story.stop(daemon);
+  const file = join(story.stateDir, 'accounts/home/extras.json');
+  const stored = JSON.parse(await readFile(file, 'utf8'));
+  delete stored.value.registers[`512001/${METER}`].found.readings;
+  await writeFile(file, JSON.stringify(stored));
+  probe.forget();
+  await story.start();
+  expect(await probe.until(STATE, ({ meter_reading }) => meter_reading !== null)).toMatchObject({
+    register_difference: null,
+    register_difference_from: null,
+  });
+  await story.nextPoll(24 * HOUR_MS);
+  expect(await probe.until(STATE, compared)).toMatchObject({ register_difference: 0 });
+});

@@ -2,9 +2,11 @@
 
 import type { HealthRecord } from '../../src/domain/health.ts';
 import { checkInvoices } from '../../src/domain/insight/invoiceCheck.ts';
+import { checkRegister } from '../../src/domain/insight/registerCheck.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
+import type { RegisterHistory } from '../../src/domain/reading.ts';
 import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
@@ -34,11 +36,18 @@ export const discoveryBelow = (baseTopic: string, prefix = 'homeassistant'): Dis
   constituencies: true,
 });
 
+/** With a reading ten days before that. */
+function registerAt(readAt: number): RegisterHistory {
+  const newest = { energy: 8_123_456_000, readAt };
+  return { ...newest, readings: [{ energy: 8_071_000_000, readAt: readAt - 10 * 86_400_000 }, newest] };
+}
+
 /** The view of a meter with this ledger, as the daemon would show it on the day. */
 export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUBLIN } = {}): MeterView {
   const sums = totals(ledger, today);
   const tariff = fitTariff(ledger.days);
   const readingAt = sums.newestDay === null ? null : timezone.startOf(addDays(sums.newestDay, 1));
+  const register = readingAt === null ? null : registerAt(readingAt - 3_600_000);
   return {
     meter: '70418235',
     friendlyName: null,
@@ -57,7 +66,8 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     readingAt,
     late: readingAt === null ? null : false,
     updatedAt: NOW,
-    register: readingAt === null ? null : { energy: 8_123_456_000, readAt: readingAt - 86_000_000 },
+    register,
+    registerCheck: register && checkRegister(register, ledger, 'same_day', timezone),
   };
 }
 

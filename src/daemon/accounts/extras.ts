@@ -12,9 +12,10 @@ import {
   takeInvoices,
 } from '../../domain/extras.ts';
 import type { Reason } from '../../domain/health.ts';
+import { withReadings } from '../../domain/insight/registerCheck.ts';
 import type { Invoice } from '../../domain/invoice.ts';
 import type { Day } from '../../domain/period.ts';
-import type { Property, Register } from '../../domain/reading.ts';
+import type { Property, RegisterHistory } from '../../domain/reading.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../../foundation/limits.ts';
 import { ReplyTooLarge } from '../../http/client.ts';
@@ -81,7 +82,7 @@ export class AccountExtras {
     return currencyOf(this.#context.config, this.known.site.found);
   }
 
-  register(property: Property): Register | null {
+  register(property: Property): RegisterHistory | null {
     return this.known.registers[registerKey(property)]?.found ?? null;
   }
 
@@ -225,20 +226,18 @@ export class AccountExtras {
     });
   }
 
-  #register(property: Property, { properties }: EntityContext): Question<Register> {
+  #register(property: Property, { properties }: EntityContext): Question<RegisterHistory> {
     const key = registerKey(property);
     return {
       name: 'meter_reading',
       everyDays: DAILY,
       get: () => this.known.registers[key] ?? NEVER_ASKED,
       set: (next) => this.#keep({ registers: { ...registersOf(this.known, properties), [key]: next } }),
-      ask: (known, signal) =>
-        readRegister(this.#parts.upstream.extrasAsk, {
-          property,
-          knownReadAt: known?.readAt ?? null,
-          now: this.#context.clock.now(),
-          signal,
-        }),
+      ask: async (known, signal) => {
+        const { zone, clock } = this.#context;
+        const question = { property, knownReadAt: known?.readAt ?? null, now: clock.now(), signal };
+        return withReadings(known, await readRegister(this.#parts.upstream.extrasAsk, question), zone);
+      },
     };
   }
 

@@ -1,5 +1,6 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../../domain/amount.ts';
+import { checkRegister } from '../../domain/insight/registerCheck.ts';
 import { degreeDaysWithin } from '../../domain/insight/weather.ts';
 import { weatherChange } from '../../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
@@ -44,6 +45,11 @@ export class Meter {
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
   #sums: (Sums & { readonly today: Day }) | null = null;
+  #registerChecked: {
+    readonly ledger: Ledger;
+    readonly register: MeterView['register'];
+    readonly check: MeterView['registerCheck'];
+  } | null = null;
   #contradicted: { readonly by: Ledger['readTimes']; readonly is: boolean } | null = null;
   /** The provider does not understand the question. */
   #hoursAreRefused = false;
@@ -177,6 +183,7 @@ export class Meter {
     const { today: _, ...sums } = this.#sumsOf(this.store.saved);
     const { lastSuccessAt, ...fromAccount } = this.#fromAccount();
     return {
+      registerCheck: this.#checkRegister(fromAccount.register),
       ...reading,
       ...sums,
       ...fromAccount,
@@ -226,6 +233,15 @@ export class Meter {
     const { zone, clock } = this.#needs;
     const end = addDays(zone.dayAt(clock.now()), 1);
     return { daysRead: daysBetween(origin, readTo), daysTotal: daysBetween(origin, end) };
+  }
+
+  #checkRegister(register: MeterView['register']): MeterView['registerCheck'] {
+    const ledger = this.store.saved;
+    if (this.#registerChecked?.register !== register || this.#registerChecked.ledger !== ledger) {
+      const check = register && checkRegister(register, ledger, this.store.readingCloses, this.#needs.zone);
+      this.#registerChecked = { ledger, register, check };
+    }
+    return this.#registerChecked.check;
   }
 
   #tellHistory(): void {

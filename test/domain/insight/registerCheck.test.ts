@@ -1,0 +1,187 @@
+// The register against the days: which readings are kept, which two are compared, and what is left between them.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { checkRegister, withReadings } from '../../../src/domain/insight/registerCheck.ts';
+import type { Ledger } from '../../../src/domain/ledger.ts';
+import { addDays, type Day } from '../../../src/domain/period.ts';
+import type { Register, RegisterHistory } from '../../../src/domain/reading.ts';
+import { DUBLIN, Household, type HouseholdOptions } from '../../support/household.ts';
+import { holds } from '../../support/property.ts';
+import { type Line, ledgerOf, row } from '../ledgers.ts';
+
+const HOUR_MS = 3_600_000;
+const at = (day: Day, hour = 23): number => DUBLIN.startOf(day) + hour * HOUR_MS;
+const shown = (day: Day, kwh: number, hour = 23): Register => ({
+  energy: Math.round(kwh * 1e6),
+  readAt: at(day, hour),
+});
+const keep = (readings: readonly Register[], known: RegisterHistory | null = null) =>
+  withReadings(known, readings, DUBLIN) ?? { energy: 0, readAt: 0, readings: [] };
+const check = (readings: readonly Register[], ledger: Pick<Ledger, 'days' | 'readTimes' | 'origin'>) => {
+  const found = checkRegister(keep(readings), ledger, 'same_day', DUBLIN);
+  return found && { ...found, growth: found.growth / 1e6, difference: found.difference / 1e6 };
+};
+const MAY = ledgerOf(row('2025-05-01', 31, 10, 2));
+
+describe('two readings', () => {
+  test.each<[string, Register[], readonly Line[], object | null]>([
+    [
+      'that agree',
+      [shown('2025-05-01', 100), shown('2025-05-11', 200)],
+      row('2025-05-01', 31, 10, 2),
+      { from: '2025-05-02', to: '2025-05-11', growth: 100, difference: 0, daysMissing: 0 },
+    ],
+    [
+      'with more heat than the days have',
+      [shown('2025-05-01', 100), shown('2025-05-11', 203.5)],
+      row('2025-05-01', 31, 10, 2),
+      { from: '2025-05-02', to: '2025-05-11', growth: 103.5, difference: 3.5, daysMissing: 0 },
+    ],
+    [
+      'less than a week apart',
+      [shown('2025-05-01', 100), shown('2025-05-03', 120)],
+      row('2025-05-01', 31, 10, 2),
+      { from: '2025-05-02', to: '2025-05-03', growth: 20, difference: 0, daysMissing: 0 },
+    ],
+    [
+      'with a day missing between',
+      [shown('2025-05-01', 100), shown('2025-05-11', 200)],
+      [...row('2025-05-01', 5, 10, 2), ...row('2025-05-07', 20, 10, 2)],
+      { from: '2025-05-02', to: '2025-05-11', growth: 100, difference: 10, daysMissing: 1 },
+    ],
+    [
+      'of one day',
+      [shown('2025-05-01', 100, 8), shown('2025-05-01', 105)],
+      row('2025-05-01', 31, 10, 2),
+      null,
+    ],
+    [
+      'of which one is not in the ledger yet',
+      [shown('2025-05-30', 100), shown('2025-06-01', 105)],
+      row('2025-05-01', 31, 10, 2),
+      null,
+    ],
+    [
+      'before the origin',
+      [shown('2024-12-30', 100), shown('2025-05-11', 200)],
+      row('2025-05-01', 31, 10, 2),
+      null,
+    ],
+  ])('%s', (_, readings, lines, expected) => {
+    expect(check(readings, ledgerOf(lines))).toEqual(expected);
+  });
+
+  test('the longest span of known days counts, however long the others are', () => {
+    const lines = [...row('2025-03-01', 10, 10, 2), ...row('2025-03-12', 81, 10, 2)];
+    const readings = [
+      shown('2025-03-01', 100),
+      shown('2025-03-10', 190),
+      shown('2025-03-20', 295),
+      shown('2025-04-20', 605),
+      shown('2025-05-20', 905),
+    ];
+    expect(check(readings, ledgerOf(lines))).toEqual({
+      from: '2025-03-21',
+      to: '2025-05-20',
+      growth: 610,
+      difference: 0,
+      daysMissing: 0,
+    });
+  });
+
+  test('a day of which the ledger has a later reading, or an earlier one, ends no span', () => {
+    const readings = [shown('2025-05-01', 100), shown('2025-05-11', 200), shown('2025-05-21', 297, 12)];
+    for (const hour of [3, 23]) {
+      const readTimes = new Map([['2025-05-21', at('2025-05-21', hour)]]);
+      expect(check(readings, { ...MAY, readTimes })).toMatchObject({ to: '2025-05-11' });
+    }
+    const readTimes = new Map([['2025-05-21', at('2025-05-21', 12)]]);
+    expect(check(readings, { ...MAY, readTimes })).toMatchObject({ to: '2025-05-21', difference: -3 });
+  });
+
+  test('readings of the first hours that close the day before', () => {
+    const readings = [shown('2025-05-02', 100, 1), shown('2025-05-12', 200, 1)];
+    expect(checkRegister(keep(readings), MAY, 'previous_day', DUBLIN)).toMatchObject({
+      from: '2025-05-02',
+      to: '2025-05-11',
+      difference: 0,
+    });
+  });
+});
+
+describe('kept', () => {
+  const days = (from: Day, count: number, kwh = 0) =>
+    Array.from({ length: count }, (_, n) => shown(addDays(from, n), kwh + n));
+
+  test('the newest 60 days, the last of each month before, and the first; no more in the course of years', () => {
+    let known: RegisterHistory | null = null;
+    for (const one of days('2020-01-10', 1000)) known = keep([one], known);
+    const kept = (known?.readings ?? []).map(({ readAt }) => DUBLIN.dayAt(readAt));
+    expect(kept.slice(0, 4)).toEqual(['2020-01-10', '2020-01-31', '2020-02-29', '2020-03-31']);
+    expect(kept.length).toBeLessThan(60 + 34);
+    expect(kept.slice(-60)).toEqual(Array.from({ length: 60 }, (_, n) => addDays('2022-08-07', n)));
+    expect(known).toMatchObject(shown('2022-10-05', 999));
+  });
+
+  test('a reading that was corrected; an older reply changes nothing', () => {
+    const known = keep(days('2025-05-01', 5));
+    const corrected = keep([shown('2025-05-05', 3.5)], known);
+    expect(corrected.readings.at(-1)).toEqual(shown('2025-05-05', 3.5));
+    expect(keep(days('2025-05-01', 3), known)).toEqual(known);
+    expect(keep([], known)).toEqual(known);
+  });
+
+  test('what was known before readings were kept is the first of them', () => {
+    const known = { ...shown('2025-05-01', 100), readings: [] };
+    expect(keep([shown('2025-05-02', 110)], known).readings).toEqual([
+      shown('2025-05-01', 100),
+      shown('2025-05-02', 110),
+    ]);
+  });
+
+  test('nothing of a register that was exchanged', () => {
+    const known = keep(days('2025-05-01', 10, 5000));
+    expect(keep(days('2025-05-11', 3), known).readings).toEqual(days('2025-05-11', 3));
+  });
+});
+
+describe('of simulated years', () => {
+  const yearsOf = (options: HouseholdOptions) => {
+    const house = new Household({ days: 400, ...options });
+    let known: RegisterHistory | null = null;
+    for (const { day, register } of house.readings)
+      known = withReadings(known, [{ energy: register, readAt: at(day) }], DUBLIN);
+    const ledger = { origin: house.span.from, days: house.days, readTimes: new Map() };
+    return { house, found: known && checkRegister(known, ledger, 'same_day', DUBLIN) };
+  };
+
+  test.each<[string, HouseholdOptions]>([
+    ['a reading each day', { seed: 3 }],
+    ['a reading each second day', { seed: 4, readEvery: 2 }],
+    ['readings that are missed and carried', { seed: 5, missed: 0.03 }],
+  ])('%s: nothing is left', (_, options) => {
+    expect(yearsOf(options).found?.difference).toBe(0);
+  });
+
+  test('a day that is never told does not hide in the longest span', () => {
+    const { found } = yearsOf({ seed: 6, lost: 0.004 });
+    expect(found).toMatchObject({ difference: 0, daysMissing: 0 });
+  });
+});
+
+test('the growth less the difference is the sum of the days, whatever is read', () => {
+  const readings = fc.array(fc.tuple(fc.integer({ min: 0, max: 150 }), fc.integer({ min: 0, max: 9_000 })));
+  const lines = fc.array(fc.tuple(fc.integer({ min: 0, max: 150 }), fc.integer({ min: 0, max: 90 })));
+  holds(readings, lines, (shownOn, used) => {
+    const day = (count: number): Day => addDays('2025-01-01', count);
+    const ledger = ledgerOf(used.map(([count, kwh]): Line => [day(count), kwh, 1]));
+    const history = keep(shownOn.map(([count, kwh]) => shown(day(count), kwh)));
+    const found = checkRegister(history, ledger, 'same_day', DUBLIN);
+    expect(history.readings).toEqual(history.readings.toSorted((a, b) => a.readAt - b.readAt));
+    if (found === null) return;
+    const within = [...ledger.days].filter(([one]) => one >= found.from && one <= found.to);
+    const sum = within.reduce((all, [, { energy }]) => all + (energy ?? 0), 0);
+    expect(found.growth - found.difference).toBe(sum);
+    expect(found.growth).toBeGreaterThanOrEqual(0);
+  });
+});

@@ -85,7 +85,10 @@ export function fitWeather(
   return fitSpans(heatSpans(days, { temperatures, base }, span), base);
 }
 
-/** Readings whose days all lie within the span and have a temperature, oldest first. The first of a ledger is none. */
+/**
+ * Readings whose days all lie within the span and have a temperature, oldest first. The first of a ledger is none. Days
+ * of 0 right before another reading may have been missed, and go with it.
+ */
 export function heatSpans(
   days: Ledger['days'],
   { temperatures, base }: Weather,
@@ -99,7 +102,7 @@ export function heatSpans(
     count += 1;
     sum += mean === undefined ? Number.NaN : degreeDays(mean, base);
     const energy = days.get(day)?.energy ?? null;
-    if (energy === null) continue;
+    if (energy === null || isMissed(days, day)) continue;
     const isInside = last !== null && addDays(last, 1) >= from && count <= LONGEST_SPAN_DAYS;
     if (isInside && !Number.isNaN(sum))
       spans.push({ day, days: count, energy: inFull(energy), degreeDays: sum });
@@ -108,6 +111,10 @@ export function heatSpans(
   }
   return spans;
 }
+
+/** One of at most two days of 0 before a reading. More of them in a row are days away. */
+const isMissed = (days: Ledger['days'], day: Day): boolean =>
+  days.get(day)?.energy === 0 && [1, 2].some((further) => (days.get(addDays(day, further))?.energy ?? 0) > 0);
 
 /** What one day uses by the fit, kWh. */
 export const expectedHeat = ({ hotWater, slope }: WeatherFit, degrees: number): number =>

@@ -19,7 +19,7 @@ const BASE = 15.5;
 const END = '2025-07-01';
 const seeds = fc.integer({ min: 1, max: 1e6 });
 const household = (seed: number, options: object = {}) =>
-  new Household({ seed, from: '2023-07-01', days: 731, setback: 1, weekend: 1, ...options });
+  new Household({ seed, from: '2024-06-01', days: 395, setback: 1, weekend: 1, ...options });
 const fitted = ({ days, temperatures }: Household, before = END) =>
   fitWeather(days, temperatures, BASE, before);
 const record = (kwh: number): DayRecord => ({
@@ -96,6 +96,9 @@ describe('a year of a household', () => {
   test('a reading each second or third day, and some that are missing: the same line', () => {
     holds(seeds, fc.integer({ min: 2, max: 3 }), (seed, readEvery) => {
       expectClose(fitted(household(seed, { readEvery })), 1.6, 4, 0.2);
+      const { days, temperatures } = household(seed, { readEvery });
+      const zeros = new Map([...temperatures.keys()].map((day) => [day, days.get(day) ?? record(0)]));
+      expectClose(fitWeather(zeros, temperatures, BASE, END), 1.6, 4, 0.4);
       expectClose(fitted(household(seed, { missed: 0.15, lost: 0.02 })), 1.6, 4, 0.2);
     });
   });
@@ -169,6 +172,18 @@ describe('spans', () => {
       ['2025-01-02', 1, 10, 10],
       ['2025-01-05', 3, 10, 30],
       ['2025-01-06', 1, 10, 10],
+    ]);
+  });
+
+  test('a day or two of 0 go with the reading after it', () => {
+    const kwh = [10, 0, 20, 0, 0, 0, 30, 0];
+    const days = new Map(kwh.map((one, at) => [addDays('2025-01-01', at), record(one)]));
+    const all = heatSpans(days, { temperatures, base: BASE }, { from: '2025-01-01', to: '2025-01-31' });
+    expect(all.map(({ day, days: count, energy }) => [day.slice(8), count, energy])).toEqual([
+      ['03', 2, 20],
+      ['04', 1, 0],
+      ['07', 3, 30],
+      ['08', 1, 0],
     ]);
   });
 

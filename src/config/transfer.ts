@@ -38,8 +38,9 @@ export function withoutSecrets(
       const secrets = map.items.filter(isSecret);
       if (secrets.length === 0) return;
       map.items = map.items.filter((pair) => !isSecret(pair));
-      const words = secrets.flatMap(({ key }) => [
+      const words = secrets.flatMap(({ key, value }) => [
         (key as Scalar).commentBefore,
+        (value as Scalar | null)?.comment,
         ` ${key}: left out of the backup; write it here, or its file as ${key}_file`,
       ]);
       map.comment = [map.comment, ...words].filter(Boolean).join('\n');

@@ -126,7 +126,7 @@ export async function readDocuments(directory: string, clock: Clock): Promise<Do
     const now = JSON.stringify(found);
     if (now === before) return Object.fromEntries(found.map(([name, text]) => [name, parsed(text)]));
     before = now;
-    if (look > 0) await clock.sleep(LOOK_MS);
+    await clock.sleep(LOOK_MS);
   }
   throw new StateRestless(directory);
 }

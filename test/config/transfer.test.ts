@@ -1,5 +1,7 @@
 // A configuration file on its way into a backup: no secret goes along, and everything else does.
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { filesIn, stateDirOf, withoutSecrets } from '../../src/config/transfer.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 
@@ -8,7 +10,7 @@ version: 1
 accounts:
   - username: me@example.org   # the landlord's
     # never tell
-    password: "hunter2-of-the-h\\u0065at"
+    password: "hunter2-of-the-h\\u0065at" # not hunter1
     totp_secret: |
       JBSWY3DPEHPK3PXP
   - { id: flat, username: you@example.org, password: "other, words" }
@@ -32,6 +34,7 @@ version: 1
 accounts:
   - username: me@example.org # the landlord's
     # never tell
+    # not hunter1
     ${left('password')}
     ${left('totp_secret')}
   - { id: flat, username: you@example.org } ${left('password')}
@@ -60,4 +63,34 @@ test('files and state directory are found although secrets are missing', () => {
   expect(stateDirOf(null, '', { STATE_DIRECTORY: '/var/lib/a:/b' })).toBe('/var/lib/a');
   expect(stateDirOf('mqtt: {}', 'config.yaml', {})).toBe('./state');
   expect(() => stateDirOf('a: [', 'config.yaml', {})).toThrow(/config.yaml, line 1/);
+});
+
+test('whatever a secret is and however it is written: it is gone, and the rest says the same', () => {
+  const secret = fc.string({ unit: 'binary' }).map((text) => `S3cret ${text.replaceAll('\0', '')}`);
+  const account = fc.record(
+    { username: fc.string(), password: secret, totp_secret: secret },
+    { requiredKeys: ['username'] },
+  );
+  const config = fc.record({
+    accounts: fc.array(account, { maxLength: 3 }),
+    mqtt: fc.record({ url: fc.constant('mqtt://h'), password: secret }),
+  });
+  const style = fc.record({
+    collectionStyle: fc.constantFrom('any', 'block', 'flow'),
+    defaultStringType: fc.constantFrom('PLAIN', 'QUOTE_DOUBLE', 'QUOTE_SINGLE', 'BLOCK_LITERAL'),
+    lineWidth: fc.constantFrom(0, 40),
+  } as const);
+  fc.assert(
+    fc.property(config, style, ({ accounts, mqtt }, options) => {
+      const { text } = withoutSecrets(
+        stringify({ accounts, mqtt }, options),
+        'config.yaml',
+        createScrubber(),
+      );
+      expect(text).not.toContain('S3cret');
+      const rest = { accounts: accounts.map(({ username }) => ({ username })), mqtt: { url: mqtt.url } };
+      expect(parse(text)).toEqual(rest);
+    }),
+    { numRuns: 25 },
+  );
 });

@@ -137,6 +137,26 @@ test('documents replace all others; what is none of ours stays', async () => {
   ]);
 });
 
+test('documents are read until they have come to rest, so that all are of one moment', async () => {
+  const { path } = await place();
+  const write = (n: number) =>
+    replaceDocuments(path, { ...DOCUMENTS, journal: { version: 1, accounts: {}, n } });
+  await write(0);
+  const changes = [1, 2];
+  const settling = { ...systemClock, sleep: async () => write(changes.shift() ?? 2) };
+  expect(await readDocuments(path, settling)).toMatchObject({ journal: { n: 2 } });
+  expect(changes).toEqual([]);
+  let last = 3;
+  const restless = {
+    ...systemClock,
+    async sleep() {
+      last += 1;
+      await write(last);
+    },
+  };
+  await expect(readDocuments(path, restless)).rejects.toMatchObject({ code: 'state_restless' });
+});
+
 test('whatever a crash leaves of a restore, the next start brings it to its end', async () => {
   const { path, file, open } = await place();
   const tokens = codecs.tokensCodec.encode({ owner: 'me', value: {} } as never);

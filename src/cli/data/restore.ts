@@ -44,8 +44,10 @@ class StateNewer extends Failure {
 /** Where everything goes. */
 interface Plan {
   readonly stateDir: string;
-  /** `null`: a configuration is there and stays, or there is none in the backup. */
+  /** `null`: none is written. */
   readonly config: { readonly path: string; readonly text: string; readonly isThere: boolean } | null;
+  /** The configuration that is there and stays. */
+  readonly staying: string | null;
   /** Those that the configuration names and that are not there yet, by path. */
   readonly files: Readonly<Record<string, string>>;
   /** The same, where there is no folder for them. */
@@ -118,6 +120,7 @@ async function planOf(
   return {
     stateDir: stateDirOf(text, path, env),
     config: isWritten ? { path, text: stored, isThere } : null,
+    staying: isThere && !isWritten ? path : null,
     files: Object.fromEntries(absent.filter(([name]) => hasFolder(name))),
     homeless: absent.flatMap(([name]) => (hasFolder(name) ? [] : [name])),
   };
@@ -141,13 +144,14 @@ function tell(
   { plan, secrets, before }: { plan: Plan; secrets: Secrets | null; before: Documents },
   io: Io,
 ): void {
-  const { stateDir, config, files, homeless } = plan;
+  const { stateDir, config, staying, files, homeless } = plan;
+  const sealedWords = secrets ? ', with secrets' : isSealed ? ', its secrets left out' : ', without secrets';
   const isEmpty = Object.keys(before).length === 0;
   const rows = [
-    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}${isSealed ? ', and secrets' : ', without secrets'}`,
+    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}${sealedWords}`,
     `  state: into ${stateDir}${isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`}`,
     config === null
-      ? '  configuration: nothing is written'
+      ? `  configuration: ${staying === null ? 'there is none' : `${staying} stays as it is`}`
       : `  configuration: ${config.path}${config.isThere ? `; the one that is there becomes ${config.path}.before-restore` : ''}`,
     ...Object.keys(files).map((name) => `  secret: ${shown(name)}`),
     ...homeless.map((name) => `  not written, since its folder is not there: ${shown(name)}`),

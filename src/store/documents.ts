@@ -1,7 +1,7 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import * as z from 'zod';
 import type { Extras } from '../domain/extras.ts';
-import type { Codec, Owned } from './stateStore.ts';
+import { type Codec, NewerDocument, type Owned } from './stateStore.ts';
 
 export const instant = z.number().int();
 export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
@@ -17,6 +17,7 @@ export function versioned<T extends object>(
     decode(json) {
       const found: unknown = Object(json).version;
       if (found === version) return schema.parse(json, { jitless: true });
+      if (typeof found === 'number' && found > version) throw new NewerDocument();
       const upgrade = typeof found === 'number' ? older[found] : undefined;
       if (!upgrade) throw new TypeError('a document of another version');
       return upgrade(json);

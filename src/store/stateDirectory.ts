@@ -9,7 +9,7 @@ import type { Log } from '../foundation/log.ts';
 import { exclusively, type LockHolder } from './lock.ts';
 import { replace } from './privateFiles.ts';
 import { finishRestore } from './restoring.ts';
-import type { Codec, Document, StateStore } from './stateStore.ts';
+import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export class StateUnwritable extends Failure {
   readonly code = 'state_unwritable';
@@ -122,11 +122,12 @@ export class StateDirectory implements StateStore {
     try {
       return codec.decode(JSON.parse(text));
     } catch (err) {
-      await rename(file, `${file}.damaged`).catch(() => undefined);
-      this.#log.error(
-        { file, reason: (err as Error).name },
-        'state document is damaged: set aside as .damaged, starting without it',
-      );
+      const [what, ending] =
+        err instanceof NewerDocument ? ['of a newer version', 'newer'] : ['damaged', 'damaged'];
+      await rename(file, `${file}.${ending}`).catch(() => undefined);
+      const reason = (err as Error).name;
+      const told = `state document is ${what}: set aside as .${ending}, starting without it`;
+      this.#log.error({ file, reason }, told);
       return null;
     }
   }

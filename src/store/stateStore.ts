@@ -48,3 +48,6 @@ export function owned<T>(document: Document<Owned<T>>, owner: string): Document<
     remove: () => document.remove(),
   };
 }
+
+/** A document of a version that this program does not know yet: another one wrote it before somebody went back. */
+export class NewerDocument extends Error {}

@@ -1,0 +1,138 @@
+// What earlier versions have left behind, a state directory and retained topics, is taken over: totals, ids, session. How the fixtures
+// were made: scripts/upgrade-fixture.sh.
+import { once } from 'node:events';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
+import { ROOT } from '../support/sources.ts';
+import { HOUR_MS, openStory, type Story } from '../support/story.ts';
+
+const FIXTURES = `${ROOT}test/fixtures/upgrade/`;
+// The tokens in the fixtures are those of this issuer.
+const PORT = 20_911;
+const ADDRESS = `http://127.0.0.1:${PORT}`;
+const ISSUER = `${ADDRESS}/auth/realms/energy`;
+
+interface Kept {
+  readonly keptAt: string;
+  readonly retained: Readonly<Record<string, string>>;
+}
+
+/** An issuer that renews a session and lets nobody in, beside a provider that has no time. */
+async function serveProvider({ stack }: Story) {
+  const asked: string[] = [];
+  const server = createServer(async (request, response) => {
+    const { pathname } = new URL(request.url ?? '/', ADDRESS);
+    const answer = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    if (pathname.endsWith('/.well-known/openid-configuration'))
+      return answer(200, { issuer: ISSUER, token_endpoint: `${ISSUER}/token` });
+    if (pathname.endsWith('/token')) {
+      const form = new URLSearchParams(await text(request));
+      asked.push(`${form.get('grant_type')} ${form.get('refresh_token')}`);
+      if (form.get('grant_type') !== 'refresh_token') return answer(401, { error: 'invalid_grant' });
+      const token_type = 'Bearer';
+      return answer(200, { token_type, access_token: 'new', expires_in: 1_800, refresh_token: 'newer' });
+    }
+    asked.push(`api ${request.headers.authorization}`);
+    return answer(503, {});
+  });
+  await once(server.listen(PORT, '127.0.0.1'), 'listening');
+  stack.defer(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return asked;
+}
+
+/** The daemon of today on what `name` has left behind, ten minutes later. */
+async function upgradeFrom(name: string, prepare: (stateDir: string) => Promise<unknown> = async () => null) {
+  const folder = `${FIXTURES}${name}`;
+  const { keptAt, retained }: Kept = JSON.parse(await readFile(`${folder}/retained.json`, 'utf8'));
+  const story = await openStory({
+    at: new Date(Date.parse(keptAt) + HOUR_MS / 6).toISOString(),
+    accounts: [{ username: 'me@example.org', password: 'demo', customerCode: '' }],
+  });
+  await cp(folder, story.stateDir, { recursive: true, filter: (path) => !path.endsWith('retained.json') });
+  await prepare(story.stateDir);
+  const asked = await serveProvider(story);
+  const probe = await story.listen();
+  for (const [topic, payload] of Object.entries(retained))
+    await probe.publish(topic, payload, { retain: true });
+  probe.forget();
+  await story.start({
+    provider: { issuer: ISSUER, api_url: `${ADDRESS}/api/v1` },
+    usage: { history_since: undefined, reading_closes: 'auto' },
+    constituencies: {},
+  });
+  const before = (topic: string) => JSON.parse(retained[topic] ?? '');
+  const stored = async (path: string) => JSON.parse(await readFile(`${folder}/${path}`, 'utf8'));
+  return { story, probe, asked, retained, before, stored };
+}
+
+const versions = (await readdir(FIXTURES)).sort();
+const METER = Object.keys(
+  JSON.parse(await readFile(`${FIXTURES}${versions[0]}/retained.json`, 'utf8')).retained,
+).find((topic) => /^heat2mqtt\/meter\/.*\/state$/.test(topic)) as string;
+
+test('there is the version from before the rewrite, and the first one', () => {
+  expect(versions).toEqual(['0.1.0', '8739305']);
+});
+
+test.each(versions)('%s: totals, days and history are unchanged', async (name) => {
+  const { story, probe, before, retained } = await upgradeFrom(name);
+  const [was, is] = [before(METER), probe.json(METER) ?? {}];
+  for (const key of ['energy_total', 'cost_total', 'origin', 'day', 'energy_day', 'cost_day', 'missing_days'])
+    expect(is[key], key).toEqual(was[key]);
+  expect(is.energy_total).toBeGreaterThan(1_000);
+  const history = METER.replace(/state$/, 'history');
+  const read = (payload = '') => readRetainedHistory(Buffer.from(payload));
+  expect(read(probe.last(history)?.payload)).toEqual(read(retained[history]));
+  expect(
+    (await readdir(story.stateDir, { recursive: true })).filter((file) => /damaged|newer/.test(file)),
+  ).toEqual([]);
+  expect(story.log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
+
+test.each(versions)('%s: every entity keeps its id, its platform and its device', async (name) => {
+  const { probe, retained, before } = await upgradeFrom(name);
+  const documents = Object.keys(retained).filter((topic) => topic.endsWith('/config'));
+  expect(documents).toHaveLength(3);
+  for (const topic of documents) {
+    const [was, is] = [before(topic), probe.json(topic) ?? {}];
+    expect(is.device).toMatchObject({ identifiers: was.device.identifiers });
+    const idsOf = ({ components }: { components?: unknown }) =>
+      Object.values(Object(components)).map((one) => `${Object(one).platform} ${Object(one).unique_id}`);
+    expect(idsOf(is)).toEqual(expect.arrayContaining(idsOf(was)));
+  }
+});
+
+test.each(versions)('%s: the session goes on, without a login or a second history', async (name) => {
+  const { story, asked, stored } = await upgradeFrom(name);
+  const { value } = await stored('accounts/home/tokens.json');
+  expect(story.logged('skipping the poll at start: the last one is recent')).toHaveLength(1);
+  await story.pass(HOUR_MS, 60_000);
+  expect(asked[0]).toBe(`refresh_token ${value.refreshToken}`);
+  expect(asked.filter((one) => !one.startsWith('refresh_token '))).toEqual([]);
+  story.tick();
+  await story.polled(1);
+  expect(asked.at(-1)).toBe('api Bearer new');
+  expect(asked.filter((one) => one.startsWith('password'))).toEqual([]);
+});
+
+test('a document of a newer version is set aside and named, and the totals come back from the broker', async () => {
+  const { story, probe, before } = await upgradeFrom('8739305', async (stateDir) => {
+    const [ledger = ''] = (await readdir(`${stateDir}/accounts/home`)).filter((file) =>
+      file.startsWith('ledger-'),
+    );
+    const path = `${stateDir}/accounts/home/${ledger}`;
+    const document = JSON.parse(await readFile(path, 'utf8'));
+    await writeFile(path, JSON.stringify({ ...document, version: 99 }));
+  });
+  expect(
+    story.logged('state document is of a newer version: set aside as .newer, starting without it'),
+  ).toHaveLength(1);
+  expect(probe.json(METER)?.energy_total).toBe(before(METER).energy_total);
+});

@@ -4,6 +4,9 @@ import { build } from 'esbuild';
 import { bundling, pageBundling } from './bundling.mjs';
 import { billOfMaterials, bundledPackages, licencesText } from './licences.mjs';
 
+// The same bundle wherever it is built: modes of files are part of a package.
+process.umask(0o022);
+
 const outdir = new URL('../dist/', import.meta.url).pathname;
 const manifest = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
 await rm(outdir, { recursive: true, force: true });

@@ -16,13 +16,20 @@ export const RUN =
 /** Cannot be run in a scratch folder, and why that is no gap. */
 export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm (test|run demo)\b/, '.ci/run does the first, test/e2e/demo.test.ts the second'],
-  [/^npm (ci|install|i|link|run build)\b/, 'installs into the system; the package is installed by test/e2e'],
   [
     /^heat2mqtt restore /,
     'refused beside the running daemon of these tests; test/story/backup.test.ts restores',
   ],
   [/^zcat .* \| jq /, 'needs jq'],
+  [
+    /^npm (ci|install|i|link|run build|pack)\b/,
+    'installs into the system; the package is installed by test/e2e',
+  ],
   [/^(git|curl|wget) /, 'needs the network'],
+  [
+    /^(cosign|gh|grype|npm audit|sha256sum) /,
+    'needs a release; test/e2e/release.test.ts makes one up to there, and builds it twice',
+  ],
   [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
   [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],

@@ -134,5 +134,6 @@ test('a document of a newer version is set aside and named, and the totals come 
   expect(
     story.logged('state document is of a newer version: set aside as .newer, starting without it'),
   ).toHaveLength(1);
-  expect(probe.json(METER)?.energy_total).toBe(before(METER).energy_total);
+  const restored = await probe.until(METER);
+  expect(restored.energy_total).toBe(before(METER).energy_total);
 });

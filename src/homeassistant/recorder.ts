@@ -80,8 +80,7 @@ export async function checkTemperature(home: HomeAssistant, sensor: string): Pro
   const known = understood(metadataReply, reply).find(({ statistic_id }) => statistic_id === sensor);
   if (!known || known.has_mean === false) throw new HomeAssistantTrouble('no_temperatures');
   const unit = known.statistics_unit_of_measurement;
-  if (unit == null || !TEMPERATURE_UNITS.includes(unit))
-    throw new HomeAssistantTrouble('not_a_temperature', unit == null ? 'it has no unit' : 'another unit');
+  if (unit == null || !TEMPERATURE_UNITS.includes(unit)) throw new HomeAssistantTrouble('not_a_temperature');
 }
 
 /**

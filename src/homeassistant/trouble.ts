@@ -85,7 +85,7 @@ const ROWS = {
       'begin to grow once it has one.',
   },
   not_a_temperature: {
-    message: 'The sensor in home_assistant.outdoor_temperature measures no temperature (%).',
+    message: 'The sensor in home_assistant.outdoor_temperature measures no temperature.',
     retry: 'later',
     hint: 'Name a sensor whose unit is °C, °F or K.',
   },

@@ -13,6 +13,8 @@ import { typed } from '../support/typed.ts';
 const PASSPHRASE = 'correct horse battery';
 const BROKER_PASSWORD = 'of the broker, 17 characters';
 
+const SUSPENDED = `${JSON.stringify({ version: 1, refusals: 4, nextAttemptAt: null, state: 'bad_credentials_or_locked', code: 'invalid_grant', secretMark: 'mark', askedAt: null })}\n`;
+
 /** A daemon that has published everything, and the commands beside it with a configuration file of their own. */
 async function running() {
   const home = await firstPoll();
@@ -103,6 +105,7 @@ test('each refusal leaves everything as it is', async () => {
       message: expect.stringMatching(message),
     });
   await refused(['backup', path('b.gz'), ...here], 'wrong_usage', /is there already/);
+  await refused(['backup', path('config.yaml'), '--force', ...here], 'wrong_usage', /is no backup/);
   await refused(['backup', path('no/b.gz'), ...here], 'wrong_usage', /cannot be written there/);
   await refused(['backup', ...here], 'wrong_usage', /one word/);
   await refused(['backup', path('c.gz'), '--with-secrets', ...here], 'wrong_usage', /--passphrase-file/);
@@ -123,11 +126,14 @@ test('each refusal leaves everything as it is', async () => {
   await story.nextPoll(4 * 3_600_000);
   await story.stop(daemon);
   await refused([...restore, '--yes'], 'state_newer', /was filled at/);
+  const budget = join(story.stateDir, 'accounts/home/login-budget.json');
+  await writeFile(budget, SUSPENDED);
   const before = await readFile(join(story.stateDir, 'journal.json'), 'utf8');
   const tokens = await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8');
   const { out } = await type(...restore, '--yes', '--force');
   expect(out).toContain('kept as before-restore.gz');
   expect(await readFile(join(story.stateDir, 'journal.json'), 'utf8')).not.toBe(before);
+  expect(await readFile(budget, 'utf8')).toBe(SUSPENDED);
   // The session that was there goes on.
   expect(await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8')).toBe(tokens);
   expect(await readFile(path('config.yaml.before-restore'), 'utf8')).toContain('password: ');

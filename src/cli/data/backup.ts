@@ -7,7 +7,7 @@ import { filesIn, withoutSecrets } from '../../config/transfer.ts';
 import { sessionLock } from '../../daemon/accounts/upstream.ts';
 import { about } from '../../foundation/about.ts';
 import { EXIT } from '../../foundation/failure.ts';
-import { pack } from '../../store/backup.ts';
+import { pack, readBackup } from '../../store/backup.ts';
 import { replace } from '../../store/privateFiles.ts';
 import {
   type Documents,
@@ -94,7 +94,12 @@ export function contentWords(documents: Documents): string {
 }
 
 async function refuseUnwritable(file: string, isForced: boolean): Promise<void> {
-  if (existsSync(file) && !isForced) throw new WrongUsage(`${file} is there already: --force replaces it.`);
+  if (existsSync(file)) {
+    if (!isForced) throw new WrongUsage(`${file} is there already: --force replaces it.`);
+    await readBackup(file).catch(() => {
+      throw new WrongUsage(`${file} is there and is no backup: it is not replaced.`);
+    });
+  }
   await access(dirname(resolve(file)), constants.W_OK).catch((err) => {
     throw new WrongUsage(`${file} cannot be written there (${err.code}).`);
   });

@@ -15,9 +15,9 @@ export const EVENT_KEY = 'event';
 export const EVENT_ROWS = {
   'meter/<meter>/event': {
     name: 'Readings',
-    help: 'A day is new or corrected, readings have become late, or the tariff has changed.',
+    help: 'A day is new or corrected, readings have become late, the tariff has changed, or the heat used is unusual.',
     icon: 'mdi:calendar-clock',
-    types: ['new_day', 'corrected', 'late', 'tariff_changed'],
+    types: ['new_day', 'corrected', 'late', 'tariff_changed', 'unusual_use'],
   },
   'account/<account>/event': {
     name: 'Bills',

@@ -1,5 +1,7 @@
 // What is published of a heat meter: its state, its usage and history, and events.
-import { inFull, knownInFull, knownUnits } from '../domain/amount.ts';
+import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
+import type { Expectation } from '../domain/insight/expectation.ts';
+import type { UnusualUse } from '../domain/insight/unusualUse.ts';
 import type { Change } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import type { Day } from '../domain/period.ts';
@@ -95,5 +97,26 @@ export function lateMessage(topics: Topics, meter: string, readingAt: string | n
     at,
     day: null,
     reading_at: readingAt,
+  });
+}
+
+export function unusualUseMessage(
+  topics: Topics,
+  meter: string,
+  { day, energy, expected, low, high, by }: Expectation,
+  { direction, reason }: UnusualUse,
+  at: string,
+): Message {
+  return topics.message('meter/<meter>/event', [meter], {
+    event_type: 'unusual_use',
+    at,
+    day,
+    energy_kwh: toUnits(energy),
+    expected: toUnits(expected),
+    low: toUnits(low),
+    high: toUnits(high),
+    by,
+    direction,
+    reason,
   });
 }

@@ -5,6 +5,7 @@ import { dayClosedBy } from '../domain/readingCloses.ts';
 import { standingPart } from '../domain/tariff/tariff.ts';
 import type { EntityRow } from './entityRow.ts';
 import { REGISTER_ROWS } from './registerEntities.ts';
+import { USE_ROWS } from './useEntities.ts';
 import type { MeterView } from './views.ts';
 import { WEATHER_ROWS } from './weatherEntities.ts';
 
@@ -165,6 +166,7 @@ export const METER_ROWS: readonly Row[] = [
   },
   ...TARIFF_ROWS,
   ...WEATHER_ROWS,
+  ...USE_ROWS,
   {
     ...energy,
     key: 'meter_reading',

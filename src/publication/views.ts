@@ -3,6 +3,7 @@ import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
+import type { UseJudgement } from '../domain/insight/unusualUse.ts';
 import type { Weather } from '../domain/insight/weather.ts';
 import type { WeatherChange } from '../domain/insight/weatherChange.ts';
 import type { Invoice } from '../domain/invoice.ts';
@@ -30,6 +31,8 @@ export interface MeterView {
   /** K·d of the running month, and of how many days. */
   readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
   readonly weatherChange: WeatherChange | null;
+  /** `null`: too few days tell what is usual. */
+  readonly use: UseJudgement | null;
   readonly zone: Zone;
   /** A reading closes the day it is taken on, or the day before. */
   readonly readingCloses: ReadingCloses;

@@ -41,7 +41,7 @@ test('a new day, a bill, and a press that comes too early', async () => {
   events.push(reading(daysAgo(2), 7.5, 1.25));
   await press(api);
   expect(await untilEvent(api, `event.heat2mqtt_${METER}_event`, 'new_day')).toMatchObject({
-    event_types: ['new_day', 'corrected', 'late', 'tariff_changed'],
+    event_types: ['new_day', 'corrected', 'late', 'tariff_changed', 'unusual_use'],
     day: daysAgo(2),
     energy_kwh: 7.5,
     cost_eur: 1.25,

@@ -3,6 +3,7 @@
 import type { HealthRecord } from '../../src/domain/health.ts';
 import { checkInvoices } from '../../src/domain/insight/invoiceCheck.ts';
 import { checkRegister } from '../../src/domain/insight/registerCheck.ts';
+import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
@@ -60,6 +61,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     weather: null,
     degreeDaysMonth: null,
     weatherChange: null,
+    use: judgeUse(ledger.days, today, null, tariff),
     zone: timezone,
     readingCloses: 'same_day',
     currency: 'EUR',

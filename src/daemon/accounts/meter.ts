@@ -1,6 +1,7 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../../domain/amount.ts';
 import { checkRegister } from '../../domain/insight/registerCheck.ts';
+import { judgeUse } from '../../domain/insight/unusualUse.ts';
 import { degreeDaysWithin } from '../../domain/insight/weather.ts';
 import { weatherChange } from '../../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
@@ -23,7 +24,7 @@ type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly l
 type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
 type Sums = Pick<
   MeterView,
-  'ledger' | 'totals' | 'tariff' | 'monthForecast' | 'weather' | 'weatherChange' | 'degreeDaysMonth'
+  'ledger' | 'totals' | 'tariff' | 'monthForecast' | 'weather' | 'weatherChange' | 'degreeDaysMonth' | 'use'
 >;
 
 const HOUR_MS = 3_600_000;
@@ -270,6 +271,7 @@ export class Meter {
         weatherChange: weather && weatherChange(ledger.days, weather),
         degreeDaysMonth:
           weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),
+        use: judgeUse(ledger.days, today, weather, tariff),
       };
     }
     return this.#sums;

@@ -1,12 +1,14 @@
-// What is worth an event: new and corrected days, another tariff, late data, failed polls and recoveries, a login that
-// is needed, new invoices, a request that is skipped.
+// What is worth an event: new and corrected days, another tariff, late data, unusual use, failed polls and recoveries, a
+// login that is needed, new invoices, a request that is skipped.
 import { needsAPerson } from '../../domain/health.ts';
+import type { UseJudgement } from '../../domain/insight/unusualUse.ts';
 import type { Invoice } from '../../domain/invoice.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { billMessage } from '../../publication/account.ts';
-import { changeMessage, lateMessage } from '../../publication/meter.ts';
+import { changeMessage, lateMessage, unusualUseMessage } from '../../publication/meter.ts';
+import type { MeterView } from '../../publication/views.ts';
 import type { Account } from '../accounts/account.ts';
 import type { AccountOutcome, Context, SkippedRequest, Trouble } from '../context.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -16,6 +18,8 @@ const WHY_SKIPPED: Readonly<Record<SkippedRequest['reason'], string>> = {
   retry_after: 'the service has asked for a pause',
   rate_limit: 'too many questions were asked within five minutes',
 };
+type UseOfMeter = Pick<MeterView, 'meter' | 'use'>;
+
 const MINUTE_MS = 60_000;
 const MOST_SKIPPED_IN_A_MINUTE = 10;
 
@@ -24,6 +28,8 @@ export class Events {
   readonly #snapshot: Snapshot;
   readonly #context: Context;
   readonly #wasLate = new Map<string, boolean>();
+  /** Of each meter, when its use was looked at last. */
+  readonly #judged = new Map<string, UseJudgement>();
   /** Accounts of which a refresh has told that they need a person, and no poll has told that this is over. */
   readonly #needed = new Set<string>();
 
@@ -64,6 +70,28 @@ export class Events {
       this.#wasLate.set(meter, late === true);
       if (!becameLate) return [];
       return [lateMessage(topics, meter, readingAt === null ? null : zone.iso(readingAt), this.#now())];
+    });
+  }
+
+  /** Takes note of what was known when the meters were published for the first time: that is no news. */
+  noteUse(meters: readonly UseOfMeter[]): void {
+    for (const { meter, use } of meters) if (use && !this.#judged.has(meter)) this.#judged.set(meter, use);
+  }
+
+  /**
+   * Meters whose use has become unusual by a day that was not judged at the last call. A day's arrival does not tell:
+   * its weather may be known later.
+   */
+  ofUnusualUse(meters: readonly UseOfMeter[]): Message[] {
+    this.noteUse(meters);
+    return meters.flatMap(({ meter, use }) => {
+      const before = this.#judged.get(meter);
+      if (!use || !before) return [];
+      this.#judged.set(meter, use.newest.day < before.newest.day ? { ...use, newest: before.newest } : use);
+      const { unusual } = use;
+      const isNew = unusual !== null && unusual.since > before.newest.day;
+      if (!isNew || unusual.direction === before.unusual?.direction) return [];
+      return [unusualUseMessage(this.#context.topics, meter, use.newest, unusual, this.#now())];
     });
   }
 

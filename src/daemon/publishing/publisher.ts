@@ -155,10 +155,14 @@ export class Publisher {
   }
 
   #publish(accounts: readonly string[], withBridge: boolean): void {
-    const { link, events } = this.#parts;
+    const { link, events, snapshot } = this.#parts;
     // The first connection begins with everything; what was composed before could be older than the restored history.
     if (!link.status().hasConnected) return;
-    link.publish([...this.#compose(accounts, withBridge), ...events.ofLateness(accounts)]);
+    link.publish([
+      ...this.#compose(accounts, withBridge),
+      ...events.ofLateness(accounts),
+      ...events.ofUnusualUse(snapshot.meters(accounts)),
+    ]);
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
@@ -187,6 +191,7 @@ export class Publisher {
   }
 
   #composeAccount(view: AccountView, meters: readonly MeterView[]): Composed {
+    this.#parts.events.noteUse(meters);
     const { account, invoices } = view;
     const options = this.#discovery;
     const documents = options

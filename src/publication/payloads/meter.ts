@@ -4,7 +4,15 @@ import { EVENT_ROWS } from '../eventEntities.ts';
 import { METER_ROWS } from '../meterEntities.ts';
 import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateOf, text } from './parts.ts';
 
+const expectedBy = z.enum(['weather', 'season']);
+const unusualDirection = z.enum(['high', 'low']);
+const unusualReason = z.enum(['day', 'drift']);
+
 export const meterState = stateOf(METER_ROWS, {
+  energy_day_expected_by: expectedBy.nullable(),
+  unusual_use_since: day.nullable(),
+  unusual_use_direction: unusualDirection.nullable(),
+  unusual_use_reason: unusualReason.nullable(),
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
   weather_adjusted_change_from: day.nullable(),
   weather_adjusted_change_to: day.nullable(),
@@ -47,6 +55,8 @@ export const meterHistory = payload({
     .describe('Every day since the origin that has a reading, oldest first, not rounded.'),
 }).describe('What the totals are made of. A daemon that has lost its state directory goes on from here.');
 
+const kwh = z.number().describe('kWh.');
+
 const tariff = z.strictObject({
   unit_rate: z.number().describe('EUR/kWh.'),
   standing_charge: z.number().describe('EUR/d.'),
@@ -77,6 +87,18 @@ export const meterEvent = z
       day: day.describe('With `tariff_changed` the first day of the new one.'),
       before: tariff,
       after: tariff,
+    }),
+    payload({
+      event_type: z.literal('unusual_use'),
+      at: instant,
+      day: day.describe('With `unusual_use` the newest day that was judged.'),
+      energy_kwh: kwh.describe('Used on the day.'),
+      expected: kwh.describe('On such a day, by the days before it.'),
+      low: kwh.describe('Ends of the band that holds 99 of 100 usual days.'),
+      high: kwh,
+      by: expectedBy,
+      direction: unusualDirection.describe('More than usual, or less.'),
+      reason: unusualReason.describe('One day far off, or two or three days together.'),
     }),
   ])
   .describe(EVENT_ROWS['meter/<meter>/event'].help);

@@ -1,0 +1,182 @@
+// Unusual use on invented households: what is found, what is none, and when it is over.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { toMicro } from '../../../src/domain/amount.ts';
+import { judgeUse } from '../../../src/domain/insight/unusualUse.ts';
+import type { Weather } from '../../../src/domain/insight/weather.ts';
+import type { Ledger } from '../../../src/domain/ledger.ts';
+import { addDays, type Day, daysBetween } from '../../../src/domain/period.ts';
+import { fitTariff } from '../../../src/domain/tariff/tariff.ts';
+import { Household, type HouseholdOptions, stuckValve } from '../../support/household.ts';
+import { ledgerOf, row } from '../ledgers.ts';
+
+const FROM = '2023-09-01';
+const NEWEST = '2025-01-15';
+
+const live = (options: Partial<HouseholdOptions> = {}) =>
+  new Household({ seed: 7, from: FROM, days: 560, holidays: 0, ...options });
+const weatherOf = ({ temperatures }: Household): Weather => ({ temperatures, base: 15.5 });
+/** On the evening of the day. */
+const judge = (days: Ledger['days'], newest: Day, weather: Weather | null) =>
+  judgeUse(days, addDays(newest, 1), weather, null);
+
+/** The days on which an episode was noticed, and those on which it lasted. */
+function watch(home: Household, from: Day, count: number, days: Ledger['days'] = home.days) {
+  const began: Day[] = [];
+  const on: Day[] = [];
+  for (let at = 0, day = from; at < count; at += 1, day = addDays(day, 1)) {
+    const since = judge(days, day, weatherOf(home))?.unusual?.since;
+    if (since !== undefined) on.push(day);
+    if (since === day) began.push(day);
+  }
+  return { began, on };
+}
+
+const withDay = (days: Ledger['days'], day: Day, kwh: number): Ledger['days'] =>
+  new Map([...days, [day, { energy: toMicro(kwh), cost: null, revision: 0, receivedAt: 1 }]]);
+const kwhOn = (days: Ledger['days'], day: Day): number => (days.get(day)?.energy ?? 0) / 1e6;
+
+describe('one day far off', () => {
+  const home = live();
+
+  test.each([
+    ['high', 3],
+    ['low', 0.1],
+  ] as const)('is told as %s, and is over with the next usual one', (direction, factor) => {
+    const days = withDay(home.days, NEWEST, kwhOn(home.days, NEWEST) * factor);
+    const found = judge(days, NEWEST, weatherOf(home));
+    expect(found?.unusual).toEqual({ since: NEWEST, direction, reason: 'day' });
+    expect(found?.newest).toMatchObject({ day: NEWEST, by: 'weather' });
+    const next = home.truth.find(({ day }) => day === addDays(NEWEST, 1));
+    const usual = withDay(days, addDays(NEWEST, 1), next?.expected ?? 0);
+    expect(judge(usual, addDays(NEWEST, 1), weatherOf(home))?.unusual).toBeNull();
+  });
+
+  test('is none when the reading carries the day before, or may do so', () => {
+    const before = addDays(NEWEST, -1);
+    const kwh = kwhOn(home.days, before) + kwhOn(home.days, NEWEST);
+    const carried = withDay(home.days, NEWEST, 2 * kwh);
+    const missed = new Map([...carried].filter(([day]) => day !== before));
+    for (const days of [missed, withDay(carried, before, 0)]) {
+      const found = judge(days, NEWEST, weatherOf(home));
+      expect([found?.newest.day, found?.unusual]).toEqual([addDays(NEWEST, -2), null]);
+    }
+  });
+
+  test('is none when its standing charges tell that it carries another', () => {
+    const twice = new Map(home.days);
+    const [one, other] = [home.days.get(NEWEST), home.days.get(addDays(NEWEST, 1))];
+    if (!one || !other) throw new Error('no such days');
+    const both = { energy: 2 * ((one.energy ?? 0) + (other.energy ?? 0)), cost: 0 };
+    both.cost = Math.round(0.124 * both.energy) + 2 * 686_000;
+    twice.set(NEWEST, { ...one, ...both });
+    const known = new Map([...twice].filter(([day]) => day <= NEWEST));
+    const found = judgeUse(known, addDays(NEWEST, 1), weatherOf(home), fitTariff(known));
+    expect(found?.newest.day).toBe(addDays(NEWEST, -1));
+    expect(judgeUse(known, addDays(NEWEST, 1), weatherOf(home), null)?.unusual).not.toBeNull();
+  });
+
+  test('is not looked at before it is over', () => {
+    const days = withDay(home.days, NEWEST, 1);
+    expect(judgeUse(days, NEWEST, weatherOf(home), null)?.newest.day).toBe(addDays(NEWEST, -1));
+  });
+});
+
+describe('what lasts', () => {
+  test('a stuck valve is noticed once, and is the new usual after three weeks', () => {
+    const home = live({ changes: [stuckValve(NEWEST)] });
+    const { began, on } = watch(home, NEWEST, 40);
+    expect(began).toHaveLength(1);
+    expect(daysBetween(NEWEST, began[0] ?? '')).toBeLessThan(3);
+    expect(on).toHaveLength(21);
+    expect(on.at(-1)).toBe(addDays(began[0] ?? '', 20));
+  });
+
+  test('a repaired one is over some days later', () => {
+    const home = live({ changes: [{ from: NEWEST, to: addDays(NEWEST, 8), factor: 1.6 }] });
+    const { began, on } = watch(home, NEWEST, 16);
+    expect(began).toHaveLength(1);
+    expect(daysBetween(NEWEST, on.at(-1) ?? '')).toBeLessThan(12);
+  });
+
+  test('a holiday is told once, and nothing is told of coming home', () => {
+    const home = live({ holidays: [{ from: NEWEST, to: addDays(NEWEST, 10) }] });
+    const { began, on } = watch(home, NEWEST, 20);
+    expect(began).toEqual([NEWEST]);
+    expect(on.length).toBeGreaterThanOrEqual(10);
+    expect(on.length).toBeLessThanOrEqual(13);
+  });
+
+  test('a dead meter is low from its second day on', () => {
+    const home = live();
+    const dead = withDay(withDay(home.days, NEWEST, 0), addDays(NEWEST, 1), 0);
+    expect(judge(dead, NEWEST, weatherOf(home))?.unusual).toBeNull();
+    expect(judge(dead, addDays(NEWEST, 1), weatherOf(home))?.unusual).toMatchObject({ direction: 'low' });
+  });
+});
+
+describe('what it is judged by', () => {
+  test('nothing, for fewer than 30 days', () => {
+    const { days } = ledgerOf(row('2025-01-01', 31, 5, 1));
+    expect(judge(days, '2025-01-31', null)).toBeNull();
+    const one = ledgerOf(row('2025-01-01', 32, 5, 1)).days;
+    expect(judge(one, '2025-02-01', null)).toMatchObject({ newest: { by: 'season', expected: 5_000_000 } });
+    expect(judgeUse(new Map(), '2025-02-01', null, null)).toBeNull();
+  });
+
+  test('a meter that tells every second day is never judged', () => {
+    const home = live({ readEvery: 2 });
+    expect(judge(home.days, NEWEST, weatherOf(home))).toBeNull();
+  });
+
+  test('the season, once no temperature has come for more than three days', () => {
+    const home = live();
+    const until = (last: Day): Weather => ({
+      temperatures: new Map([...home.temperatures].filter(([day]) => day <= last)),
+      base: 15.5,
+    });
+    const late = judge(home.days, NEWEST, until(addDays(NEWEST, -3)));
+    expect(late?.newest).toMatchObject({ day: addDays(NEWEST, -3), by: 'weather' });
+    expect(judge(home.days, NEWEST, until(addDays(NEWEST, -4)))?.newest).toMatchObject({
+      day: NEWEST,
+      by: 'season',
+    });
+  });
+
+  test('days before it alone: what it used itself changes nothing in what was expected', () => {
+    const home = live();
+    const known = new Map([...home.days].filter(([day]) => day <= NEWEST));
+    for (const weather of [weatherOf(home), null]) {
+      const usual = judge(known, NEWEST, weather)?.newest;
+      fc.assert(
+        fc.property(fc.double({ min: 0.01, max: 100, noNaN: true }), (kwh) => {
+          const { energy, ...expected } = judge(withDay(known, NEWEST, kwh), NEWEST, weather)?.newest ?? {};
+          expect({ ...expected, energy: usual?.energy }).toEqual(usual);
+          expect(energy).toBe(toMicro(kwh));
+        }),
+        { numRuns: 20 },
+      );
+    }
+  });
+});
+
+test('whatever the days hold, the band surrounds the expectation and nothing is negative or no number', () => {
+  const day = fc.option(fc.oneof(fc.constant(0), fc.double({ min: 0, max: 200, noNaN: true })), {
+    freq: 10,
+  });
+  fc.assert(
+    fc.property(fc.array(day, { minLength: 31, maxLength: 120 }), (all) => {
+      const lines = all.map((kwh, at) => [addDays('2025-01-01', at), kwh, null] as const);
+      const { days } = ledgerOf(lines);
+      const temperatures = new Map(lines.map(([each], at) => [each, (at % 23) - 4]));
+      for (const weather of [null, { temperatures, base: 15.5 }]) {
+        const found = judgeUse(days, '2025-06-01', weather, null);
+        if (found === null) continue;
+        const { low, expected, high } = found.newest;
+        expect([low, expected, high].every(Number.isSafeInteger)).toBe(true);
+        expect(0 <= low && low <= expected && expected <= high).toBe(true);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -42,7 +42,9 @@ function readBlueprint(file: string): { document: Blueprint; asked: Set<string> 
   return { document: parse(read(`home-assistant/${file}`), { customTags: [input] }), asked };
 }
 
-describe.each(['data-late.yaml', 'new-bill.yaml'])('the blueprint %s', (file) => {
+const BLUEPRINTS = ['data-late.yaml', 'new-bill.yaml', 'unusual-use.yaml', 'heat-while-away.yaml'];
+
+describe.each(BLUEPRINTS)('the blueprint %s', (file) => {
   const { document, asked } = readBlueprint(file);
 
   test('is one for automations, with an address to import it from, and asks for what it uses', () => {
@@ -54,7 +56,7 @@ describe.each(['data-late.yaml', 'new-bill.yaml'])('the blueprint %s', (file) =>
   });
 
   test('has triggers and actions in the words of Home Assistant 2024.10', () => {
-    const known = ['blueprint', 'mode', 'triggers', 'variables', 'actions'];
+    const known = ['blueprint', 'mode', 'triggers', 'variables', 'conditions', 'actions'];
     expect(Object.keys(document).filter((key) => !known.includes(key))).toEqual([]);
     expect(document.triggers.length).toBeGreaterThan(0);
     for (const trigger of document.triggers) expect(trigger).toHaveProperty('trigger');
@@ -70,12 +72,16 @@ test('the selector of the late meter finds data_late', () => {
   });
 });
 
-test('the new bill is heard on the topic of the event that tells of one', () => {
-  const { document } = readBlueprint('new-bill.yaml');
+test.each([
+  ['new-bill.yaml', 'account/<account>/event', 'bill'],
+  ['unusual-use.yaml', 'meter/<meter>/event', 'unusual_use'],
+  ['heat-while-away.yaml', 'meter/<meter>/event', 'new_day'],
+])('%s listens on the topic of the event that it tells of', (file, topic, type) => {
+  const { document } = readBlueprint(file);
   const kind = kindOf(String(document.blueprint.input.topic?.default)) ?? '';
-  expect(kind).toBe('account/<account>/event');
-  expect(document.triggers).toMatchObject([{ trigger: 'mqtt', payload: 'bill' }]);
-  expect(JSON.stringify(SCHEMAS.get(kind))).toContain('"const":"bill"');
+  expect(kind).toBe(topic);
+  expect(document.triggers).toMatchObject([{ trigger: 'mqtt', payload: type }]);
+  expect(JSON.stringify(SCHEMAS.get(kind))).toContain(`"const":"${type}"`);
 });
 
 test('the dashboard shows entities as Home Assistant calls them, and none that has to be enabled first', () => {

@@ -216,7 +216,11 @@ function parse(row: CommandRow, args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: row.options, allowPositionals: true });
   } catch (err) {
-    throw new WrongUsage(err instanceof Error ? `${err.message.split('. ')[0]}.` : 'Wrong usage.');
+    // Node adds advice about its own conventions.
+    const [said = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
+    const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
+    const value = row.options[name]?.value;
+    throw new WrongUsage(`${said || 'Wrong usage'}${value ? `; allowed: --${name} ${value}` : ''}.`);
   }
 }
 

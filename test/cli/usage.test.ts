@@ -145,6 +145,17 @@ test.each(['0.1', '0.1,', ',0.5', '0.1,-0.5', 'a,b', '0.1,0.5,1', '0,1,0,5', '1e
   },
 );
 
+test.each([
+  [
+    ['--tariff', '-0.1,0.5'],
+    "Option '--tariff' argument is ambiguous; allowed: --tariff UNIT_RATE,STANDING_CHARGE.",
+  ],
+  [['--tariff'], "Option '--tariff <value>' argument missing; allowed: --tariff UNIT_RATE,STANDING_CHARGE."],
+  [['--tarif', '1,1'], "Unknown option '--tarif'."],
+])('%j is told with what is allowed', async (words, message) => {
+  await expect(typed(['usage', ...words], { env: own })).rejects.toMatchObject({ exitCode: 2, message });
+});
+
 test('the days after today are left out, and that is said', async () => {
   const today = new Date().toISOString().slice(0, 10);
   const { rows, err } = await type(`--from ${addDays(today, -3)} --to 2999-12-31`);

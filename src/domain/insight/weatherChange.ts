@@ -22,8 +22,8 @@ export interface WeatherChange {
 const PERIOD_DAYS = 90;
 const YEAR_DAYS = 365;
 const FEWEST_DAYS = 60;
-/** Days off the line are followed by others for about so long. */
-const MEMORY_SPANS = 7;
+/** Days off the line are followed by others for about so long: a holiday. */
+const MEMORY_SPANS = 14;
 /** 80 % of Student's distribution with about 25 degrees of freedom. */
 const BAND = 1.32;
 /** Half of the band, as a share: what is less sure than this tells nothing. */

@@ -52,6 +52,38 @@ function pair(
   ];
 }
 
+/** The running month at its end, with its band. */
+function forecastRows(kind: 'energy' | 'cost', what: string, shape: Shape): Row[] {
+  const key = `${kind}_month_forecast`;
+  const name = kind === 'energy' ? 'Energy forecast' : 'Cost forecast';
+  const { unit } = shape;
+  const end = (as: 'low' | 'high', words: string, help: string): Row => ({
+    key: `${key}_${as}`,
+    as,
+    name: `${name} ${words}`,
+    help,
+    platform: 'attribute',
+    of: key,
+    ...(unit === undefined ? {} : { unit }),
+    read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.[as]),
+  });
+  return [
+    {
+      ...shape,
+      key,
+      name,
+      help: `${what} in the whole of this month: what is known of it, and what the other days are expected to be.`,
+      read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.amount),
+    },
+    end(
+      'low',
+      'at least',
+      'In 80 of 100 months it is between this and the next; null with fewer than 60 days of readings.',
+    ),
+    end('high', 'at most', 'The other end.'),
+  ];
+}
+
 /** Derived from the days. */
 const TARIFF_ROWS: readonly Row[] = [
   {
@@ -108,20 +140,6 @@ const TARIFF_ROWS: readonly Row[] = [
     enabled: false,
     read: (view) => parts(view).standing,
   },
-  {
-    ...energy,
-    key: 'energy_month_forecast',
-    name: 'Energy forecast',
-    help: 'Heat used this month so far, and the mean of the newest fourteen days with a reading for each of its other days.',
-    read: ({ monthForecast }) => knownUnits(monthForecast.energy),
-  },
-  {
-    ...money,
-    key: 'cost_month_forecast',
-    name: 'Cost forecast',
-    help: 'Cost of this month so far, and the mean of the newest fourteen days with a cost for each of its other days.',
-    read: ({ monthForecast }) => knownUnits(monthForecast.cost),
-  },
 ];
 
 export const METER_ROWS: readonly Row[] = [
@@ -165,6 +183,8 @@ export const METER_ROWS: readonly Row[] = [
     read: (view) => instant(view, view.readingAt),
   },
   ...TARIFF_ROWS,
+  ...forecastRows('energy', 'Heat used', energy),
+  ...forecastRows('cost', 'Cost of the heat used', money),
   ...WEATHER_ROWS,
   ...USE_ROWS,
   {

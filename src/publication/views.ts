@@ -1,13 +1,14 @@
 // The facts that states and discovery are written from.
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
 import type { UseJudgement } from '../domain/insight/unusualUse.ts';
 import type { Weather } from '../domain/insight/weather.ts';
 import type { WeatherChange } from '../domain/insight/weatherChange.ts';
 import type { Invoice } from '../domain/invoice.ts';
-import type { Amounts, Ledger } from '../domain/ledger.ts';
+import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
 import type { RegisterHistory } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
@@ -25,7 +26,7 @@ export interface MeterView {
   /** `null` while none explains the days. */
   readonly tariff: Tariff | null;
   /** The running month at its end. */
-  readonly monthForecast: Amounts;
+  readonly monthForecast: Forecasts;
   /** `null`: no outdoor temperature is configured, or nothing is known of it yet. */
   readonly weather: Weather | null;
   /** K·d of the running month, and of how many days. */

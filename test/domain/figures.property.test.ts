@@ -1,9 +1,9 @@
 // Whatever days a ledger has, on whatever day it is looked at: the sums of months, the gaps and the forecast, as a calendar on paper gives them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
-import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { holds } from '../support/property.ts';
 import { ledgerOf } from './ledgers.ts';
@@ -78,19 +78,50 @@ test('the gaps are the days without a reading, each once and in order, as many a
   });
 });
 
-test('the forecast is what the month has, and the mean of the newest fourteen for its other days', () => {
+/** With no more history than 25 days no season is learnt; where most readings come after a gap, each has its gap in it. */
+test('the forecast of a young meter is what the month has, and the mean of the newest fourteen for its other days', () => {
   holds(days, today, (drawn, day) => {
-    const ledger = ledgerWith(drawn);
+    const began = new Date(Date.parse(day) - 25 * DAY_MS).toISOString().slice(0, 10);
+    const whole = ledgerWith(drawn);
+    const ledger = {
+      ...whole,
+      days: new Map([...whole.days].filter(([each]) => each >= began && each <= day)),
+    };
     const [year = 0, month = 0] = day.split('-').map(Number);
     const daysOfMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
-    const monthAgo = new Date(Date.parse(day) - 31 * DAY_MS).toISOString().slice(0, 10);
     for (const kind of kinds) {
-      const newest = given(ledger, kind, (each) => each >= monthAgo && each <= day).slice(-14);
+      const isRead = (each: string) => (ledger.days.get(each)?.[kind] ?? null) !== null;
+      const dates = calendar(drawn.length).filter((each) => each >= began && isRead(each));
+      const afterGap = dates.slice(1).filter((each) => {
+        return !isRead(new Date(Date.parse(each) - DAY_MS).toISOString().slice(0, 10));
+      });
+      if (afterGap.length * 2 > dates.length) continue;
+      const newest = given(ledger, kind, () => true).slice(-14);
       const ofMonth = given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)));
       const mean = (added(newest) ?? 0) / newest.length;
       const expected = (added(ofMonth) ?? 0) + Math.round(mean * (daysOfMonth - ofMonth.length));
-      const found = forecastMonth(ledger.days, day, null)[kind];
-      expect(found).toBe(newest.length === 0 ? null : expected);
+      const found = forecastMonth({ days: ledger.days, today: day, tariff: null, weather: null })[kind];
+      expect(found && { ...found, amount: 0 }).toEqual(
+        newest.length === 0 ? null : { amount: 0, low: null, high: null },
+      );
+      if (found) expect(Math.abs(found.amount - expected)).toBeLessThanOrEqual(1);
+    }
+  });
+});
+
+test('a forecast lies within its band, and no part of it below what the month has', () => {
+  holds(days, today, (drawn, day) => {
+    const ledger = ledgerWith(drawn);
+    for (const kind of kinds) {
+      const found = forecastMonth({ days: ledger.days, today: day, tariff: null, weather: null })[kind];
+      if (found?.low == null || found.high === null) continue;
+      const sure = added(given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)))) ?? 0;
+      expect([found.low >= sure, found.low <= found.amount, found.amount <= found.high]).toEqual([
+        true,
+        true,
+        true,
+      ]);
+      expect([found.amount, found.low, found.high].every(Number.isSafeInteger)).toBe(true);
     }
   });
 });

@@ -1,6 +1,7 @@
 // The forecast of the month: known days as they are, the recent mean for every other day.
 import { expect, test } from 'vitest';
-import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast.ts';
+import type { Days } from '../../src/domain/tariff/billedDays.ts';
 import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
 import { type Line, ledgerOf, row } from './ledgers.ts';
 import { billed, days, type Fate } from './tariffs.ts';
@@ -16,8 +17,10 @@ const TARIFF: Tariff = {
   daysSeen: 32,
   tolerance: 100,
 };
+const month = (days: Days, today: string, tariff: Tariff | null) =>
+  forecastMonth({ days, today, tariff, weather: null });
 const forecast = (lines: readonly Line[], today: string) =>
-  forecastMonth(ledgerOf(lines, { origin: '2023-01-01', today }).days, today, null).cost;
+  month(ledgerOf(lines, { origin: '2023-01-01', today }).days, today, null).cost;
 
 test.each<[string, Line[], string, number | null]>([
   ['nothing known', [], '2025-06-15', null],
@@ -42,7 +45,9 @@ test.each<[string, Line[], string, number | null]>([
   ['February of a leap year', row('2024-01-15', 31, 5, 1), '2024-02-14', 29],
   ['December', row('2024-12-01', 20, 5, 1), '2024-12-20', 31],
 ])('%s', (_name, lines, today, units) => {
-  expect(forecast(lines, today)).toBe(units === null ? null : units * EUR);
+  const found = forecast(lines, today);
+  if (units === null) expect(found).toBeNull();
+  else expect(Math.abs((found?.amount ?? 0) - units * EUR)).toBeLessThan(units * 20);
 });
 
 test('a bill that carries two days is two days, once the tariff is known', () => {
@@ -52,11 +57,11 @@ test('a bill that carries two days is two days, once the tariff is known', () =>
   const tariff = fitTariff(known);
   expect(tariff).toMatchObject({ unitRate: 0.1, standingCharge: 500_000 });
   // Rounds of 8 to 16 kWh, 12 a day, and the two days of the gap are no gap.
-  const whole = forecastMonth(known, '2025-06-09', tariff).cost ?? 0;
+  const whole = month(known, '2025-06-09', tariff).cost?.amount ?? 0;
   expect(Math.abs(whole - 30 * 1.7 * EUR)).toBeLessThan(0.5 * EUR);
-  const energy = forecastMonth(known, '2025-06-09', tariff).energy ?? 0;
+  const energy = month(known, '2025-06-09', tariff).energy?.amount ?? 0;
   expect(Math.abs(energy - 30 * 12 * EUR)).toBeLessThan(5 * EUR);
-  expect(forecastMonth(known, '2025-06-09', null).cost).toBeGreaterThan(whole + EUR);
+  expect(month(known, '2025-06-09', null).cost?.amount).toBeGreaterThan(whole + EUR);
 });
 
 test('days of the month before that a bill of the first carries are none of this month', () => {
@@ -64,5 +69,5 @@ test('days of the month before that a bill of the first carries are none of this
   const energies = days(33, () => 10);
   const known = billed(energies, PRICE, { from: '2025-05-01', fate });
   // Two bills in June, the first with the last day of May in it, and 28 days to come.
-  expect(forecastMonth(known, '2025-06-02', TARIFF).cost).toBe((3 + 1.5 + 28 * 1.5) * EUR);
+  expect(month(known, '2025-06-02', TARIFF).cost?.amount).toBe((3 + 1.5 + 28 * 1.5) * EUR);
 });

@@ -116,6 +116,7 @@ test.each([
   [
     'meter/70418235',
     `schema day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast energy_month_forecast
+    cost_month_forecast_low cost_month_forecast_high energy_month_forecast_low energy_month_forecast_high
     meter_reading data_late missing_days missing_day_list origin meter_identifiers updated_at ${pairs.join(' ')}`,
   ],
   [

@@ -44,9 +44,9 @@ test('null, all of it, while nothing explains the days; the forecast needs no ta
   expect(
     stateOf(
       billed(
-        days(60, () => 5),
+        days(59, () => 5),
         PRICE,
-        { decimals: 2 },
+        { decimals: 2, from: '2025-01-02' },
       ),
     ),
   ).toMatchObject({

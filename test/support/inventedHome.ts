@@ -1,6 +1,7 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
 import type { HealthRecord } from '../../src/domain/health.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import { checkInvoices } from '../../src/domain/insight/invoiceCheck.ts';
 import { checkRegister } from '../../src/domain/insight/registerCheck.ts';
 import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
@@ -8,7 +9,6 @@ import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
 import type { RegisterHistory } from '../../src/domain/reading.ts';
-import { forecastMonth } from '../../src/domain/tariff/forecast.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
@@ -57,7 +57,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     ledger,
     totals: sums,
     tariff,
-    monthForecast: forecastMonth(ledger.days, today, tariff),
+    monthForecast: forecastMonth({ days: ledger.days, today, tariff, weather: null }),
     weather: null,
     degreeDaysMonth: null,
     weatherChange: null,

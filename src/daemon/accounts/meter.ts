@@ -1,14 +1,14 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../../domain/amount.ts';
+import { forecastMonth } from '../../domain/insight/forecast.ts';
 import { checkRegister } from '../../domain/insight/registerCheck.ts';
 import { judgeUse } from '../../domain/insight/unusualUse.ts';
-import { degreeDaysWithin } from '../../domain/insight/weather.ts';
+import { degreeDaysWithin, fitWeather } from '../../domain/insight/weather.ts';
 import { weatherChange } from '../../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted } from '../../domain/readingCloses.ts';
-import { forecastMonth } from '../../domain/tariff/forecast.ts';
 import { totals } from '../../domain/totals.ts';
 import { ProviderRefused } from '../../provider/request.ts';
 import { readHours, readUsage } from '../../provider/usageReport.ts';
@@ -260,14 +260,15 @@ export class Meter {
     const today = zone.dayAt(clock.now());
     if (this.#sums?.ledger !== ledger || this.#sums.today !== today || this.#sums.weather !== weather) {
       const tariff = this.store.tariffOf(ledger);
-      const monthForecast = forecastMonth(ledger.days, today, tariff);
+      const fit = weather && fitWeather(ledger.days, weather.temperatures, weather.base, today);
+      const known = { days: ledger.days, today, tariff, weather: fit && { ...weather, fit } };
       this.#sums = {
         ledger,
         today,
         weather,
         totals: totals(ledger, today),
         tariff,
-        monthForecast,
+        monthForecast: forecastMonth(known),
         weatherChange: weather && weatherChange(ledger.days, weather),
         degreeDaysMonth:
           weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),

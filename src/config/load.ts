@@ -97,7 +97,9 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
   const config = withSecrets(parsed.data, secrets);
-  const { mqtt } = config;
+  const { mqtt, provider } = config;
+  // Ahead of expiry, thousands of sessions would be refreshed day and night for a few polls.
+  if (config.fleet && provider && !origins.has('provider.keep_alive')) provider.keep_alive = false;
   const warnings: string[] = [];
   if (mqtt.embedded !== false && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
   else if (mqtt.embedded !== false) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;

@@ -4,6 +4,7 @@ import { isClockSet } from '../foundation/clock.ts';
 import { textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secrets/secrets.ts';
 import { shortestGapMinutes } from './sections/cronGap.ts';
+import { fleetSection } from './sections/fleetSection.ts';
 import { mqttSection } from './sections/mqttSection.ts';
 import {
   accountsSection,
@@ -164,6 +165,11 @@ export const fileSchema = section({
     .describe(
       'The page to look at with a browser, on http.listen. Without a password it is served on this machine only (http.listen on 127.0.0.1). false: off.',
     ),
+  fleet: fleetSection
+    .optional()
+    .describe(
+      'Several processes for thousands of accounts, which share everything in PostgreSQL. The accounts are in the database: heat2mqtt accounts.',
+    ),
   state_dir: text('the path of a directory')
     .default('./state')
     .describe(
@@ -188,7 +194,8 @@ export function schemaFor(
 
     const accounts = valueAt(config, ['accounts']);
     const count = Array.isArray(accounts) ? accounts.length : undefined;
-    if (count === 0 && valueAt(config, ['constituencies']) === undefined) {
+    const hasFleet = valueAt(config, ['fleet']) !== undefined;
+    if (count === 0 && !hasFleet && valueAt(config, ['constituencies']) === undefined) {
       const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
       report(
         ['accounts'],
@@ -196,8 +203,11 @@ export function schemaFor(
         `neither accounts nor constituencies${noFile}`,
       );
     }
-    if (count && valueAt(config, ['provider']) === undefined)
+    if ((count || hasFleet) && valueAt(config, ['provider']) === undefined)
       report(['provider'], 'with accounts: issuer, api_url and client_id of their provider');
+    // What belongs to one household, or to one process.
+    for (const path of hasFleet ? [['home_assistant'], ['mqtt', 'embedded']] : [])
+      if ((valueAt(config, path) ?? false) !== false) report(path, 'false, or nothing, with fleet');
 
     const cron = ['usage', 'schedule'];
     const expression = textAt(config, cron);
@@ -236,6 +246,7 @@ function localDay(now: number, timeZone: string | undefined): string {
 export type FileConfig = z.output<typeof fileSchema>;
 type FileAccount = FileConfig['accounts'][number];
 type FileWeb = Exclude<FileConfig['web'], false>;
+type FileFleet = Exclude<FileConfig['fleet'], undefined>;
 type FileHomeAssistant = Exclude<FileConfig['home_assistant'], false | undefined>;
 type InFile<N extends string> = N | `${N}_file`;
 
@@ -251,12 +262,14 @@ export type Mqtt = Omit<FileConfig['mqtt'], InFile<'password' | 'key_password'>>
   key_password?: Secret;
 };
 export type Web = Omit<FileWeb, InFile<'password'>> & { password?: Secret };
+export type Fleet = Omit<FileFleet, InFile<'database_url' | 'key'>> & { database_url: Secret; key: Secret };
 export type HomeAssistant = Omit<FileHomeAssistant, InFile<'token'>> & { token: Secret };
 
 /** Checked, defaults filled in, each secret one field. `provider` is there whenever `accounts` has entries. */
-export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'home_assistant' | 'web'> & {
+export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'home_assistant' | 'web' | 'fleet'> & {
   accounts: Account[];
   mqtt: Mqtt;
   home_assistant?: HomeAssistant;
   web: Web | false;
+  fleet?: Fleet;
 };

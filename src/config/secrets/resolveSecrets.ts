@@ -7,6 +7,7 @@ import { environmentWords, type Faults, type Origins } from '../faults.ts';
 import { variableOf } from '../keys.ts';
 import { isMapping, type Path, type RawConfig, valueAt } from '../rawConfig.ts';
 import type { Account, Config, FileConfig, HomeAssistant } from '../schema.ts';
+import { databaseUrl, sealingKey } from '../sections/fleetSection.ts';
 import { WITH_PASSWORD } from '../sections/providerSections.ts';
 import {
   NO_SUCH_FILE,
@@ -50,11 +51,18 @@ export async function findSecrets(raw: RawConfig, options: Options): Promise<Map
 }
 
 function placesOf(raw: RawConfig): Place[] {
-  const others = [
+  const ofFleet = (key: string) => ({
+    path: ['fleet', key],
+    isRequired: true,
+    credentials: [`fleet_${key}`],
+  });
+  const others: Place[] = [
     { path: ['mqtt', 'password'], isRequired: false, credentials: ['mqtt_password'] },
     { path: ['mqtt', 'key_password'], isRequired: false, credentials: ['mqtt_key_password'] },
     { path: ['home_assistant', 'token'], isRequired: true, credentials: ['home_assistant_token'] },
     { path: ['web', 'password'], isRequired: false, credentials: ['web_password'] },
+    { ...ofFleet('database_url'), form: databaseUrl },
+    { ...ofFleet('key'), form: sealingKey },
   ];
   // An account called mqtt does not get the broker's password.
   const taken = others.flatMap(({ credentials }) => credentials);
@@ -78,7 +86,7 @@ function placesOf(raw: RawConfig): Place[] {
   ]);
   return [...own, ...others].filter(({ path: [section = ''] }) => {
     if (section === 'web') return raw.web !== false;
-    return section !== 'home_assistant' || isMapping(raw.home_assistant);
+    return !['home_assistant', 'fleet'].includes(section) || isMapping(raw[section]);
   });
 }
 
@@ -169,7 +177,7 @@ function plainName(name: string): string {
 
 /** `secrets` by path; every required one is there. */
 export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secret>): Config {
-  const { accounts, mqtt, home_assistant, web, ...rest } = file;
+  const { accounts, mqtt, home_assistant, web, fleet, ...rest } = file;
   const { password, password_file, key_password, key_password_file, ...broker } = mqtt;
   const mqttPassword = secrets.get('mqtt.password');
   const keyPassword = secrets.get('mqtt.key_password');
@@ -192,6 +200,14 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
       ...(web.trusted_proxy !== undefined && { trusted_proxy: web.trusted_proxy }),
       ...(webPassword && { password: webPassword }),
     },
+    ...(fleet && {
+      fleet: {
+        claim_seconds: fleet.claim_seconds,
+        requests_per_second: fleet.requests_per_second,
+        database_url: required(secrets, 'fleet.database_url'),
+        key: required(secrets, 'fleet.key'),
+      },
+    }),
     ...(home_assistant && { home_assistant: homeAssistant(home_assistant, secrets) }),
   };
 }

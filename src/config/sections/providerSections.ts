@@ -70,7 +70,7 @@ export const providerSection = section({
     'true: ask for a session without an end. Where the provider refuses that, the usual one is taken.',
   ),
   keep_alive: flag(true).describe(
-    'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll.',
+    'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll. Default with fleet: false.',
   ),
   currency: currency.optional().meta({
     description: "The currency of the provider's amounts. Default: what its site says, else EUR.",

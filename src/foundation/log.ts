@@ -7,6 +7,8 @@ export type Log = Logger;
 /** Replaces registered secrets, their common encodings and anything shaped like a JWT in a text. */
 export interface Scrubber {
   register(secret: string): void;
+  /** Undoes one call of `register`: the secret is in this process no more. */
+  forget(secret: string): void;
   /** A token, or what somebody types: more come for as long as the daemon runs, so only the newest are remembered. */
   registerToken(token: string): void;
   scrub(text: string): string;
@@ -19,8 +21,8 @@ const SHORTEST_SECRET = 4;
 const NEWEST_TOKENS = 40;
 
 export function createScrubber(): Scrubber {
-  /** Each with the forms in which it may be written. */
-  const secrets = new Map<string, readonly string[]>();
+  /** Each with the forms in which it may be written, and how often it was registered. */
+  const secrets = new Map<string, { readonly forms: readonly string[]; users: number }>();
   const tokens = new Map<string, readonly string[]>();
 
   /**
@@ -29,7 +31,7 @@ export function createScrubber(): Scrubber {
    */
   function masked(text: string): string {
     const found: { readonly at: number; readonly end: number }[] = [];
-    for (const forms of [...secrets.values(), ...tokens.values()]) {
+    for (const forms of [...Array.from(secrets.values(), (one) => one.forms), ...tokens.values()]) {
       for (const form of forms)
         for (let at = text.indexOf(form); at !== -1; at = text.indexOf(form, at + 1))
           found.push({ at, end: at + form.length });
@@ -44,7 +46,16 @@ export function createScrubber(): Scrubber {
   }
 
   return {
-    register: (secret) => void secrets.set(secret, writtenForms(secret)),
+    register(secret) {
+      const known = secrets.get(secret);
+      if (known) known.users += 1;
+      else secrets.set(secret, { forms: writtenForms(secret), users: 1 });
+    },
+    forget(secret) {
+      const known = secrets.get(secret);
+      if (known) known.users -= 1;
+      if (known?.users === 0) secrets.delete(secret);
+    },
     registerToken(token) {
       tokens.delete(token);
       tokens.set(token, writtenForms(token));

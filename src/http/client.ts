@@ -33,6 +33,13 @@ export interface HttpResponse {
   readonly body: Buffer;
 }
 
+/** What stands between us and the other side: it may hold a request back, and hears what is answered. */
+export interface Gate {
+  /** Resolves once the request may be sent, to a signal that ends it early. */
+  enter(): Promise<AbortSignal>;
+  answered(response: HttpResponse): void;
+}
+
 /** A body larger than any honest reply. */
 export class ReplyTooLarge extends Failure {
   readonly code = 'reply_too_large';
@@ -58,27 +65,33 @@ const UNPACK = new Map<string, () => Gunzip | Inflate | BrotliDecompress>([
 export class HttpClient {
   readonly #clock: Clock;
   readonly #onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void;
+  readonly #gate: Gate | undefined;
 
   /** `onRequest` is called after each request; `ok` means that a response came, whatever its status. */
   constructor(
     clock: Clock,
     onRequest: (seen: { readonly ms: number; readonly ok: boolean }) => void = () => undefined,
+    gate?: Gate,
   ) {
+    this.#gate = gate;
     this.#clock = clock;
     this.#onRequest = onRequest;
   }
 
   /** Rejects with ReplyTooLarge, the reason of the signal, or the network's own error. */
   readonly send = async (url: URL, request: HttpRequest): Promise<HttpResponse> => {
+    const ends = [request.signal, await this.#gate?.enter()].filter((each) => each !== undefined);
+    const signal = ends.length > 1 ? AbortSignal.any(ends) : ends[0];
     const start = this.#clock.monotonic();
     let ok = false;
     try {
       const headers = { ...request.headers, 'user-agent': about.userAgent };
       // Also after a success: an aborted response without a Content-Length looks complete.
-      const response = await exchange(url, { ...request, headers }).finally(() =>
-        request.signal?.throwIfAborted(),
+      const response = await exchange(url, { ...request, headers, signal }).finally(() =>
+        signal?.throwIfAborted(),
       );
       ok = true;
+      this.#gate?.answered(response);
       return response;
     } finally {
       this.#onRequest({ ms: this.#clock.monotonic() - start, ok });

@@ -40,29 +40,47 @@ export class Connection {
     });
   }
 
-  /** Rejects with BrokerUnreachable. */
+  /**
+   * Rejects with BrokerUnreachable. `willAfterSeconds` (MQTT 5): the will waits so long for a connection that goes on with
+   * the session of this client id.
+   */
   static async open(
     address: BrokerAddress,
     version: ProtocolVersion,
     will: Message,
     onMessage: (incoming: Incoming) => void,
     clock: Clock,
+    willAfterSeconds = 0,
   ): Promise<Connection> {
+    const isLasting = version === 5 && willAfterSeconds > 0;
     const { url, clientId, username, password, tls } = address;
     const client = new MqttClient(await streamBuilder(url, tls), {
       clientId,
       ...(username === undefined ? {} : { username }),
       ...(password === undefined ? {} : { password }),
       protocolVersion: version,
-      ...(version === 5 ? { properties: { maximumPacketSize: LARGEST_PACKET_BYTES } } : {}),
-      clean: true,
+      ...(version === 5
+        ? {
+            properties: {
+              maximumPacketSize: LARGEST_PACKET_BYTES,
+              ...(isLasting ? { sessionExpiryInterval: 2 * willAfterSeconds } : {}),
+            },
+          }
+        : {}),
+      clean: !isLasting,
       keepalive: KEEP_ALIVE_SECONDS,
       // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
       writeCache: false,
       connectTimeout: CONNECT_TIMEOUT_MS,
       // Link decides when to try again, and with which version.
       reconnectPeriod: 0,
-      will: { topic: will.topic, payload: Buffer.from(will.payload), qos: 1, retain: will.retain },
+      will: {
+        topic: will.topic,
+        payload: Buffer.from(will.payload),
+        qos: 1,
+        retain: will.retain,
+        ...(isLasting ? { properties: { willDelayInterval: willAfterSeconds } } : {}),
+      },
     });
 
     client.on('message', (topic, payload, packet) => {

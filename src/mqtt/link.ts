@@ -110,6 +110,17 @@ export class Link {
     this.#pump();
   }
 
+  /**
+   * Publishes over the present connection, past what waits. Resolves when the broker has acknowledged all; rejects when
+   * there is no connection, or it ends.
+   */
+  async send(messages: readonly Message[]): Promise<void> {
+    const over = this.#connection;
+    if (over === null) throw new Error('no connection to the broker');
+    await Promise.all(messages.map((message) => over.publish(message)));
+    this.#published += messages.length;
+  }
+
   status(): LinkStatus {
     const connected = this.#connection !== null;
     return {

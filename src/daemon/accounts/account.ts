@@ -23,7 +23,7 @@ export interface AccountParts {
   readonly names: SeriesNames<Account>;
   /** All accounts, in the order of the configuration. */
   readonly all: readonly Account[];
-  readonly restore: Restore;
+  readonly restore: Pick<Restore, 'apply'>;
 }
 
 /** A property that another account of the configuration reads. */
@@ -60,7 +60,7 @@ export class Account {
   readonly #context: Context;
   readonly #names: SeriesNames<Account>;
   readonly #all: readonly Account[];
-  readonly #restore: Restore;
+  readonly #restore: AccountParts['restore'];
   readonly #rediscoveries: RateLimit;
   readonly #searches: RateLimit;
   #entities: EntityContext | null = null;
@@ -215,7 +215,7 @@ export class Account {
     const { log, signals } = this.#context;
     const listed = await discover(this.upstream.ask, await this.upstream.identity(), log, signal);
     this.history.noteDiscovery();
-    const found = { ...listed, properties: withFound(known, listed.properties) };
+    const found = { ...listed, properties: await this.#names.claim(withFound(known, listed.properties)) };
     log.info({ properties: found.properties.length }, 'heat meters found');
     await this.upstream.context
       .write(found)

@@ -1,6 +1,7 @@
 // Opens the accounts of the configuration, with what they share.
 import type { IssuerMemory } from '../../auth/oidc.ts';
 import { concurrencyLimit } from '../../foundation/limits.ts';
+import type { Gate } from '../../http/client.ts';
 import type { Context } from '../context.ts';
 import type { Restore } from '../publishing/restore.ts';
 import { Account } from './account.ts';
@@ -10,14 +11,22 @@ import { openReplyShapes } from './replyShapes.ts';
 import { SeriesNames } from './seriesNames.ts';
 import { openUpstream } from './upstream.ts';
 
-export async function openAccounts(context: Context, restore: Restore): Promise<Account[]> {
+export async function openAccounts(
+  context: Context,
+  restore: Pick<Restore, 'apply'>,
+  /** What the accounts of a fleet share beyond these. */
+  shared: {
+    readonly names?: SeriesNames<Account>;
+    readonly issuerMemory?: IssuerMemory;
+    readonly gate?: (to: 'issuer' | 'provider') => Gate;
+  } = {},
+): Promise<Account[]> {
   const { config, counters, signals } = context;
-  const names = new SeriesNames<Account>();
+  const { names = new SeriesNames<Account>(), issuerMemory = { metadata: null }, gate } = shared;
   // The rounds of extras of all accounts, one after the other.
   const extrasQueue = concurrencyLimit(1);
   const onReply = await openReplyShapes(context);
   const historyOf = await openPollHistories(context);
-  const issuerMemory: IssuerMemory = { metadata: null };
   const opened: Account[] = [];
   // In order: of two properties with the same meter the first keeps its name.
   for (const account of config.accounts) {
@@ -26,6 +35,7 @@ export async function openAccounts(context: Context, restore: Restore): Promise<
     const history = historyOf(id);
     const upstream = openUpstream(account, own, {
       issuerMemory,
+      ...(gate ? { gate } : {}),
       onRequest(seen) {
         history.countRequest();
         counters.countRequest(seen);

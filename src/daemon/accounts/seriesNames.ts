@@ -6,6 +6,11 @@ export class SeriesNames<Reader> {
   readonly #readers = new Map<string, Reader>();
   readonly #owners = new Map<string, string>();
 
+  /** Those of the properties that no other process reads: in a fleet there are others. */
+  async claim(properties: readonly Property[]): Promise<readonly Property[]> {
+    return properties;
+  }
+
   /** Who reads the property: the first that claims it. */
   readerOf({ propertyCustomerId }: Property, claimant: Reader): Reader {
     const reader = this.#readers.get(propertyCustomerId) ?? claimant;

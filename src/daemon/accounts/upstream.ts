@@ -10,7 +10,7 @@ import type { TokenSet } from '../../auth/tokens.ts';
 import type { Account } from '../../config/schema.ts';
 import { totpParameters } from '../../config/secrets/totpSecret.ts';
 import { timeWords, zone as zoneOf } from '../../domain/period.ts';
-import { HttpClient } from '../../http/client.ts';
+import { type Gate, HttpClient } from '../../http/client.ts';
 import type { EntityContext } from '../../provider/discovery.ts';
 import { createAsk, type Reply } from '../../provider/request.ts';
 import { UsageDialect } from '../../provider/usageReport.ts';
@@ -47,6 +47,8 @@ export function openUpstream(
     readonly askCode?: OneTimeCode;
     /** Shared by all accounts. */
     readonly issuerMemory?: IssuerMemory;
+    /** Of all requests to the one or the other. */
+    readonly gate?: (to: 'issuer' | 'provider') => Gate;
     readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
     readonly onLogin?: () => void;
     readonly onRefresh?: () => void;
@@ -58,7 +60,8 @@ export function openUpstream(
   const { provider, usage } = context.config;
   const zone = zoneOf(usage.timezone);
   if (!provider) throw new TypeError('an account without a provider passed the configuration');
-  const http = new HttpClient(clock, options.onRequest);
+  const http = new HttpClient(clock, options.onRequest, options.gate?.('provider'));
+  const issuerHttp = options.gate ? new HttpClient(clock, options.onRequest, options.gate('issuer')) : http;
   // The tokens of another user, client or address under the same account id must not be used.
   const provenance = JSON.stringify([provider.issuer, provider.client_id, provider.api_url]);
   const owner = createHash('sha256')
@@ -77,7 +80,7 @@ export function openUpstream(
     timeoutSeconds: provider.timeout_seconds,
     // The configuration refuses plain http where it is not allowed.
     allowInsecure: new URL(provider.issuer).protocol === 'http:',
-    fetch: http.fetch,
+    fetch: issuerHttp.fetch,
     clock,
     log,
     memory: options.issuerMemory ?? { metadata: null },
@@ -93,7 +96,7 @@ export function openUpstream(
       const credentials = { username, password, oneTimeCode };
       return issuer.withScope(async (scope) => {
         const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
-        const how = { authorizationUrl, redirectUri, timeoutSeconds, send: http.send, clock };
+        const how = { authorizationUrl, redirectUri, timeoutSeconds, send: issuerHttp.send, clock };
         return finish(await signInByForm({ ...how, ...credentials }));
       });
     };

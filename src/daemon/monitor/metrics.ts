@@ -55,13 +55,18 @@ type Kind = 'counter' | 'gauge';
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [Labels, number];
 
+/** One metric, with its name after `heat2mqtt_`. */
+export function metricLines(kind: Kind, name: string, help: string, samples: readonly Sample[]): string[] {
+  const full = `heat2mqtt_${name}${kind === 'counter' ? '_total' : ''}`;
+  const head = [`# HELP ${full} ${help}`, `# TYPE ${full} ${kind}`];
+  return [...head, ...samples.map(([labels, value]) => `${full}${written(labels)} ${value}`)];
+}
+
 /** Prometheus' text format, version 0.0.4. */
 export function renderMetrics(source: MetricsSource): { contentType: string; text: string } {
   const lines: string[] = [];
-  const metric = (kind: Kind, name: string, help: string, samples: readonly Sample[]) => {
-    const full = `heat2mqtt_${name}${kind === 'counter' ? '_total' : ''}`;
-    lines.push(`# HELP ${full} ${help}`, `# TYPE ${full} ${kind}`);
-    for (const [labels, value] of samples) lines.push(`${full}${written(labels)} ${value}`);
+  const metric = (...parts: Parameters<typeof metricLines>) => {
+    lines.push(...metricLines(...parts));
   };
   const counter = (name: string, help: string, value: number) => metric('counter', name, help, [[{}, value]]);
   const gauge = (name: string, help: string, value: number) => metric('gauge', name, help, [[{}, value]]);

@@ -20,8 +20,8 @@ export class Snapshot {
   readonly ownReasons: Reason[] = [];
   readonly #accounts: readonly Account[];
   readonly #byId: ReadonlyMap<string, Account>;
-  readonly #poller: Poller;
-  readonly #schedule: Schedule;
+  readonly #poller: Pick<Poller, 'troubles' | 'refusal'>;
+  readonly #schedule: Pick<Schedule, 'nextPollAt'>;
   readonly #statistics: Statistics | null;
   readonly #context: Context;
   readonly #startedAt: number;
@@ -29,8 +29,8 @@ export class Snapshot {
 
   constructor(
     accounts: readonly Account[],
-    poller: Poller,
-    schedule: Schedule,
+    poller: Pick<Poller, 'troubles' | 'refusal'>,
+    schedule: Pick<Schedule, 'nextPollAt'>,
     statistics: Statistics | null,
     context: Context,
   ) {

@@ -17,9 +17,16 @@ export async function bundledPackages(metafile) {
 async function described(folder) {
   const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
   const files = (await readdir(folder)).filter((file) => TEXT.test(file)).sort();
+  if (files.length === 0) files.push(...(await withLicence(folder)));
   if (files.length === 0) throw new Error(`${name} ${version} (${license}) brings no licence text`);
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')));
   return { name, version, license, text: texts.map((text) => text.trim()).join('\n\n') };
+}
+
+/** Some packages have it in their README only. */
+async function withLicence(folder) {
+  const readme = await readFile(join(folder, 'README.md'), 'utf8').catch(() => '');
+  return /Permission is hereby granted|licensed under the MIT license/i.test(readme) ? ['README.md'] : [];
 }
 
 const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);

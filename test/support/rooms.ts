@@ -15,7 +15,8 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store web'.split(' '),
-  cli: 'auth config daemon domain foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
+  fleet: 'auth config daemon domain foundation http mqtt provider publication store'.split(' '),
+  cli: 'auth config daemon domain fleet foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'cli/prompt.ts', 'foundation'],
@@ -41,6 +42,8 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   aedes: /^mqtt\/embedded\.ts$/,
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
+  pg: /^store\/database\/database\.ts$/,
+  'pg-boss': /^fleet\/jobs\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { lchown, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigInvalid } from '../config/load.ts';
+import type { Fleet } from '../config/schema.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from '../daemon/daemon.ts';
 import { SUPERVISORS_INGRESS } from '../daemon/monitor/ingress.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
@@ -43,14 +44,18 @@ export const run: Command = async (given, io) => {
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
-  const daemon = await startRealDaemon({
-    config,
-    log,
-    scrubber,
-    logTail,
-    report: reportOf(settings, io),
-    ingress: isApp ? SUPERVISORS_INGRESS : null,
-  }).catch((err: NodeJS.ErrnoException) => {
+  const fleet = config.fleet;
+  const daemon = await (fleet
+    ? startFleetProcess(fleet, settings, log)
+    : startRealDaemon({
+        config,
+        log,
+        scrubber,
+        logTail,
+        report: reportOf(settings, io),
+        ingress: isApp ? SUPERVISORS_INGRESS : null,
+      })
+  ).catch((err: NodeJS.ErrnoException) => {
     throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
   });
   const systemd = systemdNotifier(io.env, systemClock, log);
@@ -71,6 +76,15 @@ async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
   io.err(words);
   await untilInterrupted(io);
   await Promise.all(opened.map((one) => one.stop()));
+}
+
+/** One process of several. Only a fleet loads what it needs of PostgreSQL. */
+async function startFleetProcess(fleet: Fleet, { config, scrubber }: Settings, log: Log): Promise<Daemon> {
+  if (config.accounts.length > 0)
+    log.warn('the accounts in the configuration are not used: those of a fleet are in its database');
+  const { startFleet } = await import('../fleet/fleet.ts');
+  const own = { clock: systemClock, random: Math.random, startTicker: startCron };
+  return startFleet({ ...own, config, log, scrubber, fleet, nodeVersion: process.versions.node });
 }
 
 /** What `heat2mqtt report` prints. Seldom wanted, and loaded then. */

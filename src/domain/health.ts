@@ -48,6 +48,20 @@ export interface StatisticsStatus {
   readonly nextAttemptAt: number | null;
 }
 
+/** The processes of a fleet and their accounts; times in epoch milliseconds. */
+export interface FleetStatus {
+  readonly processes: readonly {
+    readonly number: number;
+    readonly version: string;
+    readonly startedAt: number;
+  }[];
+  readonly accounts: number;
+  readonly paused: number;
+  readonly failing: number;
+  readonly overdue: number;
+  readonly oldestDueAt: number | null;
+}
+
 export interface HealthRecord {
   /** Of several accounts at least one can be read. */
   readonly isSomeAccountWell: boolean;
@@ -64,6 +78,8 @@ export interface HealthRecord {
   readonly failuresInARow: number;
   readonly requestsToday: number;
   readonly loginsToday: number;
+  /** Only of a fleet. */
+  readonly fleet?: FleetStatus;
 }
 
 export type Verdict = 'ok' | 'degraded' | 'failing';

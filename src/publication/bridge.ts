@@ -12,6 +12,13 @@ export const stateMessage = (topics: Topics, state: 'online' | 'offline'): Messa
   retain: true,
 });
 
+/** Of one process of a fleet. */
+export const processMessage = (topics: Topics, number: number, state: 'online' | 'offline'): Message => ({
+  topic: topics.of('bridge/process/<number>/state', String(number)),
+  payload: state,
+  retain: true,
+});
+
 export function infoMessage(topics: Topics, view: BridgeView): Message {
   return topics.message('bridge/info', [], {
     version: about.version,
@@ -73,5 +80,19 @@ export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone):
     requests_today: record.requestsToday,
     logins_today: record.loginsToday,
     last_error: record.reasons[0] ? shortened(record.reasons[0].message) : null,
+    ...(record.fleet && {
+      fleet: {
+        processes: record.fleet.processes.map(({ number, version, startedAt }) => ({
+          number,
+          version,
+          started_at: zone.iso(startedAt),
+        })),
+        accounts: record.fleet.accounts,
+        paused: record.fleet.paused,
+        failing: record.fleet.failing,
+        overdue: record.fleet.overdue,
+        oldest_due_at: instant(record.fleet.oldestDueAt),
+      },
+    }),
   });
 }

@@ -6,6 +6,7 @@ import type { Topics } from './topics.ts';
 /** All topics that are retained, as a test compares: the program does not load their schemas. */
 export const RETAINED: readonly TopicName[] = [
   'bridge/state',
+  'bridge/process/<number>/state',
   'bridge/info',
   'bridge/health',
   'bridge/constituencies',

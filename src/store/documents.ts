@@ -100,16 +100,6 @@ export const announcedCodec = versioned(
   { 1: (json) => announcedBefore.parse(json) },
 );
 
-/** What an account of a fleet has published: digests by topic, components by discovery topic, meters that were late. */
-export const publishedCodec = versioned(
-  z.object({
-    topics: z.record(z.string(), z.string()),
-    components: z.record(z.string(), platforms),
-    late: z.array(z.string()),
-  }),
-);
-export type Published = Readonly<ReturnType<typeof publishedCodec.decode>>;
-
 /** Counts of one local day, and how polls went. */
 const accountRecord = z.object({
   day,

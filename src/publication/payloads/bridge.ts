@@ -9,6 +9,12 @@ export const bridgeState = z
     '`online` or `offline`, plain text, not JSON; also the last will. The availability of every entity.',
   );
 
+export const processState = z
+  .enum(['online', 'offline'])
+  .describe(
+    'Of one process of a fleet, by its number: `online` or `offline`, plain text; also its last will.',
+  );
+
 export const bridgeInfo = payload({
   version: text,
   started_at: instant,
@@ -64,6 +70,17 @@ export const bridgeHealth = payload({
   requests_today: count,
   logins_today: count.describe('Successful logins of the running bridge, all accounts together.'),
   last_error: text.max(255).nullable(),
+  fleet: z
+    .strictObject({
+      processes: z.array(z.strictObject({ number: count, version: text, started_at: instant })),
+      accounts: count,
+      paused: count,
+      failing: count.describe('Their last poll failed.'),
+      overdue: count.describe('Due for longer than a claim lasts.'),
+      oldest_due_at: instant.nullable().describe('Of those that are overdue.'),
+    })
+    .optional()
+    .describe('Only of a fleet: `auth` and `progress` are empty there.'),
 }).describe('Whether the bridge does its work, and what keeps it from doing so.');
 
 export const bridgeEvent = payload({

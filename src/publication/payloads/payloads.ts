@@ -1,7 +1,7 @@
 // Every topic below the base topic, with the schema of its payload: types, docs/schemas and docs/topics.md come from here.
 import type * as z from 'zod';
 import { accountEvent, accountInvoices, accountState } from './account.ts';
-import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState } from './bridge.ts';
+import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState, processState } from './bridge.ts';
 import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencies.ts';
 import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meter.ts';
 import { REQUESTS } from './requests.ts';
@@ -10,6 +10,7 @@ import { RESPONSES, unknownRequest } from './responses.ts';
 /** `isRetained` says which of them the broker keeps; the description of a schema is the documentation. */
 export const TOPICS = {
   'bridge/state': bridgeState,
+  'bridge/process/<number>/state': processState,
   'bridge/info': bridgeInfo,
   'bridge/health': bridgeHealth,
   'bridge/event': bridgeEvent,
@@ -41,7 +42,7 @@ type Fixed<T> = T extends object ? { readonly [K in keyof T]: Fixed<T[K]> } : T;
 type Unnumbered<T> = T extends unknown ? Omit<T, 'schema'> : never;
 type JsonTopic = Exclude<
   TopicName,
-  'bridge/state' | `bridge/request/${string}` | `bridge/response/${string}`
+  'bridge/state' | 'bridge/process/<number>/state' | `bridge/request/${string}` | `bridge/response/${string}`
 >;
 
 /** What the bridge publishes by itself. Instants are ISO 8601 with offset, days `YYYY-MM-DD`; `null` = not known. */

@@ -9,28 +9,37 @@ import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
 import type { Api } from './api.ts';
 import { complaints, stateOf, untilShown } from './entities.ts';
+import { daysAgo } from './series.ts';
 import { openStory } from './story.ts';
 
 const LATE = `binary_sensor.heat2mqtt_${METER}_data_late`;
 const STATE = `heat2mqtt/meter/${METER}/state`;
+const METER_EVENT = `heat2mqtt/meter/${METER}/event`;
 const read = (file: string) => readFileSync(join(ROOT, 'examples/home-assistant', file), 'utf8');
 const automation = (file: string, input: Fields) => ({
   id: file,
   alias: file,
   // MQTT is set up after Home Assistant has started, which would be too late for a trigger of it.
-  initial_state: file !== 'new-bill.yaml',
+  initial_state: file === 'data-late.yaml',
   use_blueprint: { path: `heat2mqtt/${file}`, input },
 });
 
-test('late readings and a new bill are told, and the dashboard has all its entities', async () => {
+test('late readings, a new bill, unusual use and heat in an empty home are told, and the dashboard has all its entities', async () => {
   const { start, enter, probe, homeAssistant } = await openStory({
     files: {
       'blueprints/automation/heat2mqtt/data-late.yaml': read('data-late.yaml'),
       'blueprints/automation/heat2mqtt/new-bill.yaml': read('new-bill.yaml'),
+      'blueprints/automation/heat2mqtt/unusual-use.yaml': read('unusual-use.yaml'),
+      'blueprints/automation/heat2mqtt/heat-while-away.yaml': read('heat-while-away.yaml'),
     },
     sections: {
       persistent_notification: null,
-      automation: [automation('data-late.yaml', { data_late: LATE }), automation('new-bill.yaml', {})],
+      automation: [
+        automation('data-late.yaml', { data_late: LATE }),
+        automation('new-bill.yaml', {}),
+        automation('unusual-use.yaml', {}),
+        automation('heat-while-away.yaml', { most: 6 }),
+      ],
     },
   });
   await start();
@@ -50,6 +59,32 @@ test('late readings and a new bill are told, and the dashboard has all its entit
   // An event does not wait for a listener, and nobody can see when Home Assistant has become one.
   const again = () => probe.publish('heat2mqtt/account/home/event', JSON.stringify(bill));
   await told(api, 'A new bill for heat of 87.50 EUR, to be paid by 2026-12-04.', again);
+
+  const use = { day: '2026-11-19', energy_kwh: 41.2, expected: 28.4, low: 21.9, high: 35.8, by: 'weather' };
+  const unusual = { schema: 1, event_type: 'unusual_use', at: bill.at, ...use };
+  await api.post('/api/services/automation/turn_on', { entity_id: 'automation.unusual_use_yaml' });
+  const expected = '21.9 to 35.8 kWh were to be expected of the day.';
+  await told(api, `41.2 kWh of heat on 2026-11-19 are more than usual: ${expected}`, () =>
+    probe.publish(METER_EVENT, JSON.stringify({ ...unusual, direction: 'high', reason: 'day' })),
+  );
+  await told(api, `41.2 kWh of heat on 2026-11-19 and the days before are together less than usual`, () =>
+    probe.publish(METER_EVENT, JSON.stringify({ ...unusual, direction: 'low', reason: 'drift' })),
+  );
+
+  // The owner, who is in no zone, has been away since Home Assistant started: of whole days since tomorrow.
+  await api.post('/api/services/automation/turn_on', { entity_id: 'automation.heat_while_away_yaml' });
+  const newDay = async (days: number, energy_kwh: number) => {
+    const read = { at: bill.at, day: daysAgo(-days), energy_kwh, cost_eur: 1 };
+    await probe.publish(METER_EVENT, JSON.stringify({ schema: 1, event_type: 'new_day', ...read }));
+  };
+  const away = async () => {
+    await newDay(1, 5.9);
+    await newDay(0, 7.1);
+    await newDay(1, 7.2);
+  };
+  await told(api, `7.2 kWh of heat on ${daysAgo(-1)}, and nobody was at home.`, away);
+  const notes = await api.ask('persistent_notification/get');
+  expect(JSON.stringify(notes)).not.toMatch(/(5\.9|7\.1) kWh/);
 
   const shown = new Set((await states(api)).map(({ entity_id }) => entity_id));
   const named =

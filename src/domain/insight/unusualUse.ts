@@ -25,7 +25,7 @@ export interface UseJudgement {
  * Standard deviations by which one day, two and three days together are unusual. By normal noise a household of 200 days
  * passes one of them once, three quarters of it upwards: a valve that does not close is worth more than a day away.
  */
-const UNUSUAL = { high: [3.2, 2.8, 2.5], low: [4.2, 3.8, 3.4] } as const;
+const UNUSUAL = { high: [3.6, 2.95, 2.5], low: [4.2, 3.8, 3.4] } as const;
 /** The newest day itself has to lie on that side, by so many standard deviations. */
 const LEAST_OF_NEWEST = 0.8;
 /** It is over when the mean of the newest days is less than this. */

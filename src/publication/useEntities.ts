@@ -14,7 +14,7 @@ export const USE_ROWS: readonly Row[] = [
   {
     key: 'energy_day_expected',
     name: 'Expected latest day',
-    help: 'Heat that the days before let expect of the latest day, by its weather where that is known, else by the recent weeks and the weekday; null for fewer than 30 usable days, a day that is not over, and a reading that carries several days.',
+    help: 'Heat that the days before let expect of the latest day, by its weather where that is known, else by the season and the recent weeks, and by the weekday; null for fewer than 30 usable days, a day that is not over, and a reading that carries several days.',
     platform: 'sensor',
     deviceClass: 'energy',
     unit: 'kWh',

@@ -33,6 +33,10 @@ export interface SingleDays {
 }
 
 const LOOK_BACK_DAYS = 400;
+/** Whole weeks, so that no weekday counts more. */
+const YEAR_DAYS = 364;
+const FEWEST_OF_YEAR = 330;
+const OFFSET_SHARE = 0.1;
 /** Without a temperature for so long the season has to do. */
 const LONGEST_WAIT_DAYS = 3;
 
@@ -58,9 +62,34 @@ export function singleDays(
   }
   const byWeather = weather && shapedByWeather(days, alone, weather);
   if (byWeather) return { days: byWeather, by: 'weather' };
-  const shape = alone.reduce((sum, { energy }) => sum + energy, 0) / alone.length;
-  return { days: alone.map((each) => ({ ...each, shape })), by: 'season' };
+  const shapeAt = shapeOfYear(alone.slice(0, -1));
+  return { days: alone.map((each) => ({ ...each, shape: shapeAt(each.at) })), by: 'season' };
 }
+
+/**
+ * What the season lets expect: the two lowest waves through the logarithms of the newest year, or the mean where less
+ * than that is known.
+ */
+function shapeOfYear(alone: readonly Omit<SingleDay, 'shape'>[]): (at: number) => number {
+  const mean = meanOf(alone, ({ energy }) => energy);
+  const newest = alone.at(-1)?.at ?? 0;
+  const year = alone.filter(({ at }) => at > newest - YEAR_DAYS);
+  if (year.length < FEWEST_OF_YEAR || mean === 0) return () => mean;
+  const offset = OFFSET_SHARE * mean;
+  const angle = (at: number) => (2 * Math.PI * at) / YEAR_DAYS;
+  const log = ({ energy }: { energy: number }) => Math.log(energy + offset);
+  const level = meanOf(year, log);
+  const waves = [1, 2].flatMap((wave) =>
+    [Math.cos, Math.sin].map((of) => {
+      const size = 2 * meanOf(year, (day) => (log(day) - level) * of(wave * angle(day.at)));
+      return (at: number) => size * of(wave * angle(at));
+    }),
+  );
+  return (at) => Math.max(0, Math.exp(waves.reduce((sum, wave) => sum + wave(at), level)) - offset);
+}
+
+const meanOf = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((sum, one) => sum + of(one), 0) / all.length;
 
 /** `null`: no fit, or no temperature for too long. */
 function shapedByWeather(

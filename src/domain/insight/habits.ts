@@ -1,5 +1,5 @@
 // What a household usually uses, learned day by day: a level, a factor for each weekday, and how far its days stray.
-import type { SingleDay, SingleDays } from './expectation.ts';
+import type { SingleDay } from './expectation.ts';
 
 /** Fewer do not tell what is usual. */
 export const FEWEST_DAYS = 30;
@@ -11,8 +11,8 @@ const FOLLOWING_DAYS = 120;
 const STRAYING_DAYS = 200;
 /** Of normal noise 99 % lie within so many standard deviations. A day counts as no further off than this. */
 const BAND = 2.576;
-/** Mean square of normal noise cut at the band (0.98), less a reserve: for the level, and for weather that turns. */
-const CUT_SQUARE = { weather: 0.955, season: 0.8 } as const;
+/** Mean square of normal noise cut at the band (0.98), less a reserve for what the level itself is off. */
+const CUT_SQUARE = 0.955;
 /** The standard deviation of normal noise is this times its median absolute deviation. */
 const PER_MEDIAN_DEVIATION = 1.4826;
 /** Of weekdays and of strays, that many days count as if they were like all. */
@@ -43,7 +43,6 @@ interface Seen {
  * little and of much use apart.
  */
 export class Habits {
-  readonly #by: SingleDays['by'];
   /** kWh */
   readonly #mean: number;
   readonly #offset: number;
@@ -61,8 +60,7 @@ export class Habits {
   #deviations: readonly number[] = [];
 
   /** The newest of the days counts for nothing here: it is to be judged. Robust, as one of the first may be far off. */
-  constructor({ days, by }: SingleDays) {
-    this.#by = by;
+  constructor(days: readonly SingleDay[]) {
     const sorted = inOrder(days.slice(0, -1).map(({ energy }) => energy));
     const at = (share: number) => sorted[Math.floor(share * sorted.length)] ?? 0;
     this.#mean = sorted.reduce((sum, energy) => sum + energy, 0) / sorted.length;
@@ -142,7 +140,7 @@ export class Habits {
     this.#deviations.forEach((sum, at) => {
       const usual = this.#spread(at, expected);
       const spreads = this.#spreads[at] ?? [];
-      const square = Math.min(sum ** 2, BAND ** 2 * usual) / CUT_SQUARE[this.#by];
+      const square = Math.min(sum ** 2, BAND ** 2 * usual) / CUT_SQUARE;
       [1 - large, large, 1].forEach((weight, which) => {
         const spread = spreads[which];
         if (!spread || weight === 0) return;

@@ -22,8 +22,8 @@ export interface UseJudgement {
 }
 
 /**
- * Standard deviations by which one day, two and three days together are unusual. By normal noise a household of 200 days
- * passes one of them once, three quarters of it upwards: a valve that does not close is worth more than a day away.
+ * Standard deviations by which one day, two and three days together are unusual. Normal noise passes one of them about once in
+ * 200 days, nearly always upwards: heat that fails is far lower, and a valve that does not close is only 40 % higher.
  */
 const UNUSUAL = { high: [3.6, 2.95, 2.5], low: [4.2, 3.8, 3.4] } as const;
 /** The newest day itself has to lie on that side, by so many standard deviations. */
@@ -55,7 +55,7 @@ export function judgeUse(
 ): UseJudgement | null {
   const all = singleDays(days, before, weather, tariff);
   if (all.days.length <= FEWEST_DAYS) return null;
-  const habits = new Habits(all);
+  const habits = new Habits(all.days);
   let episode: Episode | null = null;
   let newest: { day: SingleDay; expectation: ReturnType<Habits['expect']> } | null = null;
   let last = Number.NaN;

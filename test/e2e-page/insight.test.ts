@@ -1,8 +1,14 @@
-// What the readings mean, on the page: an unusual day, the forecast's band, the bills against their days.
+// What the readings mean, on the page: last year apart from the weather, an unusual day, and the bills against their days.
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { complaints, look, openBrowser, PHONE, picture, ready } from './browser.ts';
-import { me, openPage, SINCE } from './home.ts';
+import { addDays } from '../../src/domain/period.ts';
+import { home, METER, PROPERTY, person } from '../support/homes.ts';
+import { DUBLIN, Household } from '../support/household.ts';
+import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { openPage, TODAY } from './home.ts';
+import { startRelay } from './relay.ts';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -10,19 +16,149 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-// As the simulated provider writes its bills.
-const usage = { history_since: SINCE, reading_closes: 'previous_day' };
+const DAYS = 760;
+const SINCE = addDays(TODAY, -DAYS);
+const SENSOR = 'sensor.balcony';
+const HOUSEHOLD = new Household({
+  seed: 4,
+  from: SINCE,
+  days: DAYS,
+  holidays: 0,
+  changes: [
+    { from: addDays(TODAY, -90), factor: 0.8 },
+    // It has not been like this in any winter.
+    { from: addDays(TODAY, -1), factor: 4 },
+  ],
+});
+const INVOICES = HOUSEHOLD.invoices({ vat: [{ from: SINCE, percent: 13.5 }] });
 
-test('each bill has its sentence: the usual percentage on top', async () => {
-  const { url, stack } = await openPage({ ...me(), onTop: 0.135 }, { usage });
-  const page = await look(browser, stack, url, { width: PHONE });
+/** A household until yesterday whose newest bill is wrong, with a thermometer. */
+async function openInsight() {
+  const ha = await startPretendHomeAssistant();
+  const mean = (start: number) =>
+    start > Date.now() ? null : (HOUSEHOLD.temperatures.get(DUBLIN.dayAt(start)) ?? 8);
+  ha.sensors.set(SENSOR, { unit: '°C', mean });
+  const invoices = INVOICES.map(({ invoice }, at) => {
+    const wrong = at === INVOICES.length - 1 ? 12_400_000 : 0;
+    return { ...Household.told({ ...invoice, total: (invoice.total ?? 0) + wrong }), due_amount: 0 };
+  });
+  const meter = { events: HOUSEHOLD.events().filter(({ at }) => at < Date.now()) };
+  const opened = await openPage(
+    { ...person('me', [home(METER, meter, PROPERTY)]), invoices },
+    {
+      usage: { history_since: SINCE, reading_closes: 'same_day' },
+      home_assistant: { url: ha.url, token: ha.switches.token, outdoor_temperature: SENSOR },
+    },
+  );
+  opened.stack.use(ha);
+  return opened;
+}
+
+test.each([
+  [PHONE, false],
+  [PHONE, true],
+  [DESK, false],
+  [DESK, true],
+])('what the readings mean, %i px wide, dark: %s', async (width, dark) => {
+  const { url, stack } = await openInsight();
+  const page = await look(browser, stack, url, { width, dark });
   await ready(page);
+  await page.getByText('apart from the weather').waitFor();
+  await page.getByText(/^\d+ % less between \d+ % and \d+ % less/).waitFor();
+  await page.getByText(/^Unusual: more heat than usual since .*kWh for such weather\)$/).waitFor();
+  await page.getByText(/degree days/).waitFor();
+  await page.getByText(/^It agrees with its days, /).waitFor();
   await page.getByRole('heading', { name: 'Bills' }).click();
   const bills = page.getByRole('region', { name: 'Bills' });
+  await bills.getByText('12.40 more than the days and the usual 13.5 % make').waitFor();
   await bills
-    .getByText(/13\.5 % on top, as in the last (\w+) bills\./)
+    .getByText(/13\.5 % on top, as in the last \w+ bills\./)
     .first()
     .waitFor();
-  await picture(page, 'bills');
+  expect(await page.locator('body').innerText()).not.toMatch(/undefined|NaN|null|Invalid/);
+  const [scrolled, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  expect(scrolled).toBeLessThanOrEqual(wide ?? 0);
+  await picture(page, `insight-${width}-${dark ? 'dark' : 'light'}`);
   expect(await complaints(page)).toEqual([]);
+});
+
+test('each answer in words; what is not known is left out', async () => {
+  const { url, stack } = await openPage();
+  const relay = stack.use(await startRelay(url));
+  const page = await look(browser, stack, relay.url, { width: PHONE });
+  await ready(page);
+  const all = { meter: {}, account: {} };
+  const told = async (of: keyof typeof all, state: object, ...sentences: (string | RegExp)[]) => {
+    Object.assign(all[of], state);
+    // The program may tell its own once more meanwhile.
+    const tell = () =>
+      relay.tell(`${of}/${of === 'meter' ? METER : 'home'}/state`, (own) => ({ ...own, ...all[of] }));
+    for (const sentence of sentences)
+      await waitFor(String(sentence), () => {
+        tell();
+        return page.getByText(sentence).isVisible();
+      });
+  };
+  const day = { energy_day: 9, energy_day_expected_low: 7.5, energy_day_expected_high: 14 };
+  await told(
+    'meter',
+    { ...day, energy_day_expected_by: 'season' },
+    'as expected: 7.5 to 14.0 kWh at this time of year',
+  );
+  await told(
+    'meter',
+    { energy_day: 7.2, energy_day_expected_by: 'weather' },
+    'expected: 7.5 to 14.0 kWh for such weather',
+  );
+  const alarm = { unusual_use: true, unusual_use_direction: 'low', unusual_use_since: '2026-03-02' };
+  await told(
+    'meter',
+    { ...alarm, energy_day_expected_low: null },
+    /^Unusual: less heat than usual since Mon,? 2 Mar$/,
+  );
+  const span = (key: string) => ({ [`${key}_from`]: '2026-01-01', [`${key}_to`]: '2026-03-01' });
+  const change = { ...span('weather_adjusted_change'), weather_adjusted_change: 1.2 };
+  await told(
+    'meter',
+    { ...change, weather_adjusted_change_low: -3.4, weather_adjusted_change_high: 5.8 },
+    'About as much between 3 % less and 6 % more, 1 Jan – 1 Mar',
+  );
+  await told(
+    'meter',
+    { weather_adjusted_change: 9, weather_adjusted_change_low: 3, weather_adjusted_change_high: 15 },
+    '9 % more between 3 % and 15 % more, 1 Jan – 1 Mar',
+  );
+  const register = { meter_reading: 4_000, register_difference: -12.4, ...span('register_difference') };
+  await told(
+    'meter',
+    register,
+    'It has grown by 12.4 kWh less than its days add up to, 1 Jan 2026 – 1 Mar 2026.',
+  );
+  await told('meter', { register_difference_days_missing: 2 }, '1 Mar 2026; 2 of them have no reading.');
+  await told(
+    'meter',
+    { cost_month_forecast: 76, cost_month_forecast_low: 70, cost_month_forecast_high: 82.5 },
+    'about €76.00 (€70.00 to €82.50) by its end',
+  );
+  const bill = { invoice_forecast: 90, invoice_forecast_low: 80, invoice_forecast_high: 101 };
+  await told(
+    'account',
+    { ...bill, ...span('invoice_forecast') },
+    'about €90.00 €80.00 to €101.00, 1 Jan – 1 Mar',
+  );
+  await picture(page, 'insight-words');
+  expect(await complaints(page)).toEqual([]);
+  const nothing = Object.fromEntries(
+    [
+      'unusual_use',
+      'energy_day_expected',
+      'weather_adjusted_change',
+      'register_difference',
+      'degree_days_month',
+    ].map((key) => [key, null]),
+  );
+  await told('meter', { ...nothing, cost_month_forecast_low: null }, 'about €76.00 by its end');
+  await told('account', { invoice_forecast: null, balance_due: 12.34 }, '€12.34');
+  const words = await page.locator('article').innerText();
+  expect(words).not.toMatch(/unusual|expected|apart from|degree|grown|Next bill|null|undefined|NaN/i);
 });

@@ -5,29 +5,42 @@ import { Fact, Scroll } from './widgets.tsx';
 
 /** `9.1 to 14.2 kWh`; the unit is written once. */
 const kWhBand = (low: number, high: number) => `${kWh(low).replace(/\D+$/, '')} to ${kWh(high)}`;
-const span = (state: State | null, key: string) =>
-  `${dayWords(textOf(state, `${key}_from`), 'date')} – ${dayWords(textOf(state, `${key}_to`), 'date')}`;
+const span = (state: State | null, key: string, style: 'tick' | 'date' = 'tick') =>
+  `${dayWords(textOf(state, `${key}_from`), style)} – ${dayWords(textOf(state, `${key}_to`), style)}`;
 
 export function Expectation({ state }: { state: State | null }) {
-  const [used, expected, low, high] = ['', '_expected', '_expected_low', '_expected_high'].map((end) =>
+  const [used, low, high] = ['', '_expected_low', '_expected_high'].map((end) =>
     numberOf(state, `energy_day${end}`),
   );
-  if (used == null || expected == null || low == null || high == null) return null;
   const when = state?.energy_day_expected_by === 'weather' ? 'for such weather' : 'at this time of year';
-  const band = `${kWhBand(low, high)} ${when}`;
-  if (state?.unusual_use !== true) return <p class="age">As expected: {band}</p>;
-  const isOutside = used < low || used > high;
+  const band = low == null || high == null ? null : `${kWhBand(low, high)} ${when}`;
+  if (state?.unusual_use === true) {
+    const words = state.unusual_use_direction === 'low' ? 'less heat than usual' : 'more heat than usual';
+    const since = `since ${dayWords(textOf(state, 'unusual_use_since'), 'short')}`;
+    return (
+      <p class="age late">
+        Unusual: {words} {since}
+        {band && ` (usual: ${band})`}
+      </p>
+    );
+  }
+  if (band === null || used == null) return null;
+  const isInside = used >= Number(low) && used <= Number(high);
   return (
-    <p class="age late">
-      {isOutside
-        ? `Unusual: ${band} would be expected`
-        : `Unusual for some days now: ${used > expected ? 'more' : 'less'} heat than is expected ${when}`}
+    <p class="age">
+      {isInside ? 'as expected' : 'expected'}: {band}
     </p>
   );
 }
 
 /** `11 % less`. */
 const change = (percent: number) => `${number(Math.abs(percent), 0)} % ${percent < 0 ? 'less' : 'more'}`;
+/** `between 10 % and 21 % less`. */
+function changeBand(low: number, high: number): string {
+  const [near = 0, far = 0] = [low, high].sort((a, b) => Math.abs(a) - Math.abs(b));
+  const first = low < 0 && high > 0 ? change(near) : `${number(Math.abs(near), 0)} %`;
+  return `between ${first} and ${change(far)}, `;
+}
 
 export function InsightFacts({
   state,
@@ -47,21 +60,21 @@ export function InsightFacts({
     <>
       {adjusted != null && (
         <Fact name="Heat against last year, apart from the weather">
-          {low != null && high != null && low < 0 && high > 0 ? 'About as much' : change(adjusted)}
+          {low != null && high != null && low < 0 && high > 0 ? 'About as much' : change(adjusted)}{' '}
           <small>
-            {low != null && high != null && `between ${change(low)} and ${change(high)}, `}
+            {low != null && high != null && changeBand(low, high)}
             {span(state, 'weather_adjusted_change')}
           </small>
         </Fact>
       )}
       {degreeDays !== null && (
         <Fact name="How cold this month has been">
-          {plural(Math.round(degreeDays), 'degree day', 'degree days')} <small>the colder, the more</small>
+          {plural(Math.round(degreeDays), 'degree day', 'degree days')} <small>the more, the colder</small>
         </Fact>
       )}
       {bill !== null && (
         <Fact name="Next bill">
-          about {money(bill, currency)}
+          about {money(bill, currency)}{' '}
           <small>
             {billLow != null &&
               billHigh != null &&
@@ -78,12 +91,13 @@ export function InsightFacts({
 export function RegisterWords({ state }: { state: State }) {
   const difference = numberOf(state, 'register_difference');
   if (difference === null) return null;
+  const missing = numberOf(state, 'register_difference_days_missing') ?? 0;
   const isSame = Math.abs(difference) < 1;
-  const words = isSame ? 'as much' : `${kWh(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'}`;
+  const words = `It has grown by ${kWh(Math.abs(difference))} ${difference > 0 ? 'more' : 'less'} than its days add up to`;
   return (
-    <small class={isSame ? '' : 'late'}>
-      It has grown by {words} {isSame ? 'as' : 'than'} its days add up to,{' '}
-      {span(state, 'register_difference')}.
+    <small class={isSame || missing > 0 ? '' : 'late'}>
+      {isSame ? 'It agrees with its days' : words}, {span(state, 'register_difference', 'date')}
+      {missing > 0 && `; ${plural(missing, 'of them has', 'of them have')} no reading`}.
     </small>
   );
 }

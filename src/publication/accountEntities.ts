@@ -1,8 +1,10 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../domain/amount.ts';
 import type { AuthState } from '../domain/health.ts';
+import type { BillForecast } from '../domain/insight/billForecast.ts';
 import { invoiceCheckRecord } from '../domain/insight/invoiceWords.ts';
 import { type Invoice, invoiceRecord, overdueInvoices } from '../domain/invoice.ts';
+import { addDays } from '../domain/period.ts';
 import type { EntityRow } from './entityRow.ts';
 import type { AccountView } from './views.ts';
 
@@ -63,6 +65,57 @@ const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
 
 const overdue = ({ invoices, balance, today, zone }: AccountView): readonly Invoice[] | null =>
   invoices && overdueInvoices(invoices.all, balance?.amount ?? null, today, zone);
+
+/** An attribute of the next bill. */
+const ofNextBill = (
+  as: string,
+  name: string,
+  help: string,
+  shape: Pick<AccountRow, 'unit' | 'deviceClass'>,
+  read: (bill: BillForecast) => number | string | null,
+): AccountRow => ({
+  ...shape,
+  key: `invoice_forecast_${as}`,
+  as,
+  name: `Next bill ${name}`,
+  help,
+  platform: 'attribute',
+  of: 'invoice_forecast',
+  read: ({ nextBill }) => nextBill && read(nextBill),
+});
+
+const inKwh = { unit: 'kWh' } as const;
+
+const NEXT_BILL_ROWS: readonly AccountRow[] = [
+  {
+    ...money,
+    key: 'invoice_forecast',
+    name: 'Next bill forecast',
+    help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
+    icon: 'mdi:invoice-clock-outline',
+    given: ({ invoices }) => invoices !== null,
+    read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
+  },
+  ofNextBill('low', 'at least', 'In 80 of 100 cases it is between this and the next.', inMoney, ({ cost }) =>
+    knownUnits(cost?.low),
+  ),
+  ofNextBill('high', 'at most', 'The other end.', inMoney, ({ cost }) => knownUnits(cost?.high)),
+  ofNextBill('from', 'from', 'First day of its period.', date, ({ span }) => span.from),
+  ofNextBill('to', 'to', 'Last day of its period, as long as the periods before.', date, ({ span }) =>
+    addDays(span.to, -1),
+  ),
+  ofNextBill('energy', 'energy', 'Heat of the period.', inKwh, ({ energy }) => knownUnits(energy?.amount)),
+  ofNextBill(
+    'energy_low',
+    'energy at least',
+    'In 80 of 100 cases it is between this and the next.',
+    inKwh,
+    ({ energy }) => knownUnits(energy?.low),
+  ),
+  ofNextBill('energy_high', 'energy at most', 'The other end.', inKwh, ({ energy }) =>
+    knownUnits(energy?.high),
+  ),
+];
 
 export const ACCOUNT_ROWS: readonly AccountRow[] = [
   {
@@ -166,6 +219,7 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
   ),
   ofCheck('sum_of_days', 'Sum of days', 'Cost of the days of the period, of all meters.', inMoney),
   ofCheck('sentence', 'In words', 'All of it in one sentence.'),
+  ...NEXT_BILL_ROWS,
   {
     key: 'requests_today',
     name: 'Requests today',

@@ -1,6 +1,7 @@
 // The facts that states and discovery are written from.
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
+import type { BillForecast } from '../domain/insight/billForecast.ts';
 import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
@@ -62,6 +63,8 @@ export interface AccountView {
   readonly newestInvoice: Invoice | null;
   /** By the id of the invoice, of those that can be compared with their days. */
   readonly checks: ReadonlyMap<string, InvoiceCheck>;
+  /** `null` without invoices that tell their periods. */
+  readonly nextBill: BillForecast | null;
   readonly requestsToday: number;
   readonly loginsToday: number;
 }

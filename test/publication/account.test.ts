@@ -11,7 +11,14 @@ const topics = new Topics('heat2mqtt');
 const discovery = discoveryBelow('heat2mqtt');
 const [INVOICE] = ACCOUNT.invoices?.all ?? [];
 if (!INVOICE) throw new Error('the invented account has no invoice');
-const NOTHING = { balance: null, credit: null, invoices: null, newestInvoice: null, checks: new Map() };
+const NOTHING = {
+  balance: null,
+  credit: null,
+  invoices: null,
+  newestInvoice: null,
+  checks: new Map(),
+  nextBill: null,
+};
 const SENTENCE =
   '48.12 EUR billed; the days add up to 41.45; 6.67 more (16.1 %), which no other bill explains yet.';
 
@@ -36,6 +43,14 @@ const STATE = {
   invoice_difference_days_estimated: 0,
   invoice_difference_sum_of_days: 41.447,
   invoice_difference_sentence: SENTENCE,
+  invoice_forecast: 46.12,
+  invoice_forecast_low: 44,
+  invoice_forecast_high: 48.24,
+  invoice_forecast_from: '2025-06-01',
+  invoice_forecast_to: '2025-06-30',
+  invoice_forecast_energy: 157.5,
+  invoice_forecast_energy_low: 150,
+  invoice_forecast_energy_high: 165,
   requests_today: 3,
   logins_today: 1,
 };
@@ -118,7 +133,7 @@ test('Home Assistant is shown what the provider gives, and no more', () => {
     Object.keys(accountDocument(discovery, view).components).filter((key) =>
       /invoice|balance|event/.test(key),
     );
-  const fields = ['amount', 'due', 'status', 'issued', 'overdue', 'difference'];
+  const fields = ['amount', 'due', 'status', 'issued', 'overdue', 'difference', 'forecast'];
   const invoice = fields.map((field) => `invoice_${field}`);
   expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice, 'event']);
   expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual([...invoice, 'event']);

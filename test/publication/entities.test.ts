@@ -121,7 +121,7 @@ test.each([
   ],
   [
     'account/home',
-    `schema auth_state balance_due invoice_amount invoice_due invoice_status invoice_issued requests_today logins_today`,
+    `schema auth_state balance_due invoice_amount invoice_due invoice_status invoice_issued invoice_forecast invoice_forecast_low invoice_forecast_high invoice_forecast_to requests_today logins_today`,
   ],
 ])('what is promised of %s is in its state', (name, promised) => {
   const topic = `heat2mqtt/${name}/state`;

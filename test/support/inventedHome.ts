@@ -117,6 +117,11 @@ export const ACCOUNT: AccountView = {
   invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], notFoundAt: null, fetchedAt: NOW },
   newestInvoice: INVOICE,
   checks: checkInvoices([INVOICE], [FULL.ledger], DUBLIN),
+  nextBill: {
+    span: { from: '2025-06-01', to: '2025-07-01' },
+    cost: { amount: 46_120_000, low: 44_000_000, high: 48_240_000 },
+    energy: { amount: 157_500_000, low: 150_000_000, high: 165_000_000 },
+  },
   requestsToday: 3,
   loginsToday: 1,
 };

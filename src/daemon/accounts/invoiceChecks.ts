@@ -1,8 +1,9 @@
 // The bills of accounts against the days of their meters, computed again only when one of them has changed.
 import type { Invoices } from '../../domain/extras.ts';
+import { type BillForecast, forecastBill, nextBillSpan } from '../../domain/insight/billForecast.ts';
 import { checkInvoices, type InvoiceCheck } from '../../domain/insight/invoiceCheck.ts';
 import type { Ledger } from '../../domain/ledger.ts';
-import type { Zone } from '../../domain/period.ts';
+import type { Day, Zone } from '../../domain/period.ts';
 import type { Account } from './account.ts';
 import type { Meter } from './meter.ts';
 
@@ -25,7 +26,7 @@ export class InvoiceChecks {
   /** By the id of the invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
   of(account: Account): Checks {
     const { invoices } = account.extras.known;
-    const ledgers = ledgersOf(account);
+    const ledgers = metersOf(account).map(({ store }) => store.saved);
     const days = ledgers.map((ledger) => ledger.days);
     const known = this.#known.get(account);
     const isSame =
@@ -37,14 +38,26 @@ export class InvoiceChecks {
     this.#known.set(account, { invoices: invoices.found, days, checks });
     return checks;
   }
+
+  /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
+  next(account: Account, today: Day): BillForecast | null {
+    const all = account.extras.known.invoices.found?.all ?? [];
+    const span = nextBillSpan(all, today, this.#zone);
+    const meters = metersOf(account);
+    if (!span || meters.some(({ store }) => store.saved.origin > span.from)) return null;
+    const checks = this.of(account);
+    const usual = all.map(({ id }) => checks.get(id)?.usual ?? null).find((onTop) => onTop !== null);
+    const forecasts = meters.map((meter) => meter.forecastOver(span));
+    return forecastBill(span, forecasts, usual ?? null);
+  }
 }
 
-/** Of all its meters: the bills are about those that another account reads as well. */
-function ledgersOf({ meters, duplicates }: Account): readonly Ledger[] {
+/** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
+function metersOf({ meters, duplicates }: Account): readonly Meter[] {
   const others = duplicates.map(({ property, reader }) =>
     reader.meters?.find((one) => one.property.propertyCustomerId === property.propertyCustomerId),
   );
   const all: readonly (Meter | undefined)[] = [...(meters ?? []), ...others];
-  const complete = all.flatMap((meter) => (meter?.isComplete ? [meter.store.saved] : []));
+  const complete = all.flatMap((meter) => (meter?.isComplete ? [meter] : []));
   return complete.length === all.length ? complete : [];
 }

@@ -1,6 +1,6 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../../domain/amount.ts';
-import { forecastMonth } from '../../domain/insight/forecast.ts';
+import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../../domain/insight/forecast.ts';
 import { checkRegister } from '../../domain/insight/registerCheck.ts';
 import { judgeUse } from '../../domain/insight/unusualUse.ts';
 import { degreeDaysWithin, fitWeather } from '../../domain/insight/weather.ts';
@@ -45,7 +45,8 @@ export class Meter {
   readonly #needs: Needs;
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
-  #sums: (Sums & { readonly today: Day }) | null = null;
+  #sums: (Sums & { readonly today: Day; readonly known: Known }) | null = null;
+  #spanForecast: (DaySpan & { readonly known: Known; readonly forecasts: Forecasts }) | null = null;
   #registerChecked: {
     readonly ledger: Ledger;
     readonly register: MeterView['register'];
@@ -181,7 +182,7 @@ export class Meter {
     const reading = this.reading();
     if (reading === null) return null;
     const { zone } = this.#needs;
-    const { today: _, ...sums } = this.#sumsOf(this.store.saved);
+    const { today: _today, known: _known, ...sums } = this.#sumsOf(this.store.saved);
     const { lastSuccessAt, ...fromAccount } = this.#fromAccount();
     return {
       registerCheck: this.#checkRegister(fromAccount.register),
@@ -207,6 +208,16 @@ export class Meter {
     const late =
       readingAt === null ? null : clock.now() - readingAt > config.usage.late_after_hours * HOUR_MS;
     return { meter: this.name, readingAt, late };
+  }
+
+  /** What other days than those of the month will come to. */
+  forecastOver({ from, to }: DaySpan): Forecasts {
+    const { known } = this.#sumsOf(this.store.saved);
+    const last = this.#spanForecast;
+    if (last?.known === known && last.from === from && last.to === to) return last.forecasts;
+    const forecasts = forecastSpan({ from, to }, known);
+    this.#spanForecast = { from, to, known, forecasts };
+    return forecasts;
   }
 
   /** The newest readings were taken at other hours than those it was decided by once. */
@@ -254,7 +265,7 @@ export class Meter {
   }
 
   /** What follows from a ledger and a day: a view is looked at far more often than either changes. */
-  #sumsOf(ledger: Ledger): Sums & { readonly today: Day } {
+  #sumsOf(ledger: Ledger): Sums & { readonly today: Day; readonly known: Known } {
     const { zone, clock, outdoor } = this.#needs;
     const { weather } = outdoor;
     const today = zone.dayAt(clock.now());
@@ -265,6 +276,7 @@ export class Meter {
       this.#sums = {
         ledger,
         today,
+        known,
         weather,
         totals: totals(ledger, today),
         tariff,

@@ -72,6 +72,7 @@ export class Snapshot {
         invoices: invoices.found,
         newestInvoice: newestOf(invoices.found?.all ?? [], now),
         checks: this.#checks.of(account),
+        nextBill: this.#checks.next(account, zone.dayAt(now)),
         requestsToday: requests,
         loginsToday: logins,
       };

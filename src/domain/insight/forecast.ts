@@ -28,8 +28,8 @@ export interface Known {
   readonly weather: KnownWeather | null;
 }
 
-/** Four of five errors are smaller than so many standard deviations, which are only estimated (Student's t, 15 degrees). */
-const BAND = 1.341;
+/** Four of five normal errors are smaller than so many standard deviations. */
+const BAND = 1.2816;
 const NEWEST_WITHIN_DAYS = 31;
 
 export const forecastMonth = (known: Known): Forecasts =>

@@ -88,7 +88,8 @@ export function checkInvoices(
 
 const byFrom = (a: DaySpan, b: DaySpan): number => (a.from < b.from ? -1 : 1);
 
-function periodOf(invoice: Invoice, zone: Zone): DaySpan | null {
+/** `null`: cancelled, or without a period that can be. */
+export function periodOf(invoice: Invoice, zone: Zone): DaySpan | null {
   const { period_start: from, period_end: last } = invoiceRecord(invoice, zone);
   if (from === null || last === null || last < from || isCancelled(invoice)) return null;
   return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? { from, to: addDays(last, 1) } : null;

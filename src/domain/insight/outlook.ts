@@ -23,7 +23,7 @@ const RECENT_READINGS = 14;
 const FEWEST_TEMPERATURES = 330;
 const TEMPERATURES_OF_DAYS = 2 * 366;
 /** How far off the fit may be, as a share. */
-const FIT_ERROR = 0.04;
+const FIT_ERROR = 0.06;
 
 /**
  * Square roots of daily use scatter alike in winter and summer. Shares of the mean root: how far level and seasons may

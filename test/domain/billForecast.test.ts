@@ -1,0 +1,85 @@
+// The next bill: the days that it will be about, and what they come to with what bills have on top.
+import { expect, test } from 'vitest';
+import { forecastBill, nextBillSpan } from '../../src/domain/insight/billForecast.ts';
+import { forecastSpan } from '../../src/domain/insight/forecast.ts';
+import type { Invoice } from '../../src/domain/invoice.ts';
+import { addDays, type Day } from '../../src/domain/period.ts';
+import { DUBLIN, Household } from '../support/household.ts';
+
+const EUR = 1_000_000;
+
+/** Bills over these days, the newest first; each begins where the one before ended. */
+const bills = (...edges: Day[]): Invoice[] =>
+  edges
+    .slice(1)
+    .map((to, at) => ({
+      id: `INV-${at}`,
+      status: 'CLOSED',
+      startAt: DUBLIN.startOf(edges[at] ?? ''),
+      endAt: DUBLIN.startOf(to),
+      dueAt: null,
+      total: EUR,
+      open: null,
+    }))
+    .reverse();
+
+test.each<[string, Day[], Day, Day | null]>([
+  ['months', ['2025-01-01', '2025-02-01', '2025-03-01'], '2025-03-10', '2025-04-01'],
+  ['two months', ['2025-01-01', '2025-03-01', '2025-05-01'], '2025-05-20', '2025-07-01'],
+  ['quarters', ['2024-07-01', '2024-10-01', '2025-01-01'], '2025-02-20', '2025-04-01'],
+  ['one bill only', ['2024-12-01', '2025-02-01'], '2025-02-20', '2025-04-01'],
+  ['months that begin within one', ['2025-04-14', '2025-05-14', '2025-06-14'], '2025-06-20', '2025-07-14'],
+  ['the last day of a month', ['2024-12-31', '2025-01-31'], '2025-02-03', '2025-02-28'],
+  [
+    'a first bill of a few days',
+    ['2025-01-20', '2025-02-01', '2025-03-01', '2025-04-01'],
+    '2025-04-10',
+    '2025-05-01',
+  ],
+  ['four weeks', ['2025-01-06', '2025-01-20', '2025-02-03'], '2025-02-10', '2025-02-17'],
+  ['the next is late', ['2025-01-01', '2025-02-01', '2025-03-01'], '2025-04-20', '2025-04-01'],
+  ['two are late', ['2025-01-01', '2025-02-01', '2025-03-01'], '2025-05-20', null],
+  ['no bill', ['2025-01-01'], '2025-02-10', null],
+])('the days of the next bill: %s', (_name, edges, today, to) => {
+  const span = nextBillSpan(bills(...edges), today, DUBLIN);
+  expect(span).toEqual(to === null ? null : { from: edges.at(-1), to });
+});
+
+test('a bill that is cancelled, and one without a period, are left out', () => {
+  const [newest, before] = bills('2025-01-01', '2025-02-01', '2025-03-01') as [Invoice, Invoice];
+  const known = [{ ...newest, startAt: null }, before];
+  expect(nextBillSpan(known, '2025-03-10', DUBLIN)).toEqual({ from: '2025-02-01', to: '2025-03-01' });
+  expect(nextBillSpan([{ ...newest, status: 'CANCELLED' }], '2025-03-10', DUBLIN)).toBeNull();
+});
+
+test('all meters, and what bills have on top of their days', () => {
+  const span = { from: '2025-03-01', to: '2025-04-01' };
+  const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
+  const meter = { cost: known, energy: { ...known, low: null, high: null } };
+  expect(forecastBill(span, [meter, meter], { percent: 13.5, amount: 3 * EUR })).toEqual({
+    span,
+    cost: { amount: 230 * EUR, low: 207.3 * EUR, high: 252.7 * EUR },
+    energy: { amount: 200 * EUR, low: null, high: null },
+  });
+  expect(forecastBill(span, [meter, { ...meter, cost: null }], null).cost).toBeNull();
+  expect(forecastBill(span, [], null)).toEqual({ span, cost: null, energy: null });
+});
+
+test('a bill of two months closes in on what it comes to', () => {
+  const house = new Household({ seed: 8, from: '2023-01-01', days: 1_000 });
+  const span = { from: '2025-01-01', to: '2025-03-01' };
+  const halves = ['2025-01-02', '2025-01-20', '2025-02-10', '2025-02-28', '2025-03-04'].map((today) => {
+    const days = house.until(addDays(today, -1));
+    const { energy } = forecastSpan(span, { days, today, tariff: null, weather: null });
+    return ((energy?.high ?? Number.NaN) - (energy?.low ?? Number.NaN)) / 2 / EUR;
+  });
+  expect(halves).toEqual([...halves].sort((a, b) => b - a));
+  expect(halves.at(-1)).toBe(0);
+  const { energy } = forecastSpan(span, {
+    days: house.days,
+    today: '2025-03-04',
+    tariff: null,
+    weather: null,
+  });
+  expect((energy?.amount ?? 0) / EUR).toBeCloseTo(house.used(span), 1);
+});

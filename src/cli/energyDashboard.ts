@@ -36,8 +36,10 @@ export const energyDashboard: Command = async (given, io) => {
   const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
   const meters = await knownMeters(state, config);
   const say = (...lines: readonly string[]) => io.out(lines.map((line) => `${line}\n`).join(''));
-  if (meters.length === 0)
-    say(`No meter is known in ${config.state_dir} yet: they are found by the first poll.`);
+  if (meters.length === 0) {
+    io.err(`No meter is known in ${config.state_dir} yet: they are found by the first poll.\n`);
+    if (change !== null) return EXIT.usage;
+  }
   const dashboard = new EnergyDashboard(config.home_assistant, config.mqtt.base_topic, io.clock);
   const { gas, changed, refusals, cautions, digest } = await dashboard.look(change ?? 'add', meters);
   if (change === null) {

@@ -164,6 +164,11 @@ test('what keeps it from its work is told with the right exit code', async () =>
   await expect(energy('--add --remove --yes')).rejects.toMatchObject({ exitCode: 2 });
   const { HEAT2MQTT_HOME_ASSISTANT_URL: _, HEAT2MQTT_HOME_ASSISTANT_TOKEN: __, ...without } = env;
   await expect(energy('', { env: without })).rejects.toMatchObject({ exitCode: 3 });
+  const empty = { env: { ...env, HEAT2MQTT_STATE_DIR: '/nonexistent/state' } };
+  expect(await energy('--add --yes', empty)).toMatchObject({
+    exitCode: 2,
+    err: expect.stringMatching(/^No meter/),
+  });
   ha.switches.isAdmin = false;
   await expect(energy('--add --yes')).rejects.toMatchObject({
     code: 'home_assistant_not_admin',

@@ -9,7 +9,7 @@ import { drawFor } from '../../src/simulator/random.ts';
 
 const WINTERS = 50;
 const WINTER_DAYS = 200;
-const DAYS_BEFORE = 300;
+const DAYS_BEFORE = 400;
 const START = '2024-10-01';
 const NOISE = 0.15;
 const VALVES_AT = [40, 90, 140];

@@ -119,3 +119,38 @@ test('a fee on each bill', () => {
   const later = all.filter(({ number }) => number >= 4);
   expect(share(later, (told) => isTrue(told))).toBeGreaterThan(0.95);
 });
+test('VAT and a fee together are both named, or neither is', () => {
+  const all = seeds(200).flatMap((seed) => {
+    const { household, billing, changed, wrongAt } = drawn(seed, false);
+    const told = toldInTurn(household, { ...billing, fee: 3.25 });
+    return told.map((one) => ({
+      ...one,
+      seed,
+      isSettled: one.number >= 4 && (one.number < changed || one.number >= changed + 3),
+      wrongAt,
+    }));
+  });
+  const falsely = all.filter((told) => told.check?.isExplained === true && !isTrue(told, 0.3, 60));
+  tell('VAT and fee', {
+    falsely: falsely.length / all.length,
+    settled: share(
+      all.filter(({ isSettled }) => isSettled),
+      (told) => isTrue(told, 0.3, 60),
+    ),
+  });
+  expect(falsely.length / all.length).toBeLessThan(0.06);
+});
+
+test('bills that follow nothing are not explained', () => {
+  const all = seeds(200).flatMap((seed) => {
+    const { household } = drawn(seed, false);
+    const draw = drawFor(seed, 1, 'bills');
+    const wrong = Object.fromEntries(
+      Array.from({ length: 30 }, (_, at) => [at, Math.round(draw() * 1500) / 100]),
+    );
+    return toldInTurn(household, { wrong }).map((told) => ({ ...told, seed }));
+  });
+  const explained = share(all, ({ check }) => check?.isExplained === true);
+  tell('without any rule', { explained, usual: share(all, ({ check }) => check?.usual != null) });
+  expect(explained).toBeLessThan(0.02);
+});

@@ -49,9 +49,10 @@ const NOTHING: OnTop = { percent: 0, amount: 0 };
 /** Taxes are whole or half percent more often than anything else. */
 const LIKELY_STEP = 0.5;
 const OTHER_STEPS = [0.1, 0.01];
-const ENOUGH = 2;
-/** Where a reading carries days over an edge of the period, two bills may agree by chance. */
-const ENOUGH_WITH_EDGES = 3;
+/** Of two bills on half a percent, with no more than so many apart. */
+const NEARBY = 2;
+/** On anything else two bills may agree by chance, and so where a reading carries days over an edge of the period. */
+const ENOUGH = 3;
 /** Two numbers at once, a percentage and an amount, take more to be believed. */
 const ENOUGH_FOR_BOTH = 4;
 const NEWEST_UNEXPLAINED = 12;
@@ -161,13 +162,19 @@ function newRun(
     const onTop = common(bills);
     if (onTop) found = { onTop, bills };
   }
-  const isEnough =
-    found && (found.bills.length >= ENOUGH_WITH_EDGES || found.bills.every(({ edge }) => edge === 0));
-  if (found && isEnough && found.bills.length >= ENOUGH) return found;
+  if (found && (found.bills.length >= ENOUGH || isLikely(found, unexplained.slice(-NEARBY)))) return found;
   const newest = all.slice(-ENOUGH_FOR_BOTH);
   const onTop = newest.length === ENOUGH_FOR_BOTH ? common(newest) : null;
   return onTop && { onTop, bills: newest };
 }
+
+/** Two bills that are not far apart agree on half a percent. */
+const isLikely = ({ onTop: { percent, amount }, bills: [bill, other] }: Run, nearby: readonly Bill[]) =>
+  bill?.edge === 0 &&
+  other?.edge === 0 &&
+  nearby.includes(other) &&
+  amount === 0 &&
+  percent % LIKELY_STEP === 0;
 
 /** What all of them have on top: the simpler explanation, unless another is a cent closer; `null` without any. */
 function common(bills: readonly Bill[]): OnTop | null {

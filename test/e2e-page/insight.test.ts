@@ -67,6 +67,7 @@ test.each([
   await page.getByText(/^\d+ % less between \d+ % and \d+ % less/).waitFor();
   await page.getByText(/^Unusual: more heat than usual since .*kWh for such weather\)$/).waitFor();
   await page.getByText(/degree days/).waitFor();
+  await page.getByText(/^Next bill/).waitFor();
   await page.getByText(/^It agrees with its days, /).waitFor();
   await page.getByRole('heading', { name: 'Bills' }).click();
   const bills = page.getByRole('region', { name: 'Bills' });

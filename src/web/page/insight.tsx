@@ -42,15 +42,14 @@ function changeBand(low: number, high: number): string {
   return `between ${first} and ${change(far)}, `;
 }
 
-export function InsightFacts({
-  state,
-  account,
-  currency,
-}: {
+/** `ofAccount`: says whose the bill is where an account has several meters. */
+export function InsightFacts(props: {
   state: State;
   account: State | null;
+  ofAccount: string;
   currency: string;
 }) {
+  const { state, account, ofAccount, currency } = props;
   const value = (key: string) => numberOf(state, key);
   const [adjusted, low, high] = ['', '_low', '_high'].map((end) => value(`weather_adjusted_change${end}`));
   const degreeDays = value('degree_days_month');
@@ -73,7 +72,7 @@ export function InsightFacts({
         </Fact>
       )}
       {bill !== null && (
-        <Fact name="Next bill">
+        <Fact name={`Next bill${ofAccount}`}>
           about {money(bill, currency)}{' '}
           <small>
             {billLow != null &&

@@ -134,7 +134,7 @@ function Facts(props: {
         )}
       </Fact>
       <Fact name="Days without a reading">{value('missing_days')}</Fact>
-      <InsightFacts {...{ state, account, currency }} />
+      <InsightFacts {...{ state, account, ofAccount, currency }} />
     </dl>
   );
 }

@@ -9,7 +9,7 @@ import { SUPERVISORS_INGRESS } from '../daemon/monitor/ingress.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/onlyDaemon.ts';
 import type { Command, Io } from './command.ts';
@@ -46,7 +46,7 @@ export const run: Command = async (given, io) => {
   for (const warning of warnings) log.warn(warning);
   const fleet = config.fleet;
   const daemon = await (fleet
-    ? startFleetProcess(fleet, settings, log)
+    ? startFleetProcess(fleet, settings, log, io)
     : startRealDaemon({
         config,
         log,
@@ -78,13 +78,32 @@ async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
   await Promise.all(opened.map((one) => one.stop()));
 }
 
+const WAIT_FOR_DATABASE_MS = 3_000;
+
 /** One process of several. Only a fleet loads what it needs of PostgreSQL. */
-async function startFleetProcess(fleet: Fleet, { config, scrubber }: Settings, log: Log): Promise<Daemon> {
+async function startFleetProcess(
+  fleet: Fleet,
+  { config, scrubber }: Settings,
+  log: Log,
+  { interrupted }: Io,
+): Promise<Daemon> {
   if (config.accounts.length > 0)
     log.warn('the accounts in the configuration are not used: those of a fleet are in its database');
   const { startFleet } = await import('../fleet/fleet.ts');
   const own = { clock: systemClock, random: Math.random, startTicker: startCron };
-  return startFleet({ ...own, config, log, scrubber, fleet, nodeVersion: process.versions.node });
+  const nodeVersion = process.versions.node;
+  for (let told = ''; ; ) {
+    try {
+      return await startFleet({ ...own, config, log, scrubber, fleet, nodeVersion });
+    } catch (err) {
+      // PostgreSQL may start later than its workers, or anew.
+      if (!(err instanceof Failure) || err.retry !== 'soon') throw err;
+      if (told !== err.message) log.warn(safeWords(err), 'waits for the database of the fleet');
+      told = err.message;
+      await systemClock.sleep(WAIT_FOR_DATABASE_MS, interrupted);
+      if (interrupted.aborted) throw err;
+    }
+  }
 }
 
 /** What `heat2mqtt report` prints. Seldom wanted, and loaded then. */

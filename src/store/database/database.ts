@@ -77,6 +77,9 @@ export class Database implements Statements {
   /** All of the step or nothing. Rejects with DatabaseTrouble, or with what the step rejects with. */
   async transaction<T>(step: (statements: Statements) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect().catch((err) => Promise.reject(new DatabaseTrouble(err)));
+    // Told by the next statement; without a listener it would end the process.
+    const hear = () => undefined;
+    client.on('error', hear);
     const statements = statementsOf(client);
     const { query } = statements;
     let fault: unknown;
@@ -95,6 +98,7 @@ export class Database implements Statements {
         );
       throw err;
     } finally {
+      if (fault === undefined) client.off('error', hear);
       client.release(fault !== undefined);
     }
   }

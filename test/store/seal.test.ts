@@ -1,0 +1,36 @@
+// What is sealed: only with the key, only at its place, only as it was.
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Seal } from '../../src/store/database/seal.ts';
+
+const seal = new Seal(randomBytes(32));
+
+test('what was sealed is opened again, and each time it looks different', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.string(), (value, place) => {
+      const json = JSON.parse(JSON.stringify(value));
+      const sealed = seal.close(place, json);
+      expect(seal.open(place, sealed)).toEqual(json);
+      expect(seal.close(place, json).equals(sealed)).toBe(false);
+    }),
+  );
+});
+
+test('another key, another place or a changed byte open nothing', () => {
+  const sealed = seal.close('account a login', { password: 'invented words' });
+  expect(sealed.includes('invented')).toBe(false);
+  expect(() => new Seal(randomBytes(32)).open('account a login', sealed)).toThrow();
+  expect(() => seal.open('account b login', sealed)).toThrow();
+  for (const at of sealed.keys()) {
+    const changed = Buffer.from(sealed);
+    changed[at] = (changed[at] ?? 0) ^ 1;
+    expect(() => seal.open('account a login', changed)).toThrow();
+  }
+});
+
+test('a mark is the same for the same text, and another with another key', () => {
+  expect(seal.mark('ledger-5001')).toBe(seal.mark('ledger-5001'));
+  expect(seal.mark('ledger-5001')).not.toBe(seal.mark('ledger-5002'));
+  expect(new Seal(randomBytes(32)).mark('ledger-5001')).not.toBe(seal.mark('ledger-5001'));
+});

@@ -34,6 +34,7 @@ interface Unfinished {
 export class StateDirectory implements StateStore {
   readonly path: string;
   readonly #log: Log;
+  readonly #kind: 'command' | typeof DAEMON;
   readonly #holder: LockHolder;
   /** By the name of the document. */
   readonly #unfinished = new Map<string, Unfinished>();
@@ -42,6 +43,7 @@ export class StateDirectory implements StateStore {
   constructor(path: string, log: Log, kind: 'command' | typeof DAEMON = 'command') {
     this.path = path;
     this.#log = log;
+    this.#kind = kind;
     this.#holder = { id: `${kind} ${randomUUID()}`, held: new Set() };
   }
 
@@ -74,6 +76,7 @@ export class StateDirectory implements StateStore {
     const file = join(this.path, `${name}.json`);
     // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
     const inOrder = concurrencyLimit(1);
+    let aside: string | null = null;
 
     const attempt = async (step: () => Promise<void>): Promise<void> => {
       try {
@@ -91,10 +94,27 @@ export class StateDirectory implements StateStore {
       }
     };
 
+    const setAside = async () => {
+      if (aside !== null) await rename(file, `${file}.${aside}`).catch(() => undefined);
+      aside = null;
+    };
+
     return {
-      read: () => inOrder(() => this.#read(file, codec)),
+      read: () =>
+        inOrder(async () => {
+          const { value, ending } = await this.#read(file, codec);
+          aside = ending;
+          // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
+          if (this.#kind === DAEMON) await setAside();
+          return value;
+        }),
       write: (value) =>
-        inOrder(() => attempt(async () => replace(file, `${JSON.stringify(codec.encode(value))}\n`))),
+        inOrder(() =>
+          attempt(async () => {
+            await setAside();
+            await replace(file, `${JSON.stringify(codec.encode(value))}\n`);
+          }),
+        ),
       remove: () => inOrder(() => attempt(() => rm(file, { force: true }))),
     };
   }
@@ -113,22 +133,22 @@ export class StateDirectory implements StateStore {
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
-  async #read<T>(file: string, codec: Codec<T>): Promise<T | null> {
+  /** `ending`: what the name of a file gets that is of no use. */
+  async #read<T>(file: string, codec: Codec<T>): Promise<{ value: T | null; ending: string | null }> {
     const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
       if (err.code !== 'ENOENT') this.#log.error({ file, reason: err.code }, 'state document cannot be read');
       return null;
     });
-    if (text === null) return null;
+    if (text === null) return { value: null, ending: null };
     try {
-      return codec.decode(JSON.parse(text));
+      return { value: codec.decode(JSON.parse(text)), ending: null };
     } catch (err) {
       const [what, ending] =
         err instanceof NewerDocument ? ['of a newer version', 'newer'] : ['damaged', 'damaged'];
-      await rename(file, `${file}.${ending}`).catch(() => undefined);
       const reason = (err as Error).name;
       const told = `state document is ${what}: set aside as .${ending}, starting without it`;
       this.#log.error({ file, reason }, told);
-      return null;
+      return { value: null, ending };
     }
   }
 }

@@ -1,4 +1,6 @@
 // heat2mqtt export: the days on disk as a spreadsheet or a program takes them.
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ledgerFile } from '../../src/daemon/accounts/meterLedger.ts';
 import { contextCodec } from '../../src/store/documents.ts';
@@ -49,7 +51,8 @@ async function household() {
     HEAT2MQTT_ACCOUNTS_1_USERNAME: 'you@example.org',
     HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'other words',
   };
-  return (...words: string[]) => typed(['export', ...words], { env });
+  const exported = (...words: string[]) => typed(['export', ...words], { env });
+  return Object.assign(exported, { stateDir });
 }
 
 test('days as they are in the ledger, each with its own hours; no cell is a formula', async () => {
@@ -100,4 +103,23 @@ test('nothing on disk is told beside the empty table; nonsense is refused', asyn
     ['--account', 'nobody'],
   ])
     await expect(exported(...words)).rejects.toMatchObject({ exitCode: 2 });
+});
+
+test.each([
+  ['damaged', '{"version":1,'],
+  ['of a newer version', '{"version":99}'],
+])('a ledger that is %s is named, and stays for the daemon', async (_, content) => {
+  const exported = await household();
+  const folder = join(exported.stateDir, 'accounts/flat');
+  await writeFile(join(folder, 'ledger-33.json'), content);
+  await writeFile(join(folder, 'ledger-%zz.json'), '{}');
+  const { out, err, exitCode } = await exported();
+  expect(out.split('\r\n')).toHaveLength(8);
+  expect([err, exitCode]).toEqual([
+    'Left out, as it is damaged, of a newer version or not readable: accounts/flat/ledger-33.\n',
+    1,
+  ]);
+  expect((await readdir(folder)).sort()).toEqual(['context.json', 'ledger-%zz.json', 'ledger-33.json']);
+  expect(await readFile(join(folder, 'ledger-33.json'), 'utf8')).toBe(content);
+  expect((await exported('--account', 'home')).exitCode).toBe(0);
 });

@@ -26,7 +26,8 @@ export const exportLedgers: Command = async (given, io) => {
   const { config, scrubber } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
   const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
-  const ledgers = (await ledgersOf(config, state)).filter(({ account }) => (only ?? account) === account);
+  const { found, unreadable } = await ledgersOf(config, state, only);
+  const ledgers = found.filter(({ account }) => (only ?? account) === account);
   const records = ledgers.flatMap(({ account, meter, ledger, timezone }) => {
     const zone = zoneOf(timezone);
     return periodSums(ledger, interval, Number.POSITIVE_INFINITY).map((sum) => ({
@@ -39,30 +40,46 @@ export const exportLedgers: Command = async (given, io) => {
       ...(options.revisions ? { revision: sum.revision, received_at: zone.iso(sum.receivedAt) } : {}),
     }));
   });
-  if (records.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  for (const name of unreadable)
+    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
+  if (ledgers.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
   const columns = keyColumns<string>(...(options.revisions ? REVISIONS : COLUMNS));
   print(format, { records, csv: columns, table: () => [] }, io);
-  return EXIT.fine;
+  return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
 };
 
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
-/** Of all accounts, under the names that the meters have in topics. */
-async function ledgersOf({ accounts }: Config, state: StateStore) {
+/** Of all accounts, under the names that the meters have in topics. `unreadable`: documents of the `only` account. */
+async function ledgersOf({ accounts }: Config, state: StateStore, only: string | null) {
   const found: (LedgerDocument & { readonly account: string; readonly meter: string })[] = [];
+  const unreadable: string[] = [];
   const names = new SeriesNames();
   for (const { id: account } of accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();
     const known = context?.value.properties ?? [];
     const files = await state.list(`accounts/${account}`);
-    const ids = files.flatMap((file) => /^ledger-(.+)$/.exec(file)?.[1] ?? []).map(decodeURIComponent);
+    const ids = files.flatMap((file) => /^ledger-(.+)$/.exec(file)?.[1] ?? []).flatMap(decoded);
     const isKnown = (id: string) => known.some(({ propertyCustomerId }) => propertyCustomerId === id);
     // A property that the provider does not list any more.
     const gone = ids.filter((id) => !isKnown(id)).map((id) => ({ ...UNKNOWN, propertyCustomerId: id }));
     for (const property of [...known, ...gone]) {
-      const ledger = await state.document(ledgerFile(account, property), ledgerCodec).read();
-      if (ledger !== null) found.push({ ...ledger, account, meter: names.nameOf(property) });
+      const name = ledgerFile(account, property);
+      const ledger = await state.document(name, ledgerCodec).read();
+      const meter = names.nameOf(property);
+      if (ledger !== null) found.push({ ...ledger, account, meter });
+      else if ((only ?? account) === account && ids.includes(property.propertyCustomerId))
+        unreadable.push(name);
     }
   }
-  return found;
+  return { found, unreadable };
+}
+
+/** None for a file that nobody of us has named. */
+function decoded(id: string): string[] {
+  try {
+    return [decodeURIComponent(id)];
+  } catch {
+    return [];
+  }
 }

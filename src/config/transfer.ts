@@ -9,12 +9,16 @@ import { fileSchema } from './schema.ts';
 import { applyEnvironment, type Environment } from './sources/environment.ts';
 import { parseYaml } from './sources/yamlText.ts';
 
+const LEFT_OUT = 'left out of the backup';
+/** In front of the host of an address, in a comment. */
+const PASSWORD_IN_COMMENT = /([a-z][\w+.-]*:\/\/[^\s/?#:@]*:)[^\s/?#]*@/gi;
+
 /** In front of the host of an address. */
 const PASSWORD_IN_ADDRESS = /^([a-z][\w+.-]*:\/\/[^/?#:@]*):[^/?#]*@/i;
 
 /**
  * The text with its inline secrets taken out, and their keys. A comment stands in the place of each; all else stays, but
- * for known secrets in comments. Fails with ConfigInvalid; `name` is the file's.
+ * for secrets in comments: known ones, and those of a line that is put out of use. Fails with ConfigInvalid; `name` is the file's.
  */
 export function withoutSecrets(
   text: string,
@@ -24,12 +28,21 @@ export function withoutSecrets(
   rawOf(text, name);
   const files = new Set(allKeys().map(({ path }) => path.at(-1) ?? ''));
   const isSecret = ({ key }: Pair) => isScalar(key) && files.has(`${key.value}_file`);
+  const secretKeys = [...files].flatMap((key) => (files.has(`${key}_file`) ? [key] : []));
+  // A line that somebody has put out of use.
+  const commentedOut = new RegExp(
+    `(\\b(?:${secretKeys.join('|')})['"]?[ \\t]*:[ \\t]+)(?!${LEFT_OUT})\\S.*`,
+    'g',
+  );
   const document = parseDocument(text);
   const taken: string[] = [];
   let isChanged = false;
   const hide = (comment: string | null | undefined) => {
     if (comment == null) return null;
-    const hidden = scrubber.scrub(comment);
+    const hidden = scrubber
+      .scrub(comment)
+      .replace(commentedOut, '$1[secret]')
+      .replace(PASSWORD_IN_COMMENT, '$1[secret]@');
     isChanged ||= hidden !== comment;
     return hidden;
   };
@@ -41,7 +54,7 @@ export function withoutSecrets(
       const words = secrets.flatMap(({ key, value }) => [
         (key as Scalar).commentBefore,
         (value as Scalar | null)?.comment,
-        ` ${key}: left out of the backup; write it here, or its file as ${key}_file`,
+        ` ${key}: ${LEFT_OUT}; write it here, or its file as ${key}_file`,
       ]);
       map.comment = [map.comment, ...words].filter(Boolean).join('\n');
       taken.push(...secrets.map(({ key }) => String(key)));

@@ -1,6 +1,7 @@
 // A backup: one gzipped JSON document with the configuration and the documents of the state directory. What gives a
 // login is left out, or sealed beside it by a passphrase.
 import { createCipheriv, createDecipheriv, randomBytes, scryptSync } from 'node:crypto';
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as z from 'zod';
@@ -124,7 +125,9 @@ export async function readBackup(path: string): Promise<OpenBackup> {
 }
 
 async function contentOf(path: string): Promise<Buffer> {
-  const file = await open(path).catch((err: NodeJS.ErrnoException) => {
+  // Not to wait for somebody who writes into a pipe.
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((err: NodeJS.ErrnoException) => {
     throw new BackupUnreadable(`${path}, which cannot be read (${err.code})`);
   });
   try {
@@ -140,8 +143,9 @@ async function contentOf(path: string): Promise<Buffer> {
 /** Throws BackupUnreadable. */
 export function unpack(bytes: Buffer): OpenBackup {
   const json = jsonIn(bytes);
-  if (Object(json).heat2mqtt_backup === undefined) throw new BackupUnreadable('a file of something else');
-  if (Object(json).heat2mqtt_backup !== 1)
+  const version: unknown = Object(json).heat2mqtt_backup;
+  if (typeof version !== 'number' || version < 1) throw new BackupUnreadable('a file of something else');
+  if (version !== 1)
     throw new BackupUnreadable('a backup of a newer heat2mqtt', 'one of this version or an older one');
   const parsed = backupFile.safeParse(json, { jitless: true });
   if (!parsed.success)

@@ -56,6 +56,25 @@ test('a text without secrets stays as it is, however it is written', () => {
   expect(withoutSecrets(text, 'config.yaml', createScrubber())).toEqual({ text, taken: [] });
 });
 
+test('a line that is put out of use keeps its secret to itself', () => {
+  const text = `# password: hunter1
+mqtt:
+  # url: mqtt://me:hunter2@broker.example.org
+  username: me # key_password : "hunter3"
+  #- token: hunter4   # of the tablet
+  # token_file: ./token
+  # password: left out of the backup; write it here
+`;
+  expect(withoutSecrets(text, 'config.yaml', createScrubber()).text).toBe(`# password: [secret]
+mqtt:
+  # url: mqtt://me:[secret]@broker.example.org
+  username: me # key_password : [secret]
+  #- token: [secret]
+  # token_file: ./token
+  # password: left out of the backup; write it here
+`);
+});
+
 test('files and state directory are found although secrets are missing', () => {
   expect(filesIn(TEXT, 'config.yaml')).toEqual(['./key-password', '/etc/ca.pem']);
   expect(stateDirOf(TEXT, 'config.yaml', {})).toBe('/var/lib/heat');

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import type { Io } from '../../src/cli/command.ts';
+import { pack, unpack } from '../../src/store/backup.ts';
 import { claimDirectory } from '../../src/store/onlyDaemon.ts';
 import { ME, STATE } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
@@ -147,4 +149,38 @@ test('each refusal leaves everything as it is', async () => {
   await writeFile(join(story.stateDir, 'constituencies/dail-34.json'), '{"version":9}');
   await refused([...restore, '--yes'], 'state_newer', /does not understand/);
   await refused(['restore', path('sealed.gz'), ...here, '--yes'], 'wrong_usage', /--passphrase-file/);
+});
+
+test('what happens while the question is open counts; a restore that is repeated keeps what was there before the first', async () => {
+  const { story, daemon, path, here } = await running();
+  const read = (name: string) => readFile(join(story.stateDir, name), 'utf8');
+  const tokens = 'accounts/home/tokens.json';
+  const command = (words: readonly string[], ask: Io['ask'] = async () => 'y') =>
+    story.passing(typed(words, { clock: story.clock, ask }));
+  await command(['backup', path('b.gz'), ...here]);
+  await story.stop(daemon);
+  await writeFile(path('config.yaml'), `${await readFile(path('config.yaml'), 'utf8')}# Newer.\n`);
+  const newer = (await read(tokens)).replace('"refreshToken":"', '"refreshToken":"newer');
+  const restore = ['restore', path('b.gz'), ...here, '--force'];
+  await command(restore, async () => {
+    await writeFile(join(story.stateDir, tokens), newer);
+    await writeFile(join(story.stateDir, 'accounts/home/login-budget.json'), SUSPENDED);
+    await rm(join(story.stateDir, 'journal.json'));
+    return 'y';
+  });
+  expect([await read(tokens), await read('accounts/home/login-budget.json')]).toEqual([newer, SUSPENDED]);
+  await command(restore);
+  expect(await readFile(path('config.yaml.before-restore'), 'utf8')).toContain('# Newer.');
+  expect(unpack(await readFile(join(story.stateDir, 'before-restore.gz'))).documents).not.toHaveProperty(
+    'journal',
+  );
+});
+
+test('a state directory from a backup cannot write over the question', async () => {
+  const { path, type } = await running();
+  const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
+  await writeFile(path('b.gz'), pack({ madeAt: 0, madeBy: '0.1.0', config, documents: {} }, null));
+  await expect(type('restore', path('b.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
+    out: expect.stringContaining('into ./x [2K nothing'),
+  });
 });

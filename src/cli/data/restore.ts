@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { findConfigFile } from '../../config/load.ts';
 import { decodeText } from '../../config/secrets/secrets.ts';
 import { filesIn, stateDirOf } from '../../config/transfer.ts';
@@ -81,14 +82,9 @@ export const restore: Command = async (given, io) => {
     io.out('Nothing was changed.\n');
     return EXIT.fine;
   }
-  const documents = {
-    // Without secrets the session that is there goes on; and neither a refused login nor its wait is forgotten.
-    ...tokensIn(before),
-    ...backup.documents,
-    ...secrets?.documents,
-    ...loginBudgetsIn(before),
-  };
-  await carryOut(plan, documents, before, io);
+  await carryOut(plan, { ...backup.documents, ...secrets?.documents }, io, (found) => {
+    if (!options.force) refuseNewer(stateDir, found, backup.madeAt);
+  });
   io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
   return EXIT.fine;
 };
@@ -149,7 +145,7 @@ function tell(
   const isEmpty = Object.keys(before).length === 0;
   const rows = [
     `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}${sealedWords}`,
-    `  state: into ${stateDir}${isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`}`,
+    `  state: into ${shown(stateDir)}${isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`}`,
     config === null
       ? `  configuration: ${staying === null ? 'there is none' : `${staying} stays as it is`}`
       : `  configuration: ${config.path}${config.isThere ? `; the one that is there becomes ${config.path}.before-restore` : ''}`,
@@ -163,20 +159,42 @@ function tell(
 }
 
 /** The state last and at once: whatever fails before that, another try begins anew. */
-async function carryOut({ stateDir, config, files }: Plan, documents: Documents, before: Documents, io: Io) {
+async function carryOut(
+  { stateDir, config, files }: Plan,
+  restored: Documents,
+  io: Io,
+  refuse: (before: Documents) => void,
+) {
   const giveUp = await claimDirectory(stateDir, await openSilentLog(createScrubber(), io));
   try {
+    // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
+    const before = await readDocuments(stateDir, io.clock);
+    refuse(before);
+    const documents = {
+      // Without secrets the session that is there goes on; and neither a refused login nor its wait is forgotten.
+      ...tokensIn(before),
+      ...restored,
+      ...loginBudgetsIn(before),
+    };
     for (const [name, content] of Object.entries(files)) await write(name, content);
-    if (config?.isThere) await write(`${config.path}.before-restore`, await readFile(config.path));
-    if (config) await write(config.path, config.text);
+    if (config) await writeConfig(config);
     const old = { madeAt: io.clock.now(), madeBy: about.version, config: null, documents: plainPart(before) };
-    if (Object.keys(before).length > 0) await write(join(stateDir, BEFORE), pack(old, null));
+    // Of a restore that is repeated nothing new has to be kept: what was there before the first is.
+    const isSame = isDeepStrictEqual(plainPart(before), plainPart(documents));
+    if (Object.keys(before).length > 0 && !isSame) await write(join(stateDir, BEFORE), pack(old, null));
     await replaceDocuments(stateDir, documents).catch((err) => {
       throw new StateUnwritable(stateDir, err);
     });
   } finally {
     await giveUp();
   }
+}
+
+async function writeConfig({ path, text, isThere }: NonNullable<Plan['config']>): Promise<void> {
+  const old = isThere ? await readFile(path) : null;
+  if (old?.equals(Buffer.from(text))) return;
+  if (old) await write(`${path}.before-restore`, old);
+  await write(path, text);
 }
 
 const write = (path: string, content: string | Buffer): Promise<void> =>

@@ -120,6 +120,12 @@ test.each(['day', 'month', 'quarter'])('another price by %s: rows and total, fro
   expect(rows[0]?.cost_at_tariff).toBeCloseTo((rows[0]?.energy_kwh ?? 0) * 0.1 + days * 0.5, 2);
 });
 
+test('a decimal comma is taken for two prices, and that is said', async () => {
+  const period = '--from 2024-01-01 --to 2024-01-01 --format json';
+  expect((await type(`--tariff 0,124 ${period}`)).err).toContain('0.124,0.686, not 0,124');
+  expect((await type(`--tariff 0.1,0 ${period}`)).err).toBe('');
+});
+
 test('another price in CSV and in the table', async () => {
   const period = '--tariff=0.1,0.5 --interval month --from 2024-01-01 --to 2024-01-31';
   expect((await type(`${period} --format csv`)).out.split('\r\n').slice(0, 2)).toEqual([

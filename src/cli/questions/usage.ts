@@ -74,6 +74,8 @@ export const usage: Command = async ({ options }, io) => {
       readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
     };
   });
+  if (prices?.unitRate === 0)
+    io.err('By this tariff a kWh costs nothing. Decimals have a point: 0.124,0.686, not 0,124.\n');
   if (wasShortened) io.err(`Shown until today, ${addDays(span.to, -1)}.\n`);
   const currency = await findCurrency(settings, upstream);
   printUsage(format, meters, { interval, span, currency, timezone: zone.name, prices }, io);

@@ -1,6 +1,7 @@
 // One run of one account under a claim: read what is kept, do what is due, write everything in one transaction, publish.
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { msUntilFraction, refreshIsWorthTrying } from '../auth/tokens.ts';
+import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secrets/secrets.ts';
 import type { Account } from '../daemon/accounts/account.ts';
 import { openAccounts } from '../daemon/accounts/openAccounts.ts';
@@ -11,8 +12,7 @@ import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Scrubber } from '../foundation/log.ts';
-import { backOffMs, retryAfterMs } from '../foundation/retry.ts';
-import type { Gate } from '../http/client.ts';
+import { backOffMs } from '../foundation/retry.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ClaimedState } from '../store/database/claimedState.ts';
 import type { Claim, Claims } from '../store/database/claims.ts';
@@ -20,6 +20,7 @@ import { type Database, DatabaseTrouble } from '../store/database/database.ts';
 import { publishedCodec } from '../store/database/published.ts';
 import type { Seal } from '../store/database/seal.ts';
 import type { Budget } from './budget.ts';
+import { openGates } from './gates.ts';
 import { compose, type News, withdraw } from './publication.ts';
 
 /** What all runs of a process share. */
@@ -48,8 +49,6 @@ const RETRY_MS = 500;
 // As the daemon refreshes: a retry still ends before the access token does.
 const REFRESH_FROM = 0.8;
 const REFRESH_UNTIL = 0.88;
-// Too many requests; service unavailable.
-const ASKS_FOR_TIME = [429, 503];
 
 /**
  * Does what is due and commits it. Resolves to whether the history is still being read for the first time. Rejects when the
@@ -81,7 +80,7 @@ export async function runAccount(claim: Claim, parts: RunParts): Promise<boolean
       signals,
       state,
     };
-    const gates = gatesFor(claim, parts);
+    const gates = openGates(() => claim, claim.signal, { ...parts, ...context });
     const [account] = await openAccounts(
       own,
       { apply: (meter) => meter.store.restore(null) },
@@ -137,6 +136,7 @@ async function columnsAfter(
   return {
     sql: `due_at = CASE WHEN wanted > $3 THEN now() ELSE now() + make_interval(secs => $4) END,
       poll_at = now() + make_interval(secs => $5), answered = $3, anew = false, failures = $6,
+      failing_since = CASE WHEN $6 = 0 THEN NULL ELSE coalesce(failing_since, now()) END,
       last_poll_at = CASE WHEN $7 THEN now() ELSE last_poll_at END,
       last_success_at = CASE WHEN $7 AND $6 = 0 THEN now() ELSE last_success_at END,
       last_error = $8, auth_state = $9, requests_today = $10, logins_today = $11, counted_on = $12, invoices = $13`,
@@ -194,35 +194,11 @@ async function commit(
   }
 }
 
-/** Requests wait for the budget of the fleet, and for the claim; the claim is confirmed before a token is sent. */
-function gatesFor(claim: Claim, { claims, budget, context }: RunParts) {
-  let paused: unknown = null;
-  const gate = (to: 'issuer' | 'provider'): Gate => ({
-    async enter() {
-      if (paused !== null) throw paused;
-      await budget.take(claim.signal).catch((err) => {
-        paused = err;
-        throw err;
-      });
-      if (to === 'issuer') await claims.confirm(claim);
-      claim.check();
-      return claim.signal;
-    },
-    answered({ status, headers }) {
-      const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], context.clock.now());
-      if (ms) void budget.pause(ms).catch((err) => context.log.warn({ err }, 'the pause could not be told'));
-    },
-  });
-  return {
-    gate,
-    /** What was asked for in vain is no news of the account. */
-    throwIfPaused(): void {
-      if (paused !== null) throw paused;
-    },
-  };
-}
-
-const accountOf = (id: string, { username, password }: Login, scrubber: Scrubber) => ({
+export const accountOf = (
+  id: string,
+  { username, password }: Login,
+  scrubber: Scrubber,
+): ConfiguredAccount => ({
   id,
   username,
   password: new Secret('database', async () => password, scrubber),

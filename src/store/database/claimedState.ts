@@ -4,7 +4,8 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
 import { type Claim, FenceLost } from './claims.ts';
 import { type Database, DatabaseTrouble, type Statements } from './database.ts';
-import { readSeries, type Series, writeDays } from './readings.ts';
+import { documentPlace, KeptDocuments } from './keptDocuments.ts';
+import { type Series, writeDays } from './readings.ts';
 import type { Seal } from './seal.ts';
 
 /** What is still to be published; `id` gives the order. */
@@ -23,47 +24,35 @@ interface Parts {
 }
 
 const AT_ONCE = ['tokens', 'login-budget', 'way-in'];
-const LEDGER = /^ledger-(.+)$/;
 const RETRY_MS = 200;
 const HELD = 'WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE)';
 
 export class ClaimedState implements StateStore {
   readonly fault = null;
   readonly #parts: Parts;
-  /** By name, as it is in the database; `undefined`: not there. */
-  readonly #stored: Map<string, unknown>;
+  readonly #kept: KeptDocuments;
   /** By name, as it is to be; `null`: to be removed. */
   readonly #changed = new Map<string, unknown>();
-  readonly #series: Map<string, Series>;
 
   static async open(parts: Parts): Promise<ClaimedState> {
     const { claim, database, seal } = parts;
-    const [documents, series] = await Promise.all([
-      database.query<{ mark: string; sealed: Buffer }>(
-        'SELECT mark, sealed FROM heat2mqtt.document WHERE account = $1',
-        [claim.account],
-      ),
-      readSeries(database, claim.account),
-    ]);
-    const opened = documents.map(({ mark, sealed }) => seal.open(placeOf(claim, mark), sealed) as Named);
-    return new ClaimedState(parts, new Map(opened.map(({ name, json }) => [name, json])), series);
+    return new ClaimedState(parts, await KeptDocuments.read(claim.account, database, seal));
   }
 
-  private constructor(parts: Parts, stored: Map<string, unknown>, series: Map<string, Series>) {
+  private constructor(parts: Parts, kept: KeptDocuments) {
     this.#parts = parts;
-    this.#stored = stored;
-    this.#series = series;
+    this.#kept = kept;
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
-    const name = path.replace(`accounts/${this.#parts.claim.account}/`, '');
+    const name = this.#kept.nameOf(path);
     const put = async (json: unknown) => {
       if (AT_ONCE.includes(name)) await this.#writeAtOnce(name, json);
       else this.#changed.set(name, json);
     };
     return {
       read: async () => {
-        const json = this.#changed.has(name) ? this.#changed.get(name) : this.#whole(name);
+        const json = this.#changed.has(name) ? this.#changed.get(name) : this.#kept.json(name);
         return json == null ? null : codec.decode(json);
       },
       write: (value) => put(codec.encode(value)),
@@ -72,7 +61,7 @@ export class ClaimedState implements StateStore {
   }
 
   async list(): Promise<string[]> {
-    return [...new Set([...this.#stored.keys(), ...this.#changed.keys()])];
+    return [...new Set([...this.#kept.stored.keys(), ...this.#changed.keys()])];
   }
 
   /** Nobody else works on the account. */
@@ -85,15 +74,15 @@ export class ClaimedState implements StateStore {
 
   /** What the series of a property is called; undefined: it has none, or another account reads it. */
   seriesName(property: string): string | undefined {
-    return this.#series.get(this.#parts.seal.mark(property))?.name;
+    return this.#kept.series(property)?.name;
   }
 
   /** Takes the properties, unless another account reads them, under these names, unless another series has them. */
   async claimSeries(wanted: readonly { readonly property: string; readonly name: string }[]): Promise<void> {
     const { database, claim, seal } = this.#parts;
     const fresh = wanted
-      .map(({ property, name }) => ({ mark: seal.mark(property), name }))
-      .filter(({ mark }) => !this.#series.has(mark));
+      .filter(({ property }) => this.#kept.series(property) === undefined)
+      .map(({ property, name }) => ({ mark: seal.mark(property), name }));
     if (fresh.length === 0) return;
     await database.query(
       `${HELD} INSERT INTO heat2mqtt.series (account, mark, name)
@@ -101,7 +90,7 @@ export class ClaimedState implements StateStore {
       ON CONFLICT DO NOTHING`,
       [claim.account, claim.row.fence, fresh.map(({ mark }) => mark), fresh.map(({ name }) => name)],
     );
-    for (const [mark, series] of await readSeries(database, claim.account)) this.#series.set(mark, series);
+    await this.#kept.readSeriesAnew(database);
   }
 
   /**
@@ -144,8 +133,9 @@ export class ClaimedState implements StateStore {
     const kept: { mark: string; sealed: Buffer }[] = [];
     for (const { name, mark, json } of changes) {
       const without = json === null ? null : await this.#writeReadings(sql, name, json);
-      if (without === null || JSON.stringify(without) === JSON.stringify(this.#stored.get(name))) continue;
-      kept.push({ mark, sealed: seal.close(placeOf(claim, mark), { name, json: without }) });
+      if (without === null || JSON.stringify(without) === JSON.stringify(this.#kept.stored.get(name)))
+        continue;
+      kept.push({ mark, sealed: seal.close(documentPlace(claim.account, mark), { name, json: without }) });
     }
     if (kept.length > 0)
       await sql.query(
@@ -164,37 +154,24 @@ export class ClaimedState implements StateStore {
 
   /** Resolves to the document without what is kept in rows. */
   async #writeReadings(sql: Statements, name: string, json: unknown): Promise<unknown> {
-    const series = this.#seriesOf(name);
+    const series = this.#kept.seriesOf(name);
     if (series === undefined) return json;
     const { days, ...rest } = json as { days: Series['days'] };
     await writeDays(sql, series, days);
     return rest;
   }
 
-  #seriesOf(name: string): Series | undefined {
-    const property = LEDGER.exec(name)?.[1];
-    return property === undefined
-      ? undefined
-      : this.#series.get(this.#parts.seal.mark(decodeURIComponent(property)));
-  }
-
-  #whole(name: string): unknown {
-    const json = this.#stored.get(name);
-    const series = this.#seriesOf(name);
-    return json && series ? { ...json, days: series.days } : json;
-  }
-
   /** Tried for as long as the claim lasts. What cannot be kept must not be used: the run is over then. */
   async #writeAtOnce(name: string, json: unknown): Promise<void> {
     const { claim, seal, clock } = this.#parts;
     const mark = seal.mark(name);
-    const sealed = json === null ? null : seal.close(placeOf(claim, mark), { name, json });
+    const sealed = json === null ? null : seal.close(documentPlace(claim.account, mark), { name, json });
     for (;;) {
       claim.check();
       try {
         if (!(await this.#tryWrite(mark, sealed))) claim.end(new FenceLost());
         claim.check();
-        this.#stored.set(name, json);
+        this.#kept.stored.set(name, json);
         return;
       } catch (err) {
         if (!(err instanceof DatabaseTrouble)) throw err;
@@ -219,10 +196,3 @@ export class ClaimedState implements StateStore {
     return held.length > 0;
   }
 }
-
-interface Named {
-  readonly name: string;
-  readonly json: unknown;
-}
-
-const placeOf = ({ account }: Claim, mark: string): string => `document ${account} ${mark}`;

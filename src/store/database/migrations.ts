@@ -42,6 +42,7 @@ CREATE TABLE heat2mqtt.account (
   answered int NOT NULL DEFAULT 0,
   anew boolean NOT NULL DEFAULT false,
   failures int NOT NULL DEFAULT 0,
+  failing_since timestamptz,
   last_poll_at timestamptz,
   last_success_at timestamptz,
   last_error text,
@@ -94,8 +95,8 @@ CREATE VIEW heat2mqtt_views.invoice AS
   FROM heat2mqtt.account a, jsonb_to_recordset(a.invoices) AS
     i(id text, status text, "startAt" bigint, "endAt" bigint, "dueAt" bigint, total bigint, open bigint);
 CREATE VIEW heat2mqtt_views.account_state AS
-  SELECT a.id AS account, a.paused, a.removed, a.due_at, a.poll_at, a.last_poll_at, a.last_success_at, a.failures, a.last_error,
-    a.auth_state, a.claimed_until > now() AS claimed, p.number AS process
+  SELECT a.id AS account, a.paused, a.removed, a.due_at, a.poll_at, a.last_poll_at, a.last_success_at, a.failures, a.failing_since,
+    a.last_error, a.auth_state, a.claimed_until > now() AS claimed, p.number AS process
   FROM heat2mqtt.account a
   LEFT JOIN heat2mqtt.process p ON p.id = a.claimed_by AND a.claimed_until > now();
 `,

@@ -3,6 +3,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import type { Account, Config } from '../config/schema.ts';
 import type { Secret } from '../config/secrets/secrets.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
+import { keyBytes } from '../config/sections/fleetSection.ts';
 import { strayNames } from '../daemon/accounts/friendlyNames.ts';
 import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
@@ -16,11 +17,11 @@ import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { StateUnwritable } from '../store/stateDirectory.ts';
-import type { Command, Io } from './command.ts';
+import type { Arguments, Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './questions/readingCloses.ts';
 import { loadSettings, type Settings } from './settings.ts';
-import { openUpstreamBeside } from './upstream.ts';
+import { openUpstreamBeside, visitFleetOf, withVisited } from './upstream.ts';
 
 interface Result {
   readonly check: string;
@@ -51,8 +52,12 @@ export const check: Command = async (given, io) => {
   });
   tell({ ...configuration, ...advice });
   if (settings !== null) {
-    const probes = { ...offlineProbes(settings), ...(given.options.live ? liveProbes(settings, io) : {}) };
+    const probes = offlineProbes(settings);
     for (const [name, run] of Object.entries(probes)) tell(await probe(name, run));
+    const { database, settings: own } = await tryFleet(settings, given, io);
+    for (const result of database) tell(result);
+    if (given.options.live)
+      for (const [name, run] of Object.entries(liveProbes(own, io))) tell(await probe(name, run));
   }
   if (given.options.json) {
     const rows = results.map(({ exitCode: _, ...row }) => row);
@@ -60,6 +65,27 @@ export const check: Command = async (given, io) => {
   }
   return worst(results);
 };
+
+/** With the account of `--account` in the settings; without the option, with the only one, if it is. */
+async function tryFleet(
+  settings: Settings,
+  { options }: Arguments,
+  io: Io,
+): Promise<{ database: Result[]; settings: Settings }> {
+  if (!settings.config.fleet) return { database: [], settings };
+  let own: Settings = { ...settings, config: { ...settings.config, accounts: [] } };
+  const database = await probe('database of the fleet', async () => {
+    const visit = await visitFleetOf(settings, io);
+    if (visit === null) return '';
+    const { fleet } = await visit.health(zoneOf(settings.config.usage.timezone));
+    const found = `${fleet.accounts} account(s), ${fleet.processes.length} process(es) at work`;
+    if (options.account === undefined && fleet.accounts !== 1)
+      return options.live ? `${found}; --account ID would read one of them` : found;
+    own = withVisited(settings, await visit.account(options.account));
+    return found;
+  });
+  return { database: [database], settings: own };
+}
 
 async function probe(name: string, run: Probe): Promise<Result> {
   try {
@@ -81,7 +107,8 @@ function worst(results: readonly Result[]): number {
 type Probes = Record<string, Probe>;
 
 function offlineProbes({ config, path }: Settings): Probes {
-  const { accounts, mqtt, web, home_assistant } = config;
+  const { mqtt, web, home_assistant, fleet } = config;
+  const accounts = fleet ? [] : config.accounts;
   const probes: Probes = {};
   const tell = (name: string, secret: Secret | undefined, size = characters) => {
     if (secret)
@@ -100,6 +127,9 @@ function offlineProbes({ config, path }: Settings): Probes {
   tell('password of mqtt.key_file', mqtt.key_password);
   tell('password of the page', web ? web.password : undefined);
   tell('token of Home Assistant', home_assistant?.token);
+  tell('fleet.database_url', fleet?.database_url);
+  tell('fleet.key', fleet?.key, (key) => `${keyBytes(key).length} bytes`);
+  if (fleet) return probes;
   probes['state directory'] = async () => {
     try {
       await makePrivateDirectory(config.state_dir);

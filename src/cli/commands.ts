@@ -25,7 +25,7 @@ const flag = (help: string): Option => ({ type: 'boolean', help });
 const text = (value: string, help: string): Option => ({ type: 'string', value, help });
 
 const CONFIG = { config: text('PATH', 'the configuration file') };
-const ACCOUNT = text('ID', 'the account; default: the first');
+const ACCOUNT = text('ID', 'the account; default: the first, in a fleet the only one');
 const FORMAT = text('table|json|csv', 'how to print; table on a terminal');
 
 const COMMANDS: readonly CommandRow[] = [
@@ -41,6 +41,7 @@ const COMMANDS: readonly CommandRow[] = [
     options: {
       ...CONFIG,
       live: flag('also ask issuer, provider, broker and Home Assistant (at most one login)'),
+      account: text('ID', 'in a fleet: the account to read live'),
       json: flag('print JSON'),
     },
     load: async () => (await import('./check.ts')).check,
@@ -87,7 +88,7 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'print the readings that are on this disk as CSV or JSON; asks nobody',
     options: {
       ...CONFIG,
-      account: text('ID', 'the account; default: all'),
+      account: text('ID', 'the account; default: all, in a fleet the only one'),
       interval: text('day|week|month', 'default: day'),
       format: text('csv|json', 'default: csv'),
       revisions: flag('also how often each was corrected, and when it came'),
@@ -121,7 +122,7 @@ const COMMANDS: readonly CommandRow[] = [
   {
     name: 'report',
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
-    options: CONFIG,
+    options: { ...CONFIG, account: text('ID', 'in a fleet: the account; default: the only one, or none') },
     load: async () => (await import('./report.ts')).report,
   },
   {
@@ -180,6 +181,19 @@ const COMMANDS: readonly CommandRow[] = [
       yes: flag('do not ask'),
     },
     load: async () => (await import('./energyDashboard.ts')).energyDashboard,
+  },
+  {
+    name: 'accounts',
+    words: 'import FILE.csv|list|pause ID…|remove ID…',
+    summary: 'the accounts of a fleet (docs/fleet.md)',
+    options: {
+      ...CONFIG,
+      'from-state': flag('import: the accounts of this configuration, with all that state_dir keeps of them'),
+      format: { ...FORMAT, help: `list: ${FORMAT.help}` },
+      resume: flag('pause: the opposite'),
+      yes: flag('remove: do not ask'),
+    },
+    load: async () => (await import('./accounts.ts')).accounts,
   },
   {
     name: 'config',

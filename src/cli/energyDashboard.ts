@@ -5,7 +5,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from './command.ts';
 import { type Column, tableLines } from './printing.ts';
-import { loadSettings, openSilentLog } from './settings.ts';
+import { loadSettings, openSilentLog, refuseInFleet } from './settings.ts';
 
 class NoHomeAssistant extends Failure {
   readonly code = 'no_home_assistant';
@@ -32,6 +32,7 @@ const COLUMNS: readonly Column<Row>[] = [
 export const energyDashboard: Command = async (given, io) => {
   const change = changeFrom(given, io);
   const { config, scrubber } = await loadSettings(given, io);
+  refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
   if (!config.home_assistant) throw new NoHomeAssistant();
   const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
   const meters = await knownMeters(state, config);

@@ -6,15 +6,15 @@ import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '..
 import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
-import { loadSettings, type Settings } from './settings.ts';
-import { openUpstreamBeside, pickAccount } from './upstream.ts';
+import type { Settings } from './settings.ts';
+import { loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
 
 type Method = (typeof WAYS_TO_SIGN_IN)[number];
 
 const LONGEST_TYPING_MS = 3 * 60_000;
 
 export const login: Command = async ({ options, words }, io) => {
-  const settings = await loadSettings({ options, words }, io);
+  const settings = await loadWithAccount({ options, words }, io);
   const account = pickAccount(settings, options.account);
   const { provider } = settings.config;
   const method =
@@ -29,12 +29,13 @@ export const login: Command = async ({ options, words }, io) => {
   io.out(`Signed in: the session of ${account.id} is stored.${until}\n`);
   if (provider?.offline_access && refreshExpiresAt !== null)
     io.out('It has an end though offline_access was asked for: the issuer did not give it.\n');
-  io.out('A running bridge takes it within a minute.\n');
+  await settings.visited?.wake();
+  io.out(settings.visited ? 'The fleet goes on with it.\n' : 'A running bridge takes it within a minute.\n');
   return EXIT.fine;
 };
 
 export const logout: Command = async ({ options, words }, io) => {
-  const settings = await loadSettings({ options, words }, io);
+  const settings = await loadWithAccount({ options, words }, io);
   const account = pickAccount(settings, options.account);
   const { session, login: byItself } = await openUpstreamBeside(settings, account, io, { anyScopes: true });
   const had = await session.end();
@@ -44,7 +45,11 @@ export const logout: Command = async ({ options, words }, io) => {
       : 'No session is stored.\n',
   );
   if (!byItself.needsPerson)
-    io.out('The configuration has a password: a running bridge signs in again by itself.\n');
+    io.out(
+      settings.visited
+        ? 'The fleet signs in again by itself at the next poll, unless the account is paused.\n'
+        : 'The configuration has a password: a running bridge signs in again by itself.\n',
+    );
   return EXIT.fine;
 };
 

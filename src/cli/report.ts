@@ -7,7 +7,7 @@ import type { Extra, Extras } from '../domain/extras.ts';
 import { addDays, type Day, type Zone, zone as zoneOf } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import {
   contextCodec,
   extrasCodec,
@@ -17,12 +17,12 @@ import {
   tokensCodec,
 } from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
-import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { Command, Io } from './command.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
-import { loadSettings, openSilentLog, type Settings } from './settings.ts';
+import { loadSettings, type Settings } from './settings.ts';
+import { stateOf, visitFleetOf, withVisited } from './upstream.ts';
 
 /** Heading and lines. */
 type Section = readonly [string, readonly string[]];
@@ -37,13 +37,19 @@ export const report: Command = async (given, io) => {
     io.out(withoutHome(written([mistakes]), io.env.HOME));
     return EXIT.config;
   }
-  io.out(await reportText(settings, io, (await askHealth(settings.config)).words));
+  io.out(await reportText(settings, io, (await askHealth(settings.config)).words, given.options.account));
   return EXIT.fine;
 };
 
-/** `daemon`: how the running daemon is. */
-export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
-  const text = written(await sectionsOf(settings, io, daemon));
+/** `daemon`: how the running daemon is. `account`: of a fleet, the one that this is about. */
+export async function reportText(
+  settings: Settings,
+  io: Io,
+  daemon: string,
+  account?: unknown,
+): Promise<string> {
+  const { settings: own, section } = await fleetSection(settings, io, account);
+  const text = written([...section, ...(await sectionsOf(own, settings, io, daemon))]);
   return withoutHome(settings.scrubber.scrub(text), io.env.HOME);
 }
 
@@ -54,10 +60,11 @@ function written(sections: readonly Section[]): string {
   return `# ${about.name} report\n\n${text.join('\n')}`;
 }
 
-async function sectionsOf(settings: Settings, io: Io, daemon: string): Promise<Section[]> {
-  const { config, scrubber } = settings;
+/** `shown`: as configured. */
+async function sectionsOf(settings: Settings, shown: Settings, io: Io, daemon: string): Promise<Section[]> {
+  const { config } = settings;
   const zone = zoneOf(config.usage.timezone);
-  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+  const state = await stateOf(settings, io);
   const now = Date.now();
   const accounts: Section[] = [];
   for (const { id } of config.accounts) {
@@ -68,7 +75,7 @@ async function sectionsOf(settings: Settings, io: Io, daemon: string): Promise<S
   return [
     ['Clock', [clock, `up for ${Math.round(os.uptime() / 60)} minutes`]],
     ['Daemon', [daemon]],
-    ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
+    ['Configuration', showConfig(shown, 'stranger').trimEnd().split('\n')],
     ...accounts,
     ['Shapes of replies (keys and types, no values)', await replyLines(state, zone)],
   ];
@@ -79,6 +86,39 @@ function versions(): Section {
   const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
   const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
   return ['Versions', [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system]];
+}
+
+/** How the fleet is, and the settings with the account that was asked for. A database that cannot be used is told. */
+async function fleetSection(
+  settings: Settings,
+  io: Io,
+  account: unknown,
+): Promise<{ settings: Settings; section: Section[] }> {
+  const without = { ...settings, config: { ...settings.config, accounts: [] } };
+  try {
+    const visit = await visitFleetOf(settings, io);
+    if (visit === null) return { settings, section: [] };
+    const zone = zoneOf(settings.config.usage.timezone);
+    const { fleet } = await visit.health(zone);
+    const section: Section = [
+      'Fleet',
+      [
+        `${fleet.accounts} account(s): ${fleet.paused} paused, ${fleet.failing} failing, ${fleet.overdue} overdue`,
+        ...(fleet.oldestDueAt === null ? [] : [`the oldest since ${zone.iso(fleet.oldestDueAt)}`]),
+        ...fleet.processes.map(
+          ({ number, version, startedAt }) => `process ${number}: ${version}, since ${zone.iso(startedAt)}`,
+        ),
+      ],
+    ];
+    const isAbout = account !== undefined || fleet.accounts === 1;
+    return {
+      settings: isAbout ? withVisited(settings, await visit.account(account)) : without,
+      section: [section],
+    };
+  } catch (err) {
+    if (!(err instanceof Failure) || err.exitCode === EXIT.usage) throw err;
+    return { settings: without, section: [['Fleet', [err.message]]] };
+  }
 }
 
 /** Polls, session, login budget and extras. */

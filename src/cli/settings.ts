@@ -4,11 +4,31 @@ import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
+import type { VisitedAccount } from '../fleet/visit.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import type { Arguments, Io } from './command.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
+  /** In a fleet, the account that a command is about. */
+  readonly visited?: VisitedAccount;
+}
+
+/** For a command of a household. Throws NotInFleet. */
+export function refuseInFleet(fleet: unknown, command: string, instead: string): void {
+  if (fleet !== undefined) throw new NotInFleet(command, instead);
+}
+
+class NotInFleet extends Failure {
+  readonly code = 'not_in_fleet';
+  readonly exitCode = EXIT.usage;
+
+  constructor(command: string, instead: string) {
+    super(`${command} is for a household, and the configuration has a fleet: ${instead}.`, {
+      retry: 'never',
+    });
+  }
 }
 
 /** Rejects with ConfigInvalid. */

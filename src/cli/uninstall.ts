@@ -25,13 +25,13 @@ const MOST_NAMED = 20;
 export const uninstall: Command = async (given, io) => {
   mustBeAnswerable('uninstall', given, io);
   const settings = await loadSettings(given, io);
-  const { mqtt, state_dir } = settings.config;
+  const { mqtt, state_dir, fleet } = settings.config;
   if (mqtt.embedded !== false) {
     io.out('The broker is part of heat2mqtt and keeps nothing when it stops: there is nothing to clear.\n');
     io.out(whatIsLeft(settings));
     return EXIT.fine;
   }
-  if (await isDaemonRunning(state_dir)) throw new StillRunning(state_dir);
+  if (!fleet && (await isDaemonRunning(state_dir))) throw new StillRunning(state_dir);
   const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
   const announced = state.document('announced', announcedCodec);
   const retained = await findRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);
@@ -64,12 +64,17 @@ function tell({ topics, devices }: RetainedMessages, url: string, io: Io): void 
 }
 
 function whatIsLeft({ config, path }: Settings): string {
-  const { accounts, home_assistant } = config;
-  const rows = [
-    ...(accounts.length === 0 ? [] : ['the session at the provider: heat2mqtt logout ends it']),
-    ...(home_assistant ? ["what is in Home Assistant's statistics: Developer tools, Statistics"] : []),
-    `tokens and readings: the folder ${config.state_dir}`,
-    ...(path === undefined ? [] : [`the configuration: ${path}`]),
-  ];
+  const { accounts, home_assistant, fleet } = config;
+  const rows = fleet
+    ? [IN_DATABASE, ...at(path)]
+    : [
+        ...(accounts.length === 0 ? [] : ['the session at the provider: heat2mqtt logout ends it']),
+        ...(home_assistant ? ["what is in Home Assistant's statistics: Developer tools, Statistics"] : []),
+        `tokens and readings: the folder ${config.state_dir}`,
+        ...at(path),
+      ];
   return `What is left, and does nothing by itself:\n${rows.map((row) => `  ${row}\n`).join('')}`;
 }
+
+const at = (path: string | undefined): string[] => (path === undefined ? [] : [`the configuration: ${path}`]);
+const IN_DATABASE = 'accounts, sessions and readings: the database of fleet.database_url';

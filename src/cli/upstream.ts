@@ -2,11 +2,13 @@
 import type { Account } from '../config/schema.ts';
 import { currencyOf } from '../daemon/accounts/site.ts';
 import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
+import type { Visit, VisitedAccount } from '../fleet/visit.ts';
 import { Failure } from '../foundation/failure.ts';
 import { readSite } from '../provider/discovery.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Io, WrongUsage } from './command.ts';
-import { openSilentLog, type Settings } from './settings.ts';
+import type { StateStore } from '../store/stateStore.ts';
+import { type Arguments, type Io, WrongUsage } from './command.ts';
+import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
 /** The account of `--account`, else the first. Throws WrongUsage. */
 export function pickAccount({ config }: Settings, option: unknown): Account {
@@ -16,20 +18,50 @@ export function pickAccount({ config }: Settings, option: unknown): Account {
   throw new WrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
+/**
+ * The settings of a command about one account. In a fleet that of `--account` comes from the database, and is the only one in
+ * them. Rejects with a Failure.
+ */
+export async function loadWithAccount(given: Arguments, io: Io): Promise<Settings> {
+  const settings = await loadSettings(given, io);
+  const fleet = await visitFleetOf(settings, io);
+  return fleet === null ? settings : withVisited(settings, await fleet.account(given.options.account));
+}
+
+/** `null`: there is no fleet. What it opens ends with the process. */
+export async function visitFleetOf({ config, scrubber }: Settings, io: Io): Promise<Visit | null> {
+  if (!config.fleet) return null;
+  const { visitFleet } = await import('../fleet/visit.ts');
+  const { clock, interrupted } = io;
+  const own = { clock, log: await openSilentLog(scrubber, io), scrubber, interrupted };
+  return visitFleet(config.fleet, process.versions.node, own);
+}
+
+export const withVisited = (settings: Settings, visited: VisitedAccount): Settings => ({
+  ...settings,
+  config: { ...settings.config, accounts: [visited.account] },
+  visited,
+});
+
+/** Where the accounts of these settings keep what they know. */
+export const stateOf = async ({ config, scrubber, visited }: Settings, io: Io): Promise<StateStore> =>
+  visited?.state ?? new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+
 /** Shares the session with a running daemon. */
 export async function openUpstreamBeside(
   settings: Settings,
   account: Account,
   io: Io,
-  more: Omit<Parameters<typeof openUpstream>[2], 'isCommand'> = {},
+  more: Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'> = {},
 ): Promise<Upstream> {
-  const { config, scrubber } = settings;
+  const { config, scrubber, visited } = settings;
   const log = await openSilentLog(scrubber, io);
-  const state = new StateDirectory(config.state_dir, log);
+  const state = await stateOf(settings, io);
+  const { clock = io.clock, gate } = visited ?? {};
   return openUpstream(
     account,
-    { config, state, clock: io.clock, log, scrubber },
-    { isCommand: true, ...more },
+    { config, state, clock, log, scrubber },
+    { isCommand: true, ...(gate ? { gate } : {}), ...more },
   );
 }
 

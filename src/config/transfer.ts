@@ -101,6 +101,13 @@ export function stateDirOf(text: string | null, name: string, env: Environment):
   return data;
 }
 
+/** Whether it is the configuration of a fleet. Fails with ConfigInvalid. */
+export function isOfFleet(text: string, name: string, env: Environment): boolean {
+  const raw = rawOf(text, name);
+  applyEnvironment(raw, env, new Faults());
+  return raw.fleet !== undefined;
+}
+
 function rawOf(text: string, name: string): RawConfig {
   const faults = new Faults();
   const raw = parseYaml(text, name, faults);

@@ -20,7 +20,7 @@ import {
 } from '../../store/snapshot.ts';
 import { StateDirectory } from '../../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, WrongUsage } from '../command.ts';
-import { loadSettings, openSilentLog, type Settings } from '../settings.ts';
+import { loadSettings, openSilentLog, refuseInFleet, type Settings } from '../settings.ts';
 import { newPassphrase } from './passphrase.ts';
 
 export const backup: Command = async (given, io) => {
@@ -30,6 +30,7 @@ export const backup: Command = async (given, io) => {
   if (options['passphrase-file'] !== undefined && !withSecrets)
     throw new WrongUsage('--passphrase-file is for --with-secrets.');
   const settings = await loadSettings(given, io);
+  refuseInFleet(settings.config.fleet, 'backup', 'back up its database, and fleet.key apart from it');
   await refuseUnwritable(file, options.force === true);
   const passphrase = withSecrets ? await newPassphrase(given, io) : null;
   const text = settings.path === undefined ? null : decodeText(await readFile(settings.path));

@@ -1,5 +1,4 @@
 // heat2mqtt export: the ledgers on disk as CSV or JSON. Asks nobody.
-import type { Config } from '../../config/schema.ts';
 import { ledgerFile } from '../../daemon/accounts/meterLedger.ts';
 import { SeriesNames } from '../../daemon/accounts/seriesNames.ts';
 import { knownInFull } from '../../domain/amount.ts';
@@ -8,12 +7,10 @@ import { periodSums } from '../../domain/totals.ts';
 import { EXIT } from '../../foundation/failure.ts';
 import { contextCodec } from '../../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
-import { StateDirectory } from '../../store/stateDirectory.ts';
-import type { StateStore } from '../../store/stateStore.ts';
-import { type Command, choiceOf } from '../command.ts';
+import { type Command, choiceOf, type Io } from '../command.ts';
 import { keyColumns, print } from '../printing.ts';
-import { loadSettings, openSilentLog } from '../settings.ts';
-import { pickAccount } from '../upstream.ts';
+import type { Settings } from '../settings.ts';
+import { loadWithAccount, pickAccount, stateOf } from '../upstream.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'] as const;
 const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;
@@ -22,11 +19,10 @@ export const exportLedgers: Command = async (given, io) => {
   const { options } = given;
   const interval = choiceOf('--interval', options.interval ?? 'day', ['day', 'week', 'month']);
   const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json']);
-  const settings = await loadSettings(given, io);
-  const { config, scrubber } = settings;
+  const settings = await loadWithAccount(given, io);
+  const { config } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
-  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
-  const { found, unreadable } = await ledgersOf(config, state, only);
+  const { found, unreadable } = await ledgersOf(settings, io, only);
   const ledgers = found.filter(({ account }) => (only ?? account) === account);
   const records = ledgers.flatMap(({ account, meter, ledger, timezone }) => {
     const zone = zoneOf(timezone);
@@ -42,7 +38,8 @@ export const exportLedgers: Command = async (given, io) => {
   });
   for (const name of unreadable)
     io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
-  if (ledgers.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  if (ledgers.length === 0 && unreadable.length === 0)
+    io.err(`No readings in ${settings.visited ? 'the database' : config.state_dir} yet.\n`);
   const columns = keyColumns<string>(...(options.revisions ? REVISIONS : COLUMNS));
   print(format, { records, csv: columns, table: () => [] }, io);
   return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
@@ -51,11 +48,13 @@ export const exportLedgers: Command = async (given, io) => {
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
 /** Of all accounts, under the names that the meters have in topics. `unreadable`: documents of the `only` account. */
-async function ledgersOf({ accounts }: Config, state: StateStore, only: string | null) {
+async function ledgersOf(settings: Settings, io: Io, only: string | null) {
+  const { config, visited } = settings;
+  const state = await stateOf(settings, io);
   const found: (LedgerDocument & { readonly account: string; readonly meter: string })[] = [];
   const unreadable: string[] = [];
   const names = new SeriesNames();
-  for (const { id: account } of accounts) {
+  for (const { id: account } of config.accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();
     const known = context?.value.properties ?? [];
     const files = await state.list(`accounts/${account}`);
@@ -66,7 +65,8 @@ async function ledgersOf({ accounts }: Config, state: StateStore, only: string |
     for (const property of [...known, ...gone]) {
       const name = ledgerFile(account, property);
       const ledger = await state.document(name, ledgerCodec).read();
-      const meter = names.nameOf(property);
+      const ofFleet = await visited?.state.seriesName(property.propertyCustomerId);
+      const meter = ofFleet ?? names.nameOf(property);
       if (ledger !== null) found.push({ ...ledger, account, meter });
       else if ((only ?? account) === account && ids.includes(property.propertyCustomerId))
         unreadable.push(name);

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { findConfigFile } from '../../config/load.ts';
 import { decodeText } from '../../config/secrets/secrets.ts';
-import { filesIn, stateDirOf } from '../../config/transfer.ts';
+import { filesIn, isOfFleet, stateDirOf } from '../../config/transfer.ts';
 import { about } from '../../foundation/about.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
@@ -25,7 +25,7 @@ import {
 } from '../../store/snapshot.ts';
 import { StateUnwritable } from '../../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, WrongUsage } from '../command.ts';
-import { openSilentLog } from '../settings.ts';
+import { openSilentLog, refuseInFleet } from '../settings.ts';
 import { contentWords, fileOf } from './backup.ts';
 import { knownPassphrase } from './passphrase.ts';
 
@@ -109,6 +109,8 @@ async function planOf(
   const stored = secrets?.config ?? backup.config;
   const isWritten = stored !== null && (!isThere || options.force === true);
   const text = isWritten ? stored : isThere ? decodeText(await readFile(path)) : null;
+  if (text !== null && isOfFleet(text, path, env))
+    refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state` moves a household into it');
   const files = text === null ? [] : filesIn(text, path);
   const absent = Object.entries(secrets?.files ?? {}).filter(
     ([name]) => files.includes(name) && !existsSync(name),

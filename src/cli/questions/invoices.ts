@@ -13,19 +13,19 @@ import { discover } from '../../provider/discovery.ts';
 import { ledgerCodec } from '../../store/ledgerDocument.ts';
 import type { Command, Io } from '../command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from '../printing.ts';
-import { loadSettings, type Settings } from '../settings.ts';
-import { findCurrency, openUpstreamBeside, pickAccount } from '../upstream.ts';
+import type { Settings } from '../settings.ts';
+import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from '../upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);
-  const settings = await loadSettings({ options, words }, io);
+  const settings = await loadWithAccount({ options, words }, io);
   const account = pickAccount(settings, options.account);
   const upstream = await openUpstreamBeside(settings, account, io);
   const found = await readAll(upstream, io);
   const currency = await findCurrency(settings, upstream);
   const zone = zoneOf(settings.config.usage.timezone);
   const ledgers = await ledgersOf(settings, upstream, zone);
-  if (ledgers === null) io.err(NO_DAYS);
+  if (ledgers === null) io.err(settings.visited ? NO_DAYS_IN_FLEET : NO_DAYS);
   const checks = checkInvoices(found, ledgers ?? [], zone);
   const records = found.map((invoice) => {
     const check = checks.get(invoice.id);
@@ -57,6 +57,8 @@ async function readAll({ ask, context, identity, log }: Upstream, io: Io): Promi
 
 const NO_DAYS =
   'The invoices are not compared with their days: the history of a running bridge is not in state_dir.\n';
+const NO_DAYS_IN_FLEET =
+  'The invoices are not compared with their days: the history of this account is not complete yet, or another account has it.\n';
 
 /** Of the meters of the account, as the daemon keeps them; `null` unless all of them are there and complete. */
 async function ledgersOf(

@@ -23,8 +23,7 @@ import { discover } from '../../provider/discovery.ts';
 import { readUsage } from '../../provider/usageReport.ts';
 import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from '../command.ts';
 import { formatFrom } from '../printing.ts';
-import { loadSettings } from '../settings.ts';
-import { findCurrency, openUpstreamBeside, pickAccount } from '../upstream.ts';
+import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from '../upstream.ts';
 import { findClosing } from './readingCloses.ts';
 import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
 
@@ -32,7 +31,7 @@ export const usage: Command = async ({ options }, io) => {
   const format = formatFrom(options.format, io);
   const wanted = periodOptions(options);
   const prices = pricesFrom(options.tariff);
-  const settings = await loadSettings({ options, words: [] }, io);
+  const settings = await loadWithAccount({ options, words: [] }, io);
   const zone = zoneOf(settings.config.usage.timezone);
   const today = zone.dayAt(Date.now());
   const { interval, span, wasShortened } = periodOf(wanted, today);

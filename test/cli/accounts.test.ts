@@ -1,0 +1,69 @@
+// heat2mqtt accounts without its database: what is refused before anybody asks for one, and what a fleet has no use for.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openStack } from '../support/stack.ts';
+import { environmentOf, typed } from '../support/typed.ts';
+
+const URLS = { issuer: 'https://id.example.org/auth/realms/energy', api: 'https://api.example.org/api/v1' };
+const ME = { username: 'me@example.org', password: 'invented words' };
+
+async function environment() {
+  return environmentOf(URLS, ME, await openStack().folder());
+}
+
+const FLEET = {
+  HEAT2MQTT_FLEET_DATABASE_URL: 'postgresql://heat2mqtt@127.0.0.1:9/nowhere',
+  HEAT2MQTT_FLEET_KEY: Buffer.alloc(32).toString('base64'),
+};
+
+test.each([
+  [[], 'accounts takes import, list, pause, remove; found: nothing.'],
+  [['sweep'], 'accounts takes import, list, pause, remove; found: sweep.'],
+  [['import'], 'accounts import takes one word, the FILE.csv; or --from-state and none.'],
+  [
+    ['import', 'a.csv', '--from-state'],
+    'accounts import takes one word, the FILE.csv; or --from-state and none.',
+  ],
+  [['list', 'home'], 'accounts list takes no further words.'],
+  [['pause'], 'accounts pause takes the ID of an account, or several.'],
+  [['pause', 'home', '--yes'], 'accounts pause takes no --yes.'],
+])('accounts %j is wrong usage', async (words, message) => {
+  await expect(typed(['accounts', ...words], { env: await environment() })).rejects.toMatchObject({
+    message,
+    exitCode: 2,
+  });
+});
+
+test('remove asks, and refuses where nobody could answer', async () => {
+  const env = { ...(await environment()), ...FLEET };
+  await expect(typed(['accounts', 'remove', 'home'], { env, isInteractive: false })).rejects.toMatchObject({
+    exitCode: 2,
+  });
+});
+
+test('without a fleet in the configuration there is nothing to list', async () => {
+  await expect(typed(['accounts', 'list'], { env: await environment() })).rejects.toMatchObject({
+    code: 'no_fleet',
+    exitCode: 3,
+  });
+});
+
+test.each([[['backup', 'x.backup']], [['energy-dashboard']]])('%j is for a household', async (words) => {
+  const env = { ...(await environment()), ...FLEET };
+  await expect(typed(words, { env })).rejects.toMatchObject({ code: 'not_in_fleet', exitCode: 2 });
+});
+
+test('a backup is not restored over the configuration of a fleet', async () => {
+  const env = await environment();
+  const folder = await openStack().folder();
+  const config = join(folder, 'config.yaml');
+  await writeFile(config, JSON.stringify({ version: 1, accounts: [{ id: 'home', ...ME }] }));
+  const file = join(folder, 'x.backup');
+  await typed(['backup', file, '--config', config], { env });
+  await expect(
+    typed(['restore', file, '--config', config, '--yes'], { env: { ...env, ...FLEET } }),
+  ).rejects.toMatchObject({
+    code: 'not_in_fleet',
+  });
+});

@@ -1,0 +1,69 @@
+// The file of `accounts import`: all its mistakes at once, and nothing of it in any of them.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { readLogins } from '../../src/fleet/loginFile.ts';
+
+const login = fc.record({
+  username: fc.string({ minLength: 1 }),
+  password: fc.string({ minLength: 1 }),
+});
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+
+test('logins come back as they were written', () => {
+  fc.assert(
+    fc.property(fc.array(login, { minLength: 1 }), (given) => {
+      const logins = given.map((one, n) => ({ id: `flat_${n}`, ...one }));
+      const lines = logins.map(({ id, username, password }) => [id, username, password].map(quoted).join());
+      const text = `\uFEFF${['id,username,password', ...lines].join('\r\n')}`;
+      expect(readLogins(text)).toEqual({ logins, mistakes: [] });
+    }),
+  );
+});
+
+test('each mistake with its line, what was found and what is allowed', () => {
+  const lines = [
+    'id,username,password',
+    'Flat 3,me@example.org,invented words',
+    'flat-4,,',
+    'flat-5,you@example.org',
+    'flat-4,us@example.org,other words',
+    ',me@example.org,"invented, words"',
+    'flat-6,me@example.org,"invented" words',
+  ];
+  const { mistakes } = readLogins(lines.join('\n'));
+  const allowedIds = 'allowed: 1 to 64 of a-z, 0-9, _ and -';
+  expect(mistakes).toEqual([
+    `line 2, id: found 6 characters, not all of them fit; ${allowedIds}`,
+    'line 3, username: found nothing; allowed: the user name at the provider',
+    'line 3, password: found nothing; allowed: the password at the provider',
+    'line 4: found 2 cells; allowed: 3: id,username,password; a cell with a comma stands in quotes',
+    'line 5, id: found the id of line 3 again; allowed: each id once',
+    `line 6, id: found 0 characters; ${allowedIds}`,
+    'line 7: found text behind the quote that ends a cell; allowed: a comma or the end of the line there',
+  ]);
+});
+
+test.each([
+  ['', 'nothing'],
+  ['home,me@example.org,invented words\n', '3 cells that are something else'],
+  ['id;username;password\nhome;me@example.org;invented words\n', 'a line that is separated by semicolons'],
+])('a file without the header is not read any further', (text, found) => {
+  const allowed = 'allowed: the header id,username,password';
+  expect(readLogins(text)).toEqual({ logins: [], mistakes: [`line 1: found ${found}; ${allowed}`] });
+});
+
+test('a header alone is a mistake', () => {
+  expect(readLogins('id,username,password\n').mistakes).toEqual([
+    'line 1: found nothing below the header; allowed: a line for each account',
+  ]);
+});
+
+test('no mistake quotes anything of the file', () => {
+  const part = fc.string({ unit: 'grapheme-ascii', minLength: 6 }).map((text) => `§${text}`);
+  fc.assert(
+    fc.property(part, part, part, (one, two, three) => {
+      for (const text of [`${one},${two},${three}`, `id,username,password\n${one},${two},${three}\n${two}`])
+        expect(readLogins(text).mistakes.join()).not.toContain('§');
+    }),
+  );
+});

@@ -101,6 +101,14 @@ export function stateDirOf(text: string | null, name: string, env: Environment):
   return data;
 }
 
+/** The text with this state directory; else as it is. Fails with ConfigInvalid; `name` is the file's. */
+export function withStateDir(text: string, name: string, stateDir: string): string {
+  if (rawOf(text, name).state_dir === stateDir) return text;
+  const document = parseDocument(text);
+  document.set('state_dir', stateDir);
+  return document.toString({ lineWidth: 0 });
+}
+
 /** Whether it is the configuration of a fleet. Fails with ConfigInvalid. */
 export function isOfFleet(text: string, name: string, env: Environment): boolean {
   const raw = rawOf(text, name);

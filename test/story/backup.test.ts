@@ -184,3 +184,19 @@ test('a state directory from a backup cannot write over the question', async () 
     out: expect.stringContaining('into ./x [2K nothing'),
   });
 });
+
+test('with --force the configuration is replaced, and the state still goes where the given one has it', async () => {
+  const { path, type, here, story } = await running();
+  await type('backup', path('b.gz'), ...here);
+  const state_dir = path('elsewhere');
+  await writeFile(path('new.yaml'), `state_dir: ${state_dir}\n`);
+  // The daemon still runs on the state directory that the backup names.
+  const restored = await type('restore', path('b.gz'), '--config', path('new.yaml'), '--yes', '--force');
+  expect(restored.exitCode).toBe(0);
+  expect(restored.out).toContain(`state: into ${state_dir}`);
+  const text = await readFile(path('new.yaml'), 'utf8');
+  expect(text).toContain('# Ours.');
+  expect(text).toContain(`state_dir: ${state_dir}\n`);
+  expect(text).not.toContain(story.stateDir);
+  expect(await modeOf(join(state_dir, 'journal.json'))).toBe('600');
+});

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { findConfigFile } from '../../config/load.ts';
 import { decodeText } from '../../config/secrets/secrets.ts';
-import { filesIn, isOfFleet, stateDirOf } from '../../config/transfer.ts';
+import { filesIn, isOfFleet, stateDirOf, withStateDir } from '../../config/transfer.ts';
 import { about } from '../../foundation/about.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
@@ -107,8 +107,12 @@ async function planOf(
   const path = found ?? named ?? 'config.yaml';
   const isThere = found !== undefined;
   const stored = secrets?.config ?? backup.config;
-  const isWritten = stored !== null && (!isThere || options.force === true);
-  const text = isWritten ? stored : isThere ? decodeText(await readFile(path)) : null;
+  const there = isThere ? decodeText(await readFile(path)) : null;
+  const isWritten = stored !== null && (there === null || options.force === true);
+  // A configuration may be replaced; its state directory is where the state was asked to go.
+  const replacing = (text: string) =>
+    there === null ? text : withStateDir(text, path, stateDirOf(there, path, env));
+  const text = isWritten ? replacing(stored) : there;
   if (text !== null && isOfFleet(text, path, env))
     refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state` moves a household into it');
   const files = text === null ? [] : filesIn(text, path);
@@ -117,7 +121,7 @@ async function planOf(
   );
   return {
     stateDir: stateDirOf(text, path, env),
-    config: isWritten ? { path, text: stored, isThere } : null,
+    config: isWritten && text !== null ? { path, text, isThere } : null,
     staying: isThere && !isWritten ? path : null,
     files: Object.fromEntries(absent.filter(([name]) => hasFolder(name))),
     homeless: absent.flatMap(([name]) => (hasFolder(name) ? [] : [name])),

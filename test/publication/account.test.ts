@@ -90,6 +90,7 @@ test('the list of invoices is retained', () => {
       explained_percent: null,
       explained_amount: null,
       rest: null,
+      days_shifted: 0,
       days_missing: 0,
       days_estimated: 0,
       sentence: SENTENCE,

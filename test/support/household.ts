@@ -98,6 +98,8 @@ export interface BillingOptions {
   readonly endsBefore?: boolean;
   /** Days before the first of the month on which periods begin. */
   readonly shift?: number;
+  /** A bill counts each reading so many days later than the ledger: 1 where that has one of 00:02 on the day before. */
+  readonly countedLater?: number;
 }
 
 /** What an invoice is made of, EUR in millionths. */
@@ -160,6 +162,7 @@ export class Household {
     wrong = {},
     endsBefore = false,
     shift = 0,
+    countedLater = 0,
   }: BillingOptions = {}) {
     const found: TrueInvoice[] = [];
     let start = addMonths(this.span.from, this.span.from.endsWith('-01') && shift === 0 ? 0 : 1);
@@ -168,7 +171,8 @@ export class Household {
       start = addMonths(start, months);
       const to = addDays(start, -shift);
       if (to > this.span.to) return found;
-      const told = this.readings.filter(({ day, lost }) => day >= from && day < to && !lost);
+      const counted = { from: addDays(from, -countedLater), to: addDays(to, -countedLater) };
+      const told = this.readings.filter(({ day, lost }) => day >= counted.from && day < counted.to && !lost);
       const sum = told.reduce((all, { cost }) => all + cost, 0);
       const percent = holding(vat, addDays(to, -1))?.percent ?? 0;
       const parts = { sum, percent, fee: toMicro(fee), wrong: toMicro(wrong[found.length] ?? 0) };

@@ -93,7 +93,7 @@ function sentences(records: readonly Listed[]): string[] {
 
 const CHECK_KEYS = [
   ...(['sum_of_days', 'difference', 'difference_percent', 'explained_percent', 'explained_amount'] as const),
-  ...(['rest', 'days_missing', 'days_estimated'] as const),
+  ...(['rest', 'days_shifted', 'days_missing', 'days_estimated'] as const),
 ];
 
 const INVOICE_COLUMNS = keyColumns(

@@ -3,7 +3,7 @@ import type { Invoices } from '../../domain/extras.ts';
 import { type BillForecast, forecastBill, nextBillSpan } from '../../domain/insight/billForecast.ts';
 import { checkInvoices, type InvoiceCheck } from '../../domain/insight/invoiceCheck.ts';
 import type { Ledger } from '../../domain/ledger.ts';
-import type { Day, Zone } from '../../domain/period.ts';
+import { addDays, type Day, type Zone } from '../../domain/period.ts';
 import type { Account } from './account.ts';
 import type { Meter } from './meter.ts';
 
@@ -46,9 +46,11 @@ export class InvoiceChecks {
     const meters = metersOf(account);
     if (!span || meters.some(({ store }) => store.saved.origin > span.from)) return null;
     const checks = this.of(account);
-    const usual = all.map(({ id }) => checks.get(id)?.usual ?? null).find((onTop) => onTop !== null);
-    const forecasts = meters.map((meter) => meter.forecastOver(span));
-    return forecastBill(span, forecasts, usual ?? null);
+    const explained = all.map(({ id }) => checks.get(id)).find((check) => check?.usual);
+    const { usual = null, shift = 0 } = explained ?? {};
+    const days = { from: addDays(span.from, shift), to: addDays(span.to, shift) };
+    const forecasts = meters.map((meter) => meter.forecastOver(days));
+    return forecastBill(span, forecasts, usual);
   }
 }
 

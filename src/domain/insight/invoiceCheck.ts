@@ -11,10 +11,16 @@ export interface OnTop {
   readonly amount: Micro;
 }
 
+/** Where the provider's bills count readings for other days than its reports do, they do so by a day. */
+const SHIFTS = [0, -1, 1] as const;
+export type Shift = (typeof SHIFTS)[number];
+
 export interface InvoiceCheck extends DaysCost {
   /** First and last day of the period. */
   readonly from: Day;
   readonly to: Day;
+  /** The days compared lie so many later than those of the period: -1 where bills count a reading a day later. */
+  readonly shift: Shift;
   readonly total: Micro;
   /** Of the total and the sum of the days. */
   readonly difference: Micro;
@@ -29,7 +35,7 @@ export interface InvoiceCheck extends DaysCost {
   readonly sameInAll: number;
 }
 
-interface Bill extends DaysCost {
+interface Bill extends DaysCost, DaySpan {
   readonly id: string;
   readonly total: Micro;
   readonly difference: Micro;
@@ -59,7 +65,8 @@ const NEWEST_UNEXPLAINED = 12;
 
 /**
  * By the id of the invoice. Those without a total or a period, those that the ledgers do not cover, and those that
- * share days with another are left out. `ledgers`: of all meters of the account.
+ * share days with another are left out. All are compared with the days shifted alike: by what explains most of them.
+ * `ledgers`: of all meters of the account.
  */
 export function checkInvoices(
   invoices: readonly Invoice[],
@@ -73,18 +80,42 @@ export function checkInvoices(
   const alone = periods.filter(
     (one) => !periods.some((other) => other !== one && other.from < one.to && one.from < other.to),
   );
-  const compared = alone.sort(byFrom).flatMap((period) => {
-    const cost = costOfDays(ledgers, period);
+  const comparisons = SHIFTS.map((shift) => compare(alone.sort(byFrom), ledgers, shift));
+  const [plain, ...shifted] = comparisons as [Comparison, ...Comparison[]];
+  const best = shifted.reduce((best, one) => (explainsMore(one, best) ? one : best), plain);
+  if (best === plain || best.explained >= ENOUGH) return best.checks;
+  // Two bills may agree by chance with one shift or the other.
+  return new Map([...plain.checks].map(([id, check]) => [id, { ...check, ...UNEXPLAINED }]));
+}
+
+interface Comparison {
+  readonly checks: ReadonlyMap<string, InvoiceCheck>;
+  /** How many bills, and what is left over of all of them. */
+  readonly explained: number;
+  readonly rest: Micro;
+}
+
+const explainsMore = (one: Comparison, other: Comparison): boolean =>
+  one.explained > other.explained || (one.explained === other.explained && one.rest < other.rest);
+
+function compare(
+  periods: readonly Pick<Bill, 'id' | 'total' | 'from' | 'to'>[],
+  ledgers: readonly Pick<Ledger, 'origin' | 'days'>[],
+  shift: Shift,
+): Comparison {
+  const compared = periods.flatMap((period): Bill[] => {
+    const span = { from: addDays(period.from, shift), to: addDays(period.to, shift) };
+    const cost = costOfDays(ledgers, span);
     return cost ? [{ ...period, ...cost, difference: period.total - cost.sum }] : [];
   });
-  const complete = compared.filter(({ missing }) => missing === 0);
-  const runs = runsOf(complete);
-  return new Map(
-    compared.map(({ id, to, ...bill }) => [
-      id,
-      { ...bill, to: addDays(to, -1), ...explanationOf({ id, ...bill }, complete, runs) },
-    ]),
-  );
+  const explanations = explanationsOf(compared.filter(({ missing }) => missing === 0));
+  const checks = compared.map((bill): [string, InvoiceCheck] => {
+    const { id, to, ...rest } = bill;
+    return [id, { ...rest, to: addDays(to, -1), shift, ...(explanations.get(bill) ?? UNEXPLAINED) }];
+  });
+  const explained = checks.flatMap(([, { isExplained, rest }]) => (isExplained ? [Math.abs(rest ?? 0)] : []));
+  const rest = explained.reduce((sum, one) => sum + one, 0);
+  return { checks: new Map(checks), explained: explained.length, rest };
 }
 
 const byFrom = (a: DaySpan, b: DaySpan): number => (a.from < b.from ? -1 : 1);
@@ -100,33 +131,33 @@ const isCancelled = ({ status }: Invoice): boolean => /^(cancell?ed|void(ed)?)$/
 
 type Explanation = Pick<InvoiceCheck, 'usual' | 'rest' | 'isExplained' | 'sameBefore' | 'sameInAll'>;
 
-function explanationOf(bill: Bill, complete: readonly Bill[], runs: ReadonlyMap<string, Run>): Explanation {
-  const run = runs.get(bill.id);
-  if (!run) return { usual: null, rest: null, isExplained: false, sameBefore: 0, sameInAll: 0 };
-  const members = new Set(run.bills.map(({ id }) => id));
-  const isSame = ({ id }: Bill) => id !== bill.id && members.has(id);
-  const before = complete
-    .slice(
-      0,
-      complete.findIndex(({ id }) => id === bill.id),
-    )
-    .reverse();
-  const firstOther = before.findIndex((one) => !isSame(one));
-  return {
-    usual: run.onTop,
-    rest: restOf(bill, run.onTop),
-    isExplained: fits(bill, run.onTop),
-    sameBefore: firstOther < 0 ? before.length : firstOther,
-    sameInAll: complete.filter(isSame).length,
-  };
+const UNEXPLAINED: Explanation = { usual: null, rest: null, isExplained: false, sameBefore: 0, sameInAll: 0 };
+
+/** `bills`: oldest first. None for those that nothing explains. */
+function explanationsOf(bills: readonly Bill[]): ReadonlyMap<Bill, Explanation> {
+  const runs = runsOf(bills);
+  const found = new Map<Bill, Explanation>();
+  for (const [at, bill] of bills.entries()) {
+    const run = runs[at];
+    if (!run) continue;
+    const isOther = (one: Bill) => !run.bills.includes(one);
+    found.set(bill, {
+      usual: run.onTop,
+      rest: restOf(bill, run.onTop),
+      isExplained: fits(bill, run.onTop),
+      sameBefore: at - 1 - bills.slice(0, at).findLastIndex(isOther),
+      sameInAll: run.bills.filter((one) => one !== bill).length,
+    });
+  }
+  return found;
 }
 
 /**
  * What each bill is compared with: the run that it belongs to, else the one that held before it, else the first that
  * came after it. `bills`: oldest first.
  */
-function runsOf(bills: readonly Bill[]): ReadonlyMap<string, Run> {
-  const runs = new Map<string, Run>();
+function runsOf(bills: readonly Bill[]): readonly (Run | null)[] {
+  const runs: (Run | null)[] = bills.map(() => null);
   let usual: Run | null = null;
   let unexplained: Bill[] = [];
   for (const [at, bill] of bills.entries()) {
@@ -136,26 +167,30 @@ function runsOf(bills: readonly Bill[]): ReadonlyMap<string, Run> {
       usual.onTop = widened ?? usual.onTop;
       unexplained = [];
     } else {
-      const found = newRun(bill, unexplained, bills.slice(0, at + 1), usual === null);
-      for (const one of found?.bills ?? []) runs.set(one.id, found as Run);
+      const found = newRun(bill, unexplained, bills.slice(0, at + 1));
+      for (const one of found?.bills ?? []) runs[bills.indexOf(one)] = found;
       unexplained = found ? [] : [...unexplained, bill].slice(-NEWEST_UNEXPLAINED);
       usual = found ?? usual;
     }
-    if (usual) runs.set(bill.id, usual);
+    runs[at] = usual;
   }
-  const first = runs.values().next().value;
-  if (first) for (const { id } of bills) if (!runs.has(id)) runs.set(id, first);
-  return runs;
+  const isTold = new Map([...new Set(runs)].map((run) => [run, run !== null && isMostly(run, bills, runs)]));
+  const told = runs.map((run) => (isTold.get(run) ? run : null));
+  const first = told.findIndex((run) => run !== null);
+  return told.map((run, at) => (at < first ? (told[first] ?? null) : run));
 }
 
-/** The bill together with unexplained ones before it, or with the newest of all. */
-function newRun(
-  bill: Bill,
-  unexplained: readonly Bill[],
-  all: readonly Bill[],
-  isFirst: boolean,
-): Run | null {
-  if (isFirst && fits(bill, NOTHING)) return { onTop: NOTHING, bills: [bill] };
+/** Some of many bills agree by chance: it has to hold for two of three of its time that can be compared exactly. */
+function isMostly(run: Run, bills: readonly Bill[], runs: readonly (Run | null)[]): boolean {
+  const since = bills.slice(runs.indexOf(run), runs.lastIndexOf(run) + 1);
+  const others = since.filter((bill) => bill.edge === 0 && !run.bills.includes(bill));
+  return 2 * others.length <= run.bills.length;
+}
+
+/** The bill together with unexplained ones before it, or with the newest of all. `all`: up to this one. */
+function newRun(bill: Bill, unexplained: readonly Bill[], all: readonly Bill[]): Run | null {
+  if (all.length === 1 && bill.edge === 0 && Math.abs(bill.difference) <= CENT)
+    return { onTop: NOTHING, bills: [bill] };
   let found: Run | null = null;
   for (const other of unexplained.toReversed()) {
     const bills: readonly Bill[] = [...(found?.bills ?? [bill]), other];

@@ -1,6 +1,7 @@
 // The check of a bill as it is published, and as one sentence.
 import { type Micro, toUnits } from '../amount.ts';
-import type { InvoiceCheck, OnTop } from './invoiceCheck.ts';
+import { addDays } from '../period.ts';
+import type { InvoiceCheck, OnTop, Shift } from './invoiceCheck.ts';
 
 const CENT = 10_000;
 
@@ -14,6 +15,8 @@ export interface InvoiceCheckRecord {
   readonly explained_amount: number | null;
   /** To the cent, as bills are. */
   readonly rest: number | null;
+  /** -1: the days compared are each one before those of the period. */
+  readonly days_shifted: Shift;
   readonly days_missing: number;
   readonly days_estimated: number;
   readonly sentence: string;
@@ -26,6 +29,7 @@ export const invoiceCheckRecord = (check: InvoiceCheck, currency: string): Invoi
   explained_percent: check.usual?.percent ?? null,
   explained_amount: check.usual && toUnits(check.usual.amount),
   rest: check.rest === null ? null : toUnits(Math.round(check.rest / CENT) * CENT),
+  days_shifted: check.shift,
   days_missing: check.missing,
   days_estimated: check.estimated,
   sentence: invoiceSentence(check, currency),
@@ -33,10 +37,11 @@ export const invoiceCheckRecord = (check: InvoiceCheck, currency: string): Invoi
 
 /** `146.20 EUR billed; the days add up to 128.81; 13.5 % on top, as in the last four bills.` */
 export function invoiceSentence(check: InvoiceCheck, currency: string): string {
-  const { total, sum, estimated } = check;
+  const { total, sum, shift, from, to, estimated } = check;
+  const which = shift === 0 ? '' : ` from ${addDays(from, shift)} to ${addDays(to, shift)}`;
   const told = [
     `${money(total)} ${currency} billed`,
-    `the days add up to ${money(sum)}`,
+    `the days${which} add up to ${money(sum)}`,
     verdictOn(check),
     ...(estimated > 0 ? [`${days(estimated)} came with a later reading`] : []),
   ];

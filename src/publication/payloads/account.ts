@@ -15,6 +15,11 @@ export const accountState = stateOf(ACCOUNT_ROWS, {
 const check = z
   .strictObject({
     sum_of_days: z.number().describe('Cost of the days of its period, of all meters.'),
+    days_shifted: z
+      .union([z.literal(-1), z.literal(0), z.literal(1)])
+      .describe(
+        '-1 where invoices count a reading a day later: the days are each one before the period. 1: one after it.',
+      ),
     difference: z.number().describe('`amount` less `sum_of_days`.'),
     difference_percent: z.number().nullable().describe('Of the sum; null where that is 0.'),
     explained_percent: z

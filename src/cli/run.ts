@@ -46,7 +46,7 @@ export const run: Command = async (given, io) => {
   for (const warning of warnings) log.warn(warning);
   const fleet = config.fleet;
   const daemon = await (fleet
-    ? startFleetProcess(fleet, settings, log, io)
+    ? startFleetProcess(fleet, settings, log, logTail, io)
     : startRealDaemon({
         config,
         log,
@@ -83,14 +83,18 @@ const WAIT_FOR_DATABASE_MS = 3_000;
 /** One process of several. Only a fleet loads what it needs of PostgreSQL. */
 async function startFleetProcess(
   fleet: Fleet,
-  { config, scrubber }: Settings,
+  settings: Settings,
   log: Log,
-  { interrupted }: Io,
+  logTail: LogTail,
+  io: Io,
 ): Promise<Daemon> {
+  const { config, scrubber } = settings;
+  const { interrupted } = io;
   if (config.accounts.length > 0)
     log.warn('the accounts in the configuration are not used: those of a fleet are in its database');
   const { startFleet } = await import('../fleet/fleet.ts');
-  const own = { clock: systemClock, random: Math.random, startTicker: startCron };
+  const report = reportOf(settings, io);
+  const own = { clock: systemClock, random: Math.random, startTicker: startCron, logTail, report };
   const nodeVersion = process.versions.node;
   for (let told = ''; ; ) {
     try {

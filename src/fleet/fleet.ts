@@ -28,7 +28,7 @@ import { untilNextPoll } from './spread.ts';
 import { readHealth } from './status.ts';
 import { Worker } from './worker.ts';
 
-export interface FleetOptions extends Omit<DaemonOptions, 'logTail' | 'report' | 'ingress'> {
+export interface FleetOptions extends Omit<DaemonOptions, 'ingress'> {
   readonly fleet: Fleet;
   /** As `process.versions.node`. */
   readonly nodeVersion: string;
@@ -38,7 +38,7 @@ const BEAT_MS = 2_000;
 
 /** Rejects with a Failure when the database cannot be used. */
 export async function startFleet(options: FleetOptions): Promise<Daemon> {
-  const { config, log, random, scrubber, fleet, nodeVersion, startTicker } = options;
+  const { config, log, random, scrubber, fleet, nodeVersion, startTicker, logTail, report } = options;
   const { mqtt, usage } = config;
   const { claim_seconds: claimSeconds, requests_per_second: perSecond } = fleet;
   const clock = new SharedClock(options.clock);
@@ -134,7 +134,10 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
     }
   })();
   const ageMs = () => clock.monotonic() - lastBeatAt;
-  const monitor = await startFleetMonitor({ link, worker, number, ageMs }, context);
+  const monitor = await startFleetMonitor(
+    { link, worker, number, ageMs, database, requests, logTail, report },
+    context,
+  );
   log.info({ process: number, claimSeconds }, 'works for the fleet');
 
   async function leave(): Promise<void> {

@@ -9,6 +9,7 @@ import { clear } from '../publication/topics.ts';
 import type { Database } from '../store/database/database.ts';
 import type { Jobs } from './jobs.ts';
 import type { Membership } from './membership.ts';
+import { readMeters } from './meters.ts';
 import { Presence } from './presence.ts';
 import type { FleetHealth } from './status.ts';
 
@@ -80,11 +81,16 @@ export class Keeper {
   }
 
   async #tell(): Promise<void> {
-    const { link, health } = this.#parts;
+    const { link, health, database } = this.#parts;
     const { topics, config, zone, clock } = this.#context;
     if (!link.status().connected) return;
     this.#toldAt = clock.monotonic();
     const found = await health();
+    const meters = (await readMeters(database)).map((each) => ({
+      ...each,
+      friendlyName: config.meters[each.meter]?.name ?? null,
+      identifiers: [each.meter],
+    }));
     const { discovery_prefix: prefix } = config.mqtt;
     const constituencies = config.constituencies !== undefined;
     const options = { topics, page: pageAddress(config), constituencies };
@@ -93,7 +99,7 @@ export class Keeper {
       schedule: config.usage.schedule,
       zone,
       health: found,
-      meters: [],
+      meters,
     };
     const messages = [
       ...(prefix === false ? [] : announce(bridgeDocument({ prefix, ...options }))),

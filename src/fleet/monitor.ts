@@ -1,55 +1,84 @@
-// Health and metrics of one process of a fleet over HTTP. The page belongs to a household.
-
+// Health, metrics and page of one process of a fleet over HTTP.
+import type { RequestListener } from 'node:http';
 import { splitHostAndPort } from '../config/sections/values.ts';
 import type { Context } from '../daemon/context.ts';
-import type { Listening } from '../daemon/monitor/listening.ts';
 import { metricLines, renderMetrics } from '../daemon/monitor/metrics.ts';
-import { serve } from '../daemon/monitor/monitor.ts';
+import { OWN_NAME, serve } from '../daemon/monitor/monitor.ts';
 import { isLoopback } from '../daemon/monitor/pageAddress.ts';
 import type { Link } from '../mqtt/link.ts';
+import type { FleetPageParts } from './page.ts';
 import type { Worker } from './worker.ts';
+
+interface Parts extends FleetPageParts {
+  readonly link: Pick<Link, 'status'>;
+  readonly worker: Worker;
+  /** Milliseconds since the last beat: proof that the event loop is alive. */
+  readonly ageMs: () => number;
+}
+
+interface Page {
+  readonly listener: RequestListener;
+  stop(): void;
+}
 
 const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 
 /** Resolves to `null` when HTTP is off, or its port is taken. */
 export async function startFleetMonitor(
-  parts: {
-    readonly link: Pick<Link, 'status'>;
-    readonly worker: Worker;
-    readonly number: number;
-    /** Milliseconds since the last beat: proof that the event loop is alive. */
-    readonly ageMs: () => number;
-  },
-  { config, clock, counters, log }: Context,
-): Promise<Listening | null> {
+  { worker, ageMs, ...parts }: Parts,
+  context: Context,
+): Promise<{ readonly port: number; stop(): Promise<void> } | null> {
+  const { config, clock, counters, log } = context;
+  const { link, number } = parts;
   if (config.http === false) return null;
-  const { listen, metrics } = config.http;
-  const { link, worker, number, ageMs } = parts;
+  const { listen, metrics: metricsFor } = config.http;
   const startedAt = clock.now();
-  const isOpen = metrics === 'open' || isLoopback(splitHostAndPort(listen)?.host ?? '');
-  return serve(listen, {
-    healthy: () => link.status().offlineMs < BROKER_GRACE_MS && ageMs() < LOOP_GRACE_MS,
-    ready: () => link.status().connected,
-    metrics() {
-      const now = clock.now();
-      const own = renderMetrics({
-        ...counters,
-        ...link.status(),
-        startedAt,
-        accessExpiresAt: {},
-        meters: [],
-        now,
-      });
-      return { ...own, text: own.text + metricsOf(worker, number) };
-    },
-    mayReadMetrics: () => isOpen,
-    metricsRefused: () => undefined,
-    page: null,
-  }).catch((err) => {
-    log.error({ err }, 'no HTTP: health and metrics are not served');
+  const isPrivate = isLoopback(splitHostAndPort(listen)?.host ?? '');
+  const needsPassword = config.web !== false && config.web.password !== undefined;
+  const isOpen = config.web !== false && (isPrivate || needsPassword);
+  const isFree = isPrivate && !needsPassword;
+  const metrics = () => {
+    const more = { startedAt, accessExpiresAt: {}, meters: [], now: clock.now() };
+    const own = renderMetrics({ ...counters, ...link.status(), ...more });
+    return { ...own, text: own.text + metricsOf(worker, number) };
+  };
+  const metricsRefused = () => log.debug('metrics were asked for and refused');
+  let page: Promise<Page> | undefined;
+  const onPage: RequestListener = async (request, response) => {
+    try {
+      page ??= import('./page.ts').then(({ openFleetPage }) =>
+        openFleetPage(parts, { metrics, metricsRefused }, context),
+      );
+      (await page).listener(request, response);
+    } catch (err) {
+      page = undefined;
+      log.error({ err }, 'the page cannot be loaded');
+      response.destroy();
+    }
+  };
+  try {
+    const listening = await serve(listen, {
+      healthy: () => link.status().offlineMs < BROKER_GRACE_MS && ageMs() < LOOP_GRACE_MS,
+      ready: () => link.status().connected,
+      metrics,
+      mayReadMetrics: ({ headers }) =>
+        metricsFor === 'open' ||
+        (isFree && OWN_NAME.test(headers.host ?? '') && headers['x-forwarded-for'] === undefined),
+      metricsRefused,
+      page: isOpen ? onPage : null,
+    });
+    return {
+      port: listening.port,
+      async stop() {
+        void page?.then((loaded) => loaded.stop()).catch(() => undefined);
+        await listening.stop();
+      },
+    };
+  } catch (err) {
+    log.error({ err }, 'no HTTP: page, health and metrics are not served');
     return null;
-  });
+  }
 }
 
 function metricsOf({ counters, underWay }: Worker, number: number): string {

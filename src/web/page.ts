@@ -46,7 +46,7 @@ export interface PageOptions extends Entrance {
   readonly energyDashboard: EnergyDashboardSource | null;
   readonly report: () => Promise<string>;
   /** As CSV; `null`: there is no such meter. */
-  readonly ledger: (meter: string) => string | null;
+  readonly ledger: (meter: string) => string | null | Promise<string | null>;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
   readonly metricsRefused: () => void;
   readonly clock: Clock;
@@ -176,9 +176,9 @@ export function createPage(options: PageOptions) {
     const answer = await requests.answer(name, await bodyOf(c));
     return c.body(answer, requests.isKnown(name) ? 200 : 404, { 'content-type': 'application/json' });
   });
-  app.get('/ledger.csv', (c) => {
+  app.get('/ledger.csv', async (c) => {
     const meter = c.req.query('meter') ?? '';
-    const csv = options.ledger(meter);
+    const csv = await options.ledger(meter);
     if (csv === null) return refuse(c, 404, 'unknown_meter', 'There is no such meter.');
     return download(c, `heat2mqtt-${meter}.csv`, 'text/csv', csv);
   });

@@ -15,7 +15,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
   daemon: 'auth config domain foundation http mqtt provider publication homeassistant store web'.split(' '),
-  fleet: 'auth config daemon domain foundation http mqtt provider publication store'.split(' '),
+  fleet: 'auth config daemon domain foundation http mqtt provider publication store web'.split(' '),
   cli: 'auth config daemon domain fleet foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),

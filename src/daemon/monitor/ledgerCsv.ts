@@ -11,7 +11,7 @@ export function ledgerCsv({
   ledger,
   currency,
   zone,
-}: Pick<MeterView, 'ledger' | 'currency' | 'zone'>): string {
+}: Pick<MeterView, 'currency' | 'zone'> & { readonly ledger: Pick<MeterView['ledger'], 'days'> }): string {
   const rows = [...ledger.days]
     .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost, revision, receivedAt }]) => [

@@ -39,7 +39,7 @@ const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
   'They are for whoever may see the page; http.metrics: open is for everybody who reaches http.listen.';
 /** Any other name may have been pointed here by somebody's page. */
-const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
+export const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
 
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(

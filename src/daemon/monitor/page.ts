@@ -31,23 +31,40 @@ export function openPage(
   forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
   context: Context,
 ) {
-  const { config, clock, log } = context;
-  const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
-  const own = hostname().toLowerCase();
   const signIn = new SignIns(accounts, poller, context);
-  const shared = {
-    version: about.version,
-    names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
-    trustedProxy,
-    documents: new Documents(parts, context),
+  const sources = {
+    requests,
     logTail,
     report,
+    documents: new Documents(parts, context),
     signIn,
     energyDashboard: energyDashboardOf(accounts, context),
     ledger(meter: string) {
       const view = parts.snapshot.meters().find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
     },
+  };
+  return { ...servePage(sources, forMetrics, context), stop: () => signIn.stop() };
+}
+
+export interface PageSources
+  extends Pick<PageOptions, 'documents' | 'signIn' | 'energyDashboard' | 'ledger' | 'logTail' | 'report'> {
+  readonly requests: Requests;
+}
+
+/** The listeners of a page that shows and asks these. */
+export function servePage(
+  { requests, ...sources }: PageSources,
+  forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
+  { config, clock, log }: Pick<Context, 'config' | 'clock' | 'log'>,
+) {
+  const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
+  const own = hostname().toLowerCase();
+  const shared = {
+    ...sources,
+    version: about.version,
+    names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
+    trustedProxy,
     requests: {
       isKnown: (name: string) => requests.isKnown(name),
       answer: (name: string, payload: Buffer) => requests.answer(name, payload, () => {}),
@@ -63,7 +80,6 @@ export function openPage(
       readPassword: password ? () => password.read() : null,
     }),
     ingress: createPage({ ...shared, isIngress: true, readPassword: null }),
-    stop: () => signIn.stop(),
   };
 }
 

@@ -156,8 +156,12 @@ export class ClaimedState implements StateStore {
   async #writeReadings(sql: Statements, name: string, json: unknown): Promise<unknown> {
     const series = this.#kept.seriesOf(name);
     if (series === undefined) return json;
-    const { days, ...rest } = json as { days: Series['days'] };
+    const { days, ...rest } = json as { days: Series['days']; readingCloses: string | null };
     await writeDays(sql, series, days);
+    await sql.query(
+      'UPDATE heat2mqtt.series SET reading_closes = $2 WHERE id = $1 AND reading_closes IS DISTINCT FROM $2',
+      [series.id, rest.readingCloses],
+    );
     return rest;
   }
 

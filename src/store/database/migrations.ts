@@ -63,7 +63,8 @@ CREATE TABLE heat2mqtt.series (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
   mark text NOT NULL UNIQUE,
-  name text NOT NULL UNIQUE
+  name text NOT NULL UNIQUE,
+  reading_closes text
 );
 CREATE INDEX ON heat2mqtt.series (account);
 CREATE TABLE heat2mqtt.reading (

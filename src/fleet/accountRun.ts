@@ -91,7 +91,7 @@ export async function runAccount(claim: Claim, parts: RunParts): Promise<boolean
       },
     );
     if (account === undefined) return false;
-    if (isWanted) await account.upstream.askForLogin();
+    if (row.wanted > row.answered) await account.upstream.askForLogin();
     const outcome = isPollDue ? await account.poll(claim.signal) : null;
     const refreshFault = isPollDue ? null : await refresh(account);
     await account.settled();

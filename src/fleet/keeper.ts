@@ -107,6 +107,8 @@ export class Keeper {
       healthMessage(topics, found, zone),
     ].filter(({ topic, payload }) => this.#published.get(topic) !== payload);
     await link.send(messages);
+    // From now on a broker without bridge/info has forgotten it.
+    await database.query('UPDATE heat2mqtt.fleet SET told = true WHERE NOT told');
     for (const { topic, payload } of messages) this.#published.set(topic, payload);
   }
 
@@ -115,7 +117,8 @@ export class Keeper {
     const { database, jobs } = this.#parts;
     const rows = await database.query<{ id: string }>(
       `UPDATE heat2mqtt.account SET anew = true, due_at = now()
-      WHERE NOT paused AND NOT removed AND last_poll_at IS NOT NULL RETURNING id`,
+      WHERE NOT paused AND NOT removed AND last_poll_at IS NOT NULL AND (SELECT told FROM heat2mqtt.fleet)
+      RETURNING id`,
     );
     if (rows.length > 0)
       this.#context.log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');

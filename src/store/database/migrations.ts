@@ -17,6 +17,7 @@ CREATE TABLE heat2mqtt.fleet (
   budget_at timestamptz NOT NULL DEFAULT 'epoch',
   paused_until timestamptz NOT NULL DEFAULT 'epoch',
   asked_at timestamptz NOT NULL DEFAULT 'epoch',
+  told boolean NOT NULL DEFAULT false,
   keeper uuid,
   keeper_until timestamptz NOT NULL DEFAULT 'epoch'
 );
@@ -87,12 +88,12 @@ CREATE INDEX ON heat2mqtt.outbox (account);
 CREATE INDEX ON heat2mqtt.account (due_at);
 
 CREATE VIEW heat2mqtt_views.reading AS
-  SELECT s.account, s.name AS meter, r.day, r.energy / 1e6 AS energy_kwh, r.cost / 1e6 AS cost, r.revision, r.received_at
+  SELECT s.account, s.name AS meter, r.day, trim_scale(r.energy / 1e6) AS energy_kwh, trim_scale(r.cost / 1e6) AS cost, r.revision, r.received_at
   FROM heat2mqtt.reading r JOIN heat2mqtt.series s ON s.id = r.series;
 CREATE VIEW heat2mqtt_views.invoice AS
   SELECT a.id AS account, i.id AS invoice, i.status,
     to_timestamp(i."startAt" / 1000.0) AS start_at, to_timestamp(i."endAt" / 1000.0) AS end_at,
-    to_timestamp(i."dueAt" / 1000.0) AS due_at, i.total / 1e6 AS total, i.open / 1e6 AS open
+    to_timestamp(i."dueAt" / 1000.0) AS due_at, trim_scale(i.total / 1e6) AS total, trim_scale(i.open / 1e6) AS open
   FROM heat2mqtt.account a, jsonb_to_recordset(a.invoices) AS
     i(id text, status text, "startAt" bigint, "endAt" bigint, "dueAt" bigint, total bigint, open bigint);
 CREATE VIEW heat2mqtt_views.account_state AS

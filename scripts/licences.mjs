@@ -1,4 +1,5 @@
 // Who else is in the bundle: the licence texts that must travel with it, and a bill of materials for scanners.
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -40,7 +41,7 @@ export function licencesText(packages) {
   return `${[head, ...parts].join(`\n\n${rule}\n`)}\n`;
 }
 
-/** CycloneDX, which image scanners look for. Without a time and a serial number: the same bundle, the same text. */
+/** CycloneDX, which image scanners look for. Without a time, and with a serial number of its content: the same bundle, the same text. */
 export function billOfMaterials(about, packages) {
   const component = (type, { name, version, license }) => ({
     type,
@@ -50,12 +51,17 @@ export function billOfMaterials(about, packages) {
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
     licenses: [{ expression: license }],
   });
-  const bom = {
-    bomFormat: 'CycloneDX',
-    specVersion: '1.5',
-    version: 1,
+  const content = {
     metadata: { component: component('application', about) },
     components: packages.map((one) => component('library', one)),
   };
+  const serialNumber = `urn:uuid:${uuidOf(JSON.stringify(content))}`;
+  const bom = { bomFormat: 'CycloneDX', specVersion: '1.5', serialNumber, version: 1, ...content };
   return `${JSON.stringify(bom, null, 1)}\n`;
+}
+
+/** RFC 9562, version 8. actions/attest takes a bill of materials only with a serial number. */
+function uuidOf(text) {
+  const hex = createHash('sha256').update(text).digest('hex');
+  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-a$4-$5');
 }

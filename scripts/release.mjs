@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 
-const SEMVER = /^\d+\.\d+\.\d+(-[\w.]+)?$/;
+// No 1.2.3-rc.1: from main it would be offered to everybody who has the Home Assistant app.
+const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
 /** Where the version stands beside package.json and its lock. test/agreement compares them. */
 const PLACES = {
   Dockerfile: /(?<=org\.opencontainers\.image\.version=")[^"]+/,
@@ -22,6 +23,12 @@ function run(command, args, stdio = 'pipe') {
   return stdout?.trim();
 }
 
+function isBefore(version, other) {
+  const [a, b] = [version, other].map((one) => one.split('.').map(Number));
+  const at = a.findIndex((number, index) => number !== b[index]);
+  return at !== -1 && a[at] < b[at];
+}
+
 const versionNow = async () => JSON.parse(await read('package.json')).version;
 
 /** The text below the heading of a version; `null` without one. */
@@ -34,7 +41,9 @@ function sectionOf(changelog, version) {
 const commands = {
   /** Writes the version everywhere, dates the changelog, and commits. Whoever calls it tags and pushes. */
   async bump(version = '') {
-    if (!SEMVER.test(version)) throw new Refusal(`"${version}" is no version such as 1.2.3 or 1.2.3-rc.1`);
+    if (!VERSION.test(version)) throw new Refusal(`"${version}" is no version such as 1.2.3`);
+    const now = await versionNow();
+    if (isBefore(version, now)) throw new Refusal(`${version} is older than ${now}`);
     if (run('git', ['status', '--porcelain']) !== '')
       throw new Refusal('the tree is dirty: commit or stash first');
     if (run('git', ['tag', '--list', `v${version}`]) !== '')
@@ -45,15 +54,19 @@ const commands = {
     run('npm', ['test'], 'inherit');
     // Of the commit before, so that the same command gives the same text.
     const day = run('git', ['log', '-1', '--format=%cs']);
-    await writeFile(at('CHANGELOG.md'), changelog.replace(heading, `## ${version} (${day})`));
-    run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version', '--ignore-scripts']);
-    for (const [path, pattern] of Object.entries(PLACES))
-      await writeFile(at(path), (await read(path)).replace(pattern, version));
-    run('npm', ['run', '--silent', 'unit', '--', 'agreement'], 'inherit');
-    run('git', ['commit', '--quiet', '--all', '--message', `chore: release ${version}`]);
-    console.log(
-      `Committed. Now: git tag --sign v${version} --message "heat2mqtt ${version}" && git push --follow-tags`,
-    );
+    try {
+      await writeFile(at('CHANGELOG.md'), changelog.replace(heading, `## ${version} (${day})`));
+      run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version', '--ignore-scripts']);
+      for (const [path, pattern] of Object.entries(PLACES))
+        await writeFile(at(path), (await read(path)).replace(pattern, version));
+      run('npm', ['run', '--silent', 'unit', '--', 'agreement'], 'inherit');
+      run('git', ['commit', '--quiet', '--all', '--message', `chore: release ${version}`]);
+    } catch (err) {
+      run('git', ['checkout', '--quiet', 'HEAD', '--', '.']);
+      throw err;
+    }
+    const tag = `git tag --sign v${version} --message "heat2mqtt ${version}"`;
+    console.log(`Committed. Now: git push. Once ci is green: ${tag} && git push origin v${version}`);
   },
 
   /** Whether a tag may become a release. */
@@ -70,18 +83,21 @@ const commands = {
     console.log(`${tag} may be released.`);
   },
 
-  /** The section of the changelog that belongs to this version. */
+  /** The section of the changelog that belongs to this version, as GitHub shows a release: it breaks lines, and knows no folder. */
   async notes() {
-    const version = await versionNow();
+    const { version, homepage } = JSON.parse(await read('package.json'));
     const section = sectionOf(await read('CHANGELOG.md'), version);
     if (!section) throw new Refusal(`CHANGELOG.md has no section "## ${version} (date)"`);
-    console.log(`${section}\n\nHow to verify what you downloaded: docs/verify.md.`);
+    const text = `${section}\n\nHow to verify what you downloaded: [docs/verify.md](docs/verify.md).`;
+    console.log(
+      text.replace(/\r?\n {2}(?=\S)/g, ' ').replace(/\]\((?!https?:)/g, `](${homepage}/blob/v${version}/`),
+    );
   },
 
-  /** An output of a step: `tags=NAME:1.2.3,NAME:1.2,NAME:latest`; of 1.2.3-rc.1 its own only. */
+  /** An output of a step: `tags=NAME:1.2.3,NAME:1.2,NAME:latest`. */
   async 'image-tags'(name = '') {
     const version = await versionNow();
-    const names = version.includes('-') ? [version] : [version, version.replace(/\.\d+$/, ''), 'latest'];
+    const names = [version, version.replace(/\.\d+$/, ''), 'latest'];
     console.log(`tags=${names.map((tag) => `${name.toLowerCase()}:${tag}`).join(',')}`);
   },
 };

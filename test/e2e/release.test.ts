@@ -56,10 +56,12 @@ const sha256 = async (path: string) =>
 test('a version is not written into a dirty or failing tree, twice, or as anything else', async () => {
   const { folder, release, sh } = await clone('refused', 'echo one test failed >&2; exit 1');
   const head = await sh('git rev-parse HEAD');
-  expect(await release('bump', '1.2')).toEqual({
-    code: 1,
-    said: 'Not released: "1.2" is no version such as 1.2.3 or 1.2.3-rc.1.\n',
-  });
+  for (const nonsense of ['1.2', '01.2.3', '1.2.3-rc.1'])
+    expect(await release('bump', nonsense)).toEqual({
+      code: 1,
+      said: `Not released: "${nonsense}" is no version such as 1.2.3.\n`,
+    });
+  expect((await release('bump', '0.0.9')).said).toMatch(/^Not released: 0\.0\.9 is older than \d/);
   await writeFile(join(folder, 'left.txt'), 'left over');
   expect((await release('bump', '1.2.3')).said).toBe(
     'Not released: the tree is dirty: commit or stash first.\n',
@@ -79,10 +81,23 @@ test('a version is not written into a dirty or failing tree, twice, or as anythi
   expect(await sh('git rev-parse HEAD')).toEqual(head);
 });
 
+test('a version that cannot be written everywhere is written nowhere', async () => {
+  const { release, sh } = await clone('stopped');
+  await sh(
+    'sed -i "s#heat2mqtt/heat2mqtt:#somebody/else:#" compose.yaml && git commit --quiet --all --message "test: a fork"',
+  );
+  const head = await sh('git rev-parse HEAD');
+  expect((await release('bump', '7.8.9')).said).toContain(
+    'Not released: "npm run --silent unit -- agreement" failed.\n',
+  );
+  expect(await sh('git status --porcelain')).toEqual({ stdout: '', stderr: '' });
+  expect(await sh('git rev-parse HEAD')).toEqual(head);
+});
+
 test('a version is everywhere, and the steps of the workflow make a release of it', async () => {
   const { folder, release, sh, read } = await clone('made');
   const bumped = await release('bump', '7.8.9');
-  expect(bumped.said).toContain('git tag --sign v7.8.9');
+  expect(bumped.said).toContain('git push. Once ci is green: git tag --sign v7.8.9');
   expect((await sh('git status --porcelain')).stdout).toBe('');
   expect((await sh('git log -1 --format=%s')).stdout).toBe('chore: release 7.8.9\n');
   for (const file of ['package.json', 'package-lock.json', 'Dockerfile', 'compose.yaml', 'app/config.yaml'])
@@ -133,6 +148,14 @@ test('every package of the bundle is in its bill of materials, with version and 
   const bill = JSON.parse(await readFile(join(ROOT, 'dist/sbom.cdx.json'), 'utf8'));
   const lock = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8'));
   expect(bill.components.length).toBeGreaterThan(30);
+  // What actions/attest looks for before it signs one.
+  expect(bill).toMatchObject({
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    serialNumber: expect.stringMatching(
+      /^urn:uuid:[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-a[\da-f]{3}-[\da-f]{12}$/,
+    ),
+  });
   for (const { name, version, purl, licenses } of bill.components) {
     const locked = Object.entries<{ version: string }>(lock.packages)
       .filter(([path]) => path.endsWith(`node_modules/${name}`))

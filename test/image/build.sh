@@ -22,7 +22,10 @@ export BUILDAH_ISOLATION=chroot
 buildah() { command buildah --root "$work/store" --runroot "$work/run" --storage-driver vfs "$@"; }
 
 echo "== $base, as a stand-in"
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1 || true)
+# The mirror of this machine, if it is one of Debian.
+mirror=
+! grep -qx ID=debian /etc/os-release ||
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1 || true)
 debootstrap --variant=minbase --include=systemd,systemd-sysv "$suite" "$work/base" ${mirror:+"$mirror"} >"$work/debootstrap.log" || { tail "$work/debootstrap.log" >&2; exit 1; }
 npm install --prefix "$work/node" --no-save --ignore-scripts "node-linux-$arch@$node_version" npm@11 >/dev/null
 local=$work/base/usr/local

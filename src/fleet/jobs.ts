@@ -1,7 +1,7 @@
 // The standing job of each account: when it runs next, and who runs it. The only door to pg-boss.
 import { type JobAttempt, PgBoss } from 'pg-boss';
 import type { Clock } from '../foundation/clock.ts';
-import { ThrottledLog } from '../foundation/limits.ts';
+import { concurrencyLimit, ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Database, Statements } from '../store/database/database.ts';
 import { ENGINE_SCHEMA } from '../store/database/migrations.ts';
@@ -13,6 +13,8 @@ export interface Job extends JobAttempt {
 
 const QUEUE = 'account';
 const BATCH = 1_000;
+/** Of the connections to the database some are left for the claims. */
+const AT_ONCE = 5;
 // Unlike the daily ones, a first history takes many requests.
 const FIRST_HISTORY_PRIORITY = -1;
 const DAY_SECONDS = 86_400;
@@ -108,8 +110,10 @@ export class Jobs {
 
   /** The accounts are due now. One that is under way is not disturbed: whoever works on it looks for what is wanted. */
   async wake(accounts: readonly string[]): Promise<void> {
-    for (const account of accounts)
-      await this.#boss.upsert(QUEUE, { account }, { singletonKey: account, startAfter: 0 });
+    const together = concurrencyLimit(AT_ONCE);
+    const wake = (account: string) =>
+      this.#boss.upsert(QUEUE, { account }, { singletonKey: account, startAfter: 0 });
+    await Promise.all(accounts.map((account) => together(() => wake(account))));
   }
 
   /** Jobs for accounts that have none yet, or have lost theirs; due now. */

@@ -60,7 +60,8 @@ export class Moving {
    * end the session. Twice is harmless. Rejects with a Failure.
    */
   async move(accounts: readonly Account[]): Promise<Moved> {
-    refuseUnmovable(accounts);
+    const taken = await this.#takenIds(accounts);
+    refuseUnmovable(accounts, taken);
     const { household, jobs } = this.#parts;
     const moved: string[] = [];
     for (const account of accounts) {
@@ -69,6 +70,20 @@ export class Moving {
     }
     await jobs.add(moved);
     return { moved, known: accounts.flatMap(({ id }) => (moved.includes(id) ? [] : [id])) };
+  }
+
+  /** Those that an account of another login has in the fleet. */
+  async #takenIds(accounts: readonly Account[]): Promise<string[]> {
+    const { database, seal } = this.#parts;
+    const rows = await database.query<{ id: string; login: Buffer; removed: boolean }>(
+      'SELECT id, login, removed FROM heat2mqtt.account WHERE id = ANY($1)',
+      [accounts.map(({ id }) => id)],
+    );
+    const isOther = ({ id, login, removed }: (typeof rows)[number]) => {
+      const { username } = seal.open(loginPlace(id), login) as Login;
+      return removed || !accounts.some((one) => one.id === id && one.username === username);
+    };
+    return rows.filter(isOther).map(({ id }) => id);
   }
 
   async #moveOne({ id, username, password }: Account): Promise<boolean> {
@@ -128,10 +143,13 @@ export class Moving {
   }
 }
 
-function refuseUnmovable(accounts: readonly Account[]): void {
+function refuseUnmovable(accounts: readonly Account[], taken: readonly string[]): void {
   const mistakes = accounts.flatMap(({ id, password, totp_secret: totp }) => [
     ...(password === undefined
       ? [`accounts ${id}: found no password; allowed: one with which the fleet signs in by itself`]
+      : []),
+    ...(taken.includes(id)
+      ? [`accounts ${id}: found this id in the fleet, of another login or being removed; allowed: a free one`]
       : []),
     ...(totp ? [`accounts ${id}: found a totp_secret; allowed: none, a fleet signs in by password`] : []),
   ]);

@@ -133,7 +133,9 @@ test('a version is everywhere, and the steps of the workflow make a release of i
   expect(notes).not.toMatch(/^## /m);
   // GitHub breaks each line of a release, and has no folder for links.
   expect(notes).not.toMatch(/^ /m);
-  expect(notes.match(/\]\([^)]+/g)).toContain('](https://github.com/heat2mqtt/heat2mqtt/blob/v7.8.9/docs/verify.md');
+  expect(notes.match(/\]\([^)]+/g)).toContain(
+    '](https://github.com/heat2mqtt/heat2mqtt/blob/v7.8.9/docs/verify.md',
+  );
   expect(notes).not.toMatch(/\]\((?!https:)/);
   expect((await release('image-tags', 'ghcr.io/Someone/heat2mqtt')).said).toBe(
     'tags=ghcr.io/someone/heat2mqtt:7.8.9,ghcr.io/someone/heat2mqtt:7.8,ghcr.io/someone/heat2mqtt:latest\n',

@@ -26,6 +26,8 @@ export type Fault =
   | { readonly kind: 'hang' }
   /** The real reply, after that long on the simulator's clock. */
   | { readonly kind: 'slow'; readonly ms: number }
+  /** The request is carried out at once, whoever waits for the reply; that comes so much later. */
+  | { readonly kind: 'late'; readonly ms: number }
   /** JSON of more than 16 MiB. */
   | { readonly kind: 'oversized'; readonly megabytes?: number }
   /** Half a megabyte on the wire, 512 MiB unpacked. */

@@ -6,7 +6,7 @@ import { constituencyRoutes } from './constituencies.ts';
 import { Counters, type Route, type SeenRequest } from './exchange.ts';
 import { Keycloak } from './issuer/keycloak.ts';
 import { REALM_PATH } from './issuer/protocol.ts';
-import { listen } from './server.ts';
+import { listen, type OnReply } from './server.ts';
 import { Switches } from './switches.ts';
 import { truthAt } from './usage/report.ts';
 
@@ -22,8 +22,9 @@ export async function startSimulator(options: {
   /** Default: `wideAccounts(seed)`. */
   readonly accounts?: readonly AccountOptions[];
   readonly seed?: number;
+  readonly onReply?: OnReply;
 }) {
-  const { clock, port = 0, host = '127.0.0.1', seed = 1 } = options;
+  const { clock, port = 0, host = '127.0.0.1', seed = 1, onReply } = options;
   const accounts = settle(options.accounts ?? wideAccounts(seed));
   const switches = new Switches();
   const counters = new Counters();
@@ -31,7 +32,7 @@ export async function startSimulator(options: {
 
   // The routes need the port that only listening gives.
   const routes: Route[] = [];
-  const server = await listen({ clock, port, host, routes, switches, counters });
+  const server = await listen({ clock, port, host, routes, switches, counters, onReply });
   const origin = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   const issuer = `${origin}${REALM_PATH}`;
   const keycloak = new Keycloak(issuer, clock, accounts, switches, counters);

@@ -13,7 +13,11 @@ interface ServerOptions {
   readonly routes: readonly Route[];
   readonly switches: Switches;
   readonly counters: Counters;
+  readonly onReply?: OnReply | undefined;
 }
+
+/** Told of each reply that the provider itself gave, before it is sent. */
+export type OnReply = (exchange: Exchange, reply: Reply) => void;
 
 const LONGEST_BODY_BYTES = 4 * 1024 * 1024;
 
@@ -66,6 +70,8 @@ async function answer(
   }
   const own =
     fault?.kind === 'reply' ? { body: '', ...fault } : (found?.reply() ?? missing(routes, exchange));
+  if (fault?.kind !== 'reply') options.onReply?.(exchange, own);
+  if (fault?.kind === 'late') await clock.sleep(fault.ms, gone.signal);
   await send(response, own, fault);
 }
 

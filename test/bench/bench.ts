@@ -1,4 +1,5 @@
-// The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow, accounts, history, size, peer).
+// The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow,
+// accounts, history, size, peer, fleet). The last one, which needs PostgreSQL, only by name.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { about } from '../../src/foundation/about.ts';
 import { benchAccounts } from './accounts.ts';
 import { startBroker } from './broker.ts';
 import { startProvider } from './children.ts';
+import { benchFleet } from './fleet.ts';
 import { benchHistory } from './history.ts';
 import type { Row } from './home.ts';
 import { table } from './numbers.ts';
@@ -46,6 +48,10 @@ try {
   if (wants('peer')) say(`${await benchPeer(bench, isQuick ? 5_000 : 60_000, isQuick ? 2 : 3)}\n`);
   const sizes = wanted.map(Number).filter((size) => size > 0);
   const usual = isQuick ? [1, 100] : [1, 100, 1_000];
+  if (wanted.includes('fleet')) {
+    const most = isQuick ? 1_000 : 10_000;
+    for (const size of sizes.length > 0 ? sizes : [most]) say(`${await benchFleet(bench, size)}\n`);
+  }
   if (wants('accounts')) say(await benchAccounts(bench, sizes.length > 0 ? sizes : usual));
 } finally {
   provider.stop();

@@ -11,9 +11,14 @@ export const PIECES = import.meta.dirname;
 
 export const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-export function start(argv: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()) {
+export function start(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  cwd = process.cwd(),
+  node = process.execPath,
+) {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, argv, {
+  const child = spawn(node, argv, {
     cwd,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -60,6 +65,8 @@ export async function startProvider(env: NodeJS.ProcessEnv = {}) {
     url,
     /** Requests by kind since the last call. */
     counts: () => read('/counts'),
+    /** The readings of one more day are known. */
+    book: () => read('/book'),
     /** Resolves to the counts once so many usage reports have been asked for, or after five minutes. */
     async asked(usage: number): Promise<Counts> {
       const end = performance.now() + LONGEST_MS;

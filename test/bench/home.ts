@@ -115,7 +115,7 @@ export async function untilHeard({ broker }: Bench, isIt: (topic: string) => boo
 export const isStateBelow = (base: string) => (topic: string) =>
   topic.startsWith(`${base}/meter/`) && topic.endsWith('/state');
 
-function monthsAgo(months: number): string {
+export function monthsAgo(months: number): string {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 1)).toISOString().slice(0, 10);
 }

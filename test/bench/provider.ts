@@ -2,10 +2,18 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// What is asked: `GET /counts` gives and clears the counts by route; account `n` is `user<n>` with property `5<n>`.
+// What is asked: `GET /counts` gives and clears the counts by route, `GET /book` tells the readings of one more day; account `n`
+// is `user<n>` with property `5<n>`.
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2004, 0, 1);
-const { WAIT_MS = '0', SLOW_PROPERTY, SLOW_MS = '2000' } = process.env;
+const {
+  WAIT_MS = '0',
+  SLOW_PROPERTY,
+  SLOW_MS = '2000',
+  TOKEN_SECONDS = '3600',
+  NEWEST_DAYS_AGO = '1',
+} = process.env;
+let newestDaysAgo = Number(NEWEST_DAYS_AGO);
 let counts: Record<string, number> = {};
 let inFlight = 0;
 let mostInFlight = 0;
@@ -15,7 +23,7 @@ const reports = new Map<string, string>();
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 const server = createServer((request, response) => {
-  const isCounted = request.url !== '/peek' && request.url !== '/counts';
+  const isCounted = !['/peek', '/counts', '/book'].includes(request.url ?? '');
   if (isCounted) inFlight += 1;
   mostInFlight = Math.max(mostInFlight, inFlight);
   void answer(request).then(({ status = 200, body, waitMs = isCounted ? Number(WAIT_MS) : 0 }) => {
@@ -43,6 +51,11 @@ async function answer(request: IncomingMessage): Promise<Answer> {
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const url = new URL(request.url ?? '/', `http://${request.headers.host}`);
   if (url.pathname === '/peek') return { body: JSON.stringify({ counts }) };
+  if (url.pathname === '/book') {
+    newestDaysAgo -= 1;
+    reports.clear();
+    return { body: '{}' };
+  }
   if (url.pathname === '/counts') {
     const told = JSON.stringify({ counts, mostInFlight, firstUsageAt, lastUsageAt });
     firstUsageAt = 0;
@@ -91,9 +104,9 @@ function tokens(form: URLSearchParams, count: (name: string) => void): string {
   return JSON.stringify({
     token_type: 'Bearer',
     access_token: `eyJhbGciOiJub25lIn0.${part(claims)}.${'x'.repeat(340)}`,
-    expires_in: 3600,
+    expires_in: Number(TOKEN_SECONDS),
     refresh_token: `eyJhbGciOiJub25lIn1.${user}.${'y'.repeat(200)}`,
-    refresh_expires_in: 360_000,
+    refresh_expires_in: 100 * Number(TOKEN_SECONDS),
   });
 }
 
@@ -115,7 +128,7 @@ function usage(text: string): Answer {
   const known = reports.get(gte + lte);
   if (known !== undefined) return { body: known, waitMs };
   const keys: number[] = [];
-  const last = Math.min(Date.parse(lte), Date.now() - DAY_MS);
+  const last = Math.min(Date.parse(lte), Date.now() - newestDaysAgo * DAY_MS);
   for (let at = Math.max(Date.parse(gte), FIRST_DAY); at <= last; at += DAY_MS) keys.push(at);
   const buckets = (amount: (day: number) => number) =>
     keys.map((key) => {

@@ -8,6 +8,7 @@ const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
 const PLACES = {
   Dockerfile: /(?<=org\.opencontainers\.image\.version=")[^"]+/,
   'compose.yaml': /(?<=ghcr\.io\/heat2mqtt\/heat2mqtt:)\S+/g,
+  'compose.fleet.yaml': /(?<=ghcr\.io\/heat2mqtt\/heat2mqtt:)\S+/g,
   'app/config.yaml': /(?<=^version: ).+/m,
   'app/Dockerfile': /(?<=^FROM ghcr\.io\/heat2mqtt\/heat2mqtt:)\S+/m,
 };

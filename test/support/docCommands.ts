@@ -32,6 +32,10 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^(docker|podman) /, 'test/image builds and runs the image, and types what goes into the container'],
   [/^sudo /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
+  [
+    /^(openssl|echo|for) /,
+    'makes the secrets of compose.fleet.yaml; test/e2e-fleet has its own, and asks the questions of the page',
+  ],
   [/^(apt|apt-get|systemctl|journalctl) /, 'changes the system, or looks into it'],
   [/^heat2mqtt energy-dashboard/, 'test/e2e-home-assistant types it beside a real Home Assistant'],
   [/^ha /, 'a command of Home Assistant OS'],

@@ -49,6 +49,7 @@ export function startChild(command: string, args: readonly string[], options: Ch
       });
     },
     end,
+    signal: (signal: 'SIGSTOP' | 'SIGCONT') => void child.kill(signal),
     async stop(): Promise<void> {
       if (!isGone) await end('SIGKILL');
     },

@@ -1,0 +1,183 @@
+// A fleet of the built program: PostgreSQL, a broker, the provider's simulator, and processes that a test can hurt.
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { startSimulator } from '../../src/simulator/provider.ts';
+import { startMosquitto } from '../e2e/mosquitto.ts';
+import { ENTRY } from '../e2e/program.ts';
+import { type Child, startChild } from '../support/child.ts';
+import { openStack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
+import { openCable } from './cable.ts';
+import { startListener } from './listener.ts';
+import { NODE } from './nodeForFleet.ts';
+import { startPostgres } from './postgres.ts';
+import { type Resident, residents, SINCE } from './residents.ts';
+import { TokenBook } from './tokenBook.ts';
+import { openWitness } from './witness.ts';
+
+export type Fleet = Awaited<ReturnType<typeof openFleet>>;
+export type Place = Fleet['places'][number];
+
+export const CLAIM_SECONDS = 10;
+const SHIFTED_CLOCK = join(import.meta.dirname, 'shiftedClock.mjs');
+const MINUTE_MS = 60_000;
+/** What the clocks of the three machines are wrong by. */
+const CLOCKS_MS = [0, 7 * MINUTE_MS, -11 * MINUTE_MS];
+/** Long enough for a fault to come between a request and its answer. */
+const ANSWER_MS = 120;
+
+interface Options {
+  readonly accounts: number;
+  readonly seed: number;
+  readonly everySeconds: number;
+  /** A restart of the broker keeps what is retained, which it writes to the disk at each change. */
+  readonly isLasting?: boolean;
+}
+
+/** To be called from within a test. Accounts are imported; no process runs yet. */
+export async function openFleet({ accounts, seed, everySeconds, isLasting = false }: Options) {
+  const stack = openStack();
+  const folder = await stack.folder();
+  const people = residents(accounts, seed);
+  const book = new TokenBook();
+  const [postgres, broker, simulator] = await Promise.all([
+    startPostgres(),
+    startMosquitto(['allow_anonymous true', 'max_queued_messages 0', 'max_inflight_messages 0'], isLasting),
+    startSimulator({
+      clock: systemClock,
+      accounts: people.map(({ options }) => options),
+      onReply: book.note,
+    }),
+  ]);
+  for (const part of [postgres, broker, simulator]) stack.use(part);
+  simulator.switches.token.accessSeconds = 15;
+  simulator.switches.token.refreshSeconds = 6 * 3_600;
+  simulator.switches.fault('/', { kind: 'late', ms: ANSWER_MS });
+  await postgres.run('CREATE ROLE heat2mqtt_worker LOGIN; CREATE ROLE heat2mqtt_reader LOGIN;');
+
+  const key = join(folder, 'key');
+  await writeFile(key, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  const { issuer, api } = simulator.urls;
+  async function configure(name: string, databaseUrl: string): Promise<string> {
+    const path = join(folder, `${name}.yaml`);
+    const config = {
+      version: 1,
+      provider: { issuer, api_url: api, client_id: 'self-care' },
+      usage: {
+        schedule: `*/${everySeconds} * * * * *`,
+        allow_fast_schedule: true,
+        history_since: SINCE,
+        reading_closes: 'same_day',
+        concurrency: 16,
+      },
+      mqtt: { url: broker.url },
+      fleet: {
+        database_url: databaseUrl,
+        key_file: key,
+        claim_seconds: CLAIM_SECONDS,
+        requests_per_second: 400,
+      },
+      http: false,
+      state_dir: join(folder, name),
+    };
+    // JSON is YAML.
+    await writeFile(path, JSON.stringify(config));
+    return path;
+  }
+
+  const owner = await configure('owner', postgres.urlAs('heat2mqtt'));
+  const command = async (...args: string[]) => {
+    const child = startChild(NODE, [ENTRY, ...args, '--config', owner]);
+    return { code: await child.exited, output: child.output, errors: child.errors };
+  };
+  const places = await Promise.all(
+    CLOCKS_MS.map(async (shift, n) => {
+      const cable = stack.use(await openCable(postgres.port));
+      return placeOf(`machine-${n}`, shift, cable, configure, postgres.urlAs('heat2mqtt_worker', cable.port));
+    }),
+  );
+  for (const place of places) stack.use(place);
+  return {
+    stack,
+    people,
+    book,
+    postgres,
+    broker,
+    simulator,
+    places,
+    command,
+    /** Their logins, as a housing association has them. */
+    async import(which: readonly Resident[] = people): Promise<void> {
+      const file = join(folder, 'accounts.csv');
+      const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
+      const lines = which.map(({ id, username, password }) => [id, username, password].map(cell).join(','));
+      await writeFile(file, ['id,username,password', ...lines, ''].join('\n'), { mode: 0o600 });
+      const { code, output, errors } = await command('accounts', 'import', file);
+      if (code !== 0) throw new Error(`accounts import: ${output} ${errors}`);
+    },
+    listen: async () => stack.use(await startListener(broker.url)),
+    /** To be called after `import`, before any process. */
+    witness: async () => stack.use(await openWitness(postgres, CLAIM_SECONDS)),
+    async startAll(): Promise<void> {
+      await Promise.all(places.map((place) => place.start()));
+    },
+    /** Everything that all processes have said so far. */
+    said: () => places.map(({ said }) => said()).join(''),
+    truthOf: ({ property }: Resident) => sumOf(simulator.truth(property)),
+  };
+}
+
+function placeOf(
+  name: string,
+  shiftMs: number,
+  cable: Awaited<ReturnType<typeof openCable>>,
+  configure: (name: string, url: string) => Promise<string>,
+  databaseUrl: string,
+) {
+  let runs = 0;
+  let child: Child | null = null;
+  let saidBefore = '';
+  const said = () => saidBefore + (child === null ? '' : child.output + child.errors);
+  const end = async (signal: 'SIGKILL' | 'SIGTERM') => {
+    const running = child;
+    const outcome = await running?.end(signal);
+    saidBefore = said();
+    child = null;
+    return outcome?.code;
+  };
+  return {
+    name,
+    cable,
+    said,
+    /** Each run has a name of its own in the database. */
+    async start(): Promise<void> {
+      runs += 1;
+      const config = await configure(name, `${databaseUrl}?application_name=${name}-${runs}`);
+      const env = { CLOCK_SHIFT_MS: String(shiftMs) };
+      const started = startChild(NODE, ['--import', SHIFTED_CLOCK, ENTRY, 'run', '--config', config], {
+        env,
+      });
+      child = started;
+      await waitFor('the process to work', () => started.output.includes('works for the fleet'), {
+        diagnose: () => ({ output: started.output.slice(-2_000), errors: started.errors.slice(-2_000) }),
+      });
+    },
+    kill: () => end('SIGKILL'),
+    /** Resolves to the exit code. */
+    endGently: () => end('SIGTERM'),
+    freeze: () => child?.signal('SIGSTOP'),
+    thaw: () => child?.signal('SIGCONT'),
+    async stop(): Promise<void> {
+      await child?.stop();
+    },
+  };
+}
+
+/** Summed without float noise. */
+function sumOf(days: ReadonlyMap<string, { kwh: number; eur: number }>): { kwh: number; eur: number } {
+  const sum = (pick: (day: { kwh: number; eur: number }) => number) =>
+    [...days.values()].reduce((total, day) => total + Math.round(pick(day) * 1e6), 0) / 1e6;
+  return { kwh: sum(({ kwh }) => kwh), eur: sum(({ eur }) => eur) };
+}

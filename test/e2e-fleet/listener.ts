@@ -1,0 +1,32 @@
+// A client that hears the whole fleet: the newest payload of each topic, and every event.
+import { connectAsync } from 'mqtt';
+
+export type Listener = Awaited<ReturnType<typeof startListener>>;
+
+export async function startListener(url: string) {
+  const newest = new Map<string, string>();
+  const events = new Set<string>();
+  /** What bridge/state has said, in order. */
+  const bridge: string[] = [];
+  let count = 0;
+  const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 500 });
+  client.on('error', () => undefined);
+  client.on('message', (topic, payload) => {
+    const text = payload.toString('utf8');
+    count += 1;
+    if (topic.endsWith('/event')) events.add(`${topic}\n${text}`);
+    else newest.set(topic, text);
+    if (topic === 'heat2mqtt/bridge/state') bridge.push(text);
+  });
+  await client.subscribeAsync('heat2mqtt/#', { qos: 1 });
+  return {
+    bridge: bridge as readonly string[],
+    newest: newest as ReadonlyMap<string, string>,
+    get count() {
+      return count;
+    },
+    json: (topic: string): Record<string, unknown> => JSON.parse(newest.get(topic) || '{}'),
+    hasHeard: ({ topic, payload }: { topic: string; payload: string }) => events.has(`${topic}\n${payload}`),
+    stop: () => client.endAsync(true),
+  };
+}

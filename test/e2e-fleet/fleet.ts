@@ -136,30 +136,32 @@ function placeOf(
   configure: (name: string, url: string) => Promise<string>,
   databaseUrl: string,
 ) {
-  let runs = 0;
+  const runs: Child[] = [];
   let child: Child | null = null;
-  let saidBefore = '';
-  const said = () => saidBefore + (child === null ? '' : child.output + child.errors);
+  let ownEnds = 0;
   const end = async (signal: 'SIGKILL' | 'SIGTERM') => {
     const running = child;
-    const outcome = await running?.end(signal);
-    saidBefore = said();
     child = null;
-    return outcome?.code;
+    return (await running?.end(signal))?.code;
   };
   return {
     name,
     cable,
-    said,
+    said: () => runs.map(({ output, errors }) => output + errors).join(''),
+    /** How often it ended though nobody had ended it. */
+    ownEnds: () => ownEnds,
     /** Each run has a name of its own in the database. */
     async start(): Promise<void> {
-      runs += 1;
-      const config = await configure(name, `${databaseUrl}?application_name=${name}-${runs}`);
+      const config = await configure(name, `${databaseUrl}?application_name=${name}-${runs.length}`);
       const env = { CLOCK_SHIFT_MS: String(shiftMs) };
       const started = startChild(NODE, ['--import', SHIFTED_CLOCK, ENTRY, 'run', '--config', config], {
         env,
       });
       child = started;
+      runs.push(started);
+      void started.exited.then(() => {
+        if (child === started) ownEnds += 1;
+      });
       await waitFor('the process to work', () => started.output.includes('works for the fleet'), {
         diagnose: () => ({ output: started.output.slice(-2_000), errors: started.errors.slice(-2_000) }),
       });

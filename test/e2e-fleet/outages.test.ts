@@ -25,7 +25,7 @@ const open = async () => {
 };
 
 test('PostgreSQL is stopped, crashes, and the broker is away: nothing is lost, and all goes on by itself', async () => {
-  const { fleet, postgres, broker, people, listener, witness, book } = await open();
+  const { fleet, postgres, broker, people, places, listener, witness, book } = await open();
   const before = book.logins;
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     await postgres.pause(signal);
@@ -41,6 +41,7 @@ test('PostgreSQL is stopped, crashes, and the broker is away: nothing is lost, a
   await waitForTruth(fleet, listener);
   const events = await witness.events();
   await waitFor('every event', () => events.every(listener.hasHeard));
+  expect(places.map(({ ownEnds }) => ownEnds())).toEqual([0, 0, 0]);
   expect(await witness.complaints()).toEqual([]);
   expect(book.complaints()).toEqual([]);
   expect(book.logins).toBeLessThanOrEqual(before + book.lost);

@@ -9,7 +9,7 @@ import { OutdoorTemperatures } from '../daemon/publishing/outdoorTemperatures.ts
 import { Constituencies } from '../daemon/requests/constituencies.ts';
 import { shutDown } from '../daemon/shutdown.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import { concurrencyLimit } from '../foundation/limits.ts';
+import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { Link } from '../mqtt/link.ts';
 import { Requests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/bridge.ts';
@@ -123,6 +123,7 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
       untilNextPoll(account, clock.now(), ticker.next() ?? clock.now(), ticker.step()),
   });
   const keeper = new Keeper({ membership, health, jobs, database, link, installation }, context);
+  const looking = new SingleFlight<void>();
   let lastBeatAt = clock.monotonic();
   const beating = (async () => {
     while (!stopping.signal.aborted) {
@@ -130,7 +131,8 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
       lastBeatAt = clock.monotonic();
       if (stopping.signal.aborted) return;
       await membership.beat().catch((err) => log.debug({ err }, 'the database does not hear this process'));
-      await keeper.look();
+      // A broker that does not answer must not stop the beat.
+      void looking.run(() => keeper.look());
     }
   })();
   const ageMs = () => clock.monotonic() - lastBeatAt;
@@ -141,6 +143,7 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
   log.info({ process: number, claimSeconds }, 'works for the fleet');
 
   async function leave(): Promise<void> {
+    await looking.current;
     const othersLive = await membership.leave().catch(() => true);
     await keeper.stop(othersLive);
   }

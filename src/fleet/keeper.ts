@@ -114,7 +114,7 @@ export class Keeper {
 
   /** The broker has forgotten everything: all accounts are polled and published again, as fast as the budget allows. */
   async #publishAnew(): Promise<void> {
-    const { database, jobs } = this.#parts;
+    const { database } = this.#parts;
     const rows = await database.query<{ id: string }>(
       `UPDATE heat2mqtt.account SET anew = true, due_at = now()
       WHERE NOT paused AND NOT removed AND last_poll_at IS NOT NULL AND (SELECT told FROM heat2mqtt.fleet)
@@ -122,11 +122,11 @@ export class Keeper {
     );
     if (rows.length > 0)
       this.#context.log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');
-    await jobs.wake(rows.map(({ id }) => id));
+    this.#wake(rows);
   }
 
   async #tidy(): Promise<void> {
-    const { database, jobs, membership, link } = this.#parts;
+    const { database, membership, link } = this.#parts;
     const { topics, clock } = this.#context;
     this.#tidiedAt = clock.monotonic();
     const gone = await membership.forgetGone();
@@ -136,7 +136,15 @@ export class Keeper {
       WHERE NOT paused AND due_at < now() - make_interval(secs => $1) AND claimed_until < now() LIMIT $2`,
       [LOST_AFTER_SECONDS, MOST_LOST],
     );
-    await jobs.add(lost.map(({ id }) => id));
+    this.#wake(lost);
+  }
+
+  /** Takes a while with thousands; whatever is cut off is found again by `#tidy`. */
+  #wake(accounts: readonly { readonly id: string }[]): void {
+    const { log } = this.#context;
+    void this.#parts.jobs
+      .wake(accounts.map(({ id }) => id))
+      .catch((err) => log.debug({ err }, 'accounts could not be woken'));
   }
 
   #isTime(last: number, everyMs: number): boolean {

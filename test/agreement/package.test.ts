@@ -23,6 +23,19 @@ test('the version is in the lock file', async () => {
   expect(lock).toMatchObject({ version, name, packages: { '': { version, name } } });
 });
 
+test('the image, the release and those who build it themselves have the same Node', async () => {
+  const text = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+  const found = async (path: string, pattern: RegExp) =>
+    [...(await text(path)).matchAll(pattern)].map(([, node]) => node);
+  const nodes = [
+    ...(await found('Dockerfile', /^FROM .*node:([\d.]+)/gm)),
+    ...(await found('.github/workflows/release.yml', /node-version: '([\d.]+)'/g)),
+    ...(await found('docs/verify.md', /Node of the release \(([\d.]+)\)/g)),
+  ];
+  expect(nodes).toHaveLength(5);
+  expect(new Set(nodes).size, nodes.join()).toBe(1);
+});
+
 test('the version is the origin of every discovery document, and the software of the bridge', () => {
   const documents = discoveryOf(discoveryBelow('heat2mqtt')).map(bodyOf);
   expect(documents).toHaveLength(3);

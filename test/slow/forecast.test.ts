@@ -1,7 +1,7 @@
 // Forecasts of the month on simulated households: how often the band holds, how wide it is, and how far off the forecast.
 import { expect, test } from 'vitest';
 import { forecastMonth, type Known } from '../../src/domain/insight/forecast.ts';
-import { fitWeather } from '../../src/domain/insight/weather.ts';
+import { fittedWeather } from '../../src/domain/insight/weather.ts';
 import { addDays, addMonths, type Day, daysBetween } from '../../src/domain/period.ts';
 import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
 import { Household, type HouseholdOptions } from '../support/household.ts';
@@ -36,8 +36,8 @@ function knownOn(
   const isKnown = ([day]: readonly [Day, unknown]) => day >= addDays(month, -366 * years) && day < today;
   const days = new Map([...house.days].filter(isKnown));
   const temperatures = new Map([...house.temperatures].filter(isKnown));
-  const fit = byWeather ? fitWeather(days, temperatures, 15.5, today) : null;
-  return { days, today, tariff, weather: fit && { temperatures, fit } };
+  const weather = byWeather ? fittedWeather(days, { temperatures, base: 15.5 }, today) : null;
+  return { days, today, tariff, weather };
 }
 
 /** The rule of before: what the month has, and the mean of the newest fourteen days for the others. kWh. */

@@ -1,7 +1,7 @@
 // The forecast of the month on simulated households: 80 % bands that hold, and are no wider than the plain mean is wrong.
 import { expect, test } from 'vitest';
 import { forecastMonth } from '../../src/domain/insight/forecast.ts';
-import { fitWeather } from '../../src/domain/insight/weather.ts';
+import { fittedWeather } from '../../src/domain/insight/weather.ts';
 import { addDays, addMonths, type Day, daysBetween } from '../../src/domain/period.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { drawFor } from '../../src/simulator/random.ts';
@@ -39,13 +39,8 @@ function month(seed: number, options: Options, hasWeather: boolean): Month {
   const household = new Household({ seed, from: '2023-01-01', days: 1096, ...options });
   const days = household.until(addDays(today, -1));
   const temperatures = new Map([...household.temperatures].filter(([day]) => day < today));
-  const fitted = hasWeather ? fitWeather(days, temperatures, BASE, today) : null;
-  const found = forecastMonth({
-    days,
-    today,
-    tariff: fitTariff(days),
-    weather: fitted && { temperatures, fit: fitted },
-  });
+  const weather = hasWeather ? fittedWeather(days, { temperatures, base: BASE }, today) : null;
+  const found = forecastMonth({ days, today, tariff: fitTariff(days), weather });
   const sum = (kind: Kind, first: Day, to: Day) =>
     [...household.days].reduce(
       (all, [day, record]) => (day >= first && day < to ? all + (record[kind] ?? 0) / 1e6 : all),

@@ -1,6 +1,7 @@
 // Unusual use on simulated winters: few false alarms, a stuck valve found within three days, and no alarm by a carried day.
 import { expect, test } from 'vitest';
 import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
+import { fittedWeather } from '../../src/domain/insight/weather.ts';
 import { addDays, type Day, daysBetween } from '../../src/domain/period.ts';
 import { drawFor } from '../../src/simulator/random.ts';
 import { mean, median, seeds, share, tell } from '../support/figures.ts';
@@ -22,13 +23,15 @@ interface Winter {
 
 /** Evening by evening, with what is known by then. */
 function winter(household: Household, hasWeather: boolean, from = WINTER, count = DAYS): Winter {
-  const weather = hasWeather ? { temperatures: household.temperatures, base: BASE } : null;
+  const { temperatures } = household;
   const on: Day[] = [];
   const alarms: Day[] = [];
   for (let at = 0; at < count; at += 1) {
     const day = addDays(from, at);
     if (!household.days.has(day)) continue;
-    const unusual = judgeUse(household.until(day), addDays(day, 1), weather, null)?.unusual ?? null;
+    const [days, before] = [household.until(day), addDays(day, 1)];
+    const weather = hasWeather ? fittedWeather(days, { temperatures, base: BASE }, before) : null;
+    const unusual = judgeUse(days, before, weather, null)?.unusual ?? null;
     if (unusual) on.push(day);
     if (unusual?.since === day) alarms.push(day);
   }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
-import type { Temperatures } from '../../src/domain/insight/weather.ts';
+import { fittedWeather, type Temperatures } from '../../src/domain/insight/weather.ts';
 import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { drawFor } from '../../src/simulator/random.ts';
@@ -42,8 +42,11 @@ function winter(seed: number, noise: Noise, spells: number, valveAt = Number.POS
   return { days, temperatures };
 }
 
-const judge = ({ days, temperatures }: Winter, at: number, isWeatherKnown: boolean) =>
-  judgeUse(days, addDays(START, at + 1), isWeatherKnown ? { temperatures, base: 15.5 } : null, null);
+function judge({ days, temperatures }: Winter, at: number, isWeatherKnown: boolean) {
+  const before = addDays(START, at + 1);
+  const weather = isWeatherKnown ? fittedWeather(days, { temperatures, base: 15.5 }, before) : null;
+  return judgeUse(days, before, weather, null);
+}
 
 function figures(noise: Noise, isWeatherKnown: boolean, spells = 1.8) {
   const alarms: number[] = [];

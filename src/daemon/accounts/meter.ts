@@ -3,7 +3,7 @@ import { knownUnits, sumKnown } from '../../domain/amount.ts';
 import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../../domain/insight/forecast.ts';
 import { checkRegister } from '../../domain/insight/registerCheck.ts';
 import { judgeUse } from '../../domain/insight/unusualUse.ts';
-import { degreeDaysWithin, fitWeather } from '../../domain/insight/weather.ts';
+import { degreeDaysWithin, fittedWeather } from '../../domain/insight/weather.ts';
 import { weatherChange } from '../../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../../domain/period.ts';
@@ -271,8 +271,8 @@ export class Meter {
     const today = zone.dayAt(clock.now());
     if (this.#sums?.ledger !== ledger || this.#sums.today !== today || this.#sums.weather !== weather) {
       const tariff = this.store.tariffOf(ledger);
-      const fit = weather && fitWeather(ledger.days, weather.temperatures, weather.base, today);
-      const known = { days: ledger.days, today, tariff, weather: fit && { ...weather, fit } };
+      const fitted = weather && fittedWeather(ledger.days, weather, today);
+      const known = { days: ledger.days, today, tariff, weather: fitted };
       this.#sums = {
         ledger,
         today,
@@ -284,7 +284,7 @@ export class Meter {
         weatherChange: weather && weatherChange(ledger.days, weather),
         degreeDaysMonth:
           weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),
-        use: judgeUse(ledger.days, today, weather, tariff),
+        use: judgeUse(ledger.days, today, fitted, tariff),
       };
     }
     return this.#sums;

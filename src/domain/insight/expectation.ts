@@ -3,7 +3,8 @@ import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, weekStart } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-import { degreeDays, expectedHeat, fitWeather, type Weather } from './weather.ts';
+import { meanOf } from './statistics.ts';
+import { degreeDays, expectedHeat, type FittedWeather } from './weather.ts';
 
 /** Of one day, from the days before it. */
 export interface Expectation {
@@ -47,7 +48,7 @@ const LONGEST_WAIT_DAYS = 3;
 export function singleDays(
   days: Ledger['days'],
   before: Day,
-  weather: Weather | null,
+  weather: FittedWeather | null,
   tariff: Tariff | null,
 ): SingleDays {
   const alone: Omit<SingleDay, 'shape'>[] = [];
@@ -60,7 +61,7 @@ export function singleDays(
     if (isAlone && !(tariff && (chargesOn(tariff, days, day) ?? 1) > 1)) alone.push({ day, at, energy });
     previous = energy;
   }
-  const byWeather = weather && shapedByWeather(days, alone, weather);
+  const byWeather = weather && shapedByWeather(alone, weather);
   if (byWeather) return { days: byWeather, by: 'weather' };
   const shapeAt = shapeOfYear(alone.slice(0, -1));
   return { days: alone.map((each) => ({ ...each, shape: shapeAt(each.at) })), by: 'season' };
@@ -88,20 +89,14 @@ function shapeOfYear(alone: readonly Omit<SingleDay, 'shape'>[]): (at: number) =
   return (at) => Math.max(0, Math.exp(waves.reduce((sum, wave) => sum + wave(at), level)) - offset);
 }
 
-const meanOf = <T>(all: readonly T[], of: (one: T) => number): number =>
-  all.reduce((sum, one) => sum + of(one), 0) / all.length;
-
-/** `null`: no fit, or no temperature for too long. */
+/** `null`: no temperature for too long. */
 function shapedByWeather(
-  days: Ledger['days'],
   alone: readonly Omit<SingleDay, 'shape'>[],
-  { temperatures, base }: Weather,
+  { temperatures, base, fit }: FittedWeather,
 ): SingleDay[] | null {
   const known = alone.filter(({ day }) => temperatures.has(day));
   const [newest, last] = [alone.at(-1), known.at(-1)];
   if (!newest || !last || newest.at - last.at > LONGEST_WAIT_DAYS) return null;
-  const fit = fitWeather(days, temperatures, base, last.day);
-  if (fit === null) return null;
   return known.map((each) => {
     const shape = expectedHeat(fit, degreeDays(temperatures.get(each.day) ?? base, base));
     return { ...each, shape };

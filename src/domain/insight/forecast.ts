@@ -3,8 +3,9 @@ import { type Micro, toMicro } from '../amount.ts';
 import { addMonths, type Day, type DaySpan, daysBetween, monthStart } from '../period.ts';
 import type { Days } from '../tariff/billedDays.ts';
 import type { Tariff } from '../tariff/tariff.ts';
-import { type KnownWeather, type Outlook, outlook } from './outlook.ts';
+import { type Outlook, outlook } from './outlook.ts';
 import { daysLeft, type OffsetSpan, type Reading, readingsOf } from './readings.ts';
+import type { FittedWeather } from './weather.ts';
 
 /** `low`, `high`: the 80 % band; `null` with fewer than 60 days of readings. */
 export interface Forecast {
@@ -25,7 +26,7 @@ export interface Known {
   /** `null`: the cost follows its own past. */
   readonly tariff: Tariff | null;
   /** `null`: only the seasons count. */
-  readonly weather: KnownWeather | null;
+  readonly weather: FittedWeather | null;
 }
 
 /** Four of five normal errors are smaller than so many standard deviations. */
@@ -37,26 +38,17 @@ export const forecastMonth = (known: Known): Forecasts =>
 
 /** Energy and cost, each from the days that have it: those of the span without it count like days to come. */
 export function forecastSpan({ from, to }: DaySpan, known: Known): Forecasts {
-  const { days, tariff, today } = known;
+  const { days, tariff, today, weather } = known;
   const span = { from: daysBetween(today, from), to: daysBetween(today, to) };
   const energies = readingsOf('energy', days, tariff, today, span.to);
   const costs = readingsOf('cost', days, tariff, today, span.to);
-  const isPriced = tariff !== null && isRecent(energies);
+  const ahead = isRecent(energies) ? outlook(energies, daysLeft(span, energies), today, weather) : null;
+  const followsItself = () =>
+    isRecent(costs) ? banded(sumIn(span, costs), outlook(costs, daysLeft(span, costs), today, null)) : null;
   return {
-    energy: forecast(energies, span, known),
-    cost: isPriced
-      ? priced(tariff, energies, costs, span, known)
-      : forecast(costs, span, { ...known, weather: null }),
+    energy: ahead && banded(sumIn(span, energies), ahead),
+    cost: tariff && ahead ? priced(tariff, energies, costs, span, ahead, known) : followsItself(),
   };
-}
-
-function forecast(
-  readings: readonly Reading[],
-  span: OffsetSpan,
-  { today, weather }: Known,
-): Forecast | null {
-  if (!isRecent(readings)) return null;
-  return banded(sumIn(span, readings), outlook(readings, daysLeft(span, readings), today, weather));
 }
 
 /** The cost so far, and the tariff's price of every other day. */
@@ -65,6 +57,7 @@ function priced(
   energies: readonly Reading[],
   costs: readonly Reading[],
   span: OffsetSpan,
+  ahead: Outlook,
   { today, weather }: Known,
 ): Forecast {
   const left = daysLeft(span, costs);
@@ -72,7 +65,8 @@ function priced(
   const toCome = daysLeft(span, [...costs, ...unpriced]);
   const read = unpriced.reduce((sum, { amount }) => sum + amount, 0);
   const sure = sumIn(span, costs) + Math.round(unitRate * read) + standingCharge * left.length;
-  const { mean, variance } = outlook(energies, toCome, today, weather);
+  const isSame = toCome.length === daysLeft(span, energies).length;
+  const { mean, variance } = isSame ? ahead : outlook(energies, toCome, today, weather);
   return banded(sure, { mean: unitRate * mean, variance: variance && unitRate ** 2 * variance });
 }
 

@@ -1,5 +1,6 @@
 // What a household usually uses, learned day by day: a level, a factor for each weekday, and how far its days stray.
 import type { SingleDay } from './expectation.ts';
+import { inOrder, meanOf, median, robustDeviation } from './statistics.ts';
 
 /** Fewer do not tell what is usual. */
 export const FEWEST_DAYS = 30;
@@ -13,8 +14,6 @@ const STRAYING_DAYS = 200;
 const BAND = 2.576;
 /** Mean square of normal noise cut at the band (0.98), less a reserve for what the level itself is off. */
 const CUT_SQUARE = 0.955;
-/** The standard deviation of normal noise is this times its median absolute deviation. */
-const PER_MEDIAN_DEVIATION = 1.4826;
 /** Of weekdays and of strays, that many days count as if they were like all. */
 const USUAL_WEEKS = 8;
 const USUAL_STRAYS = 20;
@@ -61,17 +60,18 @@ export class Habits {
 
   /** The newest of the days counts for nothing here: it is to be judged. Robust, as one of the first may be far off. */
   constructor(days: readonly SingleDay[]) {
-    const sorted = inOrder(days.slice(0, -1).map(({ energy }) => energy));
+    const before = days.slice(0, -1);
+    const sorted = inOrder(before.map(({ energy }) => energy));
     const at = (share: number) => sorted[Math.floor(share * sorted.length)] ?? 0;
-    this.#mean = sorted.reduce((sum, energy) => sum + energy, 0) / sorted.length;
+    this.#mean = meanOf(before, ({ energy }) => energy);
     // Not 0 for a meter that has never counted.
     this.#offset = OFFSET_SHARE * this.#mean || 1;
     this.#ends = [this.#root(at(0.1)), this.#root(at(0.9))];
     const first = days.slice(0, FEWEST_DAYS);
     const level = median(first.map((day) => day.energy / this.#form(day)));
     this.#slow = this.#fast = Math.max(level, OFFSET_SHARE);
-    const strays = first.map((day) => Math.abs(this.#deviation(day.energy, this.#form(day) * this.#slow)));
-    const square = (PER_MEDIAN_DEVIATION * median(strays)) ** 2;
+    const strays = first.map((day) => this.#deviation(day.energy, this.#form(day) * this.#slow));
+    const square = robustDeviation(strays) ** 2;
     this.#spreads = Array.from({ length: LONGEST_RUN }, (_, before) => [
       { square: 0, days: 0 },
       { square: 0, days: 0 },
@@ -195,12 +195,4 @@ export class Habits {
   readonly #root = (energy: number): number => Math.sqrt(Math.max(0, energy) + this.#offset);
   /** Half the root: deviations of noise in proportion are that proportion. */
   readonly #unit = (expected: number): number => this.#root(expected) / 2;
-}
-
-const inOrder = (values: readonly number[]): Float64Array => Float64Array.from(values).sort();
-
-export function median(values: readonly number[]): number {
-  const sorted = inOrder(values);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
 }

@@ -3,12 +3,8 @@ import { inFull } from '../amount.ts';
 import { addDays, type Day } from '../period.ts';
 import { type Link, type Point, type Prior, Projection } from './projection.ts';
 import type { Offset, Reading } from './readings.ts';
-import { degreeDays, expectedHeat, type Temperatures, type WeatherFit } from './weather.ts';
-
-export interface KnownWeather {
-  readonly temperatures: Temperatures;
-  readonly fit: WeatherFit;
-}
+import { meanOf } from './statistics.ts';
+import { degreeDays, expectedHeat, type FittedWeather, type WeatherFit } from './weather.ts';
 
 /** In kWh or units of the currency. `variance`: `null` = too little is known. */
 export interface Outlook {
@@ -47,7 +43,7 @@ export function outlook(
   readings: readonly Reading[],
   left: readonly Offset[],
   today: Day,
-  weather: KnownWeather | null,
+  weather: FittedWeather | null,
 ): Outlook {
   if (left.length === 0) return { mean: 0, variance: 0 };
   const past = readings.filter(({ at }) => at <= 0);
@@ -70,7 +66,7 @@ function recentMean(past: readonly Reading[]): number {
 }
 
 function bySeason(points: readonly Point[], left: readonly Offset[]): Outlook {
-  const root = meanOf(points);
+  const root = meanRoot(points);
   return new Projection(points, sharesOf(USE, root, root), squared, left.length).sum(left);
 }
 
@@ -82,7 +78,7 @@ function byWeather(
   points: readonly Point[],
   left: readonly Offset[],
   today: Day,
-  { temperatures, fit }: KnownWeather,
+  { temperatures, fit }: FittedWeather,
 ): Outlook | null {
   const known: Point[] = [];
   const roots = new Map<Offset, number>();
@@ -104,7 +100,7 @@ function byWeather(
   const unknown = left.filter((at) => !roots.has(at));
   const heat = climate.sum(unknown);
   for (const [index, at] of unknown.entries()) roots.set(at, Math.sqrt(heat.means[index] ?? 0));
-  const shares = sharesOf(HABIT, 0, meanOf(points));
+  const shares = sharesOf(HABIT, 0, meanRoot(points));
   const over: Link = (value, variance, at) => squared(value + (roots.get(at) ?? 0), variance);
   const habit = new Projection(habits, shares, over, left.length).sum(left);
   const ofFit = (FIT_ERROR * habit.mean) ** 2;
@@ -138,8 +134,7 @@ const heatBy =
     return { mean: expectedHeat(fit, degrees), slope: -fit.slope * share };
   };
 
-const meanOf = (points: readonly Point[]): number =>
-  points.reduce((sum, { value }) => sum + value, 0) / points.length;
+const meanRoot = (points: readonly Point[]): number => meanOf(points, ({ value }) => value);
 
 const sharesOf = (shares: typeof USE | typeof HABIT, around: number, root: number): Prior => ({
   around,

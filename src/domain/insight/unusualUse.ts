@@ -3,8 +3,9 @@ import type { Ledger } from '../ledger.ts';
 import type { Day } from '../period.ts';
 import type { Tariff } from '../tariff/tariff.ts';
 import { type Expectation, inMicro, type SingleDay, singleDays } from './expectation.ts';
-import { FEWEST_DAYS, Habits, median } from './habits.ts';
-import type { Weather } from './weather.ts';
+import { FEWEST_DAYS, Habits } from './habits.ts';
+import { meanOf, median } from './statistics.ts';
+import type { FittedWeather } from './weather.ts';
 
 export interface UnusualUse {
   /** The day by which it was found. */
@@ -50,7 +51,7 @@ interface Episode extends UnusualUse {
 export function judgeUse(
   days: Ledger['days'],
   before: Day,
-  weather: Weather | null,
+  weather: FittedWeather | null,
   tariff: Tariff | null,
 ): UseJudgement | null {
   const all = singleDays(days, before, weather, tariff);
@@ -102,7 +103,7 @@ function goOn(episode: Episode, deviation: number): Episode | null {
   const ahead = episode.direction === 'high' ? deviation : -deviation;
   const deviations = [...episode.deviations, ahead];
   const newest = deviations.slice(-DAYS_UNTIL_OVER).map((each) => Math.min(each, MOST_OF_A_DAY));
-  const mean = newest.reduce((sum, each) => sum + each, 0) / newest.length;
+  const mean = meanOf(newest, (each) => each);
   const wasOneDay = episode.reason === 'day' && deviations.length === 2;
   if (ahead < OVER && (wasOneDay || mean < OVER)) return null;
   return { ...episode, deviations };

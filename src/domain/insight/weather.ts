@@ -2,6 +2,7 @@
 import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan } from '../period.ts';
+import { median, robustDeviation } from './statistics.ts';
 
 /** Mean outdoor temperature of local days, °C. */
 export type Temperatures = ReadonlyMap<Day, number>;
@@ -25,6 +26,11 @@ export interface WeatherFit {
   readonly days: number;
   /** °C */
   readonly base: number;
+}
+
+/** The weather, and what it makes the household use. */
+export interface FittedWeather extends Weather {
+  readonly fit: WeatherFit;
 }
 
 /** What one reading stands for: its day and the days without a reading directly before it. */
@@ -51,8 +57,6 @@ const MOST_ROUNDS = 20;
 const SETTLED = 1e-4;
 /** From this many standard deviations on a day does not count at all (Tukey's biweight, 95 % efficient). */
 const CUT = 4.685;
-/** The standard deviation of normal noise is this times its median absolute deviation. */
-const PER_MEDIAN_DEVIATION = 1.4826;
 
 /** Degree days of one day in K·d: how far its mean lies below the base. */
 export const degreeDays = (mean: number, base: number): number => Math.max(0, base - mean);
@@ -67,6 +71,22 @@ export function degreeDaysWithin({ temperatures, base }: Weather, { from, to }: 
     days += 1;
   }
   return days === 0 ? null : { sum, days };
+}
+
+/** Learnt before the newest day with a reading, so that this can be judged by it; `null` without a fit. `before`: no day from it on. */
+export function fittedWeather(days: Ledger['days'], weather: Weather, before: Day): FittedWeather | null {
+  const newest = newestDay(days, weather, before);
+  const fit = newest === null ? null : fitWeather(days, weather.temperatures, weather.base, newest);
+  return fit && { ...weather, fit };
+}
+
+/** With a reading and a temperature. */
+export function newestDay(days: Ledger['days'], { temperatures }: Weather, before?: Day): Day | null {
+  let newest: Day | null = null;
+  for (const [day, { energy }] of days)
+    if ((newest === null || day > newest) && energy !== null && temperatures.has(day))
+      if (before === undefined || day < before) newest = day;
+  return newest;
 }
 
 /**
@@ -199,7 +219,7 @@ const residual = ({ hotWater, slope }: Line, { x, y, days }: Point): number =>
   (y - hotWater - slope * x) * Math.sqrt(days);
 
 const scatterAbout = (line: Line, points: readonly Point[]): number =>
-  PER_MEDIAN_DEVIATION * median(points.map((point) => Math.abs(residual(line, point))));
+  robustDeviation(points.map((point) => residual(line, point)));
 
 const biweight = (deviations: number): number =>
   Math.abs(deviations) >= CUT ? 0 : (1 - (deviations / CUT) ** 2) ** 2;
@@ -216,10 +236,4 @@ function explained(line: Line, points: readonly Point[], weights: readonly numbe
     }, 0);
   const all = squares({ hotWater: mean, slope: 0 });
   return all === 0 ? 0 : 1 - squares(line) / all;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = Float64Array.from(values).sort();
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
 }

@@ -1,7 +1,7 @@
 // Did the household save, or was it mild? The newest days against the same days a year before, at this year's weather.
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day } from '../period.ts';
-import { fitWeather, type HeatSpan, heatSpans, type Weather } from './weather.ts';
+import { fitWeather, type HeatSpan, heatSpans, newestDay, type Weather } from './weather.ts';
 
 export interface WeatherChange {
   /** How much more was used than the year before, at this year's weather; percent. */
@@ -77,13 +77,6 @@ export function weatherChange(days: Ledger['days'], weather: Weather): WeatherCh
     used: now.energy,
     expected,
   };
-}
-
-function newestDay(days: Ledger['days'], { temperatures }: Weather): Day | null {
-  let newest: Day | null = null;
-  for (const [day, { energy }] of days)
-    if (energy !== null && (newest === null || day > newest) && temperatures.has(day)) newest = day;
-  return newest;
 }
 
 const sumOf = (spans: readonly HeatSpan[]): Sum =>

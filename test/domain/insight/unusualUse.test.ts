@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
 import { judgeUse } from '../../../src/domain/insight/unusualUse.ts';
-import type { Weather } from '../../../src/domain/insight/weather.ts';
+import { fittedWeather, type Weather } from '../../../src/domain/insight/weather.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day, daysBetween } from '../../../src/domain/period.ts';
-import { fitTariff } from '../../../src/domain/tariff/tariff.ts';
+import { fitTariff, type Tariff } from '../../../src/domain/tariff/tariff.ts';
 import { Household, type HouseholdOptions, stuckValve } from '../../support/household.ts';
 import { ledgerOf, row } from '../ledgers.ts';
 
@@ -17,8 +17,10 @@ const live = (options: Partial<HouseholdOptions> = {}) =>
   new Household({ seed: 7, from: FROM, days: 560, holidays: 0, ...options });
 const weatherOf = ({ temperatures }: Household): Weather => ({ temperatures, base: 15.5 });
 /** On the evening of the day. */
-const judge = (days: Ledger['days'], newest: Day, weather: Weather | null) =>
-  judgeUse(days, addDays(newest, 1), weather, null);
+function judge(days: Ledger['days'], newest: Day, weather: Weather | null, tariff: Tariff | null = null) {
+  const before = addDays(newest, 1);
+  return judgeUse(days, before, weather && fittedWeather(days, weather, before), tariff);
+}
 
 /** The days on which an episode was noticed, and those on which it lasted. */
 function watch(home: Household, from: Day, count: number, days: Ledger['days'] = home.days) {
@@ -71,14 +73,14 @@ describe('one day far off', () => {
     both.cost = Math.round(0.124 * both.energy) + 2 * 686_000;
     twice.set(NEWEST, { ...one, ...both });
     const known = new Map([...twice].filter(([day]) => day <= NEWEST));
-    const found = judgeUse(known, addDays(NEWEST, 1), weatherOf(home), fitTariff(known));
+    const found = judge(known, NEWEST, weatherOf(home), fitTariff(known));
     expect(found?.newest.day).toBe(addDays(NEWEST, -1));
-    expect(judgeUse(known, addDays(NEWEST, 1), weatherOf(home), null)?.unusual).not.toBeNull();
+    expect(judge(known, NEWEST, weatherOf(home))?.unusual).not.toBeNull();
   });
 
   test('is not looked at before it is over', () => {
     const days = withDay(home.days, NEWEST, 1);
-    expect(judgeUse(days, NEWEST, weatherOf(home), null)?.newest.day).toBe(addDays(NEWEST, -1));
+    expect(judge(days, addDays(NEWEST, -1), weatherOf(home))?.newest.day).toBe(addDays(NEWEST, -1));
   });
 });
 
@@ -170,7 +172,7 @@ test('whatever the days hold, the band surrounds the expectation and nothing is 
       const { days } = ledgerOf(lines);
       const temperatures = new Map(lines.map(([each], at) => [each, (at % 23) - 4]));
       for (const weather of [null, { temperatures, base: 15.5 }]) {
-        const found = judgeUse(days, '2025-06-01', weather, null);
+        const found = judge(days, '2025-05-31', weather);
         if (found === null) continue;
         const { low, expected, high } = found.newest;
         expect([low, expected, high].every(Number.isSafeInteger)).toBe(true);

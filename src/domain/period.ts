@@ -13,19 +13,38 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const epochDay = (day: Day): number => Date.parse(`${day}T00:00:00Z`) / DAY_MS;
-const fromEpochDay = (count: number): Day => new Date(count * DAY_MS).toISOString().slice(0, 10);
+
+// Histories are walked through again and again: a text that is the same object is found faster in a map, too.
+const dayTexts = new Map<number, Day>();
+
+function fromEpochDay(count: number): Day {
+  const known = dayTexts.get(count);
+  if (known !== undefined) return known;
+  if (dayTexts.size >= MOST_WRITTEN) dayTexts.clear();
+  const day = new Date(count * DAY_MS).toISOString().slice(0, 10);
+  dayTexts.set(count, day);
+  return day;
+}
+
+const twoDigits = (count: number): string => (count < 10 ? `0${count}` : `${count}`);
 
 const SHORTEST_MONTH_DAYS = 28;
+const MOST_WRITTEN = 4_096;
 
 export function addDays(day: Day, days: number): Day {
-  // Within the month no calendar is needed: histories are walked through day by day.
+  // Within the month no calendar is needed.
   const ofMonth = Number(day.slice(8)) + days;
-  if (ofMonth >= 1 && ofMonth <= SHORTEST_MONTH_DAYS)
-    return `${day.slice(0, 8)}${ofMonth < 10 ? '0' : ''}${ofMonth}`;
+  if (ofMonth >= 1 && ofMonth <= SHORTEST_MONTH_DAYS) return day.slice(0, 8) + twoDigits(ofMonth);
   return fromEpochDay(epochDay(day) + days);
 }
 
 export const daysBetween = (from: Day, to: Day): number => epochDay(to) - epochDay(from);
+
+/** All days of the span. */
+export function daysOf({ from, to }: DaySpan): Day[] {
+  const first = epochDay(from);
+  return Array.from({ length: Math.max(0, epochDay(to) - first) }, (_, at) => fromEpochDay(first + at));
+}
 
 /** The Monday on or before the day. */
 export const weekStart = (day: Day): Day => addDays(day, -((epochDay(day) + 3) % 7));
@@ -100,8 +119,6 @@ export function timeWords(zone: Zone, epochMs: number, now: number): string {
   return day === zone.dayAt(now) ? time : `${day} ${time}`;
 }
 
-const MOST_WRITTEN = 4_096;
-
 /** `name` is an IANA time zone; throws RangeError for any other. */
 export function zone(name: string): Zone {
   const format = new Intl.DateTimeFormat('en-US', {
@@ -164,8 +181,8 @@ export function zone(name: string): Zone {
     iso(epochMs) {
       const minutes = Math.round(offsetMs(epochMs) / 60_000);
       const sign = minutes < 0 ? '-' : '+';
-      const two = (count: number) => String(count).padStart(2, '0');
-      const offset = `${sign}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+      const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+      const offset = `${sign}${twoDigits(hours)}:${twoDigits(rest)}`;
       return local(epochMs).text + offset;
     },
   };

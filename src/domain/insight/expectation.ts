@@ -1,8 +1,9 @@
 // The days of a ledger that can be judged by themselves, what their weather lets expect, and what was expected of one.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, weekStart } from '../period.ts';
-import { chargesOn, type Tariff } from '../tariff/tariff.ts';
+import { addDays, type Day, daysOf, weekStart } from '../period.ts';
+import type { Tariff } from '../tariff/tariff.ts';
+import { chargesCarried } from './readings.ts';
 import { meanOf } from './statistics.ts';
 import { degreeDays, expectedHeat, type FittedWeather } from './weather.ts';
 
@@ -53,12 +54,14 @@ export function singleDays(
 ): SingleDays {
   const alone: Omit<SingleDay, 'shape'>[] = [];
   let previous: number | null = null;
-  let day = weekStart(addDays(before, -LOOK_BACK_DAYS));
-  for (let at = 0; day < before; at += 1, day = addDays(day, 1)) {
+  const span = { from: weekStart(addDays(before, -LOOK_BACK_DAYS)), to: before };
+  const within = daysOf(span);
+  for (const [at, day] of within.entries()) {
     const given = days.get(day)?.energy ?? null;
     const energy = given === null ? null : inFull(given);
     const isAlone = energy !== null && previous !== null && energy > 0 === previous > 0;
-    if (isAlone && !(tariff && (chargesOn(tariff, days, day) ?? 1) > 1)) alone.push({ day, at, energy });
+    const isFollowed = days.has(within[at + 1] ?? before);
+    if (isAlone && (isFollowed || chargesCarried(tariff, days, day) === 1)) alone.push({ day, at, energy });
     previous = energy;
   }
   const byWeather = weather && shapedByWeather(alone, weather);

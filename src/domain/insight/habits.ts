@@ -1,6 +1,6 @@
 // What a household usually uses, learned day by day: a level, a factor for each weekday, and how far its days stray.
 import type { SingleDay } from './expectation.ts';
-import { inOrder, meanOf, median, robustDeviation } from './statistics.ts';
+import { meanOf, median, quantile, robustDeviation } from './statistics.ts';
 
 /** Fewer do not tell what is usual. */
 export const FEWEST_DAYS = 30;
@@ -61,12 +61,11 @@ export class Habits {
   /** The newest of the days counts for nothing here: it is to be judged. Robust, as one of the first may be far off. */
   constructor(days: readonly SingleDay[]) {
     const before = days.slice(0, -1);
-    const sorted = inOrder(before.map(({ energy }) => energy));
-    const at = (share: number) => sorted[Math.floor(share * sorted.length)] ?? 0;
+    const energies = before.map(({ energy }) => energy);
     this.#mean = meanOf(before, ({ energy }) => energy);
     // Not 0 for a meter that has never counted.
     this.#offset = OFFSET_SHARE * this.#mean || 1;
-    this.#ends = [this.#root(at(0.1)), this.#root(at(0.9))];
+    this.#ends = [this.#root(quantile(energies, 0.1)), this.#root(quantile(energies, 0.9))];
     const first = days.slice(0, FEWEST_DAYS);
     const level = median(first.map((day) => day.energy / this.#form(day)));
     this.#slow = this.#fast = Math.max(level, OFFSET_SHARE);

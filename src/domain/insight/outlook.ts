@@ -1,6 +1,6 @@
 // The use of days to come: by the seasons of the years before, or by the weather where it is known.
 import { inFull } from '../amount.ts';
-import { addDays, type Day } from '../period.ts';
+import { addDays, type Day, daysOf } from '../period.ts';
 import { type Link, type Point, type Prior, Projection } from './projection.ts';
 import type { Offset, Reading } from './readings.ts';
 import { meanOf } from './statistics.ts';
@@ -82,14 +82,13 @@ function byWeather(
 ): Outlook | null {
   const known: Point[] = [];
   const roots = new Map<Offset, number>();
-  let day = addDays(today, -TEMPERATURES_OF_DAYS);
-  for (let at = -TEMPERATURES_OF_DAYS; at <= 0; at += 1) {
+  const span = { from: addDays(today, -TEMPERATURES_OF_DAYS), to: addDays(today, 1) };
+  for (const [index, day] of daysOf(span).entries()) {
     const value = temperatures.get(day);
-    if (value !== undefined) {
-      known.push({ at, value, days: 1 });
-      roots.set(at, Math.sqrt(expectedHeat(fit, degreeDays(value, fit.base))));
-    }
-    day = addDays(day, 1);
+    if (value === undefined) continue;
+    const at = index - TEMPERATURES_OF_DAYS;
+    known.push({ at, value, days: 1 });
+    roots.set(at, Math.sqrt(expectedHeat(fit, degreeDays(value, fit.base))));
   }
   const habits = points.flatMap((point) => {
     const root = rootOver(point, roots);

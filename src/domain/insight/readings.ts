@@ -1,7 +1,7 @@
 // Readings of a ledger on the scale of days since today, with the days that each of them has in it.
 import type { Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
-import { addDays, type Day } from '../period.ts';
+import { addDays, type Day, daysOf } from '../period.ts';
 import type { Days } from '../tariff/billedDays.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
 
@@ -37,24 +37,25 @@ export function readingsOf(
 ): Reading[] {
   const found: Reading[] = [];
   let missed = 0;
-  let day = addDays(today, -LEARNT_FROM_DAYS);
-  let here = days.get(day);
-  for (let at = -LEARNT_FROM_DAYS; at < end; at += 1) {
-    const next = addDays(day, 1);
-    const there = days.get(next);
-    const amount = here?.[kind] ?? null;
+  const span = { from: addDays(today, -LEARNT_FROM_DAYS), to: addDays(today, end) };
+  const within = daysOf(span);
+  for (const [index, day] of within.entries()) {
+    const amount = days.get(day)?.[kind] ?? null;
     if (amount === null) missed += 1;
     else {
-      const mayCarry = tariff !== null && (missed > 0 || there === undefined);
-      const carries = Math.max(1, (mayCarry ? chargesOn(tariff, days, day) : null) ?? 1);
+      const isAlone = missed === 0 && days.has(within[index + 1] ?? addDays(day, 1));
+      const carries = isAlone ? 1 : chargesCarried(tariff, days, day);
+      const at = index - LEARNT_FROM_DAYS;
       found.push({ at, amount, carries, missed: found.length === 0 ? 0 : missed });
       missed = 0;
     }
-    day = next;
-    here = there;
   }
   return isRhythmic(found) ? found.map(withItsGap) : found;
 }
+
+/** How many standing charges a reading has in it, at least one. */
+export const chargesCarried = (tariff: Tariff | null, days: Days, day: Day): number =>
+  Math.max(1, (tariff && chargesOn(tariff, days, day)) ?? 1);
 
 /** Most of the newest readings come after a gap: the provider books several days into one. */
 function isRhythmic(readings: readonly Reading[]): boolean {

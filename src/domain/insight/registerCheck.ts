@@ -1,7 +1,7 @@
 // The meter's register over time: which of its readings are kept, and whether it has grown by what the days add up to.
 import { type Micro, sumKnown } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, daysBetween, monthStart, type Zone } from '../period.ts';
+import { addDays, type Day, daysBetween, daysOf, monthStart, type Zone } from '../period.ts';
 import type { Register, RegisterHistory } from '../reading.ts';
 import { dayClosedBy, type ReadingCloses } from '../readingCloses.ts';
 
@@ -74,13 +74,9 @@ export function checkRegister(
 }
 
 function spanOf(from: Day, to: Day, growth: Micro, days: Ledger['days']): RegisterCheck {
-  const known: Micro[] = [];
-  for (let day = from; day <= to; day = addDays(day, 1)) {
-    const energy = days.get(day)?.energy ?? null;
-    if (energy !== null) known.push(energy);
-  }
-  const daysMissing = daysBetween(from, to) + 1 - known.length;
-  return { from, to, growth, difference: growth - (sumKnown(known) ?? 0), daysMissing };
+  const energies = daysOf({ from, to: addDays(to, 1) }).map((day) => days.get(day)?.energy ?? null);
+  const daysMissing = energies.filter((energy) => energy === null).length;
+  return { from, to, growth, difference: growth - (sumKnown(energies) ?? 0), daysMissing };
 }
 
 const joined = (one: RegisterCheck, next: RegisterCheck): RegisterCheck => ({

@@ -1,7 +1,7 @@
 // Heat against outdoor temperature: degree days, and a robust line through the use of the days before.
 import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, type DaySpan } from '../period.ts';
+import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 import { median, robustDeviation } from './statistics.ts';
 
 /** Mean outdoor temperature of local days, °C. */
@@ -62,15 +62,10 @@ const CUT = 4.685;
 export const degreeDays = (mean: number, base: number): number => Math.max(0, base - mean);
 
 /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
-export function degreeDaysWithin({ temperatures, base }: Weather, { from, to }: DaySpan) {
-  let [sum, days] = [0, 0];
-  for (let day = from; day < to; day = addDays(day, 1)) {
-    const mean = temperatures.get(day);
-    if (mean === undefined) continue;
-    sum += degreeDays(mean, base);
-    days += 1;
-  }
-  return days === 0 ? null : { sum, days };
+export function degreeDaysWithin({ temperatures, base }: Weather, span: DaySpan) {
+  const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
+  const sum = known.reduce((all, mean) => all + degreeDays(mean, base), 0);
+  return known.length === 0 ? null : { sum, days: known.length };
 }
 
 /** Learnt before the newest day with a reading, so that this can be judged by it; `null` without a fit. `before`: no day from it on. */
@@ -117,7 +112,7 @@ export function heatSpans(
   const spans: HeatSpan[] = [];
   let last: Day | null = null;
   let [count, sum] = [0, 0];
-  for (let day = addDays(from, -LONGEST_SPAN_DAYS); day < to; day = addDays(day, 1)) {
+  for (const day of daysOf({ from: addDays(from, -LONGEST_SPAN_DAYS), to })) {
     const mean = temperatures.get(day);
     count += 1;
     sum += mean === undefined ? Number.NaN : degreeDays(mean, base);

@@ -1,7 +1,7 @@
 // Days of a ledger that have both energy and cost, and how many standing charges each may carry.
 import type { Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
-import { addDays, type Day } from '../period.ts';
+import { addDays, type Day, daysOf } from '../period.ts';
 
 export interface BilledDay {
   readonly day: Day;
@@ -22,12 +22,8 @@ export function newestBilledDays(days: Days, span: number): BilledDay[] {
   let newest: Day | null = null;
   for (const [day, amounts] of days) if ((newest === null || day > newest) && isBilled(amounts)) newest = day;
   if (newest === null) return [];
-  const found: BilledDay[] = [];
-  for (let day = addDays(newest, 1 - span); day <= newest; day = addDays(day, 1)) {
-    const billed = billedDay(days, day);
-    if (billed) found.push(billed);
-  }
-  return found;
+  const within = daysOf({ from: addDays(newest, 1 - span), to: addDays(newest, 1) });
+  return within.flatMap((day) => billedDay(days, day) ?? []);
 }
 
 /** `null` while energy or cost of the day are not known. */

@@ -4,6 +4,7 @@ import type { Invoice } from '../invoice.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { type OnTop, periodOf } from './invoiceCheck.ts';
+import { quantile } from './statistics.ts';
 
 export interface BillForecast extends Forecasts {
   readonly span: DaySpan;
@@ -22,8 +23,10 @@ export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zon
   const ends = periods.map(({ to }) => to).sort();
   const from = ends.at(-1);
   if (from === undefined) return null;
-  const lengths = periods.map((period) => daysBetween(period.from, period.to)).sort((a, b) => a - b);
-  const usual = lengths[Math.floor(lengths.length / 2)] ?? 0;
+  const usual = quantile(
+    periods.map((period) => daysBetween(period.from, period.to)),
+    0.5,
+  );
   const to = later(from, usual);
   return later(to, usual) < today ? null : { from, to };
 }

@@ -3,7 +3,8 @@ import type { Micro } from '../amount.ts';
 import { type Invoice, invoiceRecord } from '../invoice.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
-import { costOfDays, type DaysCost } from './invoiceDays.ts';
+import { costOfDays, type DaysCost, type MeterCosts, meterCosts } from './invoiceDays.ts';
+import { quantile } from './statistics.ts';
 
 /** What bills have on top of the sum of their days: so many percent of it, and so much on each. Less than 0: off. */
 export interface OnTop {
@@ -12,8 +13,7 @@ export interface OnTop {
 }
 
 /** Where the provider's bills count readings for other days than its reports do, they do so by a day. */
-const SHIFTS = [0, -1, 1] as const;
-export type Shift = (typeof SHIFTS)[number];
+export type Shift = -1 | 0 | 1;
 
 export interface InvoiceCheck extends DaysCost {
   /** First and last day of the period. */
@@ -80,8 +80,10 @@ export function checkInvoices(
   const alone = periods.filter(
     (one) => !periods.some((other) => other !== one && other.from < one.to && one.from < other.to),
   );
-  const comparisons = SHIFTS.map((shift) => compare(alone.sort(byFrom), ledgers, shift));
-  const [plain, ...shifted] = comparisons as [Comparison, ...Comparison[]];
+  const meters = ledgers.map(meterCosts);
+  const inOrder = alone.sort(byFrom);
+  const plain = compare(inOrder, meters, 0);
+  const shifted = isExact(plain) ? [] : ([-1, 1] as const).map((shift) => compare(inOrder, meters, shift));
   const best = shifted.reduce((best, one) => (explainsMore(one, best) ? one : best), plain);
   if (best === plain || best.explained >= ENOUGH) return best.checks;
   // Two bills may agree by chance with one shift or the other.
@@ -95,17 +97,21 @@ interface Comparison {
   readonly rest: Micro;
 }
 
+/** Another shift could agree with most bills to a cent by chance only. */
+const isExact = ({ checks, explained, rest }: Comparison): boolean =>
+  explained >= ENOUGH && 3 * explained >= 2 * checks.size && rest <= explained * CENT;
+
 const explainsMore = (one: Comparison, other: Comparison): boolean =>
   one.explained > other.explained || (one.explained === other.explained && one.rest < other.rest);
 
 function compare(
   periods: readonly Pick<Bill, 'id' | 'total' | 'from' | 'to'>[],
-  ledgers: readonly Pick<Ledger, 'origin' | 'days'>[],
+  meters: readonly MeterCosts[],
   shift: Shift,
 ): Comparison {
   const compared = periods.flatMap((period): Bill[] => {
     const span = { from: addDays(period.from, shift), to: addDays(period.to, shift) };
-    const cost = costOfDays(ledgers, span);
+    const cost = costOfDays(meters, span);
     return cost ? [{ ...period, ...cost, difference: period.total - cost.sum }] : [];
   });
   const explanations = explanationsOf(compared.filter(({ missing }) => missing === 0));
@@ -247,8 +253,8 @@ function both(bills: readonly Bill[]): OnTop[] {
 
 /** To the cent. */
 function medianRest(bills: readonly Bill[], percent: number): Micro {
-  const rests = bills.map((bill) => restOf(bill, { percent, amount: 0 })).sort((a, b) => a - b);
-  return Math.round((rests[Math.floor(rests.length / 2)] ?? 0) / CENT) * CENT;
+  const rests = bills.map((bill) => restOf(bill, { percent, amount: 0 }));
+  return Math.round(quantile(rests, 0.5) / CENT) * CENT;
 }
 
 const inSteps = (value: number, step: number): number =>

@@ -1,7 +1,7 @@
 // What the days of a period cost by the ledgers of an account, and how sure that is.
 import type { Micro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { type Day, type DaySpan, daysOf } from '../period.ts';
+import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
 import { type CarryingReading, readingOfEachDay } from './carriedDays.ts';
 
 export interface DaysCost {
@@ -14,15 +14,40 @@ export interface DaysCost {
   readonly edge: Micro;
 }
 
+/** A meter, with the reading that each of its days is in. */
+export interface MeterCosts {
+  readonly origin: Day;
+  /** The first day with a reading. */
+  readonly first: Day | null;
+  /** From the origin to the newest reading. */
+  readonly readings: readonly (CarryingReading | null)[];
+}
+
+export function meterCosts({ origin, days }: Pick<Ledger, 'origin' | 'days'>): MeterCosts {
+  let first: Day | null = null;
+  let newest = origin;
+  for (const [day, { energy, cost }] of days) {
+    if ((energy ?? cost) === null) continue;
+    if (first === null || day < first) first = day;
+    if (day > newest) newest = day;
+  }
+  return {
+    origin,
+    first,
+    readings: readingOfEachDay('cost', days, { from: origin, to: addDays(newest, 1) }),
+  };
+}
+
 /** `null` where the ledgers begin later than the period, or know no cost in it. A meter of later readings does not count. */
-export function costOfDays(
-  ledgers: readonly Pick<Ledger, 'origin' | 'days'>[],
-  span: DaySpan,
-): DaysCost | null {
-  if (ledgers.some(({ origin }) => origin > span.from)) return null;
-  const present = ledgers.filter(({ days }) => hasReadingBefore(days, span.to));
-  const meters = present.map(({ days }) => readingOfEachDay('cost', days, span));
+export function costOfDays(all: readonly MeterCosts[], span: DaySpan): DaysCost | null {
+  if (all.some(({ origin }) => origin > span.from)) return null;
   const within = daysOf(span);
+  const meters = all
+    .filter(({ first }) => first !== null && first < span.to)
+    .map(({ origin, readings }) => {
+      const at = daysBetween(origin, span.from);
+      return within.map((_, further) => readings[at + further] ?? null);
+    });
   const isMissing = within.map((_, at) => meters.some((readings) => readings[at] === null));
   const isEstimated = within.map((day, at) => meters.some((readings) => readings[at]?.day !== day));
   let [sum, read, edge] = [0, 0, 0];
@@ -37,11 +62,6 @@ export function costOfDays(
   if (read === 0) return null;
   const missing = isMissing.filter(Boolean).length;
   return { sum, missing, estimated: isEstimated.filter(Boolean).length - missing, edge };
-}
-
-function hasReadingBefore(days: Ledger['days'], end: Day): boolean {
-  for (const [day, { energy, cost }] of days) if (day < end && (energy ?? cost) !== null) return true;
-  return false;
 }
 
 /** How many days of the span each reading has in it. */

@@ -3,18 +3,19 @@ import { knownUnits, sumKnown } from '../../domain/amount.ts';
 import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../../domain/insight/forecast.ts';
 import { checkRegister } from '../../domain/insight/registerCheck.ts';
 import { judgeUse } from '../../domain/insight/unusualUse.ts';
-import { degreeDaysWithin, fittedWeather } from '../../domain/insight/weather.ts';
+import { degreeDaysWithin, fittedWeather, type Weather } from '../../domain/insight/weather.ts';
 import { weatherChange } from '../../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../../domain/period.ts';
+import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';
-import { closingOf, DAYS_LOOKED_AT, isContradicted } from '../../domain/readingCloses.ts';
+import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../../domain/readingCloses.ts';
 import { totals } from '../../domain/totals.ts';
 import { ProviderRefused } from '../../provider/request.ts';
 import { readHours, readUsage } from '../../provider/usageReport.ts';
 import type { MeterView } from '../../publication/views.ts';
 import type { Context, MeterEvent } from '../context.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
+import { lastAnswer } from './lastAnswer.ts';
 import { ledgerFile, MeterLedger } from './meterLedger.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -45,14 +46,14 @@ export class Meter {
   readonly #needs: Needs;
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
-  #sums: (Sums & { readonly today: Day; readonly known: Known }) | null = null;
-  #spanForecast: (DaySpan & { readonly known: Known; readonly forecasts: Forecasts }) | null = null;
-  #registerChecked: {
-    readonly ledger: Ledger;
-    readonly register: MeterView['register'];
-    readonly check: MeterView['registerCheck'];
-  } | null = null;
-  #contradicted: { readonly by: Ledger['readTimes']; readonly is: boolean } | null = null;
+  readonly #sums = lastAnswer(sumsOf);
+  readonly #spanForecast = lastAnswer((from: Day, to: Day, known: Known) =>
+    forecastSpan({ from, to }, known),
+  );
+  readonly #checkRegister = lastAnswer(checkRegister);
+  readonly #contradicted = lastAnswer((closes: ReadingCloses, readTimes: Ledger['readTimes'], zone: Zone) =>
+    isContradicted(closes, [...readTimes.values()], zone),
+  );
   /** The provider does not understand the question. */
   #hoursAreRefused = false;
 
@@ -182,10 +183,13 @@ export class Meter {
     const reading = this.reading();
     if (reading === null) return null;
     const { zone } = this.#needs;
-    const { today: _today, known: _known, ...sums } = this.#sumsOf(this.store.saved);
+    const ledger = this.store.saved;
+    const { known: _known, ...sums } = this.#sumsOf(ledger);
     const { lastSuccessAt, ...fromAccount } = this.#fromAccount();
     return {
-      registerCheck: this.#checkRegister(fromAccount.register),
+      registerCheck:
+        fromAccount.register &&
+        this.#checkRegister(fromAccount.register, ledger, this.store.readingCloses, zone),
       ...reading,
       ...sums,
       ...fromAccount,
@@ -212,23 +216,13 @@ export class Meter {
 
   /** What other days than those of the month will come to. */
   forecastOver({ from, to }: DaySpan): Forecasts {
-    const { known } = this.#sumsOf(this.store.saved);
-    const last = this.#spanForecast;
-    if (last?.known === known && last.from === from && last.to === to) return last.forecasts;
-    const forecasts = forecastSpan({ from, to }, known);
-    this.#spanForecast = { from, to, known, forecasts };
-    return forecasts;
+    return this.#spanForecast(from, to, this.#sumsOf(this.store.saved).known);
   }
 
   /** The newest readings were taken at other hours than those it was decided by once. */
   get isContradicted(): boolean {
-    const { readTimes } = this.store.saved;
-    if (!this.store.isOpenToReadings) return false;
-    if (this.#contradicted?.by !== readTimes) {
-      const is = isContradicted(this.store.readingCloses, [...readTimes.values()], this.#needs.zone);
-      this.#contradicted = { by: readTimes, is };
-    }
-    return this.#contradicted.is;
+    const { isOpenToReadings, readingCloses, saved } = this.store;
+    return isOpenToReadings && this.#contradicted(readingCloses, saved.readTimes, this.#needs.zone);
   }
 
   /** What the provider does not tell is taken for the end of the day, but for nothing later than its arrival here. */
@@ -247,15 +241,6 @@ export class Meter {
     return { daysRead: daysBetween(origin, readTo), daysTotal: daysBetween(origin, end) };
   }
 
-  #checkRegister(register: MeterView['register']): MeterView['registerCheck'] {
-    const ledger = this.store.saved;
-    if (this.#registerChecked?.register !== register || this.#registerChecked.ledger !== ledger) {
-      const check = register && checkRegister(register, ledger, this.store.readingCloses, this.#needs.zone);
-      this.#registerChecked = { ledger, register, check };
-    }
-    return this.#registerChecked.check;
-  }
-
   #tellHistory(): void {
     const { ledger } = this.store;
     const { energy, cost } = this.#sumsOf(ledger).totals.total;
@@ -264,29 +249,27 @@ export class Meter {
     this.#needs.log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
 
-  /** What follows from a ledger and a day: a view is looked at far more often than either changes. */
-  #sumsOf(ledger: Ledger): Sums & { readonly today: Day; readonly known: Known } {
+  #sumsOf(ledger: Ledger): Sums & { readonly known: Known } {
     const { zone, clock, outdoor } = this.#needs;
-    const { weather } = outdoor;
-    const today = zone.dayAt(clock.now());
-    if (this.#sums?.ledger !== ledger || this.#sums.today !== today || this.#sums.weather !== weather) {
-      const tariff = this.store.tariffOf(ledger);
-      const fitted = weather && fittedWeather(ledger.days, weather, today);
-      const known = { days: ledger.days, today, tariff, weather: fitted };
-      this.#sums = {
-        ledger,
-        today,
-        known,
-        weather,
-        totals: totals(ledger, today),
-        tariff,
-        monthForecast: forecastMonth(known),
-        weatherChange: weather && weatherChange(ledger.days, weather),
-        degreeDaysMonth:
-          weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),
-        use: judgeUse(ledger.days, today, fitted, tariff),
-      };
-    }
-    return this.#sums;
+    return this.#sums(ledger, zone.dayAt(clock.now()), outdoor.weather, this.store);
   }
+}
+
+/** What follows from a ledger and a day. */
+function sumsOf(ledger: Ledger, today: Day, weather: Weather | null, store: MeterLedger) {
+  const tariff = store.tariffOf(ledger);
+  const { days } = ledger;
+  const fitted = weather && fittedWeather(days, weather, today);
+  const known: Known = { days, today, tariff, weather: fitted };
+  return {
+    ledger,
+    known,
+    weather,
+    totals: totals(ledger, today),
+    tariff,
+    monthForecast: forecastMonth(known),
+    weatherChange: weather && weatherChange(days, weather),
+    degreeDaysMonth: weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),
+    use: judgeUse(days, today, fitted, tariff),
+  };
 }

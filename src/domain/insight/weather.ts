@@ -68,19 +68,20 @@ export function degreeDaysWithin({ temperatures, base }: Weather, span: DaySpan)
   return known.length === 0 ? null : { sum, days: known.length };
 }
 
-/** Learnt before the newest day with a reading, so that this can be judged by it; `null` without a fit. `before`: no day from it on. */
+/** Learnt before the newest day, so that this can be judged by it; `null` without a fit. No day from `before` on counts. */
 export function fittedWeather(days: Ledger['days'], weather: Weather, before: Day): FittedWeather | null {
   const newest = newestDay(days, weather, before);
   const fit = newest === null ? null : fitWeather(days, weather.temperatures, weather.base, newest);
   return fit && { ...weather, fit };
 }
 
-/** With a reading and a temperature. */
+/** With a reading and a temperature; `before` another one, if given. */
 export function newestDay(days: Ledger['days'], { temperatures }: Weather, before?: Day): Day | null {
   let newest: Day | null = null;
-  for (const [day, { energy }] of days)
-    if ((newest === null || day > newest) && energy !== null && temperatures.has(day))
-      if (before === undefined || day < before) newest = day;
+  for (const [day, { energy }] of days) {
+    const isNewer = (newest === null || day > newest) && (before === undefined || day < before);
+    if (isNewer && energy !== null && temperatures.has(day)) newest = day;
+  }
   return newest;
 }
 

@@ -2,8 +2,9 @@
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
+import { billPeriods } from './billPeriods.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
-import { type OnTop, periodOf } from './invoiceCheck.ts';
+import type { OnTop } from './invoiceCheck.ts';
 import { quantile } from './statistics.ts';
 
 export interface BillForecast extends Forecasts {
@@ -19,9 +20,11 @@ const SHORTEST_MONTH_DAYS = 26;
  * `invoices`: newest first. `null`: none has a period, or two more should have come since.
  */
 export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zone): DaySpan | null {
-  const periods = invoices.flatMap((invoice) => periodOf(invoice, zone) ?? []).slice(0, NEWEST_PERIODS);
-  const ends = periods.map(({ to }) => to).sort();
-  const from = ends.at(-1);
+  const periods = billPeriods(invoices, zone).slice(-NEWEST_PERIODS);
+  const from = periods
+    .map(({ to }) => to)
+    .sort()
+    .at(-1);
   if (from === undefined) return null;
   const usual = quantile(
     periods.map((period) => daysBetween(period.from, period.to)),

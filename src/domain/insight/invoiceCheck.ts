@@ -1,8 +1,9 @@
 // Bills against the days of their periods: the difference, and what bills usually have on top of their days.
 import type { Micro } from '../amount.ts';
-import { type Invoice, invoiceRecord } from '../invoice.ts';
+import type { Invoice } from '../invoice.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
+import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
+import { billPeriods } from './billPeriods.ts';
 import { costOfDays, type DaysCost, type MeterCosts, meterCosts } from './invoiceDays.ts';
 import { quantile } from './statistics.ts';
 
@@ -47,7 +48,6 @@ interface Run {
   bills: readonly Bill[];
 }
 
-const LONGEST_PERIOD_DAYS = 400;
 const CENT = 10_000;
 const CENTS_OF_ROUNDING = 5;
 const SHARE_OF_ROUNDING = 0.001;
@@ -73,17 +73,15 @@ export function checkInvoices(
   ledgers: readonly Pick<Ledger, 'origin' | 'days'>[],
   zone: Zone,
 ): ReadonlyMap<string, InvoiceCheck> {
-  const periods = invoices.flatMap((invoice) => {
-    const span = periodOf(invoice, zone);
-    return span && invoice.total !== null ? [{ id: invoice.id, total: invoice.total, ...span }] : [];
-  });
+  const periods = billPeriods(invoices, zone).flatMap(({ invoice: { id, total }, from, to }) =>
+    total === null ? [] : [{ id, total, from, to }],
+  );
   const alone = periods.filter(
     (one) => !periods.some((other) => other !== one && other.from < one.to && one.from < other.to),
   );
   const meters = ledgers.map(meterCosts);
-  const inOrder = alone.sort(byFrom);
-  const plain = compare(inOrder, meters, 0);
-  const shifted = isExact(plain) ? [] : ([-1, 1] as const).map((shift) => compare(inOrder, meters, shift));
+  const plain = compare(alone, meters, 0);
+  const shifted = isExact(plain) ? [] : ([-1, 1] as const).map((shift) => compare(alone, meters, shift));
   const best = shifted.reduce((best, one) => (explainsMore(one, best) ? one : best), plain);
   if (best === plain || best.explained >= ENOUGH) return best.checks;
   // Two bills may agree by chance with one shift or the other.
@@ -123,17 +121,6 @@ function compare(
   const rest = explained.reduce((sum, one) => sum + one, 0);
   return { checks: new Map(checks), explained: explained.length, rest };
 }
-
-const byFrom = (a: DaySpan, b: DaySpan): number => (a.from < b.from ? -1 : 1);
-
-/** `null`: cancelled, or without a period that can be. */
-export function periodOf(invoice: Invoice, zone: Zone): DaySpan | null {
-  const { period_start: from, period_end: last } = invoiceRecord(invoice, zone);
-  if (from === null || last === null || last < from || isCancelled(invoice)) return null;
-  return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? { from, to: addDays(last, 1) } : null;
-}
-
-const isCancelled = ({ status }: Invoice): boolean => /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
 
 type Explanation = Pick<InvoiceCheck, 'usual' | 'rest' | 'isExplained' | 'sameBefore' | 'sameInAll'>;
 

@@ -26,7 +26,8 @@ export async function readHealth(
 ): Promise<FleetHealth> {
   const [counted] = await database.query<Counted>(
     `SELECT count(*) AS accounts, count(*) FILTER (WHERE paused) AS paused,
-      count(*) FILTER (WHERE failures > 0) AS failing, coalesce(max(failures), 0) AS failures,
+      count(*) FILTER (WHERE failures > 0 AND NOT paused) AS failing,
+      coalesce(max(failures) FILTER (WHERE NOT paused), 0) AS failures,
       count(*) FILTER (WHERE overdue) AS overdue, min(due_at) FILTER (WHERE overdue) AS oldest_due_at,
       max(last_poll_at) AS last_poll_at, max(last_success_at) AS last_success_at,
       min(poll_at) FILTER (WHERE NOT paused) AS next_poll_at,
@@ -36,7 +37,7 @@ export async function readHealth(
     [claimSeconds, zone.dayAt(now)],
   );
   const failed = await database.query<{ code: string; accounts: number }>(
-    `SELECT last_error AS code, count(*) AS accounts FROM heat2mqtt.account WHERE failures > 0
+    `SELECT last_error AS code, count(*) AS accounts FROM heat2mqtt.account WHERE failures > 0 AND NOT paused
     GROUP BY last_error ORDER BY count(*) DESC LIMIT 10`,
   );
   const processes = await database.query<{ number: number; version: string; startedAt: number }>(

@@ -27,6 +27,7 @@ test('the scrubber knows the key, the address and the password in it', async () 
 test('a key of another length is refused, and so is another database', async () => {
   expect(await faultPaths(FLEET.replace(KEY, 'dG9vIHNob3J0'))).toEqual(['fleet.key']);
   expect(await faultPaths(FLEET.replace('postgresql', 'mysql'))).toEqual(['fleet.database_url']);
+  expect(await faultPaths(FLEET.replace('pass%20word', 'pass%word'))).toEqual(['fleet.database_url']);
   const { faults } = await refusal(`${PROVIDER}fleet: { claim_seconds: 5 }`);
   expect(faults.map(({ path }) => path).sort()).toEqual([
     'fleet.claim_seconds',

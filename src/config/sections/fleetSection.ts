@@ -5,11 +5,16 @@ import { parseUrl, positiveNumber, secretKeys, section, wholeNumber } from './va
 const KEY_BYTES = 32;
 
 export const databaseUrl: SecretForm = {
-  allowed: 'an address such as postgresql://heat2mqtt_worker:…@db.example.org/heat2mqtt',
+  allowed:
+    'an address such as postgresql://heat2mqtt_worker:…@db.example.org/heat2mqtt, % in the password written as %25',
   example: 'postgresql://heat2mqtt_worker:secret@db.example.org/heat2mqtt',
   secretIn(text) {
     const url = parseUrl(text.trim(), ['postgres:', 'postgresql:']);
-    return url && (decodeURIComponent(url.password) || text);
+    try {
+      return url && (decodeURIComponent(url.password) || text);
+    } catch {
+      return undefined;
+    }
   },
 };
 

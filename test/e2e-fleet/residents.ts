@@ -37,7 +37,8 @@ export function residents(count: number, seed: number): Resident[] {
     let daysAgo = OLDEST_DAYS_AGO;
     const events = [];
     while (daysAgo > NEWEST_DAYS_AGO) events.push(read(daysAgo--));
-    const property = 7_500_000 + n;
+    // No amount of millionths is odd.
+    const property = 7_531_001 + 2 * n;
     const meter = String(40_100_000 + n);
     const username = `${MARKS.username}${n}@example.org`;
     const password = `${MARKS.password}${n}-ä"$,`;

@@ -5,7 +5,8 @@ import type { Fleet } from './fleet.ts';
 import type { Listener } from './listener.ts';
 import type { Resident } from './residents.ts';
 
-const LONGEST_MS = 300_000;
+// A login that was cut off twice is not tried again for a quarter of an hour.
+const LONGEST_MS = 17 * 60_000;
 const LOOK_MS = 500;
 
 /** Waits until the topics say what the provider has booked, and compares the view with it. */

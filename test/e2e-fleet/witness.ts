@@ -75,12 +75,17 @@ export async function openWitness(postgres: Postgres, claimSeconds: number) {
   const leftOut = new Map<string, number>();
   let isOver = false;
 
-  /** Accounts that are due and that nobody has, with the seconds since they might have been taken. */
+  /**
+   * Accounts that are due and that nobody has, with the seconds since they might have been taken. Whoever takes a job and is
+   * hurt before it has claimed the account keeps it for a claim's time too: each such fault counts for itself.
+   */
   async function look(): Promise<void> {
     const rows = await postgres.query<{ id: string; late: number }>(
-      `SELECT id, late FROM (SELECT id, extract(epoch FROM clock_timestamp()
-        - greatest(due_at, claimed_until, pg_postmaster_start_time()))::float8 AS late
-      FROM heat2mqtt.account WHERE NOT paused AND claimed_until <= clock_timestamp()) waiting WHERE late > 0`,
+      `SELECT id, late FROM (SELECT a.id, extract(epoch FROM clock_timestamp()
+        - greatest(a.due_at, a.claimed_until, job.started_on, pg_postmaster_start_time()))::float8 AS late
+      FROM heat2mqtt.account a
+      LEFT JOIN heat2mqtt_engine.job ON job.singleton_key = a.id AND job.state < 'completed'
+      WHERE NOT a.paused AND a.claimed_until <= clock_timestamp()) waiting WHERE late > 0`,
     );
     for (const { id, late } of rows) leftOut.set(id, Math.max(late, leftOut.get(id) ?? 0));
   }

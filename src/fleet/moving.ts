@@ -5,7 +5,7 @@ import { seriesName, topicSafe } from '../domain/reading.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { ClaimedState } from '../store/database/claimedState.ts';
-import { type Claim, Claims } from '../store/database/claims.ts';
+import { type Claim, Claims, GIVEN_BACK } from '../store/database/claims.ts';
 import {
   contextCodec,
   extrasCodec,
@@ -135,7 +135,7 @@ export class Moving {
     if (record !== undefined)
       await state.document('journal', journalCodec).write({ accounts: { [id]: record } });
     await state.commit(
-      `claimed_until = 'epoch', claimed_by = NULL, due_at = now(), poll_at = now(),
+      `${GIVEN_BACK}, due_at = now(), poll_at = now(),
       last_poll_at = to_timestamp($3 / 1000.0), last_success_at = to_timestamp($4 / 1000.0)`,
       [record?.lastPollAt ?? null, record?.lastSuccessAt ?? null],
       [],

@@ -3,7 +3,7 @@ import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { OutboxRow } from '../store/database/claimedState.ts';
-import { type Claim, FenceLost } from '../store/database/claims.ts';
+import { type Claim, FenceLost, GIVEN_BACK } from '../store/database/claims.ts';
 import { type RunParts, runAccount } from './accountRun.ts';
 import { FleetPaused } from './budget.ts';
 import type { Job, Jobs } from './jobs.ts';
@@ -173,7 +173,7 @@ export class Worker {
     const isDone = 'last' in how && how.last !== null;
     await database.transaction(async (sql) => {
       const [found] = await sql.query<{ after: number }>(
-        `UPDATE heat2mqtt.account SET claimed_until = 'epoch', claimed_by = NULL WHERE id = $1 AND fence = $2
+        `UPDATE heat2mqtt.account SET ${GIVEN_BACK} WHERE id = $1 AND fence = $2
         RETURNING greatest(0, extract(epoch FROM due_at - now()))::float8 AS after`,
         [account, row.fence],
       );

@@ -19,7 +19,7 @@ CREATE TRIGGER proof AFTER INSERT ON heat2mqtt.process FOR EACH ROW EXECUTE FUNC
 CREATE FUNCTION proof.on_account() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
   IF NEW.fence < OLD.fence THEN INSERT INTO proof.wrong VALUES ('the fence fell', NEW.id); END IF;
-  IF NEW.fence > OLD.fence THEN
+  IF NEW.fence > OLD.fence AND NEW.claimed_by IS NOT NULL THEN
     INSERT INTO proof.claim VALUES (NEW.id, NEW.fence, NEW.claimed_by);
     IF OLD.claimed_until > now() THEN INSERT INTO proof.wrong VALUES ('claimed while it was another''s', NEW.id); END IF;
   ELSIF OLD.claimed_by IS NULL AND NEW.claimed_by IS NOT NULL THEN

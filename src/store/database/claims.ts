@@ -77,6 +77,9 @@ export class Claim {
   }
 }
 
+/** Ends a claim, with its fence: what the network still holds back of it is refused when it comes. */
+export const GIVEN_BACK = `claimed_until = 'epoch', claimed_by = NULL, fence = fence + 1`;
+
 const COLUMNS =
   'a.id, a.fence, a.login, a.paused, a.removed, a.wanted, a.answered, a.anew, a.poll_at, a.failures, a.last_success_at';
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
 import { ClaimedState } from './claimedState.ts';
-import { type Claim, Claims, FenceLost } from './claims.ts';
+import { type Claim, Claims, FenceLost, GIVEN_BACK } from './claims.ts';
 import type { Database } from './database.ts';
 import { KeptDocuments } from './keptDocuments.ts';
 import type { Seal } from './seal.ts';
@@ -145,5 +145,3 @@ export class VisitedState implements StateStore {
     ]);
   }
 }
-
-const GIVEN_BACK = `claimed_until = 'epoch', claimed_by = NULL`;

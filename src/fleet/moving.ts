@@ -68,7 +68,7 @@ export class Moving {
       if (await this.#moveOne(account)) moved.push(account.id);
       await household.document(`accounts/${account.id}/tokens`, tokensCodec).remove();
     }
-    await jobs.add(moved);
+    await jobs.wake(moved);
     return { moved, known: accounts.flatMap(({ id }) => (moved.includes(id) ? [] : [id])) };
   }
 

@@ -110,6 +110,9 @@ test('a household moves in: no login, no history read again, the same totals; tw
 
   const asked = simulator.requests.length;
   expect((await command('accounts', 'import', '--from-state')).output).toMatch(/^moved 1, known 0\n/);
+  // Its history is read: it does not wait with those whose is not.
+  const jobs = `SELECT priority FROM heat2mqtt_engine.job WHERE singleton_key = 'home'`;
+  expect(await flat.postgres.query(jobs)).toEqual([{ priority: 0 }]);
   expect((await command('accounts', 'import', '--from-state')).output).toMatch(/^moved 0, known 1\n/);
   const other = [{ id: 'home', username: 'you@example.org', password: 'invented words' }];
   await flat.configure({ accounts: other });

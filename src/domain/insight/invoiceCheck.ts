@@ -128,7 +128,7 @@ const UNEXPLAINED: Explanation = { usual: null, rest: null, isExplained: false, 
 
 /** `bills`: oldest first. None for those that nothing explains. */
 function explanationsOf(bills: readonly Bill[]): ReadonlyMap<Bill, Explanation> {
-  const runs = runsOf(bills);
+  const runs = runsOfAll(bills);
   const found = new Map<Bill, Explanation>();
   for (const [at, bill] of bills.entries()) {
     const run = runs[at];
@@ -143,6 +143,20 @@ function explanationsOf(bills: readonly Bill[]): ReadonlyMap<Bill, Explanation> 
     });
   }
   return found;
+}
+
+/**
+ * Some providers bill readings as they come, others what was used from the first to the last day. With the others a bill
+ * agrees by chance only where a reading carries days over an edge, so that those without say what is usual.
+ */
+function runsOfAll(bills: readonly Bill[]): readonly (Run | null)[] {
+  const runs = runsOf(bills);
+  const agreeing = bills.filter((bill, at) => runs[at]?.bills.includes(bill));
+  if (3 * agreeing.length >= 2 * bills.length) return runs;
+  const exact = bills.filter(({ edge }) => edge === 0);
+  const told = runsOf(exact);
+  const first = told.find((run) => run !== null) ?? null;
+  return bills.map((bill) => told[exact.findLastIndex(({ from }) => from <= bill.from)] ?? first);
 }
 
 /**

@@ -5,7 +5,8 @@ import { checkInvoices, type InvoiceCheck } from '../../../src/domain/insight/in
 import { invoiceSentence } from '../../../src/domain/insight/invoiceWords.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
-import { addDays, type Day } from '../../../src/domain/period.ts';
+import { addDays, addMonths, type Day, daysBetween } from '../../../src/domain/period.ts';
+import { drawFor } from '../../../src/simulator/random.ts';
 import { type BillingOptions, DUBLIN, Household, type HouseholdOptions } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 import { type Line, ledgerOf, row } from '../ledgers.ts';
@@ -229,6 +230,32 @@ describe('of simulated years', () => {
         expect(check?.isExplained).toBe(wrong === 0);
       }
     }
+  });
+});
+
+describe('a reading each second day, and bills of what was used from the first to the last day', () => {
+  const from: Day = '2025-01-01';
+  const VAT_RISES = 16;
+  const months = Array.from({ length: 22 }, (_, at) => addMonths(from, at));
+
+  test.each([1, 2, 3, 4, 5, 6])('no percentage by chance, seed %i', (seed) => {
+    const draw = drawFor(seed, 0, 'days');
+    const eur = Array.from({ length: 680 }, () => 1 + Math.round(4 * 1e4 * draw()) / 1e4);
+    const readings = eur.flatMap((cost, at): Line[] =>
+      at % 2 ? [[addDays(from, at), 10, cost + (eur[at - 1] ?? 0)]] : [],
+    );
+    const bills = months.slice(0, -1).map((month, at) => {
+      const next = addMonths(month, 1);
+      const used = eur.slice(daysBetween(from, month), daysBetween(from, next)).reduce((a, b) => a + b, 0);
+      const total = Math.round(used * (at < VAT_RISES ? 109 : 113.5)) / 100;
+      return invoice(String(at), month, next, total);
+    });
+    const ledger = ledgerOf(readings, { today: '2026-12-01' });
+    const found = checkInvoices(bills.toReversed(), [ledger], DUBLIN);
+    const usual = bills.map(({ id }) => found.get(id)?.usual);
+    for (const one of usual.slice(1, VAT_RISES)) expect(one).toEqual({ percent: 9, amount: 0 });
+    for (const one of usual.slice(VAT_RISES)) expect([9, 13.5]).toContain(one?.percent);
+    expect(found.get('13')).toMatchObject({ edge: 0, isExplained: true });
   });
 });
 

@@ -1,9 +1,13 @@
 // docs/topics.md: every topic, every key of its payload and every entity, rendered from the schemas and the tables of entities.
-import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
-import { BRIDGE_ROWS, type BridgeRow, CONSTITUENCY_ROWS } from '../../src/publication/bridgeEntities.ts';
-import type { EntityRow } from '../../src/publication/entityRow.ts';
-import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/eventEntities.ts';
-import { METER_ROWS } from '../../src/publication/meterEntities.ts';
+import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
+import {
+  BRIDGE_ROWS,
+  type BridgeRow,
+  CONSTITUENCY_ROWS,
+} from '../../src/publication/entities/bridgeEntities.ts';
+import type { EntityRow } from '../../src/publication/entities/entityRow.ts';
+import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
+import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
 import { isRetained } from '../../src/publication/topics.ts';
 import { keysOf } from './keys.ts';
 import { type JsonSchema, SCHEMAS, schemaFile } from './schemas.ts';

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
-import type { VisitedAccount } from '../fleet/visit.ts';
+import type { VisitedAccount } from '../fleet/accounts/visit.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import type { Arguments, Io } from './command.ts';

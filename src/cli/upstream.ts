@@ -2,7 +2,7 @@
 import type { Account } from '../config/schema.ts';
 import { currencyOf } from '../daemon/accounts/site.ts';
 import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
-import type { Visit, VisitedAccount } from '../fleet/visit.ts';
+import type { Visit, VisitedAccount } from '../fleet/accounts/visit.ts';
 import { Failure } from '../foundation/failure.ts';
 import { readSite } from '../provider/discovery.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
@@ -31,7 +31,7 @@ export async function loadWithAccount(given: Arguments, io: Io): Promise<Setting
 /** `null`: there is no fleet. What it opens ends with the process. */
 export async function visitFleetOf({ config, scrubber }: Settings, io: Io): Promise<Visit | null> {
   if (!config.fleet) return null;
-  const { visitFleet } = await import('../fleet/visit.ts');
+  const { visitFleet } = await import('../fleet/accounts/visit.ts');
   const { clock, interrupted } = io;
   const own = { clock, log: await openSilentLog(scrubber, io), scrubber, interrupted };
   return visitFleet(config.fleet, process.versions.node, own);

@@ -18,15 +18,15 @@ import { Topics } from '../publication/topics.ts';
 import { Claims } from '../store/database/claims.ts';
 import { SharedClock } from '../store/database/database.ts';
 import { SharedState } from '../store/database/sharedState.ts';
-import { Budget } from './budget.ts';
-import { Keeper } from './keeper.ts';
-import { join, Membership } from './membership.ts';
-import { startFleetMonitor } from './monitor.ts';
+import { Keeper } from './members/keeper.ts';
+import { join, Membership } from './members/membership.ts';
+import { readHealth } from './members/status.ts';
 import { openFleet } from './open.ts';
+import { startFleetMonitor } from './page/monitor.ts';
 import { fleetHandlers } from './requests.ts';
-import { untilNextPoll } from './spread.ts';
-import { readHealth } from './status.ts';
-import { Worker } from './worker.ts';
+import { Budget } from './work/budget.ts';
+import { untilNextPoll } from './work/spread.ts';
+import { Worker } from './work/worker.ts';
 
 export interface FleetOptions extends Omit<DaemonOptions, 'ingress'> {
   readonly fleet: Fleet;

@@ -8,7 +8,7 @@ import type { Log } from '../foundation/log.ts';
 import { Database } from '../store/database/database.ts';
 import { grantRights, migrate } from '../store/database/migrations.ts';
 import { Seal } from '../store/database/seal.ts';
-import { Jobs } from './jobs.ts';
+import { Jobs } from './work/jobs.ts';
 
 export interface OpenFleet {
   readonly database: Database;

@@ -6,8 +6,8 @@ import type { Zone } from '../domain/period.ts';
 import { type Handler, NotConfigured, readParameters } from '../mqtt/requests.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
-import type { Jobs } from './jobs.ts';
-import type { FleetHealth } from './status.ts';
+import type { FleetHealth } from './members/status.ts';
+import type { Jobs } from './work/jobs.ts';
 
 export function fleetHandlers(
   { database, jobs }: { readonly database: Database; readonly jobs: Jobs },

@@ -1,9 +1,9 @@
 // What is published of an account: its state, its invoices, and the event of a new one.
-import { invoiceCheckRecord } from '../domain/insight/invoiceWords.ts';
+import { invoiceCheckRecord } from '../domain/insight/bills/invoiceWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
-import { ACCOUNT_ROWS } from './accountEntities.ts';
-import { stateFrom } from './entityRow.ts';
+import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
+import { stateFrom } from './entities/entityRow.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView } from './views.ts';
 

@@ -2,11 +2,11 @@
 import { topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
-import { ACCOUNT_ROWS } from './accountEntities.ts';
-import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './bridgeEntities.ts';
-import type { EntityRow } from './entityRow.ts';
-import { EVENT_KEY, EVENT_ROWS, type EventRow } from './eventEntities.ts';
-import { METER_ROWS } from './meterEntities.ts';
+import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
+import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './entities/bridgeEntities.ts';
+import type { EntityRow } from './entities/entityRow.ts';
+import { EVENT_KEY, EVENT_ROWS, type EventRow } from './entities/eventEntities.ts';
+import { METER_ROWS } from './entities/meterEntities.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView, MeterView } from './views.ts';
 

@@ -1,15 +1,15 @@
 // What is published of a heat meter: its state, its usage and history, and events.
 import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
-import type { Expectation } from '../domain/insight/expectation.ts';
-import type { UnusualUse } from '../domain/insight/unusualUse.ts';
+import type { Expectation } from '../domain/insight/use/expectation.ts';
+import type { UnusualUse } from '../domain/insight/use/unusualUse.ts';
 import type { Change } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import type { Day } from '../domain/period.ts';
 import type { Tariff, TariffChange } from '../domain/tariff/tariff.ts';
 import { periodSums } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
-import { stateFrom } from './entityRow.ts';
-import { METER_ROWS } from './meterEntities.ts';
+import { stateFrom } from './entities/entityRow.ts';
+import { METER_ROWS } from './entities/meterEntities.ts';
 import type { UsageBucket } from './payloads/payloads.ts';
 import type { Topics } from './topics.ts';
 import type { MeterView } from './views.ts';

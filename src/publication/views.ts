@@ -1,13 +1,13 @@
 // The facts that states and discovery are written from.
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
-import type { BillForecast } from '../domain/insight/billForecast.ts';
-import type { Forecasts } from '../domain/insight/forecast.ts';
-import type { InvoiceCheck } from '../domain/insight/invoiceCheck.ts';
+import type { BillForecast } from '../domain/insight/bills/billForecast.ts';
+import type { InvoiceCheck } from '../domain/insight/bills/invoiceCheck.ts';
+import type { Forecasts } from '../domain/insight/forecast/forecast.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
-import type { UseJudgement } from '../domain/insight/unusualUse.ts';
-import type { Weather } from '../domain/insight/weather.ts';
-import type { WeatherChange } from '../domain/insight/weatherChange.ts';
+import type { UseJudgement } from '../domain/insight/use/unusualUse.ts';
+import type { Weather } from '../domain/insight/use/weather.ts';
+import type { WeatherChange } from '../domain/insight/use/weatherChange.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
+import { judgeUse } from '../../src/domain/insight/use/unusualUse.ts';
 import { markRead, merge, openLedger } from '../../src/domain/ledger.ts';
 import { addDays, chunks, type Day, zone as zoneOf } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';

@@ -1,7 +1,7 @@
 // The next bill: the days that it will be about, and what they come to with what bills have on top.
 import { expect, test } from 'vitest';
-import { forecastBill, nextBillSpan } from '../../src/domain/insight/billForecast.ts';
-import { forecastSpan } from '../../src/domain/insight/forecast.ts';
+import { forecastBill, nextBillSpan } from '../../src/domain/insight/bills/billForecast.ts';
+import { forecastSpan } from '../../src/domain/insight/forecast/forecast.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { DUBLIN, Household } from '../support/household.ts';

@@ -1,7 +1,7 @@
 // Whatever days a ledger has, on whatever day it is looked at: the sums of months, the gaps and the forecast, as a calendar on paper gives them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { forecastMonth } from '../../src/domain/insight/forecast.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast/forecast.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
 import { totals } from '../../src/domain/totals.ts';

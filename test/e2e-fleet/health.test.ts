@@ -1,7 +1,7 @@
 // bridge/health of a fleet, as the database counts it.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { readHealth } from '../../src/fleet/status.ts';
+import { readHealth } from '../../src/fleet/members/status.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
 import { Database } from '../../src/store/database/database.ts';
 import { migrate } from '../../src/store/database/migrations.ts';

@@ -1,5 +1,5 @@
 // What Home Assistant has to show for the discovery documents on the broker, and what it shows.
-import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
+import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import type { Probe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';

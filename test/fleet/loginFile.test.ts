@@ -1,7 +1,7 @@
 // The file of `accounts import`: all its mistakes at once, and nothing of it in any of them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readLogins } from '../../src/fleet/loginFile.ts';
+import { readLogins } from '../../src/fleet/accounts/loginFile.ts';
 
 const login = fc.record({
   username: fc.string({ minLength: 1 }),

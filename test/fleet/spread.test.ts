@@ -1,7 +1,7 @@
 // Polls of a fleet: each account at a moment of its own, once in every interval, evenly over all of it.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { untilNextPoll } from '../../src/fleet/spread.ts';
+import { untilNextPoll } from '../../src/fleet/work/spread.ts';
 
 const HOUR_MS = 3_600_000;
 const TICK = Date.UTC(2026, 10, 22, 8, 23);

@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { ACCOUNT_ROWS } from '../../src/publication/accountEntities.ts';
 import { attributesOf } from '../../src/publication/discovery.ts';
-import type { EntityRow } from '../../src/publication/entityRow.ts';
-import { EVENT_ROWS } from '../../src/publication/eventEntities.ts';
-import { METER_ROWS } from '../../src/publication/meterEntities.ts';
+import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
+import type { EntityRow } from '../../src/publication/entities/entityRow.ts';
+import { EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
+import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import { bodyOf, discoveryBelow, discoveryOf, EMPTY, FULL, statesOf } from '../support/inventedHome.ts';
 

@@ -1,7 +1,7 @@
 // Forecasts of the month on simulated households: how often the band holds, how wide it is, and how far off the forecast.
 import { expect, test } from 'vitest';
-import { forecastMonth, type Known } from '../../src/domain/insight/forecast.ts';
-import { fittedWeather } from '../../src/domain/insight/weather.ts';
+import { forecastMonth, type Known } from '../../src/domain/insight/forecast/forecast.ts';
+import { fittedWeather } from '../../src/domain/insight/use/weather.ts';
 import { addDays, addMonths, type Day, daysBetween } from '../../src/domain/period.ts';
 import { fitTariff, type Tariff } from '../../src/domain/tariff/tariff.ts';
 import { Household, type HouseholdOptions } from '../support/household.ts';

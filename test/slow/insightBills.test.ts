@@ -1,6 +1,6 @@
 // The check of bills on simulated households: VAT that changes, a fee, a wrong bill, and never a false explanation.
 import { expect, test } from 'vitest';
-import { checkInvoices, type InvoiceCheck } from '../../src/domain/insight/invoiceCheck.ts';
+import { checkInvoices, type InvoiceCheck } from '../../src/domain/insight/bills/invoiceCheck.ts';
 import { addMonths } from '../../src/domain/period.ts';
 import { drawFor } from '../../src/simulator/random.ts';
 import { seeds, share, tell } from '../support/figures.ts';

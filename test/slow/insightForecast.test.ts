@@ -1,7 +1,7 @@
 // The forecast of the month on simulated households: 80 % bands that hold, and are no wider than the plain mean is wrong.
 import { expect, test } from 'vitest';
-import { forecastMonth } from '../../src/domain/insight/forecast.ts';
-import { fittedWeather } from '../../src/domain/insight/weather.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast/forecast.ts';
+import { fittedWeather } from '../../src/domain/insight/use/weather.ts';
 import { addDays, addMonths, type Day, daysBetween } from '../../src/domain/period.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { drawFor } from '../../src/simulator/random.ts';

@@ -1,7 +1,7 @@
 // Unusual use on simulated winters: few false alarms, a stuck valve found within three days, and no alarm by a carried day.
 import { expect, test } from 'vitest';
-import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
-import { fittedWeather } from '../../src/domain/insight/weather.ts';
+import { judgeUse } from '../../src/domain/insight/use/unusualUse.ts';
+import { fittedWeather } from '../../src/domain/insight/use/weather.ts';
 import { addDays, type Day, daysBetween } from '../../src/domain/period.ts';
 import { drawFor } from '../../src/simulator/random.ts';
 import { mean, median, seeds, share, tell } from '../support/figures.ts';

@@ -1,7 +1,7 @@
 // The fit of heat on degree days, and the change against last year, on simulated years whose truth is known.
 import { expect, test } from 'vitest';
-import { fitWeather } from '../../src/domain/insight/weather.ts';
-import { weatherChange } from '../../src/domain/insight/weatherChange.ts';
+import { fitWeather } from '../../src/domain/insight/use/weather.ts';
+import { weatherChange } from '../../src/domain/insight/use/weatherChange.ts';
 import { addDays } from '../../src/domain/period.ts';
 import { drawFor } from '../../src/simulator/random.ts';
 import { median, quantile, rootMeanSquare, seeds, share, tell } from '../support/figures.ts';

@@ -1,8 +1,8 @@
 // Unusual use on simulated winters: how seldom a usual one raises an alarm, and how soon a stuck valve does.
 import { expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
-import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
-import { fittedWeather, type Temperatures } from '../../src/domain/insight/weather.ts';
+import { judgeUse } from '../../src/domain/insight/use/unusualUse.ts';
+import { fittedWeather, type Temperatures } from '../../src/domain/insight/use/weather.ts';
 import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { drawFor } from '../../src/simulator/random.ts';

@@ -1,10 +1,10 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
 import type { HealthRecord } from '../../src/domain/health.ts';
-import { forecastMonth } from '../../src/domain/insight/forecast.ts';
-import { checkInvoices } from '../../src/domain/insight/invoiceCheck.ts';
+import { checkInvoices } from '../../src/domain/insight/bills/invoiceCheck.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast/forecast.ts';
 import { checkRegister } from '../../src/domain/insight/registerCheck.ts';
-import { judgeUse } from '../../src/domain/insight/unusualUse.ts';
+import { judgeUse } from '../../src/domain/insight/use/unusualUse.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';

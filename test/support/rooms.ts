@@ -43,7 +43,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   pg: /^store\/database\/database\.ts$/,
-  'pg-boss': /^fleet\/jobs\.ts$/,
+  'pg-boss': /^fleet\/work\/jobs\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,

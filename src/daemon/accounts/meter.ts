@@ -1,10 +1,15 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../../domain/amount.ts';
-import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../../domain/insight/forecast.ts';
+import {
+  type Forecasts,
+  forecastMonth,
+  forecastSpan,
+  type Known,
+} from '../../domain/insight/forecast/forecast.ts';
 import { checkRegister } from '../../domain/insight/registerCheck.ts';
-import { judgeUse } from '../../domain/insight/unusualUse.ts';
-import { degreeDaysWithin, fittedWeather, type Weather } from '../../domain/insight/weather.ts';
-import { weatherChange } from '../../domain/insight/weatherChange.ts';
+import { judgeUse } from '../../domain/insight/use/unusualUse.ts';
+import { degreeDaysWithin, fittedWeather, type Weather } from '../../domain/insight/use/weather.ts';
+import { weatherChange } from '../../domain/insight/use/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';

@@ -1,7 +1,7 @@
 // What is worth an event: new and corrected days, another tariff, late data, unusual use, failed polls and recoveries, a
 // login that is needed, new invoices, a request that is skipped.
 import { needsAPerson } from '../../domain/health.ts';
-import type { UseJudgement } from '../../domain/insight/unusualUse.ts';
+import type { UseJudgement } from '../../domain/insight/use/unusualUse.ts';
 import type { Invoice } from '../../domain/invoice.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';

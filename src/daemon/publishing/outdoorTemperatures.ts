@@ -1,7 +1,7 @@
 // Daily means of the outdoor temperature: read from Home Assistant now and then, and kept on disk.
 import type { Config } from '../../config/schema.ts';
-import { dailyMeans } from '../../domain/insight/dailyMeans.ts';
-import type { Temperatures, Weather } from '../../domain/insight/weather.ts';
+import { dailyMeans } from '../../domain/insight/use/dailyMeans.ts';
+import type { Temperatures, Weather } from '../../domain/insight/use/weather.ts';
 import { compareText } from '../../domain/order.ts';
 import { addDays, type Day, type Zone } from '../../domain/period.ts';
 import type { Clock } from '../../foundation/clock.ts';

@@ -1,7 +1,7 @@
 // What is published of an account, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
-import { ACCOUNT_ROWS } from '../accountEntities.ts';
-import { EVENT_ROWS } from '../eventEntities.ts';
+import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
+import { EVENT_ROWS } from '../entities/eventEntities.ts';
 import { count, day, instant, payload, stateOf, text } from './parts.ts';
 
 export const accountState = stateOf(ACCOUNT_ROWS, {

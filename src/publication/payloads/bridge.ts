@@ -1,6 +1,6 @@
 // What is published of the bridge itself, as schemas.
 import * as z from 'zod';
-import { EVENT_ROWS } from '../eventEntities.ts';
+import { EVENT_ROWS } from '../entities/eventEntities.ts';
 import { count, faultWords, instant, name, payload, readingCloses, text } from './parts.ts';
 
 export const bridgeState = z

@@ -1,7 +1,7 @@
 // What is published of a heat meter, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
-import { EVENT_ROWS } from '../eventEntities.ts';
-import { METER_ROWS } from '../meterEntities.ts';
+import { EVENT_ROWS } from '../entities/eventEntities.ts';
+import { METER_ROWS } from '../entities/meterEntities.ts';
 import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateOf, text } from './parts.ts';
 
 const expectedBy = z.enum(['weather', 'season']);

@@ -1,6 +1,6 @@
 // What payloads are made of: instants, days, amounts, what is published of a fault, and the state object of a table of entities.
 import * as z from 'zod';
-import type { EntityRow } from '../entityRow.ts';
+import type { EntityRow } from '../entities/entityRow.ts';
 
 /** A JSON object on a topic. Keys that are not named here are refused by the tests. */
 export const payload = <S extends z.ZodRawShape>(shape: S) =>

@@ -1,7 +1,7 @@
 // Which days a provider means by the periods of its bills: ends that are the beginning of the last day, and days named twice.
 import { expect, test } from 'vitest';
-import { nextBillSpan } from '../../../src/domain/insight/billForecast.ts';
-import { checkInvoices } from '../../../src/domain/insight/invoiceCheck.ts';
+import { nextBillSpan } from '../../../src/domain/insight/bills/billForecast.ts';
+import { checkInvoices } from '../../../src/domain/insight/bills/invoiceCheck.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { DUBLIN } from '../../support/household.ts';

@@ -1,8 +1,8 @@
 // Bills against their days: taxes, fees, wrong bills, missing days, and what cannot be compared.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkInvoices, type InvoiceCheck } from '../../../src/domain/insight/invoiceCheck.ts';
-import { invoiceSentence } from '../../../src/domain/insight/invoiceWords.ts';
+import { checkInvoices, type InvoiceCheck } from '../../../src/domain/insight/bills/invoiceCheck.ts';
+import { invoiceSentence } from '../../../src/domain/insight/bills/invoiceWords.ts';
 import type { Invoice } from '../../../src/domain/invoice.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, addMonths, type Day, daysBetween } from '../../../src/domain/period.ts';

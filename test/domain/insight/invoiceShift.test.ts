@@ -1,8 +1,8 @@
 // Bills that count each reading for another day than the ledger: the shift is found, and no wrong percentage.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkInvoices, type InvoiceCheck } from '../../../src/domain/insight/invoiceCheck.ts';
-import { invoiceSentence } from '../../../src/domain/insight/invoiceWords.ts';
+import { checkInvoices, type InvoiceCheck } from '../../../src/domain/insight/bills/invoiceCheck.ts';
+import { invoiceSentence } from '../../../src/domain/insight/bills/invoiceWords.ts';
 import { type BillingOptions, DUBLIN, Household, type HouseholdOptions } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
-import { judgeUse } from '../../../src/domain/insight/unusualUse.ts';
-import { fittedWeather, type Weather } from '../../../src/domain/insight/weather.ts';
+import { judgeUse } from '../../../src/domain/insight/use/unusualUse.ts';
+import { fittedWeather, type Weather } from '../../../src/domain/insight/use/weather.ts';
 import type { Ledger } from '../../../src/domain/ledger.ts';
 import { addDays, type Day, daysBetween } from '../../../src/domain/period.ts';
 import { fitTariff, type Tariff } from '../../../src/domain/tariff/tariff.ts';

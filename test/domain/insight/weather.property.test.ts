@@ -8,7 +8,7 @@ import {
   fitWeather,
   heatSpans,
   type WeatherFit,
-} from '../../../src/domain/insight/weather.ts';
+} from '../../../src/domain/insight/use/weather.ts';
 import type { DayRecord } from '../../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { drawFor } from '../../../src/simulator/random.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toMicro } from '../../../src/domain/amount.ts';
-import { weatherChange } from '../../../src/domain/insight/weatherChange.ts';
+import { weatherChange } from '../../../src/domain/insight/use/weatherChange.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { Household, type HouseholdOptions } from '../../support/household.ts';
 import { holds } from '../../support/property.ts';

@@ -1,0 +1,31 @@
+// What days would have cost by another tariff.
+import { inFull, type Micro } from '../../amount.ts';
+import type { Amounts } from '../../ledger.ts';
+import type { Day, DaySpan } from '../../period.ts';
+import { readingOfEachDay } from './carriedDays.ts';
+
+export interface Prices {
+  /** Currency units per kWh. */
+  readonly unitRate: number;
+  /** Of one day, in millionths of a currency unit. */
+  readonly standingCharge: Micro;
+}
+
+/**
+ * The days of the span that have a reading, and those that a later reading carries, each with a standing charge.
+ * `days`: with those around the span, by which gaps at its ends are judged. `null` when nothing of the span is known.
+ */
+export function costAt(
+  { unitRate, standingCharge }: Prices,
+  days: ReadonlyMap<Day, Pick<Amounts, 'energy'>>,
+  span: DaySpan,
+): Micro | null {
+  const readings = readingOfEachDay('energy', days, span).filter((reading) => reading !== null);
+  const within = [...new Set(readings)].filter(({ day }) => day < span.to);
+  const energy = within.reduce((sum, { amount }) => sum + amount, 0);
+  return readings.length === 0 ? null : Math.round(unitRate * energy) + readings.length * standingCharge;
+}
+
+/** `0.124 EUR/kWh + 0.686 EUR/day` */
+export const pricesInWords = ({ unitRate, standingCharge }: Prices, currency: string): string =>
+  `${unitRate} ${currency}/kWh + ${inFull(standingCharge)} ${currency}/day`;

@@ -1,0 +1,84 @@
+// What a span of days will come to by its end, with the band that it should lie in four times out of five.
+import { type Micro, toMicro } from '../../amount.ts';
+import { addMonths, type Day, type DaySpan, daysBetween, monthStart } from '../../period.ts';
+import type { Days } from '../../tariff/billedDays.ts';
+import type { Tariff } from '../../tariff/tariff.ts';
+import type { FittedWeather } from '../use/weather.ts';
+import { type Outlook, outlook } from './outlook.ts';
+import { daysLeft, type OffsetSpan, type Reading, readingsOf } from './readings.ts';
+
+/** `low`, `high`: the 80 % band; `null` with fewer than 60 days of readings. */
+export interface Forecast {
+  readonly amount: Micro;
+  readonly low: Micro | null;
+  readonly high: Micro | null;
+}
+
+/** `null` when the last month has no reading at all. */
+export interface Forecasts {
+  readonly energy: Forecast | null;
+  readonly cost: Forecast | null;
+}
+
+export interface Known {
+  readonly days: Days;
+  readonly today: Day;
+  /** `null`: the cost follows its own past. */
+  readonly tariff: Tariff | null;
+  /** `null`: only the seasons count. */
+  readonly weather: FittedWeather | null;
+}
+
+/** Four of five normal errors are smaller than so many standard deviations. */
+const BAND = 1.2816;
+const NEWEST_WITHIN_DAYS = 31;
+
+export const forecastMonth = (known: Known): Forecasts =>
+  forecastSpan({ from: monthStart(known.today), to: addMonths(known.today, 1) }, known);
+
+/** Energy and cost, each from the days that have it: those of the span without it count like days to come. */
+export function forecastSpan({ from, to }: DaySpan, known: Known): Forecasts {
+  const { days, tariff, today, weather } = known;
+  const span = { from: daysBetween(today, from), to: daysBetween(today, to) };
+  const energies = readingsOf('energy', days, tariff, today, span.to);
+  const costs = readingsOf('cost', days, tariff, today, span.to);
+  const ahead = isRecent(energies) ? outlook(energies, daysLeft(span, energies), today, weather) : null;
+  const followsItself = () =>
+    isRecent(costs) ? banded(sumIn(span, costs), outlook(costs, daysLeft(span, costs), today, null)) : null;
+  return {
+    energy: ahead && banded(sumIn(span, energies), ahead),
+    cost: tariff && ahead ? priced(tariff, energies, costs, span, ahead, known) : followsItself(),
+  };
+}
+
+/** The cost so far, and the tariff's price of every other day. */
+function priced(
+  { unitRate, standingCharge }: Tariff,
+  energies: readonly Reading[],
+  costs: readonly Reading[],
+  span: OffsetSpan,
+  ahead: Outlook,
+  { today, weather }: Known,
+): Forecast {
+  const left = daysLeft(span, costs);
+  const unpriced = energies.filter(({ at }) => left.includes(at));
+  const toCome = daysLeft(span, [...costs, ...unpriced]);
+  const read = unpriced.reduce((sum, { amount }) => sum + amount, 0);
+  const sure = sumIn(span, costs) + Math.round(unitRate * read) + standingCharge * left.length;
+  const isSame = toCome.length === daysLeft(span, energies).length;
+  const { mean, variance } = isSame ? ahead : outlook(energies, toCome, today, weather);
+  return banded(sure, { mean: unitRate * mean, variance: variance && unitRate ** 2 * variance });
+}
+
+function banded(sure: Micro, { mean, variance }: Outlook): Forecast {
+  const amount = sure + toMicro(mean);
+  if (variance === null) return { amount, low: null, high: null };
+  const half = toMicro(BAND * Math.sqrt(variance));
+  return { amount, low: Math.max(Math.min(sure, amount), amount - half), high: amount + half };
+}
+
+const isRecent = (readings: readonly Reading[]): boolean =>
+  readings.some(({ at }) => at <= 0 && at >= -NEWEST_WITHIN_DAYS);
+
+const sumIn = ({ from, to }: OffsetSpan, readings: readonly Reading[]): Micro =>
+  readings.reduce((sum, { at, amount }) => (at >= from && at < to ? sum + amount : sum), 0);

@@ -49,9 +49,11 @@ test('a command refreshes under a claim: it waits for the account, and the fleet
   });
   const logins = simulator.counters.passwordGrants.asked;
   const fence = async () => Number((await postgres.query('SELECT fence FROM heat2mqtt.account'))[0]?.fence);
+  // And the end of its access token: a command with one that is good asks for no claim.
   await waitFor('the poll that the login has asked for', async () => {
     const [row] = await postgres.query(
-      'SELECT claimed_until <= now() AND due_at > now() AS rests FROM heat2mqtt.account',
+      `SELECT claimed_until <= now() AND due_at > now() AND last_poll_at < now() - interval '2 s' AS rests
+      FROM heat2mqtt.account`,
     );
     return row?.rests === true;
   });

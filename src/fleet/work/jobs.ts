@@ -76,9 +76,9 @@ export class Jobs {
     this.#boss = boss;
   }
 
-  /** Those that are due, at most so many. */
-  async take(most: number): Promise<Job[]> {
-    const jobs = await this.#boss.fetch<Data>(QUEUE, { batchSize: most });
+  /** Those that are due, at most so many. Within the transaction of `sql`. */
+  async take(most: number, sql: Statements): Promise<Job[]> {
+    const jobs = await this.#boss.fetch<Data>(QUEUE, { batchSize: most, db: adapterOf(sql) });
     return jobs.map(({ id, retryCount, data }) => ({ id, retryCount, account: data.account }));
   }
 

@@ -4,6 +4,7 @@ import { ThrottledLog } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { OutboxRow } from '../../store/database/claimedState.ts';
 import { type Claim, FenceLost, GIVEN_BACK } from '../../store/database/claims.ts';
+import type { Statements } from '../../store/database/database.ts';
 import { type RunParts, runAccount } from './accountRun.ts';
 import { FleetPaused } from './budget.ts';
 import type { Job, Jobs } from './jobs.ts';
@@ -65,16 +66,15 @@ export class Worker {
   }
 
   async #work(): Promise<void> {
-    const { context, jobs, link, budget } = this.#parts;
+    const { context, link, budget } = this.#parts;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const free = context.config.usage.concurrency - this.#running.size;
       // What could not be published would keep the account from others.
       const mayWork = free > 0 && link.status().connected && budget.pausedMs() === 0;
-      const taken = mayWork ? await jobs.take(free).catch((err) => this.#tell(err)) : [];
-      if (taken.length > 0) await this.#begin(taken).catch((err) => this.#tell(err));
+      const taken = mayWork ? await this.#take(free) : 0;
       // Jobs that are waiting are taken as soon as there is room.
-      if (taken.length < free || free <= 0) await this.#rest();
+      if (taken < free || free <= 0) await this.#rest();
     }
   }
 
@@ -90,33 +90,51 @@ export class Worker {
     this.#stopping.signal.removeEventListener('abort', wake);
   }
 
-  async #begin(taken: readonly Job[]): Promise<void> {
-    const { claims } = this.#parts;
-    const raised = await claims.raise(taken.map(({ account }) => account));
-    const byAccount = new Map(raised.map((claim) => [claim.account, claim]));
-    for (const job of taken) {
-      const claim = byAccount.get(job.account);
-      if (claim === undefined) {
-        await this.#leave(job);
-        continue;
+  /** Resolves to the number of jobs taken. Never rejects. */
+  async #take(most: number): Promise<number> {
+    const { claims, database, jobs } = this.#parts;
+    let raised: readonly Claim[] = [];
+    try {
+      // Together: whoever ends in between has neither, and the account does not wait for a process that is gone.
+      const taken = await database.transaction(async (sql) => {
+        const found = await jobs.take(most, sql);
+        if (found.length > 0)
+          raised = await claims.raise(
+            found.map(({ account }) => account),
+            sql,
+          );
+        for (const job of found)
+          if (!raised.some(({ account }) => account === job.account)) await this.#leave(job, sql);
+        return found;
+      });
+      for (const claim of raised) {
+        const job = taken.find(({ account }) => account === claim.account);
+        if (job !== undefined) this.#begin(job, claim);
       }
-      const running: Running = {
-        job,
-        claim,
-        done: this.#run(job, claim).finally(() => {
-          claims.forget(claim);
-          this.#running.delete(running);
-        }),
-      };
-      this.#running.add(running);
+      return taken.length;
+    } catch (err) {
+      for (const claim of raised) claims.forget(claim);
+      this.#tell(err);
+      return 0;
     }
   }
 
   /** Somebody else has the account, such as a command; or it is gone. */
-  async #leave(job: Job): Promise<void> {
-    const { database, jobs } = this.#parts;
-    const [known] = await database.query('SELECT id FROM heat2mqtt.account WHERE id = $1', [job.account]);
-    await database.transaction((sql) => jobs.settle(job, known ? AGAIN_SECONDS : null, false, sql));
+  async #leave(job: Job, sql: Statements): Promise<void> {
+    const [known] = await sql.query('SELECT id FROM heat2mqtt.account WHERE id = $1', [job.account]);
+    await this.#parts.jobs.settle(job, known ? AGAIN_SECONDS : null, false, sql);
+  }
+
+  #begin(job: Job, claim: Claim): void {
+    const running: Running = {
+      job,
+      claim,
+      done: this.#run(job, claim).finally(() => {
+        this.#parts.claims.forget(claim);
+        this.#running.delete(running);
+      }),
+    };
+    this.#running.add(running);
   }
 
   /** Never rejects. */
@@ -200,13 +218,12 @@ export class Worker {
     }
   }
 
-  #tell(err: unknown, account?: string): Job[] {
+  #tell(err: unknown, account?: string): void {
     this.#throttledLog.write(safeWords(err).code, (more) =>
       this.#parts.context.log.warn(
         { ...more, ...(account === undefined ? {} : { account }), ...safeWords(err) },
         'the fleet met a fault: tried again',
       ),
     );
-    return [];
   }
 }

@@ -2,7 +2,7 @@
 // write of that claim names it, so that a write that comes late is refused.
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
-import type { Database } from './database.ts';
+import type { Database, Statements } from './database.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
 export class FenceLost extends Failure {
@@ -98,13 +98,14 @@ export class Claims {
     this.#clock = clock;
   }
 
-  /** Claims those of the accounts that nobody has. */
-  async raise(accounts: readonly string[]): Promise<Claim[]> {
+  /** Claims those of the accounts that nobody has. `sql`: within a transaction; where that fails, they are to be forgotten. */
+  async raise(accounts: readonly string[], sql: Statements = this.#database): Promise<Claim[]> {
     const endsAt = this.#nextEnd();
-    const rows = await this.#database.query<ClaimedRow>(
+    // Not the time at which the transaction began: the database's claim must end later than ours.
+    const rows = await sql.query<ClaimedRow>(
       `UPDATE heat2mqtt.account a
-      SET fence = a.fence + 1, claimed_by = $2, claimed_until = now() + make_interval(secs => $3)
-      FROM (SELECT id FROM heat2mqtt.account WHERE id = ANY($1) AND claimed_until <= now()
+      SET fence = a.fence + 1, claimed_by = $2, claimed_until = clock_timestamp() + make_interval(secs => $3)
+      FROM (SELECT id FROM heat2mqtt.account WHERE id = ANY($1) AND claimed_until <= clock_timestamp()
         ORDER BY id FOR UPDATE SKIP LOCKED) free
       WHERE a.id = free.id RETURNING ${COLUMNS}`,
       [accounts, this.#process, this.#seconds],

@@ -1,4 +1,5 @@
 // Waiting until everything in this process is at rest: what was sent has arrived, and no file is being written.
+import { createHook } from 'node:async_hooks';
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { waitFor } from './waitFor.ts';
@@ -48,8 +49,21 @@ function bytesMoved(): number {
   return sum;
 }
 
+// From Node 26 on, files that are read or written whole are not among the active resources.
+const wholeFiles = new Set<number>();
+const [major = ''] = process.versions.node.split('.');
+if (Number(major) >= 26) {
+  const isOver = (id: number) => void wholeFiles.delete(id);
+  createHook({
+    init: (id, type) => type === 'FSREQCALLBACK' && void wholeFiles.add(id),
+    after: isOver,
+    destroy: isOver,
+  }).enable();
+}
+
 /** What is under way, in words, or `null`. */
 function unrest(): string | null {
+  if (wholeFiles.size > 0) return 'a file is read or written';
   const atWork = process.getActiveResourcesInfo().find((name) => OF_OTHER_THREADS.has(name));
   if (atWork !== undefined) return atWork;
   for (const socket of peers.keys()) {

@@ -34,13 +34,20 @@ node "$work/old/dist/heat2mqtt.js" run --config "$work/config.yaml" >"$work/log"
 published() { mosquitto_sub -p "$broker" -t "$1" -C 1 -W 1 >/dev/null 2>&1; }
 until_there published 'heat2mqtt/meter/+/state'
 until_there published 'heat2mqtt/account/+/invoices'
+# Two lists of constituencies: the default one, and a part of it.
+for question in '{}' '{"skip":1,"limit":2}'; do
+  mosquitto_pub -p "$broker" -t heat2mqtt/bridge/request/constituencies -m "$question"
+done
 # Extras come after the poll, and are written a moment later.
 sleep 5
+# The first versions had no such command.
+node "$work/old/dist/heat2mqtt.js" backup "$work/backup.gz" --config "$work/config.yaml" >/dev/null 2>&1 || true
 kill "$old"
 wait "$old"
 
 rm -rf "$folder"
 mkdir -p "$folder"
+[ ! -e "$work/backup.gz" ] || cp "$work/backup.gz" "$folder"
 (cd "$work/state" && find . -name '*.json' -exec cp --parents {} "$folder" \;)
 # It ends with 27, because -W is the only end that it knows.
 { mosquitto_sub -p "$broker" -t 'heat2mqtt/#' -t 'homeassistant/#' --retained-only -W 2 -F '%j' 2>/dev/null || [ $? = 27 ]; } |

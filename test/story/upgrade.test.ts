@@ -7,7 +7,9 @@ import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
 import { ROOT } from '../support/sources.ts';
+import { openStack } from '../support/stack.ts';
 import { HOUR_MS, openStory, type Story } from '../support/story.ts';
+import { typed } from '../support/typed.ts';
 
 const FIXTURES = `${ROOT}test/fixtures/upgrade/`;
 // The tokens in the fixtures are those of this issuer.
@@ -56,7 +58,8 @@ async function upgradeFrom(name: string, prepare: (stateDir: string) => Promise<
     at: new Date(Date.parse(keptAt) + HOUR_MS / 6).toISOString(),
     accounts: [{ username: 'me@example.org', password: 'demo', customerCode: '' }],
   });
-  await cp(folder, story.stateDir, { recursive: true, filter: (path) => !path.endsWith('retained.json') });
+  const isState = (path: string) => !/(retained\.json|\.gz|\.pem|\.yaml)$/.test(path);
+  await cp(folder, story.stateDir, { recursive: true, filter: isState });
   await prepare(story.stateDir);
   const asked = await serveProvider(story);
   const probe = await story.listen();
@@ -78,8 +81,8 @@ const METER = Object.keys(
   JSON.parse(await readFile(`${FIXTURES}${versions[0]}/retained.json`, 'utf8')).retained,
 ).find((topic) => /^heat2mqtt\/meter\/.*\/state$/.test(topic)) as string;
 
-test('there is the version from before the rewrite, and the first one, each of a commit of its own', async () => {
-  expect(versions).toEqual(expect.arrayContaining(['0.1.0', '8739305']));
+test('there are the versions from before both rewrites, and the first one, each of a commit of its own', async () => {
+  expect(versions).toEqual(expect.arrayContaining(['0.1.0', '8739305', 'a4965a4']));
   const kept = versions.map(
     async (name): Promise<Kept> => JSON.parse(await readFile(`${FIXTURES}${name}/retained.json`, 'utf8')),
   );
@@ -124,11 +127,12 @@ test.each(versions)('%s: every entity keeps its id, platform, class, unit and de
   }
 });
 
-test.each(versions)('%s: no retained topic is forgotten: uninstall finds each of them', async (name) => {
-  const { story, retained } = await upgradeFrom(name);
+test.each(versions)('%s: each retained topic is written, known to uninstall, or cleared', async (name) => {
+  const { story, retained, probe } = await upgradeFrom(name);
   await story.pass(HOUR_MS, 60_000);
   const { topics } = JSON.parse(await readFile(`${story.stateDir}/announced.json`, 'utf8'));
-  expect(topics).toEqual(expect.arrayContaining(Object.keys(retained)));
+  const isCleared = (topic: string) => probe.on(topic).at(-1)?.payload.length === 0;
+  expect(Object.keys(retained).filter((topic) => !topics.includes(topic) && !isCleared(topic))).toEqual([]);
 });
 
 test.each(versions)('%s: the session goes on, without a login or a second history', async (name) => {
@@ -162,4 +166,17 @@ test('a document of a newer version is set aside and named, and the totals come 
   ]);
   // What is retained stands until the provider has answered again.
   expect(probe.on(METER)).toEqual([]);
+});
+
+test('a backup of a4965a4 is restored with every document but the tokens', async () => {
+  const folder = `${FIXTURES}a4965a4`;
+  const state = await openStack().folder();
+  const configuration = `${state}.yaml`;
+  await writeFile(configuration, `state_dir: ${state}\n`);
+  const { exitCode } = await typed(['restore', `${folder}/backup.gz`, '--config', configuration, '--yes']);
+  expect(exitCode).toBe(0);
+  for (const name of ['accounts/home/ledger-410004', 'accounts/home/extras', 'announced', 'installation']) {
+    const read = async (root: string) => JSON.parse(await readFile(`${root}/${name}.json`, 'utf8'));
+    expect(await read(state), name).toEqual(await read(folder));
+  }
 });

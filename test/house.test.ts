@@ -136,10 +136,10 @@ test('clock, timers, network and environment come in as arguments', () => {
 });
 
 describe('files', () => {
-  const LONGEST_LINES = 300;
+  const LONGEST_LINES = 500;
   const all = [...house, ...sourcesBelow('test')];
 
-  test('none is longer than 300 lines', () => {
+  test('none is longer than 500 lines', () => {
     const tooLong = ({ lines }: Source) => (lines > LONGEST_LINES ? [`${lines} lines`] : []);
     expect(complaints(all, tooLong)).toEqual([]);
   });
@@ -165,7 +165,9 @@ describe('files', () => {
   test('the foundation is a closed list', () => {
     const stones = house.map(({ path }) => path).filter((path) => roomOf(path) === 'foundation');
     expect(stones).toEqual(
-      ['about', 'clock', 'failure', 'limits', 'log', 'retry'].map((name) => `foundation/${name}.ts`),
+      ['about', 'clock', 'failure', 'limits', 'log', 'retry', 'shutdown'].map(
+        (name) => `foundation/${name}.ts`,
+      ),
     );
   });
 });

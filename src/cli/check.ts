@@ -1,11 +1,10 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
+import { strayNames } from '../accounts/friendlyNames.ts';
 import type { Account, Config } from '../config/schema.ts';
 import type { Secret } from '../config/secrets/secrets.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { keyBytes } from '../config/sections/fleetSection.ts';
-import { strayNames } from '../daemon/accounts/friendlyNames.ts';
-import { openBroker } from '../daemon/publishing/broker.ts';
 import { PublicList } from '../daemon/requests/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
@@ -13,6 +12,7 @@ import { type Property, seriesName } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.ts';
+import { openBroker } from '../mqtt/broker.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';

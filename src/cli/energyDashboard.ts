@@ -1,5 +1,5 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
-import { knownMeters } from '../daemon/accounts/knownMeters.ts';
+import { knownMeters } from '../accounts/knownMeters.ts';
 import { EnergyDashboard } from '../daemon/publishing/energyDashboard.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';

@@ -1,9 +1,10 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
+
+import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../accounts/signIn.ts';
+import type { Upstream } from '../accounts/upstream.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
-import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../daemon/accounts/signIn.ts';
-import type { Upstream } from '../daemon/accounts/upstream.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import type { Settings } from './settings.ts';

@@ -1,7 +1,8 @@
 // The account that a command is about, and its way to the provider beside the running daemon.
+
+import { currencyOf } from '../accounts/site.ts';
+import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
-import { currencyOf } from '../daemon/accounts/site.ts';
-import { openUpstream, type Upstream } from '../daemon/accounts/upstream.ts';
 import type { Visit, VisitedAccount } from '../fleet/accounts/visit.ts';
 import { Failure } from '../foundation/failure.ts';
 import { readSite } from '../provider/discovery.ts';

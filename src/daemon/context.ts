@@ -1,48 +1,15 @@
 // What every part of the daemon works with, and what the parts tell one another.
 import { EventEmitter } from 'node:events';
-import type { Config } from '../config/schema.ts';
+import type { AccountContext, AccountOutcome } from '../accounts/context.ts';
 import type { Invoice } from '../domain/invoice.ts';
-import type { Change } from '../domain/ledger.ts';
-import type { Zone } from '../domain/period.ts';
-import type { TariffChange } from '../domain/tariff/tariff.ts';
-import type { Clock } from '../foundation/clock.ts';
-import type { ConcurrencyLimit } from '../foundation/limits.ts';
-import type { Log, Scrubber } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
-import type { Topics } from '../publication/topics.ts';
-import type { StateStore } from '../store/stateStore.ts';
 import type { Counters } from './monitor/metrics.ts';
 import type { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 
-export interface Context {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly scrubber: Scrubber;
-  /** Draws from [0, 1). */
-  readonly random: () => number;
-  readonly state: StateStore;
-  readonly zone: Zone;
-  readonly topics: Topics;
+export interface Context extends AccountContext {
   readonly counters: Counters;
   readonly signals: Signals;
   readonly outdoor: OutdoorTemperatures;
-  /** `usage.concurrency`: shared by everything that asks the provider. */
-  readonly limit: ConcurrencyLimit;
-}
-
-/** A change of a meter that is worth an event. */
-export interface MeterEvent {
-  readonly meter: string;
-  readonly change: Change | TariffChange;
-}
-
-/** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
-export interface AccountOutcome {
-  readonly account: string;
-  readonly events: readonly MeterEvent[];
-  /** The first thing that went wrong, or `null`. */
-  readonly fault: unknown;
 }
 
 /** An account whose last poll failed. */

@@ -1,9 +1,13 @@
 // Wires the daemon together, starts it and stops it.
 import { randomBytes } from 'node:crypto';
+import { strayNamesWarning } from '../accounts/friendlyNames.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
+import { shutDown } from '../foundation/shutdown.ts';
+import { brokerAddress, protocolVersions, startEmbedded } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
 import { Requests } from '../mqtt/requests.ts';
@@ -13,8 +17,6 @@ import { Topics } from '../publication/topics.ts';
 import { installationCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
-import { strayNamesWarning } from './accounts/friendlyNames.ts';
-import { openAccounts } from './accounts/openAccounts.ts';
 import { type Context, Signals } from './context.ts';
 import type { Ingress } from './monitor/ingress.ts';
 import { Counters } from './monitor/metrics.ts';
@@ -22,7 +24,6 @@ import { startMonitor } from './monitor/monitor.ts';
 import { startHeartbeat } from './polling/heartbeat.ts';
 import { Poller } from './polling/poller.ts';
 import { Schedule, type StartTicker } from './polling/schedule.ts';
-import { brokerAddress, protocolVersions, startEmbedded } from './publishing/broker.ts';
 import { Events } from './publishing/events.ts';
 import { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 import { Publisher } from './publishing/publisher.ts';
@@ -32,7 +33,6 @@ import { Snapshot } from './publishing/snapshot.ts';
 import { Statistics } from './publishing/statistics.ts';
 import { Constituencies } from './requests/constituencies.ts';
 import { requestHandlers } from './requests/handlers.ts';
-import { shutDown } from './shutdown.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 

@@ -1,6 +1,6 @@
 // Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else.
 import { expect, test } from 'vitest';
-import type { Account } from '../../src/daemon/accounts/account.ts';
+import type { Account } from '../../src/accounts/account.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
 import { Poller } from '../../src/daemon/polling/poller.ts';
 import { pollHandlers } from '../../src/daemon/requests/handlers.ts';

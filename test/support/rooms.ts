@@ -9,14 +9,18 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['domain', 'foundation'],
   auth: ['type domain/health.ts', 'foundation', 'http'],
   provider: ['domain', 'foundation', 'http'],
-  mqtt: ['foundation'],
+  mqtt: ['foundation', 'type config/schema.ts'],
   homeassistant: ['domain', 'foundation'],
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
-  daemon: 'auth config domain foundation http mqtt provider publication homeassistant store web'.split(' '),
-  fleet: 'auth config daemon domain foundation http mqtt provider publication store web'.split(' '),
-  cli: 'auth config daemon domain fleet foundation homeassistant/recorder.ts mqtt/connection.ts provider store'.split(
+  accounts: 'auth config domain foundation http provider publication store'.split(' '),
+  daemon:
+    'accounts auth config domain foundation http mqtt provider publication homeassistant store web'.split(
+      ' ',
+    ),
+  fleet: 'accounts auth config daemon domain foundation http mqtt provider publication store web'.split(' '),
+  cli: 'accounts auth config daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'cli/prompt.ts', 'foundation'],

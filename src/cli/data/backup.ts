@@ -2,9 +2,9 @@
 import { constants, existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { sessionLock } from '../../accounts/upstream.ts';
 import { decodeText } from '../../config/secrets/secrets.ts';
 import { filesIn, withoutSecrets } from '../../config/transfer.ts';
-import { sessionLock } from '../../daemon/accounts/upstream.ts';
 import { about } from '../../foundation/about.ts';
 import { EXIT } from '../../foundation/failure.ts';
 import { pack, readBackup } from '../../store/backup.ts';

@@ -1,6 +1,6 @@
 // heat2mqtt export: the ledgers on disk as CSV or JSON. Asks nobody.
-import { ledgerFile } from '../../daemon/accounts/meterLedger.ts';
-import { SeriesNames } from '../../daemon/accounts/seriesNames.ts';
+import { ledgerFile } from '../../accounts/meterLedger.ts';
+import { SeriesNames } from '../../accounts/seriesNames.ts';
 import { knownInFull } from '../../domain/amount.ts';
 import { zone as zoneOf } from '../../domain/period.ts';
 import { periodSums } from '../../domain/totals.ts';

@@ -1,6 +1,6 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
-import { ledgerFile } from '../../daemon/accounts/meterLedger.ts';
-import type { Upstream } from '../../daemon/accounts/upstream.ts';
+import { ledgerFile } from '../../accounts/meterLedger.ts';
+import type { Upstream } from '../../accounts/upstream.ts';
 import { checkInvoices } from '../../domain/insight/bills/invoiceCheck.ts';
 import { type InvoiceCheckRecord, invoiceCheckRecord } from '../../domain/insight/bills/invoiceWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../../domain/invoice.ts';

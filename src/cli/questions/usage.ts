@@ -1,6 +1,6 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
-import { friendlyNameOf } from '../../daemon/accounts/friendlyNames.ts';
-import type { Upstream } from '../../daemon/accounts/upstream.ts';
+import { friendlyNameOf } from '../../accounts/friendlyNames.ts';
+import type { Upstream } from '../../accounts/upstream.ts';
 import { toMicro } from '../../domain/amount.ts';
 import { costAt, type Prices } from '../../domain/insight/bills/anotherTariff.ts';
 import { LONGEST_CARRIED_DAYS } from '../../domain/insight/bills/carriedDays.ts';

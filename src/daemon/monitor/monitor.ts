@@ -1,16 +1,16 @@
 // GET /healthz, /readyz and /metrics for machines that watch the daemon, and the way to the page.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { Account } from '../../accounts/account.ts';
+import { isLoopback } from '../../config/pageAddress.ts';
 import { splitHostAndPort } from '../../config/sections/values.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Heartbeat } from '../polling/heartbeat.ts';
 import { type Ingress, serveIngress } from './ingress.ts';
 import { type Listening, listening } from './listening.ts';
 import { renderMetrics } from './metrics.ts';
 import type { PageParts } from './page.ts';
-import { isLoopback } from './pageAddress.ts';
 
 export interface MonitorAnswers {
   /** The event loop is alive and the broker was connected lately. Trouble at the provider is not unhealthy. */

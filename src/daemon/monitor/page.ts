@@ -1,11 +1,11 @@
 // What the page gets to know of the daemon. Loaded when somebody looks at it for the first time.
 import { hostname } from 'node:os';
+import type { Account } from '../../accounts/account.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
 import { EnergyDashboard } from '../publishing/energyDashboard.ts';

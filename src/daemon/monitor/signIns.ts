@@ -1,4 +1,7 @@
 // Signing in from the page: the accounts that need a person, and for each of them one attempt by each method.
+
+import type { Account } from '../../accounts/account.ts';
+import { adopt, beginDevice, mistakeOf, noRedirectUri } from '../../accounts/signIn.ts';
 import { LoginSuspended, type TypedCredentials } from '../../auth/login.ts';
 import type { LoginBudgetRecord } from '../../auth/loginBudget.ts';
 import type { CodeFlow, DeviceFlow } from '../../auth/oidc.ts';
@@ -6,8 +9,6 @@ import { needsAPerson } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import { RateLimit } from '../../foundation/limits.ts';
 import type { DeviceView, SignInSource, SignInView } from '../../web/signIn.ts';
-import type { Account } from '../accounts/account.ts';
-import { adopt, beginDevice, mistakeOf, noRedirectUri } from '../accounts/signIn.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
 

@@ -1,7 +1,8 @@
 // Every five seconds: retries that are due, secrets that have changed, sessions that a command has brought, and what
 // changes with the time of day.
+
+import type { Account } from '../../accounts/account.ts';
 import { needsAPerson } from '../../domain/health.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
 

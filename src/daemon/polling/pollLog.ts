@@ -1,9 +1,10 @@
 // What the log tells of an account that has been polled: its new and corrected days, in amounts that a person cares about.
+
+import type { Account } from '../../accounts/account.ts';
+import type { AccountOutcome, MeterEvent } from '../../accounts/context.ts';
 import { knownUnits } from '../../domain/amount.ts';
 import type { Change } from '../../domain/ledger.ts';
 import type { Log } from '../../foundation/log.ts';
-import type { Account } from '../accounts/account.ts';
-import type { AccountOutcome, MeterEvent } from '../context.ts';
 
 // More come at once only after a long outage or a backfill.
 const MOST_NAMED = 7;

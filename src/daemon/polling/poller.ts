@@ -1,10 +1,12 @@
 // Polls the accounts, a few at a time. Scheduled polls, requested polls, retries and backfills are all this class.
+
+import type { Account } from '../../accounts/account.ts';
+import type { AccountOutcome } from '../../accounts/context.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit, SingleFlight } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
-import type { Account } from '../accounts/account.ts';
-import type { AccountOutcome, Context, Trouble } from '../context.ts';
+import type { Context, Trouble } from '../context.ts';
 import { countsOf, tellPolled } from './pollLog.ts';
 
 export interface PollOutcome {

@@ -1,8 +1,8 @@
 // When to poll: the cron expression with this installation's jitter. The only door to node-cron.
 import { createTask, type Logger, validate } from 'node-cron';
+import type { Account } from '../../accounts/account.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
 

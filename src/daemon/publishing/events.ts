@@ -1,5 +1,8 @@
 // What is worth an event: new and corrected days, another tariff, late data, unusual use, failed polls and recoveries, a
 // login that is needed, new invoices, a request that is skipped.
+
+import type { Account } from '../../accounts/account.ts';
+import type { AccountOutcome } from '../../accounts/context.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import type { UseJudgement } from '../../domain/insight/use/unusualUse.ts';
 import type { Invoice } from '../../domain/invoice.ts';
@@ -9,8 +12,7 @@ import type { Message } from '../../mqtt/message.ts';
 import { billMessage } from '../../publication/account.ts';
 import { changeMessage, lateMessage, unusualUseMessage } from '../../publication/meter.ts';
 import type { MeterView } from '../../publication/views.ts';
-import type { Account } from '../accounts/account.ts';
-import type { AccountOutcome, Context, SkippedRequest, Trouble } from '../context.ts';
+import type { Context, SkippedRequest, Trouble } from '../context.ts';
 import type { Snapshot } from './snapshot.ts';
 
 const WHY_SKIPPED: Readonly<Record<SkippedRequest['reason'], string>> = {

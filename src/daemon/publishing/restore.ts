@@ -1,9 +1,10 @@
 // Restores ledgers that are new or lost from the history that is retained on the broker, once, at the first connection.
+
+import type { Meter } from '../../accounts/meter.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Incoming } from '../../mqtt/message.ts';
 import type { Topics } from '../../publication/topics.ts';
 import { readRetainedHistory } from '../../store/retainedHistory.ts';
-import type { Meter } from '../accounts/meter.ts';
 
 export class Restore {
   readonly #topics: Topics;

@@ -2,9 +2,9 @@
 import type { Mqtt } from '../../config/schema.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
+import { openBroker } from '../../mqtt/broker.ts';
 import { filtersOf, isDiscovery, isOurs } from '../../publication/ownership.ts';
 import { clear, Topics } from '../../publication/topics.ts';
-import { openBroker } from './broker.ts';
 
 class NotCleared extends Failure {
   readonly code = 'not_cleared';

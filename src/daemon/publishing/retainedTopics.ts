@@ -3,10 +3,10 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type DiscoveryDocument, platformsOf } from '../../publication/discovery.ts';
+import { Autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Document } from '../../store/stateStore.ts';
 import type { Context } from '../context.ts';
-import { Autosave } from './autosave.ts';
 
 /** Of a discovery document: component key to platform. */
 type Components = Readonly<Record<string, string>>;

@@ -1,11 +1,12 @@
 // A notification in Home Assistant for each account that waits for a person to sign in, dismissed once it is signed in again.
+
+import type { Account } from '../../accounts/account.ts';
 import { LoginSuspended } from '../../auth/login.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import { type Failure, safeWords } from '../../foundation/failure.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { dismiss, notify, standingNotifications } from '../../homeassistant/notifications.ts';
 import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 
 // What many accounts have in common needs no notice for each of them.

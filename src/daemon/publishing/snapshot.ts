@@ -1,12 +1,13 @@
 // What is known of meters, accounts and health at this moment, as the messages are written from it.
+
+import type { Account } from '../../accounts/account.ts';
+import { InvoiceChecks } from '../../accounts/invoiceChecks.ts';
+import type { Meter } from '../../accounts/meter.ts';
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { newestOf } from '../../domain/invoice.ts';
 import { seriesName } from '../../domain/reading.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
-import type { Account } from '../accounts/account.ts';
-import { InvoiceChecks } from '../accounts/invoiceChecks.ts';
-import type { Meter } from '../accounts/meter.ts';
 import type { Context, Trouble } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { Schedule } from '../polling/schedule.ts';

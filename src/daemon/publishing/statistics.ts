@@ -1,4 +1,6 @@
 // Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one run at a time, repeated until it works.
+
+import type { Account } from '../../accounts/account.ts';
 import type { HomeAssistant as Section } from '../../config/schema.ts';
 import type { Reason, StatisticsStatus } from '../../domain/health.ts';
 import type { Ledger } from '../../domain/ledger.ts';
@@ -12,7 +14,6 @@ import { bringUpToDate } from '../../homeassistant/importer.ts';
 import { visitHomeAssistant } from '../../homeassistant/recorder.ts';
 import { type Series, seriesOf } from '../../homeassistant/series.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import { SignInNotices } from './signInNotices.ts';
 

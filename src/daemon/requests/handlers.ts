@@ -1,4 +1,6 @@
 // What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies.
+
+import type { Account } from '../../accounts/account.ts';
 import { verdict } from '../../domain/health.ts';
 import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
@@ -12,7 +14,6 @@ import {
   readParameters,
 } from '../../mqtt/requests.ts';
 import { REQUESTS } from '../../publication/payloads/requests.ts';
-import type { Account } from '../accounts/account.ts';
 import type { Context } from '../context.ts';
 import type { Poller, PollOutcome } from '../polling/poller.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';

@@ -1,6 +1,7 @@
 // What one process of a fleet does for all: bridge/state, info and health, and accounts that have lost their job.
+
+import { pageAddress } from '../../config/pageAddress.ts';
 import type { Context } from '../../daemon/context.ts';
-import { pageAddress } from '../../daemon/monitor/pageAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { Link } from '../../mqtt/link.ts';
 import { healthMessage, infoMessage, stateMessage } from '../../publication/bridge.ts';

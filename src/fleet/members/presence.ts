@@ -1,10 +1,10 @@
 // bridge/state of a fleet: a connection of its own, which one process at a time holds under one client id. Its will waits, so
 // that the next keeper takes the session over before anybody reads offline; when all are gone, the broker publishes it.
 import type { Mqtt } from '../../config/schema.ts';
-import { brokerAddress, protocolVersions } from '../../daemon/publishing/broker.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
+import { brokerAddress, protocolVersions } from '../../mqtt/broker.ts';
 import { Connection } from '../../mqtt/connection.ts';
 import { stateMessage } from '../../publication/bridge.ts';
 import type { Topics } from '../../publication/topics.ts';

@@ -1,10 +1,10 @@
 // What the page of a fleet follows: the retained documents as the broker has them, so that any process can show them.
 // Connected while somebody looks.
 import type { Mqtt } from '../../config/schema.ts';
-import { openBroker } from '../../daemon/publishing/broker.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
+import { openBroker } from '../../mqtt/broker.ts';
 import type { Connection } from '../../mqtt/connection.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Incoming } from '../../mqtt/message.ts';

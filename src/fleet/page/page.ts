@@ -1,7 +1,7 @@
 // The page of a fleet, in any of its processes: what is retained on the broker, for so many meters as a person can look at.
 // Loaded when somebody looks at it for the first time.
 
-import { currencyOf } from '../../daemon/accounts/site.ts';
+import { currencyOf } from '../../accounts/site.ts';
 import type { Context } from '../../daemon/context.ts';
 import { ledgerCsv } from '../../daemon/monitor/ledgerCsv.ts';
 import { type PageSources, servePage } from '../../daemon/monitor/page.ts';

@@ -1,12 +1,14 @@
 // One run of one account under a claim: read what is kept, do what is due, write everything in one transaction, publish.
+
+import type { Account } from '../../accounts/account.ts';
+import type { AccountOutcome } from '../../accounts/context.ts';
+import { openAccounts } from '../../accounts/openAccounts.ts';
+import { SeriesNames } from '../../accounts/seriesNames.ts';
 import type { IssuerMemory } from '../../auth/oidc.ts';
 import { msUntilFraction, refreshIsWorthTrying } from '../../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../../config/schema.ts';
 import { Secret } from '../../config/secrets/secrets.ts';
-import type { Account } from '../../daemon/accounts/account.ts';
-import { openAccounts } from '../../daemon/accounts/openAccounts.ts';
-import { SeriesNames } from '../../daemon/accounts/seriesNames.ts';
-import { type AccountOutcome, type Context, Signals } from '../../daemon/context.ts';
+import { type Context, Signals } from '../../daemon/context.ts';
 import type { Invoice } from '../../domain/invoice.ts';
 import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';

@@ -1,8 +1,9 @@
 // What a run publishes of its account: all that differs from what was published last, of which digests are kept.
 import { createHash } from 'node:crypto';
-import type { Account } from '../../daemon/accounts/account.ts';
-import type { AccountOutcome, Context } from '../../daemon/context.ts';
-import { pageAddress } from '../../daemon/monitor/pageAddress.ts';
+import type { Account } from '../../accounts/account.ts';
+import type { AccountOutcome } from '../../accounts/context.ts';
+import { pageAddress } from '../../config/pageAddress.ts';
+import type { Context } from '../../daemon/context.ts';
 import { Events } from '../../daemon/publishing/events.ts';
 import { Snapshot } from '../../daemon/publishing/snapshot.ts';
 import { States } from '../../daemon/publishing/states.ts';

@@ -1,11 +1,11 @@
 // Where the broker is: from the configuration, or the one that the daemon brings along.
 import { readFile } from 'node:fs/promises';
-import type { Mqtt } from '../../config/schema.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import { Failure } from '../../foundation/failure.ts';
-import { type BrokerAddress, Connection, type ProtocolVersion } from '../../mqtt/connection.ts';
-import { type EmbeddedBroker, startBroker } from '../../mqtt/embedded.ts';
-import type { Incoming } from '../../mqtt/message.ts';
+import type { Mqtt } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { Failure } from '../foundation/failure.ts';
+import { type BrokerAddress, Connection, type ProtocolVersion } from './connection.ts';
+import { type EmbeddedBroker, startBroker } from './embedded.ts';
+import type { Incoming } from './message.ts';
 
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
 export async function startEmbedded(mqtt: Mqtt): Promise<EmbeddedBroker | null> {

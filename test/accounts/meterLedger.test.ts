@@ -1,8 +1,8 @@
 // The ledger of a meter: what is published is what a restart would find.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { MeterLedger } from '../../src/accounts/meterLedger.ts';
 import { fileSchema } from '../../src/config/schema.ts';
-import { MeterLedger } from '../../src/daemon/accounts/meterLedger.ts';
 import { zone } from '../../src/domain/period.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
 import { place } from '../store/directory.ts';

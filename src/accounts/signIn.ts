@@ -1,7 +1,7 @@
 // A person signs in: on another device, by a link, or with a password that is typed. The command and the page use it.
-import { type CodeFlow, type DeviceFlow, withQuery } from '../../auth/oidc.ts';
-import type { Grant } from '../../auth/tokens.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
+import { type CodeFlow, type DeviceFlow, withQuery } from '../auth/oidc.ts';
+import type { Grant } from '../auth/tokens.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The method cannot be used with this configuration, or at this provider. */

@@ -1,6 +1,6 @@
 // What an account has beside its usage: register, balance, invoices and site. Each is asked for at most once a day,
 // after a poll that went well; no answer to it reaches the session, the poll or its outcome.
-import type { Config } from '../../config/schema.ts';
+import type { Config } from '../config/schema.ts';
 import {
   type Extra,
   type Extras,
@@ -10,20 +10,20 @@ import {
   registerKey,
   registersOf,
   takeInvoices,
-} from '../../domain/extras.ts';
-import type { Reason } from '../../domain/health.ts';
-import { withReadings } from '../../domain/insight/registerCheck.ts';
-import type { Invoice } from '../../domain/invoice.ts';
-import type { Day } from '../../domain/period.ts';
-import type { Property, RegisterHistory } from '../../domain/reading.ts';
-import { Failure, safeWords } from '../../foundation/failure.ts';
-import type { ConcurrencyLimit } from '../../foundation/limits.ts';
-import { ReplyTooLarge } from '../../http/client.ts';
-import { readBalance, readCredit, readInvoices } from '../../provider/billing.ts';
-import { type EntityContext, readSite } from '../../provider/discovery.ts';
-import { readRegister } from '../../provider/register.ts';
-import { ProviderRefused, UnexpectedReply } from '../../provider/request.ts';
-import type { Context } from '../context.ts';
+} from '../domain/extras.ts';
+import type { Reason } from '../domain/health.ts';
+import { withReadings } from '../domain/insight/registerCheck.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import type { Day } from '../domain/period.ts';
+import type { Property, RegisterHistory } from '../domain/reading.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
+import type { ConcurrencyLimit } from '../foundation/limits.ts';
+import { ReplyTooLarge } from '../http/client.ts';
+import { readBalance, readCredit, readInvoices } from '../provider/billing.ts';
+import { type EntityContext, readSite } from '../provider/discovery.ts';
+import { readRegister } from '../provider/register.ts';
+import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
+import type { AccountContext } from './context.ts';
 import type { PollHistory } from './pollHistory.ts';
 import { currencyOf, siteReasons } from './site.ts';
 import type { Upstream } from './upstream.ts';
@@ -60,17 +60,17 @@ export class AccountExtras {
   known: Extras;
   readonly #account: string;
   readonly #parts: Parts;
-  readonly #context: Context;
+  readonly #context: AccountContext;
   #round: Promise<void> | null = null;
   /** Nothing more is due for these properties on this day. */
   #done: { readonly entities: EntityContext; readonly day: Day } | null = null;
   #warnedOf = '';
 
-  static async open(account: string, parts: Parts, context: Context): Promise<AccountExtras> {
+  static async open(account: string, parts: Parts, context: AccountContext): Promise<AccountExtras> {
     return new AccountExtras(account, parts, context, (await parts.upstream.extras.read()) ?? NO_EXTRAS);
   }
 
-  private constructor(account: string, parts: Parts, context: Context, stored: Extras) {
+  private constructor(account: string, parts: Parts, context: AccountContext, stored: Extras) {
     this.#account = account;
     this.#parts = parts;
     this.#context = context;

@@ -1,19 +1,24 @@
 // One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
-import type { DaySpan } from '../../domain/period.ts';
-import { type Property, seriesName, withFound } from '../../domain/reading.ts';
-import { isClockSet } from '../../foundation/clock.ts';
-import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
-import { RateLimit } from '../../foundation/limits.ts';
-import { discover, type EntityContext } from '../../provider/discovery.ts';
-import { ProviderRefused } from '../../provider/request.ts';
-import type { AccountOutcome, Context, MeterEvent } from '../context.ts';
-import type { Restore } from '../publishing/restore.ts';
+import type { DaySpan } from '../domain/period.ts';
+import { type Property, seriesName, withFound } from '../domain/reading.ts';
+import { isClockSet } from '../foundation/clock.ts';
+import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { RateLimit } from '../foundation/limits.ts';
+import { discover, type EntityContext } from '../provider/discovery.ts';
+import { ProviderRefused } from '../provider/request.ts';
+import type { AccountContext, AccountOutcome, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
 import { Meter } from './meter.ts';
 import { ledgerFile } from './meterLedger.ts';
 import type { PollHistory } from './pollHistory.ts';
 import type { SeriesNames } from './seriesNames.ts';
 import type { Upstream } from './upstream.ts';
+
+/** What is kept elsewhere of the history of a meter, such as on the broker. */
+export interface KeptElsewhere {
+  /** To be called with each meter that is opened. */
+  apply(meter: Meter): Promise<void>;
+}
 
 export interface AccountParts {
   readonly upstream: Upstream;
@@ -23,7 +28,7 @@ export interface AccountParts {
   readonly names: SeriesNames<Account>;
   /** All accounts, in the order of the configuration. */
   readonly all: readonly Account[];
-  readonly restore: Pick<Restore, 'apply'>;
+  readonly restore: KeptElsewhere;
 }
 
 /** A property that another account of the configuration reads. */
@@ -57,7 +62,7 @@ export class Account {
   meters: readonly Meter[] | null = null;
   /** What this account has besides its meters: read by it while the other account cannot. */
   duplicates: readonly Duplicate[] = [];
-  readonly #context: Context;
+  readonly #context: AccountContext;
   readonly #names: SeriesNames<Account>;
   readonly #all: readonly Account[];
   readonly #restore: AccountParts['restore'];
@@ -69,7 +74,7 @@ export class Account {
   #poll: Promise<unknown> | null = null;
   #discovery: Promise<unknown> | null = null;
 
-  static async open(id: string, parts: AccountParts, context: Context): Promise<Account> {
+  static async open(id: string, parts: AccountParts, context: AccountContext): Promise<Account> {
     const account = new Account(id, parts, context);
     account.#entities = await parts.upstream.context.read();
     return account;
@@ -89,7 +94,7 @@ export class Account {
   private constructor(
     id: string,
     { upstream, history, extras, names, all, restore }: AccountParts,
-    context: Context,
+    context: AccountContext,
   ) {
     this.id = id;
     this.upstream = upstream;

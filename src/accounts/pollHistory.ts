@@ -1,9 +1,9 @@
 // What was done when for each account: requests and logins of the local day, and the newest polls; kept over restarts.
-import type { Day } from '../../domain/period.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import { type AccountRecord, journalCodec } from '../../store/documents.ts';
-import type { Context } from '../context.ts';
-import { Autosave } from '../publishing/autosave.ts';
+import type { Day } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { Autosave } from '../store/autosave.ts';
+import { type AccountRecord, journalCodec } from '../store/documents.ts';
+import type { AccountContext } from './context.ts';
 
 const NEWEST_POLLS = 12;
 const NOTHING_YET: Omit<AccountRecord, 'day'> = {
@@ -17,7 +17,7 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
 
 /** Opens the history of one account after the other. All are one document: a poll of a thousand accounts writes one file. */
 export async function openPollHistories(
-  context: Pick<Context, 'state' | 'zone' | 'clock' | 'log'>,
+  context: Pick<AccountContext, 'state' | 'zone' | 'clock' | 'log'>,
 ): Promise<(account: string) => PollHistory> {
   const { state, zone, clock, log } = context;
   const document = state.document('journal', journalCodec);

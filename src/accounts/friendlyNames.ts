@@ -1,7 +1,7 @@
 // The names that the configuration gives to meters: which meter has which, and which fit none.
-import type { Config } from '../../config/schema.ts';
-import { type Property, seriesName } from '../../domain/reading.ts';
-import type { Context } from '../context.ts';
+import type { Config } from '../config/schema.ts';
+import { type Property, seriesName } from '../domain/reading.ts';
+import type { AccountContext } from './context.ts';
 
 interface WithMeters {
   readonly meters: readonly { readonly name: string; readonly property: Property }[] | null;
@@ -26,7 +26,10 @@ export function strayNames(names: Config['meters'], known: ReadonlySet<string>):
 }
 
 /** To be called at the start and after each poll. Warns once, when all meters are known. */
-export function strayNamesWarning(accounts: readonly WithMeters[], { config, log }: Context): () => void {
+export function strayNamesWarning(
+  accounts: readonly WithMeters[],
+  { config, log }: Pick<AccountContext, 'config' | 'log'>,
+): () => void {
   let isTold = false;
   return () => {
     if (isTold || accounts.some(({ meters }) => meters === null)) return;

@@ -1,6 +1,6 @@
 // Where a browser on another machine finds the page, as far as the configuration tells.
-import type { Config } from '../../config/schema.ts';
-import { splitHostAndPort } from '../../config/sections/values.ts';
+import type { Config } from './schema.ts';
+import { splitHostAndPort } from './sections/values.ts';
 
 const ALL_ADDRESSES = ['0.0.0.0', '::'];
 

@@ -1,7 +1,7 @@
 // Which address of the page others are told.
 import { expect, test } from 'vitest';
-import { pageAddress } from '../../src/daemon/monitor/pageAddress.ts';
-import { BASE, load } from '../config/loading.ts';
+import { pageAddress } from '../../src/config/pageAddress.ts';
+import { BASE, load } from './loading.ts';
 
 const WITH_PASSWORD = 'web: { password: correct horse }';
 

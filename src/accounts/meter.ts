@@ -1,30 +1,30 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
-import { knownUnits, sumKnown } from '../../domain/amount.ts';
+import { knownUnits, sumKnown } from '../domain/amount.ts';
 import {
   type Forecasts,
   forecastMonth,
   forecastSpan,
   type Known,
-} from '../../domain/insight/forecast/forecast.ts';
-import { checkRegister } from '../../domain/insight/registerCheck.ts';
-import { judgeUse } from '../../domain/insight/use/unusualUse.ts';
-import { degreeDaysWithin, fittedWeather, type Weather } from '../../domain/insight/use/weather.ts';
-import { weatherChange } from '../../domain/insight/use/weatherChange.ts';
-import { type Ledger, markRead, merge, questions } from '../../domain/ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../../domain/period.ts';
-import type { Property } from '../../domain/reading.ts';
-import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../../domain/readingCloses.ts';
-import { totals } from '../../domain/totals.ts';
-import { ProviderRefused } from '../../provider/request.ts';
-import { readHours, readUsage } from '../../provider/usageReport.ts';
-import type { MeterView } from '../../publication/views.ts';
-import type { Context, MeterEvent } from '../context.ts';
+} from '../domain/insight/forecast/forecast.ts';
+import { checkRegister } from '../domain/insight/registerCheck.ts';
+import { judgeUse } from '../domain/insight/use/unusualUse.ts';
+import { degreeDaysWithin, fittedWeather, type Weather } from '../domain/insight/use/weather.ts';
+import { weatherChange } from '../domain/insight/use/weatherChange.ts';
+import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
+import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
+import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
+import { totals } from '../domain/totals.ts';
+import { ProviderRefused } from '../provider/request.ts';
+import { readHours, readUsage } from '../provider/usageReport.ts';
+import type { MeterView } from '../publication/views.ts';
+import type { AccountContext, MeterEvent } from './context.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { ledgerFile, MeterLedger } from './meterLedger.ts';
 import type { Upstream } from './upstream.ts';
 
-type Needs = Pick<Context, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals' | 'outdoor'>;
+type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
 type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;

@@ -1,13 +1,13 @@
 // The ledger of one meter: in memory, on disk, and restored from the broker when the disk has lost it.
-import { type Ledger, openLedger } from '../../domain/ledger.ts';
-import type { Day } from '../../domain/period.ts';
-import type { Property } from '../../domain/reading.ts';
-import type { ReadingCloses } from '../../domain/readingCloses.ts';
-import { type RetainedHistory, restoreLedger } from '../../domain/recovery.ts';
-import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../../domain/tariff/tariff.ts';
-import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
-import type { Document } from '../../store/stateStore.ts';
-import type { Context } from '../context.ts';
+import { type Ledger, openLedger } from '../domain/ledger.ts';
+import type { Day } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
+import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
+import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff/tariff.ts';
+import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
+import type { Document } from '../store/stateStore.ts';
+import type { AccountContext } from './context.ts';
 
 const EARLIEST_ORIGIN = '2000-01-01';
 const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
@@ -16,8 +16,8 @@ const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
 export const ledgerFile = (account: string, { propertyCustomerId }: Property): string =>
   `accounts/${account}/ledger-${encodeURIComponent(propertyCustomerId)}`;
 
-type Needs = Pick<Context, 'zone' | 'state' | 'clock' | 'log'> & {
-  readonly config: Pick<Context['config'], 'usage'>;
+type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
+  readonly config: Pick<AccountContext['config'], 'usage'>;
 };
 
 export class MeterLedger {

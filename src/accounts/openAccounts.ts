@@ -1,10 +1,9 @@
 // Opens the accounts of the configuration, with what they share.
-import type { IssuerMemory } from '../../auth/oidc.ts';
-import { concurrencyLimit } from '../../foundation/limits.ts';
-import type { Gate } from '../../http/client.ts';
-import type { Context } from '../context.ts';
-import type { Restore } from '../publishing/restore.ts';
-import { Account } from './account.ts';
+import type { IssuerMemory } from '../auth/oidc.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
+import type { Gate } from '../http/client.ts';
+import { Account, type KeptElsewhere } from './account.ts';
+import type { AccountContext } from './context.ts';
 import { AccountExtras } from './extras.ts';
 import { openPollHistories } from './pollHistory.ts';
 import { openReplyShapes } from './replyShapes.ts';
@@ -12,8 +11,8 @@ import { SeriesNames } from './seriesNames.ts';
 import { openUpstream } from './upstream.ts';
 
 export async function openAccounts(
-  context: Context,
-  restore: Pick<Restore, 'apply'>,
+  context: AccountContext,
+  restore: KeptElsewhere,
   /** What the accounts of a fleet share beyond these. */
   shared: {
     readonly names?: SeriesNames<Account>;

@@ -1,6 +1,6 @@
 // A document that follows what it is written from: at once when it has rested, together when it has not, never lost.
 import { expect, test } from 'vitest';
-import { Autosave } from '../../src/daemon/publishing/autosave.ts';
+import { Autosave } from '../../src/store/autosave.ts';
 import { handClock } from '../support/clock.ts';
 
 /** Writes that take as long as the test says. */

@@ -1,6 +1,6 @@
 // The poll history of all accounts: one document, with a place for whatever an account may be called.
 import { expect, test } from 'vitest';
-import { openPollHistories } from '../../src/daemon/accounts/pollHistory.ts';
+import { openPollHistories } from '../../src/accounts/pollHistory.ts';
 import { zone } from '../../src/domain/period.ts';
 import { place } from '../store/directory.ts';
 import { handClock } from '../support/clock.ts';

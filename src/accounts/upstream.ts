@@ -1,28 +1,22 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
-import { type Identity, readIdentity } from '../../auth/claims.ts';
-import { Login, type LoginOptions, type OneTimeCode, type SignIn } from '../../auth/login.ts';
-import { LoginBudget } from '../../auth/loginBudget.ts';
-import { Issuer, type IssuerMemory } from '../../auth/oidc.ts';
-import { oneTimeCode } from '../../auth/oneTimeCode.ts';
-import { Session } from '../../auth/session.ts';
-import type { TokenSet } from '../../auth/tokens.ts';
-import type { Account } from '../../config/schema.ts';
-import { totpParameters } from '../../config/secrets/totpSecret.ts';
-import { timeWords, zone as zoneOf } from '../../domain/period.ts';
-import { type Gate, HttpClient } from '../../http/client.ts';
-import type { EntityContext } from '../../provider/discovery.ts';
-import { createAsk, type Reply } from '../../provider/request.ts';
-import { UsageDialect } from '../../provider/usageReport.ts';
-import {
-  contextCodec,
-  extrasCodec,
-  loginBudgetCodec,
-  tokensCodec,
-  wayInCodec,
-} from '../../store/documents.ts';
-import { type Document, owned } from '../../store/stateStore.ts';
-import type { Context } from '../context.ts';
+import { type Identity, readIdentity } from '../auth/claims.ts';
+import { Login, type LoginOptions, type OneTimeCode, type SignIn } from '../auth/login.ts';
+import { LoginBudget } from '../auth/loginBudget.ts';
+import { Issuer, type IssuerMemory } from '../auth/oidc.ts';
+import { oneTimeCode } from '../auth/oneTimeCode.ts';
+import { Session } from '../auth/session.ts';
+import type { TokenSet } from '../auth/tokens.ts';
+import type { Account } from '../config/schema.ts';
+import { totpParameters } from '../config/secrets/totpSecret.ts';
+import { timeWords, zone as zoneOf } from '../domain/period.ts';
+import { type Gate, HttpClient } from '../http/client.ts';
+import type { EntityContext } from '../provider/discovery.ts';
+import { createAsk, type Reply } from '../provider/request.ts';
+import { UsageDialect } from '../provider/usageReport.ts';
+import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec, wayInCodec } from '../store/documents.ts';
+import { type Document, owned } from '../store/stateStore.ts';
+import type { AccountContext } from './context.ts';
 
 export type Upstream = ReturnType<typeof openUpstream>;
 
@@ -35,7 +29,7 @@ export const sessionLock = (account: string): string => `accounts/${account}/ses
 
 export function openUpstream(
   account: Account,
-  context: Pick<Context, 'config' | 'state' | 'clock' | 'log' | 'scrubber'>,
+  context: Pick<AccountContext, 'config' | 'state' | 'clock' | 'log' | 'scrubber'>,
   options: {
     /** For a command, which a daemon may run beside: it refreshes only what it can store for the daemon. */
     readonly isCommand?: boolean;
@@ -92,7 +86,7 @@ export function openUpstream(
   const logInByForm =
     (redirectUri: string): LoginOptions['form'] =>
     async (oneTimeCode, password, username) => {
-      const { signInByForm } = await import('../../auth/form.ts');
+      const { signInByForm } = await import('../auth/form.ts');
       const credentials = { username, password, oneTimeCode };
       return issuer.withScope(async (scope) => {
         const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);

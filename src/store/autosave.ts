@@ -1,6 +1,6 @@
 // Writes a document soon after what it is written from has changed; many changes in a row share one write.
-import type { Clock } from '../../foundation/clock.ts';
-import { SingleFlight, Throttle } from '../../foundation/limits.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { SingleFlight, Throttle } from '../foundation/limits.ts';
 
 export class Autosave {
   readonly #write: () => Promise<void>;

@@ -1,7 +1,7 @@
 // What the provider's site says of time zone and currency, against the configuration. Shared with the commands.
-import type { Config } from '../../config/schema.ts';
-import type { Site } from '../../domain/extras.ts';
-import type { Reason } from '../../domain/health.ts';
+import type { Config } from '../config/schema.ts';
+import type { Site } from '../domain/extras.ts';
+import type { Reason } from '../domain/health.ts';
 
 const USUAL_CURRENCY = 'EUR';
 

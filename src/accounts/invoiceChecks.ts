@@ -1,9 +1,9 @@
 // The bills of accounts against the days of their meters, computed again only when one of them has changed.
-import type { Invoices } from '../../domain/extras.ts';
-import { type BillForecast, forecastBill, nextBillSpan } from '../../domain/insight/bills/billForecast.ts';
-import { checkInvoices, type InvoiceCheck } from '../../domain/insight/bills/invoiceCheck.ts';
-import type { Ledger } from '../../domain/ledger.ts';
-import { addDays, type Day, type Zone } from '../../domain/period.ts';
+import type { Invoices } from '../domain/extras.ts';
+import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/bills/billForecast.ts';
+import { checkInvoices, type InvoiceCheck } from '../domain/insight/bills/invoiceCheck.ts';
+import type { Ledger } from '../domain/ledger.ts';
+import { addDays, type Day, type Zone } from '../domain/period.ts';
 import type { Account } from './account.ts';
 import type { Meter } from './meter.ts';
 

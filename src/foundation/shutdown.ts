@@ -1,6 +1,6 @@
-// The way out: named steps in order, each with a deadline, each followed by the next whatever happened.
-import { type Clock, deadline } from '../foundation/clock.ts';
-import type { Log } from '../foundation/log.ts';
+// Runs the steps of a shutdown in order, each with a deadline, each followed by the next whatever happened.
+import { type Clock, deadline } from './clock.ts';
+import type { Log } from './log.ts';
 
 export interface Step {
   readonly name: string;

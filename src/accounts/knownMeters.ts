@@ -1,8 +1,8 @@
 // The meters that the state directory knows, under the names of their series: for a command, which opens no account.
-import type { Config } from '../../config/schema.ts';
-import type { Property } from '../../domain/reading.ts';
-import { contextCodec } from '../../store/documents.ts';
-import type { StateDirectory } from '../../store/stateDirectory.ts';
+import type { Config } from '../config/schema.ts';
+import type { Property } from '../domain/reading.ts';
+import { contextCodec } from '../store/documents.ts';
+import type { StateDirectory } from '../store/stateDirectory.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
 import { ledgerFile } from './meterLedger.ts';
 import { SeriesNames } from './seriesNames.ts';

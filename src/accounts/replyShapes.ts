@@ -1,14 +1,18 @@
 // The shapes of the provider's replies (keys and types, no values), the newest few of each kind, for `heat2mqtt report`.
-import { Throttle } from '../../foundation/limits.ts';
-import { shapeOf } from '../../provider/reply.ts';
-import type { Reply } from '../../provider/request.ts';
-import { repliesCodec } from '../../store/documents.ts';
-import type { Context } from '../context.ts';
+import { Throttle } from '../foundation/limits.ts';
+import { shapeOf } from '../provider/reply.ts';
+import type { Reply } from '../provider/request.ts';
+import { repliesCodec } from '../store/documents.ts';
+import type { AccountContext } from './context.ts';
 
 const NEWEST = 3;
 
 /** A strange reply is kept although good ones follow; the file is written only when a new shape is seen. */
-export async function openReplyShapes({ state, clock, log }: Context): Promise<(reply: Reply) => void> {
+export async function openReplyShapes({
+  state,
+  clock,
+  log,
+}: AccountContext): Promise<(reply: Reply) => void> {
   const document = state.document('replies', repliesCodec);
   const known = new Map(Object.entries((await document.read())?.replies ?? {}));
   const throttles = new Map<string, Throttle>();

@@ -1,5 +1,5 @@
 // Who reads which property, and under which name: of two that would be the same, the first one keeps it.
-import { type Property, seriesName, topicSafe } from '../../domain/reading.ts';
+import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 
 /** `Reader`: whoever reads a property. */
 export class SeriesNames<Reader> {

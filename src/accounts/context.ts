@@ -1,0 +1,64 @@
+// What an account works with, whoever runs it, and what it tells of its polls.
+import type { Config } from '../config/schema.ts';
+import type { Weather } from '../domain/insight/use/weather.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import type { Change } from '../domain/ledger.ts';
+import type { Zone } from '../domain/period.ts';
+import type { TariffChange } from '../domain/tariff/tariff.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { ConcurrencyLimit } from '../foundation/limits.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
+import type { Topics } from '../publication/topics.ts';
+import type { StateStore } from '../store/stateStore.ts';
+
+export interface AccountContext {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scrubber: Scrubber;
+  /** Draws from [0, 1). */
+  readonly random: () => number;
+  readonly state: StateStore;
+  readonly zone: Zone;
+  readonly topics: Topics;
+  readonly counters: AccountCounters;
+  readonly signals: AccountSignals;
+  readonly outdoor: OutdoorWeather;
+  /** `usage.concurrency`: shared by everything that asks the provider. */
+  readonly limit: ConcurrencyLimit;
+}
+
+/** Outdoor temperatures, from wherever they come. */
+export interface OutdoorWeather {
+  /** The same object until something else is known; `null`: not configured, or nothing known. */
+  readonly weather: Weather | null;
+}
+
+/** Counts what accounts do, for the metrics. */
+export interface AccountCounters {
+  countRequest(seen: { readonly ms: number; readonly ok: boolean }): void;
+  logins: number;
+  refreshes: number;
+}
+
+/** Is told what changes while an account is read. */
+export interface AccountSignals {
+  /** The session, the meters or the extras of an account may have changed. */
+  emit(event: 'accountChanged', account: string): unknown;
+  /** Invoices that were not known before, oldest first. */
+  emit(event: 'newInvoices', account: string, invoices: readonly Invoice[]): unknown;
+}
+
+/** A change of a meter that is worth an event. */
+export interface MeterEvent {
+  readonly meter: string;
+  readonly change: Change | TariffChange;
+}
+
+/** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
+export interface AccountOutcome {
+  readonly account: string;
+  readonly events: readonly MeterEvent[];
+  /** The first thing that went wrong, or `null`. */
+  readonly fault: unknown;
+}

@@ -26,7 +26,7 @@ export class InvoiceChecks {
   /** By the id of the invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
   of(account: Account): Checks {
     const { invoices } = account.extras.known;
-    const ledgers = metersOf(account).map(({ store }) => store.saved);
+    const ledgers = metersOf(account).map(({ store }) => store.tenancy);
     const days = ledgers.map((ledger) => ledger.days);
     const known = this.#known.get(account);
     const isSame =
@@ -44,7 +44,7 @@ export class InvoiceChecks {
     const all = account.extras.known.invoices.found?.all ?? [];
     const span = nextBillSpan(all, today, this.#zone);
     const meters = metersOf(account);
-    if (!span || meters.some(({ store }) => store.saved.origin > span.from)) return null;
+    if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
     const checks = this.of(account);
     const explained = all.map(({ id }) => checks.get(id)).find((check) => check?.usual);
     const { usual = null, shift = 0 } = explained ?? {};

@@ -30,7 +30,15 @@ type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly l
 type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
 type Sums = Pick<
   MeterView,
-  'ledger' | 'totals' | 'tariff' | 'monthForecast' | 'weather' | 'weatherChange' | 'degreeDaysMonth' | 'use'
+  | 'ledger'
+  | 'tenancy'
+  | 'totals'
+  | 'tariff'
+  | 'monthForecast'
+  | 'weather'
+  | 'weatherChange'
+  | 'degreeDaysMonth'
+  | 'use'
 >;
 
 const HOUR_MS = 3_600_000;
@@ -71,7 +79,8 @@ export class Meter {
     const about = { meter: identity.name, ...(called === null ? {} : { called }) };
     const needs = { ...context, log: context.log.child(about) };
     const file = ledgerFile(identity.account, identity.property);
-    return new Meter(identity, await MeterLedger.open(file, needs), fromAccount, needs);
+    const since = context.config.accounts.find(({ id }) => id === identity.account)?.history_since;
+    return new Meter(identity, await MeterLedger.open(file, needs, since), fromAccount, needs);
   }
 
   private constructor(
@@ -256,21 +265,23 @@ export class Meter {
 
   #sumsOf(ledger: Ledger): Sums & { readonly known: Known } {
     const { zone, clock, outdoor } = this.#needs;
-    return this.#sums(ledger, zone.dayAt(clock.now()), outdoor.weather, this.store);
+    const tenancy = ledger === this.store.saved ? this.store.tenancy : ledger;
+    return this.#sums(ledger, tenancy, zone.dayAt(clock.now()), outdoor.weather, this.store);
   }
 }
 
 /** What follows from a ledger and a day. */
-function sumsOf(ledger: Ledger, today: Day, weather: Weather | null, store: MeterLedger) {
+function sumsOf(ledger: Ledger, tenancy: Ledger, today: Day, weather: Weather | null, store: MeterLedger) {
   const tariff = store.tariffOf(ledger);
-  const { days } = ledger;
+  const { days } = tenancy;
   const fitted = weather && fittedWeather(days, weather, today);
   const known: Known = { days, today, tariff, weather: fitted };
   return {
     ledger,
+    tenancy,
     known,
     weather,
-    totals: totals(ledger, today),
+    totals: totals(ledger, today, tenancy.origin),
     tariff,
     monthForecast: forecastMonth(known),
     weatherChange: weather && weatherChange(days, weather),

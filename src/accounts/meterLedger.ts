@@ -1,5 +1,5 @@
 // The ledger of one meter: in memory, on disk, and restored from the broker when the disk has lost it.
-import { type Ledger, openLedger } from '../domain/ledger.ts';
+import { type Ledger, ledgerSince, openLedger } from '../domain/ledger.ts';
 import type { Day } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
@@ -8,6 +8,7 @@ import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/t
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Document } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
+import { lastAnswer } from './lastAnswer.ts';
 
 const EARLIEST_ORIGIN = '2000-01-01';
 const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
@@ -23,6 +24,7 @@ type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
 export class MeterLedger {
   readonly #needs: Needs;
   readonly #document: Document<LedgerDocument>;
+  readonly #since: Day | null;
   ledger: Ledger;
   #closes: ReadingCloses | null;
   /**
@@ -37,16 +39,23 @@ export class MeterLedger {
   #restorations = 0;
   /** The search takes milliseconds, and a state is written far more often than a day changes. */
   #fitted: { readonly days: Ledger['days']; readonly tariff: Tariff | null } | null = null;
+  readonly #tenancy = lastAnswer(ledgerSince);
 
-  /** `file`: the name of the document in the state directory. */
-  static async open(file: string, needs: Needs): Promise<MeterLedger> {
+  /** `file`: the name of the document in the state directory. `since`: of the account. */
+  static async open(file: string, needs: Needs, since: Day | null = null): Promise<MeterLedger> {
     const document = needs.state.document(file, ledgerCodec);
-    return new MeterLedger(needs, document, await document.read());
+    return new MeterLedger(needs, document, await document.read(), since);
   }
 
-  private constructor(needs: Needs, document: Document<LedgerDocument>, stored: LedgerDocument | null) {
+  private constructor(
+    needs: Needs,
+    document: Document<LedgerDocument>,
+    stored: LedgerDocument | null,
+    since: Day | null,
+  ) {
     this.#needs = needs;
     this.#document = document;
+    this.#since = since;
     this.isNew = stored?.isNew ?? true;
     this.#publishedTariff = stored?.tariff ?? null;
     const { reading_closes: configured, timezone } = needs.config.usage;
@@ -54,6 +63,11 @@ export class MeterLedger {
     this.#closes = configured === 'auto' ? kept : configured;
     this.ledger = stored === null ? openLedger(this.#firstOrigin()) : this.#unlessBoundariesChanged(stored);
     this.saved = this.ledger;
+  }
+
+  /** What is saved since the account's `history_since`: what is compared, forecast and shown. Totals are those of all. */
+  get tenancy(): Ledger {
+    return this.#since === null ? this.saved : this.#tenancy(this.saved, this.#since);
   }
 
   /** What another ledger of the same series would be restored from. */
@@ -136,7 +150,9 @@ export class MeterLedger {
 
   #firstOrigin(): Day {
     const { zone, config, clock } = this.#needs;
-    return config.usage.history_since ?? `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`;
+    return (
+      this.#since ?? config.usage.history_since ?? `${Number(zone.dayAt(clock.now()).slice(0, 4)) - 2}-01-01`
+    );
   }
 
   #hasSameBoundaries(other: Pick<LedgerDocument, 'timezone' | 'readingCloses'>): boolean {
@@ -147,9 +163,9 @@ export class MeterLedger {
   #unlessBoundariesChanged(stored: LedgerDocument): Ledger {
     const { config, log } = this.#needs;
     const { origin } = stored.ledger;
-    const { history_since: since } = config.usage;
-    if (since !== undefined && since !== origin) {
-      log.warn({ origin }, 'usage.history_since is ignored: the origin of the totals is frozen');
+    const ofUsage = this.#since === null ? config.usage.history_since : undefined;
+    if ((ofUsage !== undefined && ofUsage !== origin) || (this.#since !== null && this.#since < origin)) {
+      log.warn({ origin }, 'history_since is ignored: the origin of the totals is frozen');
     }
     if (this.#hasSameBoundaries(stored)) return stored.ledger;
     log.warn('usage.timezone or usage.reading_closes has changed: the history is read again');

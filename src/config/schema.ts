@@ -215,12 +215,13 @@ export function schemaFor(
       report(cron, 'a cron expression of 5 or 6 fields, each in its range');
     else if (expression !== undefined && !mayBeFast(config) && isFast(expression)) report(cron, TOO_FAST);
 
-    const since = ['usage', 'history_since'];
-    const firstDay = textAt(config, since);
-    // Every day lies in the future of a clock that is not set; the daemon waits until it is.
-    if (firstDay !== undefined && isClockSet(now)) {
-      const today = localDay(now, textAt(config, ['usage', 'timezone']));
-      if (firstDay > today) report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+    const today = localDay(now, textAt(config, ['usage', 'timezone']));
+    const sections = [['usage'], ...Array.from({ length: count ?? 0 }, (_, n) => ['accounts', `${n}`])];
+    for (const since of sections.map((section) => [...section, 'history_since'])) {
+      const firstDay = textAt(config, since);
+      // Every day lies in the future of a clock that is not set; the daemon waits until it is.
+      if (firstDay !== undefined && firstDay > today && isClockSet(now))
+        report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
     }
   }, whenMapping);
 }

@@ -73,6 +73,12 @@ export function openLedger(origin: Day): Ledger {
   };
 }
 
+/** As if it had been opened on that day: what was before belongs to another tenant. */
+export function ledgerSince(ledger: Ledger, since: Day): Ledger {
+  if (since <= ledger.origin) return ledger;
+  return { ...ledger, origin: since, days: new Map([...ledger.days].filter(([day]) => day >= since)) };
+}
+
 /**
  * The questions of the next poll, oldest first: what is left of the history, afterwards one trailing window, or the
  * days that somebody wants to have read `again`.

@@ -32,8 +32,9 @@ export interface PeriodSum extends DayRecord {
 const NOTHING: Amounts = { energy: null, cost: null };
 const MOST_GAPS = 100;
 
-export function totals(ledger: Ledger, today: Day): Totals {
-  const oldest = intervalStart('month', today, -12);
+/** `since`: weeks, months and years have nothing in them from before that day. */
+export function totals(ledger: Ledger, today: Day, since = ledger.origin): Totals {
+  const oldest = [intervalStart('month', today, -12), since].sort()[1] ?? since;
   const recent: [Day, DayRecord][] = [];
   let newestDay: Day | null = null;
   let daysRead = 0;

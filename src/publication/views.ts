@@ -23,6 +23,8 @@ export interface MeterView {
   readonly friendlyName: string | null;
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
+  /** Of the ledger what begins with `accounts[].history_since`: the same where that is not given. */
+  readonly tenancy: Ledger;
   readonly totals: Totals;
   /** `null` while none explains the days. */
   readonly tariff: Tariff | null;

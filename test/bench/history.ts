@@ -62,6 +62,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       account: 'home',
       identifiers: ['M1'],
       ledger: merged.ledger,
+      tenancy: merged.ledger,
       totals: totals(merged.ledger, today),
       zone,
       currency: 'EUR',

@@ -28,6 +28,11 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['usage: { history_since: January }', 'usage.history_since', /YYYY-MM-DD/],
   ['usage: { history_since: 2025-06-16 }', 'usage.history_since', /until 2025-06-15/],
   ['usage: { history_since: 1925-01-01 }', 'usage.history_since', /from 2000/],
+  [
+    'accounts: [{ username: u, password: p, history_since: 2025-06-16 }]',
+    'accounts.0.history_since',
+    /until 2025-06-15/,
+  ],
   ['usage: { reread_days: 0 }', 'usage.reread_days', /from 1 to 366/],
   ['usage: { reading_closes: never }', 'usage.reading_closes', /same_day, previous_day/],
   ['usage: { late_after_hours: -1 }', 'usage.late_after_hours', /above 0/],

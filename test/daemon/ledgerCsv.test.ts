@@ -12,6 +12,6 @@ test.each([
     ['2026-03-01', { energy: -1_500_000, cost: null, revision: 2, receivedAt: Date.UTC(2026, 2, 2, 4) }],
   ]);
   const ledger = { days } as never;
-  const [, row] = ledgerCsv({ ledger, currency, zone: zone('Europe/Dublin') }).split('\r\n');
+  const [, row] = ledgerCsv({ tenancy: ledger, currency, zone: zone('Europe/Dublin') }).split('\r\n');
   expect(row).toBe(`2026-03-01,-1.5,,${cell},2,2026-03-02T04:00:00+00:00`);
 });

@@ -63,8 +63,9 @@ describe('the state', () => {
   });
 
   test('is null for whatever is not known, and 0 for what is nothing', () => {
-    const { schema, origin, meter_identifiers, missing_days, missing_day_list, updated_at, ...rest } =
+    const { schema, origin, history_since, meter_identifiers, missing_days, missing_day_list, ...more } =
       state(EMPTY);
+    const { updated_at, ...rest } = more;
     expect({ schema, missing_days, missing_day_list }).toEqual({
       schema: 1,
       missing_days: 0,

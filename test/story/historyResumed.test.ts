@@ -1,11 +1,19 @@
 // A history of years, cut off in the middle: what was read is kept, and the totals come out the same.
 import { cp } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { booked, EVENT, HEALTH, home, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { booked, EVENT, HEALTH, home, ME, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { openStory } from '../support/story.ts';
 
 const USAGE_CONFIG = { usage: { history_since: '2021-01-01', jitter_seconds: 0 } };
+
+const DAY_MS = 86_400_000;
+const HISTORY = `heat2mqtt/meter/${METER}/history`;
+
+const movingIn = (history_since: string) => ({
+  ...USAGE_CONFIG,
+  accounts: [{ id: 'home', username: ME.username, password: ME.password, history_since }],
+});
 
 async function storyOfYears() {
   const story = await openStory({ accounts: [person('me', [home(METER, quiet({ since: '2021-01-01' }))])] });
@@ -72,4 +80,30 @@ test('the origin stays where it was, whatever the configuration says later', asy
     energy_total: state.energy_total,
   });
   expect(story.log.some(({ msg }) => String(msg).includes('history_since is ignored'))).toBe(true);
+});
+
+test('a tenant who moves in keeps the totals, and is compared with own days only', async () => {
+  const { story } = await storyOfYears();
+  const probe = await story.listen();
+  const daemon = await story.start(USAGE_CONFIG);
+  const before = await probe.until(STATE);
+  await story.polled(1);
+  await story.stop(daemon);
+  probe.forget();
+  const movedIn = new Date(story.clock.now() - 40 * DAY_MS).toISOString().slice(0, 10);
+  await story.start(movingIn(movedIn));
+  const { energy_total, cost_total } = before;
+  const after = { origin: '2021-01-01', history_since: movedIn, energy_total, cost_total };
+  const state = await probe.until(STATE, ({ history_since }) => history_since === movedIn);
+  expect(state).toMatchObject({ ...after, energy_month_last_year: null });
+  expect(Number(state.energy_year)).toBeLessThan(Number(before.energy_year));
+  const [first = []] = ((await probe.until(HISTORY)).days ?? []) as string[][];
+  expect(first[0]).toBe('2021-01-01');
+});
+
+test('a new ledger begins with the day of moving in', async () => {
+  const { story } = await storyOfYears();
+  const probe = await story.listen();
+  await story.start(movingIn('2024-01-15'));
+  expect(await probe.until(STATE)).toMatchObject({ origin: '2024-01-15', history_since: '2024-01-15' });
 });

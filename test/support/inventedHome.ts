@@ -55,6 +55,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     account: 'home',
     identifiers: ['70418235', '70418236'],
     ledger,
+    tenancy: ledger,
     totals: sums,
     tariff,
     monthForecast: forecastMonth({ days: ledger.days, today, tariff, weather: null }),

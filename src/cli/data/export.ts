@@ -2,6 +2,7 @@
 import { ledgerFile } from '../../accounts/meterLedger.ts';
 import { SeriesNames } from '../../accounts/seriesNames.ts';
 import { knownInFull } from '../../domain/amount.ts';
+import { ledgerSince } from '../../domain/ledger.ts';
 import { zone as zoneOf } from '../../domain/period.ts';
 import { periodSums } from '../../domain/totals.ts';
 import { EXIT } from '../../foundation/failure.ts';
@@ -26,7 +27,8 @@ export const exportLedgers: Command = async (given, io) => {
   const ledgers = found.filter(({ account }) => (only ?? account) === account);
   const records = ledgers.flatMap(({ account, meter, ledger, timezone }) => {
     const zone = zoneOf(timezone);
-    return periodSums(ledger, interval, Number.POSITIVE_INFINITY).map((sum) => ({
+    const since = config.accounts.find(({ id }) => id === account)?.history_since ?? ledger.origin;
+    return periodSums(ledgerSince(ledger, since), interval, Number.POSITIVE_INFINITY).map((sum) => ({
       account,
       meter,
       start: zone.iso(zone.startOf(sum.start)),

@@ -4,7 +4,7 @@ import type { Upstream } from '../../accounts/upstream.ts';
 import { checkInvoices } from '../../domain/insight/bills/invoiceCheck.ts';
 import { type InvoiceCheckRecord, invoiceCheckRecord } from '../../domain/insight/bills/invoiceWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../../domain/invoice.ts';
-import type { Ledger } from '../../domain/ledger.ts';
+import { type Ledger, ledgerSince } from '../../domain/ledger.ts';
 import { compareText } from '../../domain/order.ts';
 import { type Zone, zone as zoneOf } from '../../domain/period.ts';
 import { EXIT } from '../../foundation/failure.ts';
@@ -26,7 +26,9 @@ export const invoices: Command = async ({ options, words }, io) => {
   const zone = zoneOf(settings.config.usage.timezone);
   const ledgers = await ledgersOf(settings, upstream, zone);
   if (ledgers === null) io.err(settings.visited ? NO_DAYS_IN_FLEET : NO_DAYS);
-  const checks = checkInvoices(found, ledgers ?? [], zone);
+  const since = account.history_since;
+  const compared = ledgers?.map((ledger) => ledgerSince(ledger, since ?? ledger.origin));
+  const checks = checkInvoices(found, compared ?? [], zone);
   const records = found.map((invoice) => {
     const check = checks.get(invoice.id);
     return {

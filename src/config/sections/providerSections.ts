@@ -119,6 +119,11 @@ const account = section({
     examples: ['me@example.org'],
     private: true,
   }),
+  history_since: calendarDate.optional().meta({
+    description:
+      'The first day that counts for this account, in place of usage.history_since: say, the day of moving in. Where a history exists already, its origin and its totals stay, and days before this one are left out of comparisons, forecasts, bill checks, the page and exports.',
+    examples: ['2024-09-01'],
+  }),
   ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
   ...secretKeys(
     'totp_secret',

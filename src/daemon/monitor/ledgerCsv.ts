@@ -8,11 +8,11 @@ const HEAD = ['day', 'energy_kwh', 'cost', 'currency', 'revision', 'received_at'
 
 /** Oldest first; amounts unrounded. */
 export function ledgerCsv({
-  ledger,
+  tenancy,
   currency,
   zone,
-}: Pick<MeterView, 'currency' | 'zone'> & { readonly ledger: Pick<MeterView['ledger'], 'days'> }): string {
-  const rows = [...ledger.days]
+}: Pick<MeterView, 'currency' | 'zone'> & { readonly tenancy: Pick<MeterView['ledger'], 'days'> }): string {
+  const rows = [...tenancy.days]
     .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost, revision, receivedAt }]) => [
       day,

@@ -51,7 +51,7 @@ export function openFleetPage(
     );
     return rows.length === 0
       ? null
-      : ledgerCsv({ ledger: { days }, currency: currencyOf(config, null), zone });
+      : ledgerCsv({ tenancy: { days }, currency: currencyOf(config, null), zone });
   }
   const page = servePage(
     { ...sources, documents, ledger, signIn: NO_SIGN_IN, energyDashboard: null },

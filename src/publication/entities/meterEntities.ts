@@ -232,6 +232,14 @@ export const METER_ROWS: readonly Row[] = [
     read: ({ ledger }) => ledger.origin,
   },
   {
+    key: 'history_since',
+    name: 'History since',
+    help: 'First day that is compared, forecast and shown: accounts[].history_since, else the origin.',
+    platform: 'attribute',
+    of: 'energy_total',
+    read: ({ tenancy }) => tenancy.origin,
+  },
+  {
     key: 'meter_identifiers',
     name: 'Meter identifiers',
     help: 'All heat meters of the property.',

@@ -21,6 +21,7 @@ export const meterState = stateOf(METER_ROWS, {
   missing_days: count,
   missing_day_list: z.array(z.string().regex(/^\d{4}-\d{2}-\d{2}(\.\.\d{4}-\d{2}-\d{2})?$/)).max(100),
   origin: day,
+  history_since: day,
   meter_identifiers: z.array(text),
   meter_reading_at: instant.nullable(),
   meter_reading_day: day.nullable(),

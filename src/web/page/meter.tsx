@@ -1,5 +1,6 @@
 // One meter: its newest day first, then month and year, the bars, and what else is known of it and its account.
 import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { Chart } from './chart.tsx';
 import { ago, dayAgo, dayIn, dayWords, energy, kWh, money, paymentWords, timeWords } from './format.ts';
 import { Expectation, InsightFacts, RegisterWords } from './insight.tsx';
@@ -25,7 +26,9 @@ export const today = (): string => dayIn(store.get<Info>('bridge/info')?.timezon
 export function Meter({ info }: { info: MeterInfo }) {
   const topic = `meter/${info.meter}`;
   const state = store.get<State>(`${topic}/state`);
-  const history = store.get<History>(`${topic}/history`);
+  const all = store.get<History>(`${topic}/history`);
+  const since = textOf(state, 'history_since');
+  const history = useMemo(() => all && historySince(all, since ?? all.origin), [all, since]);
   const value = (key: string) => numberOf(state, key);
   const euros = (key: string) => money(value(key), currencyOf(info.meter));
   const day = textOf(state, 'day');
@@ -82,6 +85,10 @@ export function Meter({ info }: { info: MeterInfo }) {
     </article>
   );
 }
+
+/** What was before belongs to another tenant. */
+const historySince = (all: History, since: string): History =>
+  since <= all.origin ? all : { ...all, origin: since, days: all.days.filter(([day]) => day >= since) };
 
 function Age({ state }: { state: State | null }) {
   const at = textOf(state, 'reading_at');

@@ -5,7 +5,7 @@ import type { Account, Config } from '../config/schema.ts';
 import type { Secret } from '../config/secrets/secrets.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { keyBytes } from '../config/sections/fleetSection.ts';
-import { PublicList } from '../daemon/requests/publicList.ts';
+import { PublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
 import { type Property, seriesName } from '../domain/reading.ts';
@@ -168,7 +168,7 @@ function liveProbes(settings: Settings, io: Io): Probes {
   if (constituencies) {
     probes.constituencies = async () => {
       const publicList = new PublicList(constituencies, io.clock);
-      const answered = await publicList.ask({});
+      const answered = await publicList.read(publicList.readQuestion({}));
       return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     };
   }

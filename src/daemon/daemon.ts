@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { strayNamesWarning } from '../accounts/friendlyNames.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
+import { Constituencies } from '../constituencies/onDemand.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
@@ -31,7 +32,6 @@ import { Restore } from './publishing/restore.ts';
 import { RetainedTopics } from './publishing/retainedTopics.ts';
 import { Snapshot } from './publishing/snapshot.ts';
 import { Statistics } from './publishing/statistics.ts';
-import { Constituencies } from './requests/constituencies.ts';
 import { requestHandlers } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
@@ -104,10 +104,17 @@ export async function startDaemon({
     log,
     random,
   });
-  const constituencies = await Constituencies.open(() => {
-    publisher.publishBridgeNow();
-    signals.emit('bridgeChanged');
-  }, context);
+  const constituencies =
+    config.constituencies === undefined
+      ? null
+      : await Constituencies.open(config.constituencies, {
+          ...context,
+          publishNow() {
+            publisher.publishBridgeNow();
+            signals.emit('bridgeChanged');
+          },
+          onPostponed: (postponed) => void signals.emit('requestSkipped', postponed),
+        });
   const retainedTopics = await RetainedTopics.open(context);
   const publisher = new Publisher({ snapshot, constituencies, retainedTopics, events, link }, context);
   signals.on('polled', (outcome, before) => {

@@ -75,6 +75,25 @@ export function caveat({ question, list }: Answered): string | null {
   return isUnknown ? 'The service does not tell whether these are all.' : null;
 }
 
-/** Whether both say the same of the constituencies, whenever they were fetched. */
-export const saysTheSame = (a: ConstituencyList, b: ConstituencyList): boolean =>
-  JSON.stringify([a.constituencies, a.raw]) === JSON.stringify([b.constituencies, b.raw]);
+/** The rows that `skip` and `limit` leave of a list, with the figures of the whole list. */
+export function pageOf(
+  { skip, limit }: ConstituencyQuestion,
+  rows: readonly Constituency[],
+  { total, complete }: Pick<ConstituencyList, 'total' | 'complete'>,
+): ConstituencyList {
+  const from = skip ?? 0;
+  const constituencies = rows.slice(from, limit === null ? undefined : from + limit);
+  return { constituencies, total, complete: complete && constituencies.length === total, raw: null };
+}
+
+/** Of a chamber's whole list, the house that sits: the one with the highest number. A list with gaps does not tell it. */
+export function ofSittingHouse(question: ConstituencyQuestion, list: ConstituencyList): Answered {
+  const rows = list.constituencies ?? [];
+  const numbers = rows.flatMap(({ house }) => house.houseNo ?? []);
+  if (!list.complete || numbers.length === 0)
+    return { question: { ...question, skip: null, limit: null }, list };
+  const houseNo = Math.max(...numbers);
+  const ofHouse = rows.filter(({ house }) => house.houseNo === houseNo);
+  const figures = { total: ofHouse.length, complete: true };
+  return { question: { ...question, houseNo }, list: pageOf(question, ofHouse, figures) };
+}

@@ -1,11 +1,11 @@
 // One process of a fleet: wires it together, starts it and stops it.
 import type { IssuerMemory } from '../auth/oidc.ts';
 import type { Fleet } from '../config/schema.ts';
+import { Constituencies } from '../constituencies/onDemand.ts';
 import { type Context, Signals } from '../daemon/context.ts';
 import type { Daemon, DaemonOptions } from '../daemon/daemon.ts';
 import { Counters } from '../daemon/monitor/metrics.ts';
 import { OutdoorTemperatures } from '../daemon/publishing/outdoorTemperatures.ts';
-import { Constituencies } from '../daemon/requests/constituencies.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';
@@ -84,10 +84,14 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
     log,
     random,
   });
-  const constituencies = await Constituencies.open(
-    () => link.publish(constituencies?.messages() ?? []),
-    context,
-  );
+  const constituencies: Constituencies | null =
+    config.constituencies === undefined
+      ? null
+      : await Constituencies.open(config.constituencies, {
+          ...context,
+          publishNow: () => link.publish(constituencies?.messages() ?? []),
+          onPostponed: () => undefined,
+        });
   const onFault = (err: unknown) => log.warn({ err }, 'accounts could not be woken');
   const requests = new Requests({
     clock,

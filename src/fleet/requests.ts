@@ -1,6 +1,6 @@
 // What a fleet does when asked over MQTT: polls of all accounts, and its health.
 
-import type { Constituencies } from '../daemon/requests/constituencies.ts';
+import type { Constituencies } from '../constituencies/onDemand.ts';
 import { verdict } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
 import { type Handler, NotConfigured, readParameters } from '../mqtt/requests.ts';

@@ -1,5 +1,4 @@
 // What is published of constituencies: each list on its topic, and the summary that Home Assistant shows.
-import { createHash } from 'node:crypto';
 import {
   type Answered,
   type Constituency,
@@ -19,28 +18,24 @@ export interface ConstituenciesView extends Answered {
   readonly stale: boolean;
 }
 
-/** Name of a list and end of its topic: `dail/34`, `seanad/all`, or `query/` and 8 digits when more than a house is asked for. */
-export function listName(question: ConstituencyQuestion): string {
-  const { chamber, houseNo, chamberIds, skip, limit } = question;
-  if (chamberIds.length === 0 && skip === null && limit === null) {
-    return `${chamber ?? 'all'}/${houseNo ?? 'all'}`;
-  }
-  const canonical = JSON.stringify([chamber, houseNo, chamberIds, skip, limit]);
-  return `query/${createHash('sha256').update(canonical).digest('hex').slice(0, 8)}`;
+/** The list of a house as the end of its topic: `dail/34`, `seanad/all`. `null`: more than a house is asked for, or a page. */
+export function listName({ chamber, houseNo, chamberIds, skip, limit }: ConstituencyQuestion): string | null {
+  if (chamberIds.length > 0 || skip !== null || limit !== null) return null;
+  return `${chamber ?? 'all'}/${houseNo ?? 'all'}`;
 }
 
-/** Where a list of this name is retained. */
+/** Where the list of this name is retained. */
 export const listTopic = (topics: Topics, name: string): string =>
   topics.of('constituencies/<chamber>/<house_no>', ...levelsOf(name));
 
 function levelsOf(name: string): [string, string] {
-  const [first = '', second = ''] = name.split('/');
-  return [first, second];
+  const [chamber = '', house = ''] = name.split('/');
+  return [chamber, house];
 }
 
-export function listMessage(topics: Topics, zone: Zone, view: ConstituenciesView): Message {
+export function listMessage(topics: Topics, zone: Zone, name: string, view: ConstituenciesView): Message {
   const { question, list } = view;
-  return topics.message('constituencies/<chamber>/<house_no>', levelsOf(listName(question)), {
+  return topics.message('constituencies/<chamber>/<house_no>', levelsOf(name), {
     fetched_at: zone.iso(view.fetchedAt),
     stale: view.stale,
     query: {

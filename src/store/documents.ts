@@ -180,11 +180,6 @@ export const temperaturesCodec = ownedBy(
 const house = z.object({ chamber: words, houseNo: count, name: words, uri: words });
 const constituency = z.object({ uri: z.string(), name: z.string(), code: words, type: words, house });
 
-/** The sitting house of a chamber, and when it was asked for; the owner is the service's address. */
-export const sittingHouseCodec = ownedBy(
-  z.object({ chamber: z.enum(['dail', 'seanad']), houseNo: z.number().int(), askedAt: instant }),
-);
-
 /** A list of constituencies as it was last published; the owner is the service's address. */
 export const constituenciesCodec = ownedBy(
   z.object({

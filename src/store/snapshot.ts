@@ -12,7 +12,6 @@ import {
   journalCodec,
   loginBudgetCodec,
   repliesCodec,
-  sittingHouseCodec,
   temperaturesCodec,
   tokensCodec,
   wayInCodec,
@@ -29,7 +28,8 @@ const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
   [/^announced$/, announcedCodec],
   [/^journal$/, journalCodec],
   [/^replies$/, repliesCodec],
-  [/^sitting-house$/, sittingHouseCodec],
+  // Version 0.1.0 kept it; it is not read any more.
+  [/^sitting-house$/, { decode: (json) => json }],
   [/^outdoor-temperatures$/, temperaturesCodec],
   [/^constituencies\/[\w-]{1,100}$/, constituenciesCodec],
   [/^accounts\/[a-z0-9_-]{1,64}\/tokens$/, tokensCodec],

@@ -5,7 +5,7 @@ import {
   type ConstituencyList,
   caveat,
   inOrder,
-  saysTheSame,
+  ofSittingHouse,
 } from '../../src/domain/constituency.ts';
 
 function row(name: string, houseNo: number | null = 34, chamber = 'dail'): Constituency {
@@ -45,13 +45,6 @@ test('the order of arrival makes no difference', () => {
   expect(inOrder(rows.toReversed())).toEqual(inOrder(rows));
 });
 
-test('lists say the same when their rows do', () => {
-  const list = { constituencies: [row('a')], total: 1, complete: true, raw: null };
-  expect(saysTheSame(list, { ...list, total: 7 })).toBe(true);
-  expect(saysTheSame(list, { ...list, constituencies: [row('b')] })).toBe(false);
-  expect(saysTheSame(list, { ...list, constituencies: null, raw: { a: 1 } })).toBe(false);
-});
-
 const ALL = { chamber: 'dail', houseNo: null, chamberIds: [], skip: null, limit: null } as const;
 const three = { constituencies: [row('a'), row('b'), row('c')], total: 3, complete: true, raw: null };
 
@@ -70,4 +63,14 @@ test.each<[string, object, Partial<ConstituencyList>, RegExp | null]>([
   const warning = caveat({ question: { ...ALL, ...asked }, list: { ...three, ...found } });
   if (words === null) expect(warning).toBeNull();
   else expect(warning).toMatch(words);
+});
+
+test('the sitting house is the one with the highest number of a whole list', () => {
+  const rows = [row('a', 9), row('b', 33), row('c', 34), row('d', 34), row('e', null)];
+  const whole = { constituencies: rows, total: 5, complete: true, raw: null };
+  const answered = ofSittingHouse({ ...ALL, skip: 1, limit: 3 }, whole);
+  expect(answered.question).toEqual({ ...ALL, houseNo: 34, skip: 1, limit: 3 });
+  expect(answered.list).toEqual({ constituencies: [rows[3]], total: 2, complete: false, raw: null });
+  const gaps = { ...whole, total: 7, complete: false };
+  expect(ofSittingHouse({ ...ALL, limit: 3 }, gaps)).toEqual({ question: ALL, list: gaps });
 });

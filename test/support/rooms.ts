@@ -15,12 +15,18 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
   accounts: 'auth config domain foundation http provider publication store'.split(' '),
+  constituencies: 'config domain foundation http mqtt/requests.ts provider publication store'
+    .split(' ')
+    .concat('type mqtt/message.ts'),
   daemon:
-    'accounts auth config domain foundation http mqtt provider publication homeassistant store web'.split(
+    'accounts auth config constituencies domain foundation http mqtt provider publication homeassistant store web'.split(
       ' ',
     ),
-  fleet: 'accounts auth config daemon domain foundation http mqtt provider publication store web'.split(' '),
-  cli: 'accounts auth config daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider store'.split(
+  fleet:
+    'accounts auth config constituencies daemon domain foundation http mqtt provider publication store web'.split(
+      ' ',
+    ),
+  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider store'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'cli/prompt.ts', 'foundation'],
@@ -51,5 +57,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
-  zod: /^(config|store|provider|publication\/payloads)\/|^(homeassistant\/recorder|mqtt\/requests)\.ts$/,
+  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

@@ -1,5 +1,5 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
-import { PublicList } from '../../daemon/requests/publicList.ts';
+import { PublicList } from '../../constituencies/publicList.ts';
 import { type Constituency, caveat } from '../../domain/constituency.ts';
 import { EXIT } from '../../foundation/failure.ts';
 import type { Arguments, Command } from '../command.ts';
@@ -12,7 +12,8 @@ export const constituencies: Command = async (given, io) => {
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
   const publicList = new PublicList(config.constituencies, io.clock);
   const flagOf = (parameter: string) => `--${parameter.replace('_', '-')}`;
-  const answered = await publicList.ask(parametersFrom(given.options), flagOf, io.interrupted);
+  const asked = publicList.readQuestion(parametersFrom(given.options), flagOf);
+  const answered = await publicList.read(asked, io.interrupted);
   const { list } = answered;
   const warning = caveat(answered);
   if (warning !== null) io.err(`${warning}\n`);

@@ -1,12 +1,12 @@
 // What the page follows: the retained documents, composed for each reader from what is known now, so that no broker is needed.
 import { createHash } from 'node:crypto';
+import type { Constituencies } from '../../constituencies/onDemand.ts';
 import type { LinkStatus } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { BrokerState, Document, DocumentSource, Follower } from '../../web/events.ts';
 import type { Context } from '../context.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import { States } from '../publishing/states.ts';
-import type { Constituencies } from '../requests/constituencies.ts';
 
 interface Parts {
   readonly snapshot: Snapshot;

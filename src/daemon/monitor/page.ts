@@ -1,6 +1,7 @@
 // What the page gets to know of the daemon. Loaded when somebody looks at it for the first time.
 import { hostname } from 'node:os';
 import type { Account } from '../../accounts/account.ts';
+import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
@@ -10,7 +11,6 @@ import type { Context } from '../context.ts';
 import type { Poller } from '../polling/poller.ts';
 import { EnergyDashboard } from '../publishing/energyDashboard.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
-import type { Constituencies } from '../requests/constituencies.ts';
 import { Documents } from './documents.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
 import { SignIns } from './signIns.ts';

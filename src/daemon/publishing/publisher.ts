@@ -1,6 +1,7 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import { createHash } from 'node:crypto';
 import { pageAddress } from '../../config/pageAddress.ts';
+import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
@@ -15,7 +16,6 @@ import {
 import { clear } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
 import type { Context } from '../context.ts';
-import type { Constituencies } from '../requests/constituencies.ts';
 import type { Events } from './events.ts';
 import type { RetainedTopics } from './retainedTopics.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -1,4 +1,6 @@
 // What is retained of the bridge and of each account, discovery apart: for the broker, and for whoever looks at the page.
+
+import type { Constituencies } from '../../constituencies/onDemand.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { accountStateMessage, invoicesMessages } from '../../publication/account.ts';
@@ -6,7 +8,6 @@ import { healthMessage, infoMessage, stateMessage } from '../../publication/brid
 import { meterStateMessage, usageMessages } from '../../publication/meter.ts';
 import type { Topics } from '../../publication/topics.ts';
 import type { AccountView, MeterView } from '../../publication/views.ts';
-import type { Constituencies } from '../requests/constituencies.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** Composes them for one reader: lists that have not changed since it was given them are left out. */

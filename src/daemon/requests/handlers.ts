@@ -1,6 +1,7 @@
 // What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies.
 
 import type { Account } from '../../accounts/account.ts';
+import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { verdict } from '../../domain/health.ts';
 import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
@@ -18,7 +19,6 @@ import type { Context } from '../context.ts';
 import type { Poller, PollOutcome } from '../polling/poller.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import type { Statistics } from '../publishing/statistics.ts';
-import type { Constituencies } from './constituencies.ts';
 
 type Needs = Pick<Context, 'zone' | 'clock' | 'signals'>;
 

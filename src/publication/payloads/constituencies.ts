@@ -41,6 +41,8 @@ export const constituencyRecord = z.strictObject({
   }),
 });
 
+export const constituencies = z.array(constituencyRecord).nullable();
+
 export const constituencyList = payload({
   fetched_at: instant,
   stale: z.boolean().describe('A later fetch has failed.'),
@@ -56,11 +58,9 @@ export const constituencyList = payload({
     .describe('null when no reply has had a known shape yet: the newest one is in raw then.'),
   total,
   complete,
-  constituencies: z.array(constituencyRecord).nullable(),
+  constituencies,
   raw: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('The newest reply, when its shape was unknown. A list known before stays beside it, stale.'),
-}).describe(
-  'A list of constituencies, published on request. `all` stands for a missing part; other questions have `query/<8 hex>`.',
-);
+    .describe('The reply, when its shape is unknown and no list is known.'),
+}).describe('The list of a house or a chamber, published on request. `all` stands for a missing part.');

@@ -1,7 +1,7 @@
 // What is answered on `bridge/response/<name>`, as schemas.
 import * as z from 'zod';
 import { reason } from './bridge.ts';
-import { complete, total } from './constituencies.ts';
+import { complete, constituencies, total } from './constituencies.ts';
 import { count, day, faultWords, instant, name, payload, text } from './parts.ts';
 import { transaction } from './requests.ts';
 
@@ -36,13 +36,14 @@ const cached = {
   topic: text
     .nullable()
     .describe(
-      'Where the list is, retained; null while the sitting house cannot be found, and for a new list with nothing in it.',
+      'Where the list of a house is retained; null for any other list, for a new one with nothing in it, and while the sitting house is not known.',
     ),
   count: count.nullable(),
   total,
   complete,
   fetched_at: instant.nullable(),
   stale: z.boolean().nullable(),
+  constituencies: constituencies.describe('The list itself.'),
 };
 const fetched = z.strictObject({
   ...cached,
@@ -77,7 +78,7 @@ export const RESPONSES = {
     fetched,
     z.strictObject({ ...cached, reason: z.enum(['rate_limit', 'retry_after']), next_at: instant }),
     { data: fetched.optional() },
-  ).describe(answer('Where the list is, and how it came there.')),
+  ).describe(answer('The list, where it is retained, and how it came there.')),
   health: z
     .discriminatedUnion('status', [
       ok(

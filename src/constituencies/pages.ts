@@ -1,4 +1,4 @@
-// The public list of constituencies: pages that end whatever the service does, and the two shapes that are known.
+// The public list of constituencies: reads its pages, whose paging cannot be trusted, in the two shapes that are known.
 import * as z from 'zod';
 import {
   CHAMBERS,
@@ -6,10 +6,11 @@ import {
   type ConstituencyList,
   type ConstituencyQuestion,
   inOrder,
+  pageOf,
   rowsAskedFor,
 } from '../domain/constituency.ts';
-import { understand } from './reply.ts';
-import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
+import { understand } from '../provider/reply.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 
 const WHAT = 'list of constituencies';
 const MOST_PAGES = 100;
@@ -25,7 +26,7 @@ export async function readConstituencies(
   question: ConstituencyQuestion,
   signal?: AbortSignal,
 ): Promise<ConstituencyList> {
-  const { chamber, houseNo, chamberIds, skip, limit } = question;
+  const { chamber, houseNo, chamberIds } = question;
   if (chamber !== null || houseNo !== null || chamberIds.length > 0) return readPages(ask, question, signal);
   // Without a filter the service answers with one arbitrary house.
   const rows = new Map<string, Constituency>();
@@ -39,9 +40,7 @@ export async function readConstituencies(
     complete &&= list.complete;
   }
   if (complete) total = rows.size;
-  const from = skip ?? 0;
-  const constituencies = inOrder(rows.values()).slice(from, limit === null ? undefined : from + limit);
-  return { constituencies, total, complete: complete && constituencies.length === total, raw: null };
+  return pageOf(question, inOrder(rows.values()), { total, complete });
 }
 
 async function readPages(
@@ -72,7 +71,7 @@ async function readPages(
       limit = DEFAULT_LIMIT;
       continue;
     }
-    const page = understandPage(json);
+    const page = parsePage(json);
     if (page === null && received === 0) return passOn(json);
     if (page === null) throw new UnexpectedReply(WHAT, 'another page like the first', 'another shape');
     const before = rows.size;
@@ -128,7 +127,7 @@ interface Page {
 }
 
 /** `null` when the reply has neither shape. */
-function understandPage(json: unknown): Page | null {
+function parsePage(json: unknown): Page | null {
   const newer = newerShape.safeParse(json);
   if (newer.success) {
     const rows = newer.data.results.map((row) => toConstituency(row.constituencyOrPanel, row.house));

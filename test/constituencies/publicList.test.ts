@@ -1,13 +1,13 @@
 // Questions to the public list: what may be asked, and the parameter that each refusal names.
 import { describe, expect, test } from 'vitest';
-import { PublicList } from '../../src/daemon/requests/publicList.ts';
+import { PublicList } from '../../src/constituencies/publicList.ts';
 import { RequestMalformed } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 
 const CONFIG = { base_url: 'https://list.example.org/v1', chamber: 'dail', house_no: 34 } as const;
 const USUAL = { chamber: 'dail', houseNo: 34 };
 const publicList = new PublicList(CONFIG, handClock('2026-03-10T12:00:00Z'));
-const questionFrom = (given: Record<string, unknown>) => publicList.understand(given).question;
+const questionFrom = (given: Record<string, unknown>) => publicList.readQuestion(given).question;
 const NOTHING = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
 
 describe('what is asked', () => {
@@ -66,7 +66,7 @@ describe('what is refused', () => {
   });
 
   test('long junk is not echoed, and a caller may have its own name for the parameter', () => {
-    const ask = () => publicList.understand({ house_no: 'x'.repeat(5_000) }, (name) => `--${name}`);
+    const ask = () => publicList.readQuestion({ house_no: 'x'.repeat(5_000) }, (name) => `--${name}`);
     expect(ask).toThrow(/^--house_no: found "x{59}; allowed: a whole number from 1 to 9999\.$/);
   });
 

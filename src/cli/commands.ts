@@ -18,11 +18,15 @@ interface CommandRow {
   readonly words?: string;
   readonly summary: string;
   readonly options: Readonly<Record<string, Option>>;
+  /** Options of before: what to use instead. */
+  readonly gone?: Readonly<Record<string, string>>;
   readonly load: () => Promise<Command>;
 }
 
 const flag = (help: string): Option => ({ type: 'boolean', help });
 const text = (value: string, help: string): Option => ({ type: 'string', value, help });
+
+const SECRETS_APART = 'a backup has no secrets; keep passwords and password files apart';
 
 const CONFIG = { config: text('PATH', 'the configuration file') };
 const ACCOUNT = text('ID', 'the account; default: the first, in a fleet the only one');
@@ -101,10 +105,9 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'write configuration and state directory into one file, beside a running daemon too',
     options: {
       ...CONFIG,
-      'with-secrets': flag('tokens and passwords too, sealed by a passphrase'),
-      'passphrase-file': text('PATH', 'the passphrase; default: typed twice'),
       force: flag('replace FILE when it is there'),
     },
+    gone: { 'with-secrets': SECRETS_APART, 'passphrase-file': SECRETS_APART },
     load: async () => (await import('./data/backup.ts')).backup,
   },
   {
@@ -113,10 +116,10 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'put a backup in the place of what is in the state directory; asks once',
     options: {
       config: text('PATH', 'the configuration file; written when it is not there'),
-      'passphrase-file': text('PATH', 'the passphrase; default: typed'),
       force: flag('replace the configuration, and a newer state directory'),
       yes: flag('do not ask'),
     },
+    gone: { 'passphrase-file': SECRETS_APART },
     load: async () => (await import('./data/restore.ts')).restore,
   },
   {
@@ -234,6 +237,8 @@ function parse(row: CommandRow, args: readonly string[]) {
     const [said = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
     const value = row.options[name]?.value;
+    const instead = row.gone?.[name];
+    if (instead !== undefined) throw new WrongUsage(`--${name} is gone: ${instead}.`);
     throw new WrongUsage(`${said || 'Wrong usage'}${value ? `; allowed: --${name} ${value}` : ''}.`);
   }
 }

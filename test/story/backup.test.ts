@@ -12,7 +12,6 @@ import { logLines } from '../support/logLines.ts';
 import { firstPoll } from '../support/story.ts';
 import { typed } from '../support/typed.ts';
 
-const PASSPHRASE = 'correct horse battery';
 const BROKER_PASSWORD = 'of the broker, 17 characters';
 
 const SUSPENDED = `${JSON.stringify({ version: 1, refusals: 4, nextAttemptAt: null, state: 'bad_credentials_or_locked', code: 'invalid_grant', secretMark: 'mark', askedAt: null })}\n`;
@@ -31,13 +30,11 @@ async function running() {
     state_dir: story.stateDir,
   };
   await writeFile(path('mqtt-password'), `${BROKER_PASSWORD}\n`);
-  await writeFile(path('passphrase'), `${PASSPHRASE}\n`);
   await writeFile(path('config.yaml'), `# Ours.\n${stringify(config)}`);
   const type = (...words: string[]) =>
     story.passing(typed(words, { clock: story.clock, isInteractive: false }));
   const here = ['--config', path('config.yaml')];
-  const sealed = ['--with-secrets', '--passphrase-file', path('passphrase')];
-  return { ...home, path, type, here, sealed };
+  return { ...home, path, type, here };
 }
 
 const unpacked = async (file: string): Promise<string> => gunzipSync(await readFile(file)).toString('utf8');
@@ -48,19 +45,18 @@ test('a plain backup has every reading and no secret; its restore costs one logi
   const { out, exitCode } = await type('backup', path('b.gz'), ...here);
   expect(exitCode).toBe(0);
   expect(out).toContain('1 meter with 69 days');
-  expect(out).toContain('Left out of the configuration: password.');
+  expect(out).toContain(`  accounts.0.password\n  the file ${path('mqtt-password')}\n`);
   expect(await modeOf(path('b.gz'))).toBe('600');
   const tokens = JSON.parse(await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8'));
   const text = await unpacked(path('b.gz'));
   for (const secret of [ME.password, BROKER_PASSWORD, tokens.value.accessToken, tokens.value.refreshToken])
     for (const form of [secret, JSON.stringify(secret).slice(1, -1)]) expect(text).not.toContain(form);
-  expect(JSON.parse(text).config).toContain('# Ours.');
 
   await story.stop(daemon);
   const state_dir = path('elsewhere');
   await writeFile(path('new.yaml'), `state_dir: ${state_dir}\n`);
   const restored = await type('restore', path('b.gz'), '--config', path('new.yaml'), '--yes');
-  expect(restored.out).toContain('without tokens: the account is logged in once');
+  expect(restored.out).toContain('signs in once: home');
   expect(await readFile(path('new.yaml'), 'utf8')).toBe(`state_dir: ${state_dir}\n`);
   expect([await modeOf(state_dir), await modeOf(join(state_dir, 'journal.json'))]).toEqual(['700', '600']);
   const logins = counters.passwordGrants.ok;
@@ -71,34 +67,8 @@ test('a plain backup has every reading and no secret; its restore costs one logi
   expect(counters.passwordGrants.ok - logins).toBe(1);
 });
 
-test('a sealed backup brings session, configuration and secret files: no login', async () => {
-  const { story, daemon, probe, counters, path, type, here, sealed } = await running();
-  expect((await type('backup', path('b.gz'), ...here, ...sealed)).exitCode).toBe(0);
-  expect(await unpacked(path('b.gz'))).not.toContain(BROKER_PASSWORD);
-  await story.stop(daemon);
-
-  for (const name of ['config.yaml', 'mqtt-password']) await rm(path(name));
-  await rm(story.stateDir, { recursive: true });
-  await writeFile(path('wrong'), 'another passphrase\n');
-  await expect(
-    type('restore', path('b.gz'), '--passphrase-file', path('wrong'), ...here, '--yes'),
-  ).rejects.toMatchObject({ code: 'wrong_passphrase', exitCode: 2 });
-  await expect(stat(story.stateDir)).rejects.toThrow('ENOENT');
-
-  await type('restore', path('b.gz'), '--passphrase-file', path('passphrase'), ...here, '--yes');
-  expect(await readFile(path('mqtt-password'), 'utf8')).toBe(`${BROKER_PASSWORD}\n`);
-  expect(await readFile(path('config.yaml'), 'utf8')).toContain('password: ');
-  expect([await modeOf(path('mqtt-password')), await modeOf(path('config.yaml'))]).toEqual(['600', '600']);
-  const logins = counters.passwordGrants.asked;
-  probe.forget();
-  await story.start();
-  await story.nextPoll(1_000);
-  await probe.until(STATE, () => true);
-  expect(counters.passwordGrants.asked).toBe(logins);
-});
-
 test('each refusal leaves everything as it is', async () => {
-  const { story, daemon, path, type, here, sealed } = await running();
+  const { story, daemon, path, type, here } = await running();
   await type('backup', path('b.gz'), ...here);
   const refused = (words: readonly string[], code: string, message: RegExp) =>
     expect(type(...words)).rejects.toMatchObject({
@@ -110,16 +80,9 @@ test('each refusal leaves everything as it is', async () => {
   await refused(['backup', path('config.yaml'), '--force', ...here], 'wrong_usage', /is no backup/);
   await refused(['backup', path('no/b.gz'), ...here], 'wrong_usage', /cannot be written there/);
   await refused(['backup', ...here], 'wrong_usage', /one word/);
-  await refused(['backup', path('c.gz'), '--with-secrets', ...here], 'wrong_usage', /--passphrase-file/);
-  await writeFile(path('short'), 'horse');
-  await refused(
-    ['backup', path('c.gz'), '--with-secrets', '--passphrase-file', path('short'), ...here],
-    'wrong_usage',
-    /at least 8/,
-  );
+  await refused(['backup', path('c.gz'), '--with-secrets', ...here], 'wrong_usage', /is gone: .* apart/);
   expect((await type('backup', path('b.gz'), '--force', ...here)).exitCode).toBe(0);
 
-  await type('backup', path('sealed.gz'), ...here, ...sealed);
   const restore = ['restore', path('b.gz'), ...here];
   await refused(restore, 'wrong_usage', /--yes/);
   const giveUp = await claimDirectory(story.stateDir, logLines().log);
@@ -148,7 +111,6 @@ test('each refusal leaves everything as it is', async () => {
   await mkdir(join(story.stateDir, 'constituencies'), { recursive: true });
   await writeFile(join(story.stateDir, 'constituencies/dail-34.json'), '{"version":9}');
   await refused([...restore, '--yes'], 'state_newer', /does not understand/);
-  await refused(['restore', path('sealed.gz'), ...here, '--yes'], 'wrong_usage', /--passphrase-file/);
 });
 
 test('what happens while the question is open counts; a restore that is repeated keeps what was there before the first', async () => {
@@ -179,7 +141,7 @@ test('what happens while the question is open counts; a restore that is repeated
 test('a state directory from a backup cannot write over the question', async () => {
   const { path, type } = await running();
   const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
-  await writeFile(path('b.gz'), pack({ madeAt: 0, madeBy: '0.1.0', config, documents: {} }, null));
+  await writeFile(path('b.gz'), pack({ madeAt: 0, madeBy: '0.1.0', config, documents: {} }));
   await expect(type('restore', path('b.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
     out: expect.stringContaining('into ./x [2K nothing'),
   });
@@ -195,7 +157,7 @@ test('with --force the configuration is replaced, and the state still goes where
   expect(restored.exitCode).toBe(0);
   expect(restored.out).toContain(`state: into ${state_dir}`);
   const text = await readFile(path('new.yaml'), 'utf8');
-  expect(text).toContain('# Ours.');
+  expect(text).toContain('client_id: self-care');
   expect(text).toContain(`state_dir: ${state_dir}\n`);
   expect(text).not.toContain(story.stateDir);
   expect(await modeOf(join(state_dir, 'journal.json'))).toBe('600');

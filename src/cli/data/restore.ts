@@ -1,7 +1,7 @@
 // heat2mqtt restore: puts a backup in the place of what is in the state directory, after asking.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { findConfigFile } from '../../config/load.ts';
 import { decodeText } from '../../config/secrets/secrets.ts';
@@ -9,7 +9,7 @@ import { filesIn, isOfFleet, stateDirOf, withStateDir } from '../../config/trans
 import { about } from '../../foundation/about.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
-import { BackupUnreadable, type OpenBackup, pack, readBackup, type Secrets } from '../../store/backup.ts';
+import { type Backup, BackupUnreadable, pack, readBackup } from '../../store/backup.ts';
 import { AlreadyRunning, claimDirectory, isDaemonRunning } from '../../store/onlyDaemon.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { finishRestore } from '../../store/restoring.ts';
@@ -24,10 +24,9 @@ import {
   tokensIn,
 } from '../../store/snapshot.ts';
 import { StateUnwritable } from '../../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, WrongUsage } from '../command.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from '../command.ts';
 import { openSilentLog, refuseInFleet } from '../settings.ts';
 import { contentWords, fileOf } from './backup.ts';
-import { knownPassphrase } from './passphrase.ts';
 
 /** What is there is newer than the backup. */
 class StateNewer extends Failure {
@@ -49,86 +48,70 @@ interface Plan {
   readonly config: { readonly path: string; readonly text: string; readonly isThere: boolean } | null;
   /** The configuration that is there and stays. */
   readonly staying: string | null;
-  /** Those that the configuration names and that are not there yet, by path. */
-  readonly files: Readonly<Record<string, string>>;
-  /** The same, where there is no folder for them. */
-  readonly homeless: readonly string[];
+  /** Files that the configuration names and that are not there: passwords, certificates. */
+  readonly missing: readonly string[];
 }
 
-/** Its name in the state directory. It is a plain backup. */
+/** Its name in the state directory. */
 const BEFORE = 'before-restore.gz';
 
 export const restore: Command = async (given, io) => {
-  const { options } = given;
   const file = fileOf(given, 'restore');
-  if (!options.yes && !io.isInteractive)
-    throw new WrongUsage('restore asks once, and nobody sits at the input: it then needs --yes.');
+  mustBeAnswerable('restore', given, io);
   const backup = await readBackup(file);
-  const secrets = backup.isSealed ? await secretsOf(backup, given, io) : null;
-  const strange = notUnderstood({ ...backup.documents, ...secrets?.documents });
+  const strange = notUnderstood(backup.documents);
   if (strange.length > 0)
     throw new BackupUnreadable(
       `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(backup.madeBy)}`,
       `what heat2mqtt ${about.version} knows`,
     );
-  const plan = await planOf(backup, secrets, given, io);
+  const plan = await planOf(backup, given, io);
   const { stateDir } = plan;
   if (await isDaemonRunning(stateDir)) throw new AlreadyRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
   const before = await readDocuments(stateDir, io.clock);
-  if (!options.force) refuseNewer(stateDir, before, backup.madeAt);
-  tell(file, backup, { plan, secrets, before }, io);
-  if (!options.yes && !/^y(es)?$/i.test((await io.ask('Restore it? [y/N] '))?.trim() ?? '')) {
+  const refuseNewer = (found: Documents) => {
+    if (!given.options.force) refuseIfNewer(stateDir, found, backup.madeAt);
+  };
+  refuseNewer(before);
+  io.out(
+    planRows(file, backup, plan, before)
+      .map((row) => `${row}\n`)
+      .join(''),
+  );
+  if (!(await isAgreed('Restore it?', given, io))) {
     io.out('Nothing was changed.\n');
     return EXIT.fine;
   }
-  await carryOut(plan, { ...backup.documents, ...secrets?.documents }, io, (found) => {
-    if (!options.force) refuseNewer(stateDir, found, backup.madeAt);
-  });
+  await carryOut(plan, backup, io, refuseNewer);
   io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
   return EXIT.fine;
 };
 
-/** `null`: the person has no passphrase. */
-async function secretsOf(backup: OpenBackup, given: Arguments, io: Io): Promise<Secrets | null> {
-  const passphrase = await knownPassphrase(given, io);
-  return passphrase === '' ? null : backup.unseal(passphrase);
-}
-
-async function planOf(
-  backup: OpenBackup,
-  secrets: Secrets | null,
-  { options }: Arguments,
-  { env }: Io,
-): Promise<Plan> {
+/** A configuration that is there stays unless forced. Its state directory is where the state was asked to go. */
+async function planOf(backup: Backup, { options }: Arguments, { env }: Io): Promise<Plan> {
   const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
   const found =
     named !== undefined && !existsSync(named) ? undefined : findConfigFile(named, env, existsSync);
   const path = found ?? named ?? 'config.yaml';
-  const isThere = found !== undefined;
-  const stored = secrets?.config ?? backup.config;
-  const there = isThere ? decodeText(await readFile(path)) : null;
-  const isWritten = stored !== null && (there === null || options.force === true);
-  // A configuration may be replaced; its state directory is where the state was asked to go.
-  const replacing = (text: string) =>
-    there === null ? text : withStateDir(text, path, stateDirOf(there, path, env));
-  const text = isWritten ? replacing(stored) : there;
+  const there = found === undefined ? null : decodeText(await readFile(path));
+  const isWritten = backup.config !== null && (there === null || options.force === true);
+  const stays = there ?? backup.config;
+  const text =
+    isWritten && backup.config !== null && there !== null
+      ? withStateDir(backup.config, path, stateDirOf(there, path, env))
+      : stays;
   if (text !== null && isOfFleet(text, path, env))
     refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state` moves a household into it');
-  const files = text === null ? [] : filesIn(text, path);
-  const absent = Object.entries(secrets?.files ?? {}).filter(
-    ([name]) => files.includes(name) && !existsSync(name),
-  );
   return {
     stateDir: stateDirOf(text, path, env),
-    config: isWritten && text !== null ? { path, text, isThere } : null,
-    staying: isThere && !isWritten ? path : null,
-    files: Object.fromEntries(absent.filter(([name]) => hasFolder(name))),
-    homeless: absent.flatMap(([name]) => (hasFolder(name) ? [] : [name])),
+    config: isWritten && text !== null ? { path, text, isThere: there !== null } : null,
+    staying: there !== null && !isWritten ? path : null,
+    missing: text === null ? [] : filesIn(text, path).filter((each) => !existsSync(each)),
   };
 }
 
-function refuseNewer(stateDir: string, before: Documents, madeAt: number): void {
+function refuseIfNewer(stateDir: string, before: Documents, madeAt: number): void {
   const [strange] = notUnderstood(before);
   if (strange !== undefined)
     throw new StateNewer(stateDir, `has ${strange}.json, which this version does not understand`);
@@ -140,54 +123,51 @@ function refuseNewer(stateDir: string, before: Documents, madeAt: number): void 
     );
 }
 
-function tell(
-  file: string,
-  { documents, madeAt, madeBy, isSealed }: OpenBackup,
-  { plan, secrets, before }: { plan: Plan; secrets: Secrets | null; before: Documents },
-  io: Io,
-): void {
-  const { stateDir, config, staying, files, homeless } = plan;
-  const sealedWords = secrets ? ', with secrets' : isSealed ? ', its secrets left out' : ', without secrets';
+function planRows(file: string, backup: Backup, plan: Plan, before: Documents): string[] {
+  const { documents, madeAt, madeBy } = backup;
+  const { stateDir, config, staying, missing } = plan;
   const isEmpty = Object.keys(before).length === 0;
-  const rows = [
-    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}${sealedWords}`,
+  const accounts = new Set(
+    Object.keys(documents).flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []),
+  );
+  const signingIn = [...accounts].filter((id) => !(`accounts/${id}/tokens` in before));
+  return [
+    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}`,
     `  state: into ${shown(stateDir)}${isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`}`,
     config === null
       ? `  configuration: ${staying === null ? 'there is none' : `${staying} stays as it is`}`
-      : `  configuration: ${config.path}${config.isThere ? `; the one that is there becomes ${config.path}.before-restore` : ''}`,
-    ...Object.keys(files).map((name) => `  secret: ${shown(name)}`),
-    ...homeless.map((name) => `  not written, since its folder is not there: ${shown(name)}`),
-    ...(secrets === null && Object.keys(tokensIn(before)).length === 0
-      ? ['  without tokens: the account is logged in once']
-      : []),
+      : `  configuration: ${config.path}, without secrets${config.isThere ? `; the one that is there becomes ${config.path}.before-restore` : ''}`,
+    ...missing.map((each) => `  to be brought from the old machine, it is not there: ${shown(each)}`),
+    ...signingIn.map((id) => `  signs in once: ${id} (with its password, or by \`heat2mqtt login\`)`),
   ];
-  io.out(rows.map((row) => `${row}\n`).join(''));
 }
 
-/** The state last and at once: whatever fails before that, another try begins anew. */
+/** The state last and at once: after a failure before that, another try begins anew. */
 async function carryOut(
-  { stateDir, config, files }: Plan,
-  restored: Documents,
+  { stateDir, config }: Plan,
+  backup: Backup,
   io: Io,
-  refuse: (before: Documents) => void,
-) {
+  refuseNewer: (before: Documents) => void,
+): Promise<void> {
   const giveUp = await claimDirectory(stateDir, await openSilentLog(createScrubber(), io));
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
     const before = await readDocuments(stateDir, io.clock);
-    refuse(before);
-    const documents = {
-      // Without secrets the session that is there goes on; and neither a refused login nor its wait is forgotten.
-      ...tokensIn(before),
-      ...restored,
-      ...loginBudgetsIn(before),
-    };
-    for (const [name, content] of Object.entries(files)) await write(name, content);
+    refuseNewer(before);
+    // The session that is there goes on; and neither a refused login nor its wait is forgotten.
+    const documents = { ...tokensIn(before), ...backup.documents, ...loginBudgetsIn(before) };
     if (config) await writeConfig(config);
-    const old = { madeAt: io.clock.now(), madeBy: about.version, config: null, documents: plainPart(before) };
-    // Of a restore that is repeated nothing new has to be kept: what was there before the first is.
+    // A restore that is repeated has nothing new to keep.
     const isSame = isDeepStrictEqual(plainPart(before), plainPart(documents));
-    if (Object.keys(before).length > 0 && !isSame) await write(join(stateDir, BEFORE), pack(old, null));
+    if (Object.keys(before).length > 0 && !isSame) {
+      const kept = {
+        madeAt: io.clock.now(),
+        madeBy: about.version,
+        config: null,
+        documents: plainPart(before),
+      };
+      await write(join(stateDir, BEFORE), pack(kept));
+    }
     await replaceDocuments(stateDir, documents).catch((err) => {
       throw new StateUnwritable(stateDir, err);
     });
@@ -208,7 +188,5 @@ const write = (path: string, content: string | Buffer): Promise<void> =>
     throw new WrongUsage(`${shown(path)} cannot be written (${err.code}).`);
   });
 
-const hasFolder = (path: string): boolean => existsSync(dirname(resolve(path)));
-
-/** Text of a file that anybody may have made. */
+/** Text of a file that may come from anywhere. */
 const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');

@@ -1,4 +1,5 @@
 // One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
+import { needsAPerson } from '../domain/health.ts';
 import type { DaySpan } from '../domain/period.ts';
 import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
@@ -6,7 +7,7 @@ import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import { discover, type EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
-import type { AccountContext, AccountOutcome, MeterEvent } from './context.ts';
+import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
 import { Meter } from './meter.ts';
 import { ledgerFile } from './meterLedger.ts';
@@ -31,10 +32,30 @@ export interface AccountParts {
   readonly restore: KeptElsewhere;
 }
 
-/** A property that another account of the configuration reads. */
+/** A property whose ledger another account of the configuration keeps. */
 interface Duplicate {
   readonly property: Property;
-  readonly reader: Account;
+  readonly owner: Account;
+}
+
+/** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
+export interface AccountOutcome {
+  readonly account: string;
+  readonly events: readonly MeterEvent[];
+  /** The first thing that went wrong, or `null`. */
+  readonly fault: unknown;
+  /** After a fault: what it was to read and has not read. */
+  readonly unread: readonly Meter[];
+}
+
+/** One poll of an account. */
+interface Round {
+  readonly signal: AbortSignal;
+  readonly again: DaySpan | undefined;
+  readonly chosen: readonly Meter[];
+  /** What was known of its own meters when it began. */
+  readonly before: readonly Meter[];
+  readonly read: Set<Meter>;
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -60,7 +81,7 @@ export class Account {
   readonly extras: AccountExtras;
   /** `null` until the properties are known. */
   meters: readonly Meter[] | null = null;
-  /** What this account has besides its meters: read by it while the other account cannot. */
+  /** What this account has besides its meters. */
   duplicates: readonly Duplicate[] = [];
   readonly #context: AccountContext;
   readonly #names: SeriesNames<Account>;
@@ -71,7 +92,6 @@ export class Account {
   #entities: EntityContext | null = null;
   /** Its properties but the duplicates. */
   #ownEntities: EntityContext | null = null;
-  #poll: Promise<unknown> | null = null;
   #discovery: Promise<unknown> | null = null;
 
   static async open(id: string, parts: AccountParts, context: AccountContext): Promise<Account> {
@@ -84,7 +104,7 @@ export class Account {
     const files = this.#entities ? await this.#context.state.list(`accounts/${this.id}`) : [];
     for (const property of this.#entities?.properties ?? [])
       if (files.some((file) => ledgerFile(this.id, property).endsWith(`/${file}`)))
-        this.#names.readerOf(property, this);
+        this.#names.ownerOf(property, this);
   }
 
   async openKnownMeters(): Promise<void> {
@@ -108,14 +128,23 @@ export class Account {
     this.#searches = new RateLimit(context.clock, 1, DAY_MS);
   }
 
-  /** Never rejects. `again`: those days instead of what is due. */
-  async poll(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
-    const failed = (fault: unknown) => ({ account: this.id, events: [], fault });
-    for (const meter of this.meters ?? []) meter.isRead = false;
-    const attempt = this.#attempt(signal, again).catch(failed);
-    this.#poll = attempt;
-    const outcome = await attempt;
-    this.#poll = null;
+  /** Its sign-in is not suspended, and needs no person. */
+  get isUsable(): boolean {
+    const { session } = this.upstream;
+    return !session.isSuspended && !needsAPerson(session.status().state);
+  }
+
+  /**
+   * Never rejects. `again`: those days instead of what is due. `chosen`: the known meters that it is to read; it also reads those
+   * that it finds meanwhile, and that are its own.
+   */
+  async poll(
+    signal: AbortSignal,
+    again?: DaySpan,
+    chosen: readonly Meter[] = this.meters ?? [],
+  ): Promise<AccountOutcome> {
+    const round = { signal, again, chosen, before: this.meters ?? [], read: new Set<Meter>() };
+    const outcome = await this.#attempt(round).catch((fault) => this.#outcome(round, [], fault));
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
     this.history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
@@ -124,63 +153,85 @@ export class Account {
     return outcome;
   }
 
+  /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
+  async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
+    const round = { signal, again, chosen: [meter], before: this.meters ?? [], read: new Set<Meter>() };
+    const { events, faults } = await this.#pollMeters([meter], round);
+    return this.#outcome(round, events, faults[0] ?? null);
+  }
+
+  /** The meters of other accounts that it has too. */
+  sharedMeters(): Meter[] {
+    return this.duplicates.flatMap(
+      ({ property, owner }) => owner.meters?.find((meter) => isOf(meter, property)) ?? [],
+    );
+  }
+
   /** Resolves once nothing is under way, and everything is on the disk. */
   async settled(): Promise<void> {
     await this.extras.settled();
     await this.history.saved();
   }
 
-  async #attempt(signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
+  async #attempt(round: Round): Promise<AccountOutcome> {
     const { clock, log } = this.#context;
+    const { signal } = round;
     if (!isClockSet(clock.now())) throw new ClockNotSet();
-    const hasChanged = this.duplicates.some(({ property, reader }) => !this.#names.isRead(property, reader));
-    if (hasChanged) await this.openKnownMeters();
-    const known = this.meters;
-    let { events, faults } = await this.#pollMeters(known ?? (await this.#discover(signal)), signal, again);
+    if (this.duplicates.some(({ property, owner }) => !this.#names.isOwner(property, owner)))
+      await this.openKnownMeters();
+    const isKnown = this.meters !== null;
+    if (!isKnown) await this.#discover(signal);
+    else if (!this.isUsable) await this.#signIn();
+    let { events, faults } = await this.#pollMeters(this.#metersOf(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
-    if (known !== null && isRefused && this.#rediscoveries.tryStart()) {
+    if (isKnown && isRefused && this.#rediscoveries.tryStart()) {
       log.info('the provider refuses a known property: discovering again');
-      const second = await this.#pollMeters(await this.#discover(signal), signal, again);
+      await this.#discover(signal);
+      const second = await this.#pollMeters(this.#metersOf(round), round);
       events = [...events, ...second.events];
       faults = second.faults;
       // It helped: the next refusal is a new one.
       if (faults.length === 0) this.#rediscoveries.reset();
     }
-    if (known !== null && faults.length === 0 && this.#discoveryIsOld() && this.#searches.tryStart()) {
-      const more = await this.#pollMeters(await this.#searchNew(this.meters ?? known, signal), signal);
+    if (isKnown && faults.length === 0 && this.#discoveryIsOld() && this.#searches.tryStart()) {
+      await this.#searchNew(this.meters ?? [], signal);
+      const more = await this.#pollMeters(this.#metersOf(round), round);
       events = [...events, ...more.events];
       faults = more.faults;
     }
-    const instead = await this.#pollMeters(await this.#unreadElsewhere(), signal, again);
-    const fault = faults[0] ?? instead.faults[0] ?? null;
-    return { account: this.id, events: [...events, ...instead.events], fault };
+    return this.#outcome(round, events, faults[0] ?? null);
   }
 
-  /** What another account reads usually, and could not read this time. */
-  async #unreadElsewhere(): Promise<Meter[]> {
-    const unread: Meter[] = [];
-    for (const { property, reader } of this.duplicates) {
-      // In the same round it has begun before this one, or it comes later.
-      await reader.#poll;
-      const { propertyCustomerId: id } = property;
-      unread.push(
-        ...(reader.meters ?? []).filter((one) => !one.isRead && one.property.propertyCustomerId === id),
-      );
-    }
-    return unread;
+  /** What it is to read in the round and has not read: nothing that another account may be reading. */
+  #metersOf({ chosen, before, read }: Round): readonly Meter[] {
+    const isWanted = (meter: Meter) => chosen.includes(meter) || !before.includes(meter);
+    const others = this.sharedMeters().filter((meter) => chosen.includes(meter));
+    return [...(this.meters ?? []).filter(isWanted), ...others].filter((meter) => !read.has(meter));
+  }
+
+  #outcome({ chosen, read }: Round, events: readonly MeterEvent[], fault: unknown): AccountOutcome {
+    const unread = fault === null ? [] : chosen.filter((meter) => !read.has(meter));
+    return { account: this.id, events, fault, unread };
+  }
+
+  /** While others read its meters, no request of its own would show that it is signed in again. */
+  async #signIn(): Promise<void> {
+    const { session } = this.upstream;
+    await session.accessToken();
+    if (!this.isUsable && session.fault !== null) throw session.fault;
   }
 
   async #pollMeters(
     meters: readonly Meter[],
-    signal: AbortSignal,
-    again?: DaySpan,
+    { signal, again, read }: Round,
   ): Promise<{ events: MeterEvent[]; faults: unknown[] }> {
     const events: MeterEvent[] = [];
     const faults: unknown[] = [];
     for (const meter of meters) {
       try {
         const changes = await meter.poll(this.upstream, signal, again);
-        if (meter.account !== this.id) this.#tellOwner(meter);
+        read.add(meter);
+        this.#tellReader(meter);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -191,8 +242,12 @@ export class Account {
     return { events, faults };
   }
 
-  #tellOwner({ account, name }: Meter): void {
-    this.#context.log.info({ meter: name, insteadOf: account }, 'read in place of another account');
+  #tellReader(meter: Meter): void {
+    const { account, name, readBy } = meter;
+    meter.readBy = this.id;
+    if (account === this.id) return;
+    if (readBy !== this.id)
+      this.#context.log.info({ meter: name, insteadOf: account }, 'read in place of another account');
     this.#context.signals.emit('accountChanged', account);
   }
 
@@ -239,15 +294,13 @@ export class Account {
     return discoveredAt === null || Math.abs(this.#context.clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
   }
 
-  /** Properties that have appeared since the last discovery. */
-  async #searchNew(known: readonly Meter[], signal: AbortSignal): Promise<readonly Meter[]> {
+  /** Looks for properties that have appeared since the last discovery. */
+  async #searchNew(known: readonly Meter[], signal: AbortSignal): Promise<void> {
     try {
       const properties = known.map(({ property }) => property);
-      const all = await this.#discover(signal, properties);
-      return all.filter((meter) => !known.includes(meter));
+      await this.#discover(signal, properties);
     } catch (err) {
       this.#context.log.warn(safeWords(err), 'new properties could not be looked for');
-      return [];
     }
   }
 
@@ -259,9 +312,9 @@ export class Account {
     const opened: Meter[] = [];
     const duplicates: Duplicate[] = [];
     for (const property of properties) {
-      const reader = this.#names.readerOf(property, this);
-      if (reader !== this) {
-        duplicates.push({ property, reader });
+      const owner = this.#names.ownerOf(property, this);
+      if (owner !== this) {
+        duplicates.push({ property, owner });
         continue;
       }
       const name = this.#names.nameOf(property);
@@ -276,9 +329,9 @@ export class Account {
 
   #noteDuplicates(entities: EntityContext, duplicates: readonly Duplicate[]): void {
     const isOwn = (property: Property) => !duplicates.some((one) => one.property === property);
-    for (const { property, reader } of duplicates) {
+    for (const { property, owner } of duplicates) {
       const meter = seriesName(property);
-      this.#context.log.warn({ meter, account: reader.id }, 'another account reads this meter already');
+      this.#context.log.warn({ meter, account: owner.id }, 'another account has this meter already');
     }
     this.duplicates = duplicates;
     this.#ownEntities =
@@ -301,4 +354,6 @@ export class Account {
   }
 }
 
+const isOf = ({ property }: Meter, { propertyCustomerId }: Property): boolean =>
+  property.propertyCustomerId === propertyCustomerId;
 const isSame = (one: Property, other: Property): boolean => JSON.stringify(one) === JSON.stringify(other);

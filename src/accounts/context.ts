@@ -54,11 +54,3 @@ export interface MeterEvent {
   readonly meter: string;
   readonly change: Change | TariffChange;
 }
-
-/** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
-export interface AccountOutcome {
-  readonly account: string;
-  readonly events: readonly MeterEvent[];
-  /** The first thing that went wrong, or `null`. */
-  readonly fault: unknown;
-}

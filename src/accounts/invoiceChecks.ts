@@ -56,8 +56,8 @@ export class InvoiceChecks {
 
 /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
 function metersOf({ meters, duplicates }: Account): readonly Meter[] {
-  const others = duplicates.map(({ property, reader }) =>
-    reader.meters?.find((one) => one.property.propertyCustomerId === property.propertyCustomerId),
+  const others = duplicates.map(({ property, owner }) =>
+    owner.meters?.find((one) => one.property.propertyCustomerId === property.propertyCustomerId),
   );
   const all: readonly (Meter | undefined)[] = [...(meters ?? []), ...others];
   const complete = all.flatMap((meter) => (meter?.isComplete ? [meter] : []));

@@ -27,11 +27,11 @@ export async function knownMeters(
     for (const property of context?.value.properties ?? []) {
       found.push({ account, property });
       const hasRead = files.some((file) => ledgerFile(account, property).endsWith(`/${file}`));
-      if (hasRead) names.readerOf(property, account);
+      if (hasRead) names.ownerOf(property, account);
     }
   }
   return found
-    .filter(({ account, property }) => names.readerOf(property, account) === account)
+    .filter(({ account, property }) => names.ownerOf(property, account) === account)
     .map((one) => {
       const name = names.nameOf(one.property);
       return { ...one, name, friendlyName: friendlyNameOf(meters, one.property, name) };

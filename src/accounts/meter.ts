@@ -54,8 +54,8 @@ export class Meter {
   readonly name: string;
   readonly friendlyName: string | null;
   readonly store: MeterLedger;
-  /** By the poll that is or was last. */
-  isRead = true;
+  /** The account that has read it last. */
+  readBy: string;
   readonly #needs: Needs;
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
@@ -90,6 +90,7 @@ export class Meter {
     needs: Needs,
   ) {
     this.account = account;
+    this.readBy = account;
     this.property = property;
     this.name = name;
     this.friendlyName = friendlyNameOf(needs.config.meters, property, name);
@@ -118,7 +119,6 @@ export class Meter {
     const { config, zone, clock, log, signals } = this.#needs;
     const { usage } = config;
     const { store, property } = this;
-    this.isRead = false;
     store.begin();
     const today = zone.dayAt(clock.now());
     if (this.#isToDecide(today, again)) await this.#decide(upstream, today, signal);
@@ -152,7 +152,6 @@ export class Meter {
       } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
     }
     const newest = [...store.ledger.days.keys()].sort().at(-1);
-    this.isRead = true;
     if (!store.isUndecided || newest === undefined) return changes;
     // The first readings of a new meter, or of one that is silent now.
     await this.#decide(upstream, addDays(newest, 1), signal);

@@ -1,6 +1,7 @@
 // What every part of the daemon works with, and what the parts tell one another.
 import { EventEmitter } from 'node:events';
-import type { AccountContext, AccountOutcome } from '../accounts/context.ts';
+import type { AccountOutcome } from '../accounts/account.ts';
+import type { AccountContext } from '../accounts/context.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
 import type { Counters } from './monitor/metrics.ts';

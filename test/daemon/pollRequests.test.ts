@@ -23,9 +23,10 @@ function open(fault: unknown = null) {
   const spans: unknown[] = [];
   const account = {
     id: 'home',
+    sharedMeters: () => [],
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);
-      return { account: 'home', events: [], fault };
+      return { account: 'home', events: [], fault, unread: [] };
     },
   } as unknown as Account;
   const signals = new Signals();

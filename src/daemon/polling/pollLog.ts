@@ -1,7 +1,7 @@
 // What the log tells of an account that has been polled: its new and corrected days, in amounts that a person cares about.
 
-import type { Account } from '../../accounts/account.ts';
-import type { AccountOutcome, MeterEvent } from '../../accounts/context.ts';
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
+import type { MeterEvent } from '../../accounts/context.ts';
 import { knownUnits } from '../../domain/amount.ts';
 import type { Change } from '../../domain/ledger.ts';
 import type { Log } from '../../foundation/log.ts';
@@ -9,7 +9,20 @@ import type { Log } from '../../foundation/log.ts';
 // More come at once only after a long outage or a backfill.
 const MOST_NAMED = 7;
 
-export function tellPolled({ id, meters, extras }: Account, { events }: AccountOutcome, log: Log): void {
+export function tellPolled(account: Account, outcome: AccountOutcome, log: Log): void {
+  tellChanges(account, outcome, log);
+  const newest = account.meters
+    ?.flatMap((meter) => meter.view()?.totals.newestDay ?? [])
+    .sort()
+    .at(-1);
+  log.info({ account: account.id, ...countsOf(outcome.events), newestDay: newest ?? null }, 'polled');
+}
+
+export function tellChanges(
+  { id, meters, extras }: Pick<Account, 'id' | 'meters' | 'extras'>,
+  { events }: AccountOutcome,
+  log: Log,
+): void {
   for (const { meter, change } of events.slice(-MOST_NAMED)) {
     const called = meters?.find(({ name }) => name === meter)?.friendlyName;
     const about = { account: id, meter, ...(called ? { called } : {}) };
@@ -20,11 +33,6 @@ export function tellPolled({ id, meters, extras }: Account, { events }: AccountO
         change.kind === 'new_day' ? 'new day' : 'day corrected',
       );
   }
-  const newest = meters
-    ?.flatMap((meter) => meter.view()?.totals.newestDay ?? [])
-    .sort()
-    .at(-1);
-  log.info({ account: id, ...countsOf(events), newestDay: newest ?? null }, 'polled');
 }
 
 /** Only what there was. */

@@ -1,13 +1,13 @@
 // Polls the accounts, a few at a time. Scheduled polls, requested polls, retries and backfills are all this class.
 
-import type { Account } from '../../accounts/account.ts';
-import type { AccountOutcome } from '../../accounts/context.ts';
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
+import { chooseReaders, readInstead } from '../../accounts/sharedMeters.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit, SingleFlight } from '../../foundation/limits.ts';
 import { backOffMs } from '../../foundation/retry.ts';
 import type { Context, Trouble } from '../context.ts';
-import { countsOf, tellPolled } from './pollLog.ts';
+import { countsOf, tellChanges, tellPolled } from './pollLog.ts';
 
 export interface PollOutcome {
   readonly accounts: readonly AccountOutcome[];
@@ -119,13 +119,15 @@ export class Poller {
     const { signals, limit, log } = this.#context;
     const { signal } = this.#stopping;
     const outcomes: AccountOutcome[] = [];
+    const isUsable = (account: Account) => account.isUsable && !this.#isPostponed(account.id);
+    const readers = chooseReaders(this.#accounts, isUsable);
     const postponed = accounts.filter(({ id }) => this.#isPostponed(id)).map(({ id }) => id);
     const queue = accounts.filter(({ id }) => !postponed.includes(id)).values();
     // Workers, not one long line of steps: refreshes and extras share the limit, and must get their turn in between.
     const work = async () => {
       for (const account of queue) {
         if (signal.aborted) return;
-        const outcome = await limit(() => account.poll(signal, again));
+        const outcome = await limit(() => account.poll(signal, again, readers.get(account)));
         if (signal.aborted) return;
         const before = this.#troubles.get(outcome.account);
         this.#note(account, outcome);
@@ -135,9 +137,15 @@ export class Poller {
       }
     };
     await Promise.all(Array.from({ length: limit.concurrency }, work));
+    const instead = await readInstead(this.#accounts, outcomes, signal, again);
+    for (const outcome of instead) {
+      const reader = this.#accounts.find(({ id }) => id === outcome.account);
+      if (reader && !this.#isCrowd) tellChanges(reader, outcome, log);
+      signals.emit('polled', outcome, undefined);
+    }
     if (this.#isCrowd) log.info(summaryOf(outcomes), 'accounts polled');
     if (!signal.aborted) signals.emit('pollEnded');
-    return { accounts: outcomes, postponed };
+    return { accounts: outcomes.map((outcome) => withEvents(outcome, instead)), postponed };
   }
 
   #note(account: Account, outcome: AccountOutcome): void {
@@ -190,6 +198,11 @@ export class Poller {
     return trouble?.waitMs != null && this.#sinceFailure(trouble) >= trouble.waitMs;
   }
 }
+
+const withEvents = (outcome: AccountOutcome, more: readonly AccountOutcome[]): AccountOutcome => {
+  const own = more.filter(({ account }) => account === outcome.account);
+  return { ...outcome, events: [...outcome.events, ...own.flatMap(({ events }) => events)] };
+};
 
 const summaryOf = (outcomes: readonly AccountOutcome[]) => ({
   accounts: outcomes.length,

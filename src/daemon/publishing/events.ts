@@ -1,8 +1,7 @@
 // What is worth an event: new and corrected days, another tariff, late data, unusual use, failed polls and recoveries, a
 // login that is needed, new invoices, a request that is skipped.
 
-import type { Account } from '../../accounts/account.ts';
-import type { AccountOutcome } from '../../accounts/context.ts';
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import type { UseJudgement } from '../../domain/insight/use/unusualUse.ts';
 import type { Invoice } from '../../domain/invoice.ts';

@@ -224,12 +224,12 @@ export class Snapshot {
   }
 }
 
-function duplicatesOf({ id, duplicates }: Account): Reason[] {
-  return duplicates.map(({ property, reader }) => ({
+function duplicatesOf(account: Account): Reason[] {
+  return account.sharedMeters().map(({ account: owner, readBy, property }) => ({
     code: 'duplicate_meter',
-    message: `The accounts ${reader.id} and ${id} have the same meter. It is read once, by ${reader.id}.`,
-    hint: `Take one of the two out of the configuration. Until then ${id} reads the meter whenever ${reader.id} cannot.`,
-    account: id,
+    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${readBy}.`,
+    hint: 'Take one of the two out of the configuration. Until then the first one that is signed in reads the meter.',
+    account: account.id,
     meter: seriesName(property),
   }));
 }

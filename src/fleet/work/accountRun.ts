@@ -1,7 +1,6 @@
 // One run of one account under a claim: read what is kept, do what is due, write everything in one transaction, publish.
 
-import type { Account } from '../../accounts/account.ts';
-import type { AccountOutcome } from '../../accounts/context.ts';
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import { openAccounts } from '../../accounts/openAccounts.ts';
 import { SeriesNames } from '../../accounts/seriesNames.ts';
 import type { IssuerMemory } from '../../auth/oidc.ts';

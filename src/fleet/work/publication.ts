@@ -1,7 +1,6 @@
 // What a run publishes of its account: all that differs from what was published last, of which digests are kept.
 import { createHash } from 'node:crypto';
-import type { Account } from '../../accounts/account.ts';
-import type { AccountOutcome } from '../../accounts/context.ts';
+import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import { pageAddress } from '../../config/pageAddress.ts';
 import type { Context } from '../../daemon/context.ts';
 import { Events } from '../../daemon/publishing/events.ts';

@@ -1,6 +1,6 @@
 // One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
 import { needsAPerson } from '../domain/health.ts';
-import type { DaySpan } from '../domain/period.ts';
+import type { Day, DaySpan } from '../domain/period.ts';
 import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
@@ -9,6 +9,7 @@ import { discover, type EntityContext } from '../provider/discovery.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
+import { InvoiceChecks } from './invoiceChecks.ts';
 import { Meter } from './meter.ts';
 import { ledgerFile } from './meterLedger.ts';
 import type { PollHistory } from './pollHistory.ts';
@@ -48,6 +49,18 @@ export interface AccountOutcome {
   readonly unread: readonly Meter[];
 }
 
+/** What events have told so far: what is known already is no news. JSON, so that it may outlive one opening of the account. */
+export interface Told {
+  /** A refresh has told that a person is needed, and no poll has told that this is over. */
+  readonly needsPerson: boolean;
+  /** By meter. */
+  readonly late: Readonly<Record<string, boolean>>;
+  /** By meter, the newest day whose use was judged, and in which direction it was unusual. */
+  readonly use: Readonly<Record<string, { readonly day: Day; readonly direction: string | null }>>;
+}
+
+const NOTHING_TOLD: Told = { needsPerson: false, late: {}, use: {} };
+
 /** One poll of an account. */
 interface Round {
   readonly signal: AbortSignal;
@@ -79,6 +92,9 @@ export class Account {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
+  readonly checks: InvoiceChecks;
+  /** What events have told of it. */
+  told: Told = NOTHING_TOLD;
   /** `null` until the properties are known. */
   meters: readonly Meter[] | null = null;
   /** What this account has besides its meters. */
@@ -120,6 +136,7 @@ export class Account {
     this.upstream = upstream;
     this.history = history;
     this.extras = extras;
+    this.checks = new InvoiceChecks(context.zone);
     this.#names = names;
     this.#all = all;
     this.#restore = restore;

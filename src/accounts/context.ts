@@ -10,6 +10,7 @@ import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { StateStore } from '../store/stateStore.ts';
+import type { Counters } from './metrics.ts';
 
 export interface AccountContext {
   readonly config: Config;
@@ -21,7 +22,7 @@ export interface AccountContext {
   readonly state: StateStore;
   readonly zone: Zone;
   readonly topics: Topics;
-  readonly counters: AccountCounters;
+  readonly counters: Counters;
   readonly signals: AccountSignals;
   readonly outdoor: OutdoorWeather;
   /** `usage.concurrency`: shared by everything that asks the provider. */
@@ -32,13 +33,6 @@ export interface AccountContext {
 export interface OutdoorWeather {
   /** The same object until something else is known; `null`: not configured, or nothing known. */
   readonly weather: Weather | null;
-}
-
-/** Counts what accounts do, for the metrics. */
-export interface AccountCounters {
-  countRequest(seen: { readonly ms: number; readonly ok: boolean }): void;
-  logins: number;
-  refreshes: number;
 }
 
 /** Is told what changes while an account is read. */

@@ -1,11 +1,22 @@
 // The bills of accounts against the days of their meters, computed again only when one of them has changed.
-import type { Invoices } from '../domain/extras.ts';
+import type { Extras, Invoices } from '../domain/extras.ts';
 import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/bills/billForecast.ts';
 import { checkInvoices, type InvoiceCheck } from '../domain/insight/bills/invoiceCheck.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import { addDays, type Day, type Zone } from '../domain/period.ts';
-import type { Account } from './account.ts';
+import type { Property } from '../domain/reading.ts';
 import type { Meter } from './meter.ts';
+
+/** What is looked at of an account. */
+interface Billed {
+  readonly extras: { readonly known: Pick<Extras, 'invoices'> };
+  readonly meters: readonly Meter[] | null;
+  /** Those that another account has too. */
+  readonly duplicates: readonly {
+    readonly property: Property;
+    readonly owner: { readonly meters: readonly Meter[] | null };
+  }[];
+}
 
 type Checks = ReadonlyMap<string, InvoiceCheck>;
 
@@ -17,14 +28,14 @@ interface Known {
 
 export class InvoiceChecks {
   readonly #zone: Zone;
-  readonly #known = new WeakMap<Account, Known>();
+  readonly #known = new WeakMap<Billed, Known>();
 
   constructor(zone: Zone) {
     this.#zone = zone;
   }
 
   /** By the id of the invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
-  of(account: Account): Checks {
+  of(account: Billed): Checks {
     const { invoices } = account.extras.known;
     const ledgers = metersOf(account).map(({ store }) => store.tenancy);
     const days = ledgers.map((ledger) => ledger.days);
@@ -40,7 +51,7 @@ export class InvoiceChecks {
   }
 
   /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
-  next(account: Account, today: Day): BillForecast | null {
+  next(account: Billed, today: Day): BillForecast | null {
     const all = account.extras.known.invoices.found?.all ?? [];
     const span = nextBillSpan(all, today, this.#zone);
     const meters = metersOf(account);
@@ -55,7 +66,7 @@ export class InvoiceChecks {
 }
 
 /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
-function metersOf({ meters, duplicates }: Account): readonly Meter[] {
+function metersOf({ meters, duplicates }: Billed): readonly Meter[] {
   const others = duplicates.map(({ property, owner }) =>
     owner.meters?.find((one) => one.property.propertyCustomerId === property.propertyCustomerId),
   );

@@ -1,6 +1,6 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
 import { knownMeters } from '../accounts/knownMeters.ts';
-import { EnergyDashboard } from '../daemon/publishing/energyDashboard.ts';
+import { EnergyDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from './command.ts';

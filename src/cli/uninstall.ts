@@ -1,10 +1,11 @@
 // heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker.
-import { findRetained, type RetainedMessages } from '../daemon/publishing/retainedMessages.ts';
+
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/onlyDaemon.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
+import { findRetained, type RetainedMessages } from './retainedMessages.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
 /** Another heat2mqtt would bring everything back. */

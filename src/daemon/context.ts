@@ -4,13 +4,9 @@ import type { AccountOutcome } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
-import type { Counters } from './monitor/metrics.ts';
-import type { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 
 export interface Context extends AccountContext {
-  readonly counters: Counters;
   readonly signals: Signals;
-  readonly outdoor: OutdoorTemperatures;
 }
 
 /** An account whose last poll failed. */

@@ -1,6 +1,8 @@
 // Wires the daemon together, starts it and stops it.
 import { randomBytes } from 'node:crypto';
+import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh } from '../accounts/events.ts';
 import { strayNamesWarning } from '../accounts/friendlyNames.ts';
+import { Counters } from '../accounts/metrics.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { Constituencies } from '../constituencies/onDemand.ts';
@@ -19,20 +21,18 @@ import { installationCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { type Context, Signals } from './context.ts';
+import { OutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
+import { Statistics } from './homeAssistant/statistics.ts';
 import type { Ingress } from './monitor/ingress.ts';
-import { Counters } from './monitor/metrics.ts';
 import { startMonitor } from './monitor/monitor.ts';
 import { startHeartbeat } from './polling/heartbeat.ts';
 import { Poller } from './polling/poller.ts';
 import { Schedule, type StartTicker } from './polling/schedule.ts';
-import { Events } from './publishing/events.ts';
-import { OutdoorTemperatures } from './publishing/outdoorTemperatures.ts';
 import { Publisher } from './publishing/publisher.ts';
 import { Restore } from './publishing/restore.ts';
-import { RetainedTopics } from './publishing/retainedTopics.ts';
 import { Snapshot } from './publishing/snapshot.ts';
-import { Statistics } from './publishing/statistics.ts';
 import { requestHandlers } from './requests/handlers.ts';
+import { skippedRequests } from './requests/skippedRequests.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 
@@ -69,11 +69,12 @@ export async function startDaemon({
   const signals = new Signals();
   const counters = new Counters();
   const zone = zoneOf(usage.timezone);
+  const outdoor = await OutdoorTemperatures.open({ ...options, state, zone });
   const context: Context = {
     ...options,
     state,
     zone,
-    outdoor: await OutdoorTemperatures.open({ ...options, state, zone }),
+    outdoor,
     topics: new Topics(mqtt.base_topic),
     counters,
     signals,
@@ -83,12 +84,12 @@ export async function startDaemon({
 
   const restore = new Restore(topics, log);
   const accounts = await openAccounts(context, restore);
+  const byId = new Map(accounts.map((account) => [account.id, account]));
   const poller = new Poller(accounts, context);
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
   const schedule = new Schedule(poller, jitterMs, startTicker, context);
-  const statistics = Statistics.of(accounts, context);
+  const statistics = Statistics.of(accounts, outdoor, context);
   const snapshot = new Snapshot(accounts, poller, schedule, statistics, context);
-  const events = new Events(accounts, snapshot, context);
 
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;
@@ -115,13 +116,14 @@ export async function startDaemon({
           },
           onPostponed: (postponed) => void signals.emit('requestSkipped', postponed),
         });
-  const retainedTopics = await RetainedTopics.open(context);
-  const publisher = new Publisher({ snapshot, constituencies, retainedTopics, events, link }, context);
+  const publisher = await Publisher.open({ accounts, snapshot, constituencies, link }, context);
   signals.on('polled', (outcome, before) => {
     counters.countPoll(outcome.fault);
-    link.publish(events.ofPoll(outcome, before));
+    const account = byId.get(outcome.account);
+    if (account) link.publish(eventsOfPoll(account, outcome, before !== undefined, context));
     signals.emit('accountChanged', outcome.account);
   });
+  const eventsOfSkipped = skippedRequests(context);
   const warnOfStrayNames = strayNamesWarning(accounts, context);
   warnOfStrayNames();
   signals.on('pollEnded', warnOfStrayNames);
@@ -129,8 +131,11 @@ export async function startDaemon({
     statistics?.wake();
     signals.emit('bridgeChanged');
   });
-  signals.on('requestSkipped', (skipped) => link.publish(events.ofSkipped(skipped)));
-  signals.on('newInvoices', (account, invoices) => link.publish(events.ofInvoices(account, invoices)));
+  signals.on('requestSkipped', (skipped) => link.publish(eventsOfSkipped(skipped)));
+  signals.on('newInvoices', (id, invoices) => {
+    const account = byId.get(id);
+    if (account) link.publish(eventsOfInvoices(account, invoices, context));
+  });
 
   const requests = new Requests({
     clock,
@@ -153,11 +158,12 @@ export async function startDaemon({
   });
   const heartbeat = startHeartbeat(accounts, poller, context);
   const keepAlives = new Map<string, KeepAlive>();
-  for (const { id, upstream } of config.provider?.keep_alive ? accounts : []) {
+  for (const account of config.provider?.keep_alive ? accounts : []) {
+    const { id } = account;
     const ownLog = log.child({ account: id });
-    const { session } = upstream;
+    const { session } = account.upstream;
     const onFault = (err: unknown) => {
-      const told = events.ofRefresh(id, err);
+      const told = eventsOfRefresh(account, err, context);
       link.publish(told);
       if (told.length > 0) statistics?.wake();
       const { state, accessExpiresAt } = session.status();
@@ -216,7 +222,7 @@ export async function startDaemon({
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
           { name: 'home assistant', deadlineMs: 400, run: () => statistics?.stop() },
           { name: 'mqtt', deadlineMs: 2_500, run: () => link.stop([stateMessage(topics, 'offline')], 2_000) },
-          { name: 'state', deadlineMs: 500, run: () => retainedTopics.saved().finally(() => state.unlock()) },
+          { name: 'state', deadlineMs: 500, run: () => publisher.saved().finally(() => state.unlock()) },
           { name: 'broker', deadlineMs: 300, run: () => embedded?.stop() },
         ],
         clock,

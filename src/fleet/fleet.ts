@@ -1,11 +1,12 @@
 // One process of a fleet: wires it together, starts it and stops it.
+
+import { Counters } from '../accounts/metrics.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import type { Fleet } from '../config/schema.ts';
 import { Constituencies } from '../constituencies/onDemand.ts';
 import { type Context, Signals } from '../daemon/context.ts';
 import type { Daemon, DaemonOptions } from '../daemon/daemon.ts';
-import { Counters } from '../daemon/monitor/metrics.ts';
-import { OutdoorTemperatures } from '../daemon/publishing/outdoorTemperatures.ts';
+import { OutdoorTemperatures } from '../daemon/homeAssistant/outdoorTemperatures.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import { shutDown } from '../foundation/shutdown.ts';

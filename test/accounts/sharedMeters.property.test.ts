@@ -1,10 +1,10 @@
 // Accounts that see each other's meters: whoever is refused, and whenever each is found, every poll ends and each meter is read once.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { Counters } from '../../src/accounts/metrics.ts';
 import { openAccounts } from '../../src/accounts/openAccounts.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
-import { Counters } from '../../src/daemon/monitor/metrics.ts';
 import { Poller } from '../../src/daemon/polling/poller.ts';
 import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';

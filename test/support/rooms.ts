@@ -14,7 +14,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
-  accounts: 'auth config domain foundation http provider publication store'.split(' '),
+  accounts: 'auth config domain foundation http provider publication store'
+    .split(' ')
+    .concat('type mqtt/message.ts'),
   constituencies: 'config domain foundation http mqtt/requests.ts provider publication store'
     .split(' ')
     .concat('type mqtt/message.ts'),
@@ -26,7 +28,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'accounts auth config constituencies daemon domain foundation http mqtt provider publication store web'.split(
       ' ',
     ),
-  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider store'.split(
+  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider publication store'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/commands.ts', 'cli/prompt.ts', 'foundation'],

@@ -1,28 +1,31 @@
 // What the page follows: the retained documents, composed for each reader from what is known now, so that no broker is needed.
-import { createHash } from 'node:crypto';
+import type { Account } from '../../accounts/account.ts';
+import { composeAccount } from '../../accounts/composition.ts';
+import { accountView, meterViews } from '../../accounts/views.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import type { LinkStatus } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
+import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import type { BrokerState, Document, DocumentSource, Follower } from '../../web/events.ts';
 import type { Context } from '../context.ts';
+import { BRIDGE, composeBridge } from '../publishing/bridge.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
-import { States } from '../publishing/states.ts';
 
 interface Parts {
+  readonly accounts: readonly Account[];
   readonly snapshot: Snapshot;
   readonly constituencies: Constituencies | null;
   readonly link: { status(): LinkStatus };
 }
 
-/** The owner of the bridge's documents; the others are accounts. */
-const BRIDGE = '';
+type Needs = Pick<Context, 'topics' | 'zone' | 'clock'>;
 
 export class Documents implements DocumentSource {
   readonly #parts: Parts;
-  readonly #context: Pick<Context, 'config' | 'topics'>;
+  readonly #context: Needs;
   readonly #readers = new Set<Reader>();
 
-  constructor(parts: Parts, context: Pick<Context, 'config' | 'topics' | 'signals'>) {
+  constructor(parts: Parts, context: Needs & Pick<Context, 'signals'>) {
     const { signals, topics } = context;
     this.#parts = parts;
     this.#context = context;
@@ -48,8 +51,7 @@ export class Documents implements DocumentSource {
   }
 
   follow(on: Reader['on']): Follower {
-    const owners = [BRIDGE, ...this.#context.config.accounts.map(({ id }) => id)];
-    const reader = new Reader(owners, on, this.#parts, this.#context);
+    const reader = new Reader(on, this.#parts, this.#context);
     this.#readers.add(reader);
     return {
       take: () => reader.take(),
@@ -60,28 +62,17 @@ export class Documents implements DocumentSource {
 
 class Reader implements Pick<Follower, 'take'> {
   readonly on: Parameters<DocumentSource['follow']>[0];
-  readonly #snapshot: Snapshot;
-  readonly #base: string;
-  readonly #states: States;
+  readonly #parts: Parts;
+  readonly #context: Needs;
   /** Whose documents may have changed since they were taken. */
   readonly #changed: Set<string>;
-  /** Of each account, what decides which topics it has, and these topics. */
-  readonly #shapes = new Map<string, string>();
-  readonly #topics = new Map<string, readonly string[]>();
-  /** Digests of what was given. */
-  readonly #given = new Map<string, string>();
+  readonly #given = new RetainedDiff();
 
-  constructor(
-    owners: readonly string[],
-    on: Reader['on'],
-    parts: Parts,
-    { topics }: Pick<Context, 'topics'>,
-  ) {
+  constructor(on: Reader['on'], parts: Parts, context: Needs) {
     this.on = on;
-    this.#snapshot = parts.snapshot;
-    this.#base = topics.base;
-    this.#states = new States(parts, topics);
-    this.#changed = new Set(owners);
+    this.#parts = parts;
+    this.#context = context;
+    this.#changed = new Set([BRIDGE, ...parts.accounts.map(({ id }) => id)]);
   }
 
   changed(owner: string): void {
@@ -95,41 +86,20 @@ class Reader implements Pick<Follower, 'take'> {
     const [owner] = this.#changed;
     if (owner === undefined) return null;
     this.#changed.delete(owner);
-    const messages = owner === BRIDGE ? this.#ofBridge() : this.#ofAccount(owner);
-    return messages
-      .map((message) => withoutBase(message, this.#base))
-      .filter(({ topic, payload }) => {
-        const digest = createHash('sha1').update(payload).digest('base64');
-        const isNew = this.#given.get(topic) !== digest;
-        if (payload === '') this.#given.delete(topic);
-        else this.#given.set(topic, digest);
-        return isNew;
-      });
-  }
-
-  #ofBridge(): readonly Message[] {
-    const { online, others } = this.#states.ofBridge();
-    return this.#withGone(BRIDGE, [online, ...others]);
-  }
-
-  #ofAccount(account: string): readonly Message[] {
-    const [view] = this.#snapshot.accounts([account]);
-    if (view === undefined) return [];
-    const meters = this.#snapshot.meters([account]);
-    const shape = JSON.stringify([meters.map(({ meter }) => meter), view.invoices !== null]);
-    const isNew = this.#shapes.get(account) !== shape;
-    const messages = this.#states.ofAccount(view, meters, isNew);
+    const news = this.#given.take(owner, this.#retainedOf(owner));
     // Until then a meter may only be read anew.
-    if (!isNew || !this.#snapshot.isComplete()) return messages;
-    this.#shapes.set(account, shape);
-    return this.#withGone(account, messages);
+    const gone = this.#parts.snapshot.isComplete() ? this.#given.gone() : [];
+    for (const message of gone) this.#given.delivered(message);
+    return [...news, ...gone].map((message) => withoutBase(message, this.#context.topics.base));
   }
 
-  #withGone(owner: string, messages: readonly Message[]): readonly Message[] {
-    const topics = messages.map(({ topic }) => topic);
-    const gone = (this.#topics.get(owner) ?? []).filter((topic) => !topics.includes(topic));
-    this.#topics.set(owner, topics);
-    return [...messages, ...gone.map((topic) => ({ topic, payload: '', retain: true }))];
+  #retainedOf(owner: string): readonly Retained[] {
+    const { accounts, snapshot, constituencies } = this.#parts;
+    const options = { topics: this.#context.topics, discovery: null };
+    if (owner === BRIDGE) return composeBridge({ snapshot, constituencies, ...options });
+    const account = accounts.find(({ id }) => id === owner);
+    if (account === undefined) return [];
+    return composeAccount(accountView(account, this.#context), meterViews(account), options);
   }
 }
 

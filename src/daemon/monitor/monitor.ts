@@ -1,6 +1,7 @@
 // GET /healthz, /readyz and /metrics for machines that watch the daemon, and the way to the page.
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { Account } from '../../accounts/account.ts';
+import { renderMetrics } from '../../accounts/metrics.ts';
 import { isLoopback } from '../../config/pageAddress.ts';
 import { splitHostAndPort } from '../../config/sections/values.ts';
 import { safeWords } from '../../foundation/failure.ts';
@@ -9,7 +10,6 @@ import type { Context } from '../context.ts';
 import type { Heartbeat } from '../polling/heartbeat.ts';
 import { type Ingress, serveIngress } from './ingress.ts';
 import { type Listening, listening } from './listening.ts';
-import { renderMetrics } from './metrics.ts';
 import type { PageParts } from './page.ts';
 
 export interface MonitorAnswers {

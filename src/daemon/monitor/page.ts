@@ -8,8 +8,8 @@ import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
 import type { Context } from '../context.ts';
+import { EnergyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
-import { EnergyDashboard } from '../publishing/energyDashboard.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import { Documents } from './documents.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
@@ -36,7 +36,7 @@ export function openPage(
     requests,
     logTail,
     report,
-    documents: new Documents(parts, context),
+    documents: new Documents({ accounts, ...parts }, context),
     signIn,
     energyDashboard: energyDashboardOf(accounts, context),
     ledger(meter: string) {

@@ -1,37 +1,27 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
-import { createHash } from 'node:crypto';
+import type { Account } from '../../accounts/account.ts';
+import { composeAccount } from '../../accounts/composition.ts';
+import { eventsOfStates, noteUse } from '../../accounts/events.ts';
+import { accountView, meterViews } from '../../accounts/views.ts';
 import { pageAddress } from '../../config/pageAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
-import {
-  accountDocument,
-  announce,
-  bridgeDocument,
-  type DiscoveryDocument,
-  type DiscoveryOptions,
-  meterDocument,
-} from '../../publication/discovery.ts';
-import { clear } from '../../publication/topics.ts';
-import type { AccountView, MeterView } from '../../publication/views.ts';
+import type { DiscoveryOptions } from '../../publication/discovery.ts';
+import { isDiscovery } from '../../publication/ownership.ts';
+import { RetainedDiff } from '../../publication/retainedDiff.ts';
+import { Autosave } from '../../store/autosave.ts';
+import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
-import type { Events } from './events.ts';
-import type { RetainedTopics } from './retainedTopics.ts';
+import { BRIDGE, composeBridge } from './bridge.ts';
 import type { Snapshot } from './snapshot.ts';
-import { States } from './states.ts';
 
 interface Parts {
+  readonly accounts: readonly Account[];
   readonly snapshot: Snapshot;
   readonly constituencies: Constituencies | null;
-  readonly retainedTopics: RetainedTopics;
-  readonly events: Events;
   readonly link: Link;
-}
-
-interface Composed {
-  readonly discovery: readonly Message[];
-  readonly states: readonly Message[];
 }
 
 // Some milliseconds of work, so that nothing else waits long.
@@ -44,7 +34,7 @@ const LONG_LIST = /^meter\/[^/]+\/(history|usage\/.+)$|^account\/[^/]+\/invoices
 export class Publisher {
   readonly #parts: Parts;
   readonly #context: Context;
-  readonly #accountIds: readonly string[];
+  readonly #accounts: ReadonlyMap<string, Account>;
   readonly #discovery: DiscoveryOptions | null;
   /** Accounts that may have changed since they were composed. */
   readonly #changed = new Set<string>();
@@ -53,24 +43,43 @@ export class Publisher {
   readonly #bridgeThrottle: Throttle;
   #isResting = false;
   #isPlanned = false;
-  /** Digests of the payloads that were sent last, by topic. With thousands of meters the payloads would fill the memory. */
-  readonly #sent = new Map<string, string>();
-  /** The shape in which each account was announced. */
-  readonly #shapes = new Map<string, string>();
-  readonly #states: States;
+  readonly #retained: RetainedDiff;
+  /** Its topics are remembered on disk, so that they can be cleared later. */
+  readonly #autosave: Autosave;
 
-  constructor(parts: Parts, context: Context) {
-    const { config, topics, clock, signals } = context;
+  static async open(parts: Parts, context: Context): Promise<Publisher> {
+    const stored = await context.state.document('announced', announcedCodec).read();
+    return new Publisher(parts, stored, context);
+  }
+
+  private constructor(
+    parts: Parts,
+    stored: ReturnType<typeof announcedCodec.decode> | null,
+    context: Context,
+  ) {
+    const { config, topics, clock, signals, state, log } = context;
     const { discovery_prefix: prefix } = config.mqtt;
     this.#parts = parts;
     this.#context = context;
-    this.#accountIds = config.accounts.map(({ id }) => id);
+    this.#accounts = new Map(parts.accounts.map((account) => [account.id, account]));
     this.#bridgeThrottle = new Throttle(clock);
-    this.#states = new States(parts, topics);
-    const accounts = this.#accountIds.length > 0;
+    const accounts = this.#accounts.size > 0;
     const constituencies = parts.constituencies !== null;
     const page = pageAddress(config);
     this.#discovery = prefix === false ? null : { prefix, topics, page, accounts, constituencies };
+    const document = state.document('announced', announcedCodec);
+    this.#autosave = new Autosave(async () => {
+      const { topics: kept, components } = this.#retained.kept();
+      await document
+        .write({ topics: Object.keys(kept), components: { ...components } })
+        .catch((err) => log.error({ err }, 'the list of retained topics could not be saved'));
+    }, clock);
+    // The broker may have lost any of them since: all are sent once.
+    const kept = stored && {
+      topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
+      components: stored.components,
+    };
+    this.#retained = new RetainedDiff(kept, () => this.#autosave.changed());
     signals.on('accountChanged', (account) => {
       this.#changed.add(account);
       this.publishBridge();
@@ -93,20 +102,19 @@ export class Publisher {
    * first, and the others follow.
    */
   everything(): readonly Message[] {
-    this.#sent.clear();
-    return this.#anew();
+    this.#retained.forget();
+    return this.#republish();
   }
 
   /** The messages of a Home Assistant that starts anew: discovery and states. No entity reads the long lists. */
   forHomeAssistant(): readonly Message[] {
     const start = this.#context.topics.base.length + 1;
-    for (const topic of this.#sent.keys()) if (!LONG_LIST.test(topic.slice(start))) this.#sent.delete(topic);
-    return this.#anew();
+    this.#retained.forget((topic) => !LONG_LIST.test(topic.slice(start)));
+    return this.#republish();
   }
 
-  #anew(): readonly Message[] {
-    this.#shapes.clear();
-    for (const account of this.#accountIds) this.#changed.add(account);
+  #republish(): readonly Message[] {
+    for (const account of this.#accounts.keys()) this.#changed.add(account);
     const first = this.#takeSome();
     this.#bridgeChanged = this.#changed.size > 0;
     if (this.#bridgeChanged) this.#plan();
@@ -115,8 +123,14 @@ export class Publisher {
 
   /** To be called with each message that the broker has acknowledged. */
   delivered(message: Message): void {
-    this.#parts.retainedTopics.delivered(message);
+    if (message.retain && message.payload === '') this.#context.log.info({ topic: message.topic }, 'cleared');
+    this.#retained.delivered(message);
     if (this.#changed.size > 0 || (this.#bridgeChanged && !this.#isResting)) this.#plan();
+  }
+
+  /** Resolves once the topics are on disk, or could not be written. */
+  saved(): Promise<void> {
+    return this.#autosave.saved();
   }
 
   #plan(): void {
@@ -148,80 +162,46 @@ export class Publisher {
     this.#plan();
   }
 
-  #takeSome(): readonly string[] {
+  #takeSome(): readonly Account[] {
     const some = [...this.#changed].slice(0, ACCOUNTS_AT_ONCE);
     for (const account of some) this.#changed.delete(account);
-    return some;
+    return some.flatMap((id) => this.#accounts.get(id) ?? []);
   }
 
-  #publish(accounts: readonly string[], withBridge: boolean): void {
-    const { link, events, snapshot } = this.#parts;
+  #publish(accounts: readonly Account[], withBridge: boolean): void {
+    const { link } = this.#parts;
     // The first connection begins with everything; what was composed before could be older than the restored history.
     if (!link.status().hasConnected) return;
     link.publish([
       ...this.#compose(accounts, withBridge),
-      ...events.ofLateness(accounts),
-      ...events.ofUnusualUse(snapshot.meters(accounts)),
+      ...accounts.flatMap((account) => eventsOfStates(account, meterViews(account), this.#context)),
     ]);
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
-  #compose(accounts: readonly string[], withBridge: boolean): Message[] {
-    const { snapshot, retainedTopics } = this.#parts;
-    const parts = [
-      ...(withBridge ? [this.#composeBridge()] : []),
-      ...snapshot
-        .accounts(accounts)
-        .map((view) => this.#composeAccount(view, snapshot.meters([view.account]))),
+  #compose(accounts: readonly Account[], withBridge: boolean): Message[] {
+    const { snapshot, constituencies } = this.#parts;
+    const { topics } = this.#context;
+    const options = { topics, discovery: this.#discovery };
+    const news = [
+      ...(withBridge
+        ? this.#retained.take(BRIDGE, composeBridge({ snapshot, constituencies, ...options }))
+        : []),
+      ...accounts.flatMap((account) => {
+        const meters = meterViews(account);
+        noteUse(account, meters);
+        return this.#retained.take(
+          account.id,
+          composeAccount(accountView(account, this.#context), meters, options),
+        );
+      }),
     ];
-    const isComplete = withBridge && this.#shapes.size === this.#accountIds.length && snapshot.isComplete();
+    const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === topics.of('bridge/state');
+    const isWhole = this.#retained.owners === this.#accounts.size + 1;
     return [
-      ...parts.flatMap(({ discovery }) => discovery),
-      ...parts.flatMap(({ states }) => states),
-      ...(isComplete ? retainedTopics.gone().map(clear) : []),
-    ].filter((message) => this.#isNew(message));
-  }
-
-  #composeBridge(): Composed {
-    const { online, others } = this.#states.ofBridge();
-    const documents = this.#discovery ? [bridgeDocument(this.#discovery)] : [];
-    const discovery = [online, ...this.#announce(documents)];
-    this.#parts.retainedTopics.set('', [...discovery, ...others], documents);
-    return { discovery, states: others };
-  }
-
-  #composeAccount(view: AccountView, meters: readonly MeterView[]): Composed {
-    this.#parts.events.noteUse(meters);
-    const { account, invoices } = view;
-    const options = this.#discovery;
-    const documents = options
-      ? [accountDocument(options, view), ...meters.map((meter) => meterDocument(options, meter))]
-      : [];
-    // Of a thousand accounts only the digests stay in memory. Without discovery no document names the currency.
-    const names = meters.map(({ meter }) => meter);
-    const shape = digestOf(JSON.stringify([names, view.currency, invoices !== null, documents]));
-    const isNew = this.#shapes.get(account) !== shape;
-    const states = this.#states.ofAccount(view, meters, isNew);
-    if (!isNew) return { discovery: [], states };
-    this.#shapes.set(account, shape);
-    const discovery = this.#announce(documents);
-    this.#parts.retainedTopics.set(account, [...discovery, ...states], documents);
-    return { discovery, states };
-  }
-
-  #announce(documents: readonly DiscoveryDocument[]): Message[] {
-    return documents.flatMap((document) =>
-      announce(document, this.#parts.retainedTopics.componentsOf(document.topic)),
-    );
-  }
-
-  /** Whether it differs from what was sent last; from now on it counts as sent. */
-  #isNew({ topic, payload, step }: Message): boolean {
-    const digest = digestOf(payload);
-    if (!step && this.#sent.get(topic) === digest) return false;
-    this.#sent.set(topic, digest);
-    return true;
+      ...news.filter(comesFirst),
+      ...news.filter((message) => !comesFirst(message)),
+      ...(withBridge && isWhole && snapshot.isComplete() ? this.#retained.gone() : []),
+    ];
   }
 }
-
-const digestOf = (text: string): string => createHash('sha1').update(text).digest('base64');

@@ -1,17 +1,21 @@
 // What is known of meters, accounts and health at this moment, as the messages are written from it.
 
 import type { Account } from '../../accounts/account.ts';
-import { InvoiceChecks } from '../../accounts/invoiceChecks.ts';
 import type { Meter } from '../../accounts/meter.ts';
+import {
+  accountView,
+  duplicateReasons,
+  isIncomplete,
+  meterReasons,
+  meterViews,
+} from '../../accounts/views.ts';
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
-import { newestOf } from '../../domain/invoice.ts';
-import { seriesName } from '../../domain/reading.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
 import type { Context, Trouble } from '../context.ts';
+import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { Schedule } from '../polling/schedule.ts';
-import type { Statistics } from './statistics.ts';
 
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
@@ -26,7 +30,6 @@ export class Snapshot {
   readonly #statistics: Statistics | null;
   readonly #context: Context;
   readonly #startedAt: number;
-  readonly #checks: InvoiceChecks;
 
   constructor(
     accounts: readonly Account[],
@@ -42,42 +45,15 @@ export class Snapshot {
     this.#statistics = statistics;
     this.#context = context;
     this.#startedAt = context.clock.now();
-    this.#checks = new InvoiceChecks(context.zone);
   }
 
   /** Of meters whose history is complete. `ids`: of these accounts only. */
   meters(ids?: readonly string[]): MeterView[] {
-    return this.#metersOf(ids).flatMap((meter) => meter.view() ?? []);
-  }
-
-  /** The newest reading of each of these meters. */
-  readings(ids?: readonly string[]): Pick<MeterView, 'meter' | 'readingAt' | 'late'>[] {
-    return this.#metersOf(ids).flatMap((meter) => meter.reading() ?? []);
+    return this.#among(ids).flatMap(meterViews);
   }
 
   accounts(ids?: readonly string[]): AccountView[] {
-    const { zone, clock } = this.#context;
-    const now = clock.now();
-    return this.#among(ids).map((account) => {
-      const { id, upstream, history, extras } = account;
-      const { requests, logins } = history.today();
-      const { balance, credit, invoices } = extras.known;
-      return {
-        account: id,
-        auth: upstream.session.status(),
-        zone,
-        today: zone.dayAt(now),
-        currency: extras.currency,
-        balance: balance.found,
-        credit: credit.found,
-        invoices: invoices.found,
-        newestInvoice: newestOf(invoices.found?.all ?? [], now),
-        checks: this.#checks.of(account),
-        nextBill: this.#checks.next(account, zone.dayAt(now)),
-        requestsToday: requests,
-        loginsToday: logins,
-      };
-    });
+    return this.#among(ids).map((account) => accountView(account, this.#context));
   }
 
   bridge(): BridgeView {
@@ -125,15 +101,15 @@ export class Snapshot {
 
   /** All meters are known and complete: whatever else was announced once is gone for good. */
   isComplete(): boolean {
-    return this.#accounts.every(({ meters }) => meters?.every(({ ledger }) => ledger.complete) ?? false);
+    return !this.#accounts.some(isIncomplete);
   }
 
   #among(ids?: readonly string[]): readonly Account[] {
     return ids?.flatMap((id) => this.#byId.get(id) ?? []) ?? this.#accounts;
   }
 
-  #metersOf(ids?: readonly string[]): readonly Meter[] {
-    return this.#among(ids).flatMap(({ meters }) => meters ?? []);
+  #metersOf(): readonly Meter[] {
+    return this.#accounts.flatMap(({ meters }) => meters ?? []);
   }
 
   #reasons(): Reason[] {
@@ -146,8 +122,8 @@ export class Snapshot {
         .map((trouble) => ({ ...safeWords(trouble.fault), account: trouble.account })),
       ...this.#accounts.flatMap(({ id, upstream }) => this.#refusalOf(id, upstream.session.fault)),
       ...(this.#statistics?.reasons() ?? []),
-      ...this.#metersOf().flatMap((meter) => this.#reasonsOf(meter)),
-      ...this.#accounts.flatMap((account) => duplicatesOf(account)),
+      ...this.#metersOf().flatMap((meter) => meterReasons(meter, this.#context)),
+      ...this.#accounts.flatMap(duplicateReasons),
       ...this.#accounts.flatMap(({ extras }) => extras.reasons()),
     ];
   }
@@ -168,44 +144,6 @@ export class Snapshot {
     return fault === null || isKnown ? [] : [{ ...safeWords(fault), account }];
   }
 
-  #reasonsOf(meter: Meter): Reason[] {
-    const { zone, config } = this.#context;
-    const about = { account: meter.account, meter: meter.name };
-    const found: Reason[] = [];
-    if (meter.ledger.quarantined.size > 0) {
-      const days = [...meter.ledger.quarantined.keys()].sort().join(', ');
-      found.push({
-        code: 'implausible_reading',
-        message: `The provider's amounts for ${days} are implausible and not counted yet.`,
-        hint: 'They count once the provider reports the same amounts again.',
-        ...about,
-      });
-    }
-    if (meter.isContradicted) {
-      const isSame = meter.store.readingCloses === 'same_day';
-      const [taken, counted] = isSame
-        ? ['the first hours', 'that day']
-        : ['the second half', 'the day before'];
-      const request = JSON.stringify({ from: meter.ledger.origin });
-      found.push({
-        code: 'reading_closes_doubtful',
-        message: `Readings are taken in ${taken} of a day now, and counted for ${counted}: every day may be one day off.`,
-        hint: `Send the request backfill with ${request}: the bridge then decides again and reads all days again. Or set usage.reading_closes.`,
-        ...about,
-      });
-    }
-    const reading = meter.reading();
-    if (reading?.late && reading.readingAt !== null) {
-      found.push({
-        code: 'data_late',
-        message: `The newest reading was taken ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
-        hint: 'The provider has nothing newer. Nothing is lost: late days fill in by themselves.',
-        ...about,
-      });
-    }
-    return found;
-  }
-
   /** Signed in again, though the poll that follows has not come to its end. */
   #isOver({ account, fault }: Trouble): boolean {
     const wasRefused = fault instanceof Failure && fault.exitCode === EXIT.credentials;
@@ -222,16 +160,6 @@ export class Snapshot {
       .sort(([, one], [, other]) => rank(one) - rank(other))
       .slice(0, MOST_NAMED);
   }
-}
-
-function duplicatesOf(account: Account): Reason[] {
-  return account.sharedMeters().map(({ account: owner, readBy, property }) => ({
-    code: 'duplicate_meter',
-    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${readBy}.`,
-    hint: 'Take one of the two out of the configuration. Until then the first one that is signed in reads the meter.',
-    account: account.id,
-    meter: seriesName(property),
-  }));
 }
 
 function atMost(reasons: readonly Reason[]): readonly Reason[] {

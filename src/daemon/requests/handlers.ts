@@ -16,9 +16,9 @@ import {
 } from '../../mqtt/requests.ts';
 import { REQUESTS } from '../../publication/payloads/requests.ts';
 import type { Context } from '../context.ts';
+import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Poller, PollOutcome } from '../polling/poller.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
-import type { Statistics } from '../publishing/statistics.ts';
 
 type Needs = Pick<Context, 'zone' | 'clock' | 'signals'>;
 

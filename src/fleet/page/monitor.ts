@@ -1,9 +1,9 @@
 // Health, metrics and page of one process of a fleet over HTTP.
 import type { RequestListener } from 'node:http';
+import { metricLines, renderMetrics } from '../../accounts/metrics.ts';
 import { isLoopback } from '../../config/pageAddress.ts';
 import { splitHostAndPort } from '../../config/sections/values.ts';
 import type { Context } from '../../daemon/context.ts';
-import { metricLines, renderMetrics } from '../../daemon/monitor/metrics.ts';
 import { OWN_NAME, serve } from '../../daemon/monitor/monitor.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Worker } from '../work/worker.ts';

@@ -15,6 +15,7 @@ import { concurrencyLimit } from '../../foundation/limits.ts';
 import type { Scrubber } from '../../foundation/log.ts';
 import { backOffMs } from '../../foundation/retry.ts';
 import type { Message } from '../../mqtt/message.ts';
+import { withdrawAll } from '../../publication/retainedDiff.ts';
 import { ClaimedState } from '../../store/database/claimedState.ts';
 import type { Claim, Claims } from '../../store/database/claims.ts';
 import { type Database, DatabaseTrouble } from '../../store/database/database.ts';
@@ -22,7 +23,7 @@ import { publishedCodec } from '../../store/database/published.ts';
 import type { Seal } from '../../store/database/seal.ts';
 import type { Budget } from './budget.ts';
 import { openGates } from './gates.ts';
-import { compose, type News, withdraw } from './publication.ts';
+import { compose, type News } from './publication.ts';
 
 /** What all runs of a process share. */
 export interface RunParts {
@@ -61,7 +62,7 @@ export async function runAccount(claim: Claim, parts: RunParts): Promise<boolean
   const state = await ClaimedState.open({ ...parts, claim, clock: context.clock });
   const published = state.document('published', publishedCodec);
   if (row.removed) {
-    await commit(state, claim, NO_CHANGE, withdraw(await published.read()), context);
+    await commit(state, claim, NO_CHANGE, withdrawAll(await published.read()), context);
     return false;
   }
   const isWanted = row.wanted > row.answered || row.anew;

@@ -1,10 +1,10 @@
 // The retained messages that an installation has left on its broker: found, and cleared for good.
-import type { Mqtt } from '../../config/schema.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
-import { openBroker } from '../../mqtt/broker.ts';
-import { filtersOf, isDiscovery, isOurs } from '../../publication/ownership.ts';
-import { clear, Topics } from '../../publication/topics.ts';
+import type { Mqtt } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { openBroker } from '../mqtt/broker.ts';
+import { filtersOf, isDiscovery, isOurs } from '../publication/ownership.ts';
+import { clear, Topics } from '../publication/topics.ts';
 
 class NotCleared extends Failure {
   readonly code = 'not_cleared';

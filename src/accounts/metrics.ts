@@ -1,5 +1,5 @@
 // Prometheus text about the bridge, written when it is asked for.
-import { Failure } from '../../foundation/failure.ts';
+import { Failure } from '../foundation/failure.ts';
 
 /** Counts since the start of the process. */
 export class Counters {

@@ -15,6 +15,7 @@ import { visitHomeAssistant } from '../../homeassistant/recorder.ts';
 import { type Series, seriesOf } from '../../homeassistant/series.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import type { Context } from '../context.ts';
+import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
 import { SignInNotices } from './signInNotices.ts';
 
 /** How many rows of a series have been stored and read back, of those that are to be sent. */
@@ -47,6 +48,7 @@ const OF_ONE_SERIES: readonly TroubleKind[] = ['refused', 'not_stored', 'strange
 export class Statistics {
   readonly #section: Section;
   readonly #accounts: readonly Account[];
+  readonly #outdoor: OutdoorTemperatures;
   readonly #context: Context;
   readonly #notices: SignInNotices;
   readonly #stopping = new AbortController();
@@ -64,13 +66,19 @@ export class Statistics {
   #warnedOfZone: string | null = null;
 
   /** `null` when Home Assistant is not configured, or there is nothing to tell it. */
-  static of(accounts: readonly Account[], context: Context): Statistics | null {
+  static of(accounts: readonly Account[], outdoor: OutdoorTemperatures, context: Context): Statistics | null {
     const { home_assistant: section } = context.config;
     if (section === undefined || accounts.length === 0) return null;
-    return new Statistics(section, accounts, context);
+    return new Statistics(section, accounts, outdoor, context);
   }
 
-  private constructor(section: Section, accounts: readonly Account[], context: Context) {
+  private constructor(
+    section: Section,
+    accounts: readonly Account[],
+    outdoor: OutdoorTemperatures,
+    context: Context,
+  ) {
+    this.#outdoor = outdoor;
     this.#section = section;
     this.#accounts = accounts;
     this.#context = context;
@@ -99,7 +107,7 @@ export class Statistics {
   }
 
   reasons(): readonly Reason[] {
-    const faults = [this.#fault, this.#context.outdoor.fault].filter((fault) => fault !== null);
+    const faults = [this.#fault, this.#outdoor.fault].filter((fault) => fault !== null);
     return faults.map((fault) => safeWords(fault));
   }
 
@@ -170,7 +178,8 @@ export class Statistics {
   }
 
   async #readTemperatures(home: HomeAssistant): Promise<void> {
-    const { outdoor, signals } = this.#context;
+    const outdoor = this.#outdoor;
+    const { signals } = this.#context;
     const origins = this.#accounts.flatMap(({ meters }) => meters ?? []).map(({ ledger }) => ledger.origin);
     const [oldest] = origins.sort();
     if (oldest === undefined || !(await outdoor.update(home, oldest))) return;

@@ -1,6 +1,6 @@
 // The Prometheus text: each number under its name, labels where there are several, and nothing for what is not known.
 import { expect, test } from 'vitest';
-import { type MetricsSource, renderMetrics } from '../../src/daemon/monitor/metrics.ts';
+import { type MetricsSource, renderMetrics } from '../../src/accounts/metrics.ts';
 
 const NOW = Date.UTC(2025, 2, 10, 12);
 

@@ -1,0 +1,146 @@
+// What one reader has of the retained topics: a broker, a page, or the row of an account. It tells which messages bring the reader up to
+// date, and which topics are to be withdrawn. Of thousands of meters the payloads would fill the memory: digests are kept.
+import { createHash } from 'node:crypto';
+import type { Message } from '../mqtt/message.ts';
+import { announce, type DiscoveryDocument, platformsOf } from './discovery.ts';
+import { isDiscovery } from './ownership.ts';
+import { clear } from './topics.ts';
+
+/** One retained topic as it stands now: a device of Home Assistant, or something that is written when it is asked for. */
+export type Retained =
+  | { readonly topic: string; readonly document: DiscoveryDocument }
+  | {
+      readonly topic: string;
+      readonly write: () => Message;
+      /** All that the payload is written from: while these are the same objects as the last time, it is not written again. */
+      readonly sources?: readonly unknown[];
+    };
+
+/** Of a discovery document: component key to platform. */
+type Components = Readonly<Record<string, string>>;
+
+export interface KeptTopics {
+  /** Digests by topic; empty where only the topic is remembered. */
+  readonly topics: Readonly<Record<string, string>>;
+  /** By discovery topic. */
+  readonly components: Readonly<Record<string, Components>>;
+}
+
+interface Sent {
+  readonly digest: string;
+  readonly sources: readonly unknown[] | undefined;
+}
+
+export class RetainedDiff {
+  /** Topics that the reader may have. They stay until their clearing is delivered. */
+  readonly #topics: Set<string>;
+  /** By topic. */
+  readonly #sent = new Map<string, Sent>();
+  /** By owner: an account, or the bridge. */
+  readonly #current = new Map<string, readonly string[]>();
+  /** By discovery topic, as the reader has them, and as they were sent last. */
+  readonly #delivered: Map<string, Components>;
+  readonly #announced = new Map<string, Components>();
+  readonly #onChange: () => void;
+  /** To find them takes a look at every topic. */
+  #gone: readonly string[] | null = null;
+
+  /** `onChange` is called when what `kept()` gives has changed, digests apart. */
+  constructor(kept: KeptTopics | null = null, onChange: () => void = () => undefined) {
+    this.#topics = new Set(Object.keys(kept?.topics ?? {}));
+    for (const [topic, digest] of Object.entries(kept?.topics ?? {}))
+      if (digest !== '') this.#sent.set(topic, { digest, sources: undefined });
+    this.#delivered = new Map(Object.entries(kept?.components ?? {}));
+    this.#onChange = onChange;
+  }
+
+  /** How many owners have told what they retain. */
+  get owners(): number {
+    return this.#current.size;
+  }
+
+  /** `all`: everything that the owner retains. The messages of what differs from what was sent last; they count as sent. */
+  take(owner: string, all: readonly Retained[]): Message[] {
+    const topics = all.map(({ topic }) => topic);
+    if (this.#current.get(owner)?.join() !== topics.join()) {
+      this.#current.set(owner, topics);
+      this.#gone = null;
+      const before = this.#topics.size;
+      for (const topic of topics) this.#topics.add(topic);
+      if (this.#topics.size !== before) this.#onChange();
+    }
+    return all.flatMap((one) => this.#news(one));
+  }
+
+  /** Clears the topics that no owner has any more. To be asked for once every owner is complete. */
+  gone(): Message[] {
+    if (this.#gone === null) {
+      const current = new Set([...this.#current.values()].flat());
+      this.#gone = [...this.#topics].filter((topic) => !current.has(topic));
+    }
+    return this.#gone.flatMap((topic) => this.#unlessSent(clear(topic)));
+  }
+
+  /** The reader has to be told these topics again, whether they have changed or not. */
+  forget(isForgotten: (topic: string) => boolean = () => true): void {
+    for (const topic of this.#sent.keys()) if (isForgotten(topic)) this.#sent.delete(topic);
+  }
+
+  /** To be called with each message that the reader has for certain. */
+  delivered({ topic, payload, retain, step }: Message): void {
+    // One that has come back since is not withdrawn.
+    const isCleared =
+      retain && payload === '' && ![...this.#current.values()].some((all) => all.includes(topic));
+    if (isCleared && this.#topics.delete(topic)) {
+      this.#sent.delete(topic);
+      this.#delivered.delete(topic);
+      this.#announced.delete(topic);
+      this.#gone = null;
+      this.#onChange();
+    }
+    const components = this.#announced.get(topic);
+    if (step || components === undefined || isSame(components, this.#delivered.get(topic))) return;
+    this.#delivered.set(topic, components);
+    this.#onChange();
+  }
+
+  kept(): KeptTopics {
+    return {
+      topics: Object.fromEntries(
+        [...this.#topics].map((topic) => [topic, this.#sent.get(topic)?.digest ?? '']),
+      ),
+      components: Object.fromEntries(this.#delivered),
+    };
+  }
+
+  #news(one: Retained): Message[] {
+    const { topic } = one;
+    if ('document' in one) {
+      const messages = announce(one.document, this.#delivered.get(topic));
+      const isNew = messages.slice(-1).flatMap((whole) => this.#unlessSent(whole)).length > 0;
+      if (!isNew) return [];
+      this.#announced.set(topic, platformsOf(one.document));
+      return messages;
+    }
+    const { write, sources } = one;
+    const known = this.#sent.get(topic)?.sources;
+    if (sources && known && sources.every((source, at) => source === known[at])) return [];
+    return this.#unlessSent(write(), sources);
+  }
+
+  #unlessSent(message: Message, sources?: readonly unknown[]): Message[] {
+    const digest = createHash('sha1').update(message.payload).digest('base64');
+    const isSent = this.#sent.get(message.topic)?.digest === digest;
+    this.#sent.set(message.topic, { digest, sources });
+    return isSent ? [] : [message];
+  }
+}
+
+/** Clears everything that was kept: devices first, without them nothing misses the states. */
+export const withdrawAll = (kept: KeptTopics | null): Message[] =>
+  Object.keys(kept?.topics ?? {})
+    .sort((one, other) => Number(isDiscovery(other)) - Number(isDiscovery(one)))
+    .map(clear);
+
+const isSame = (one: Components, other: Components | undefined): boolean =>
+  one === other || JSON.stringify(one) === JSON.stringify(other);

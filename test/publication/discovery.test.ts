@@ -34,6 +34,16 @@ describe.each([
     });
   });
 
+  test('every unique id begins with the base topic, so that two bridges at one broker share none', () => {
+    const ids = messages.flatMap((message) =>
+      Object.values(bodyOf(message).components as Record<string, { unique_id: string }>).map(
+        ({ unique_id }) => unique_id,
+      ),
+    );
+    expect(ids.length).toBeGreaterThan(40);
+    expect(ids.filter((id) => !id.startsWith(`${safe}_`))).toEqual([]);
+  });
+
   test('the bridge is told apart from that of another installation', () => {
     const name = base === 'heat2mqtt' ? 'heat2mqtt' : `heat2mqtt (${base})`;
     expect(bodyOf(messages[0]).device).toMatchObject({ name, manufacturer: 'heat2mqtt', model: 'Bridge' });

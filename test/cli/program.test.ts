@@ -1,0 +1,50 @@
+// How a command line ends: each kind of trouble has its exit code and its words.
+import { expect, test } from 'vitest';
+import { exitCodeOf } from '../../src/cli/program.ts';
+import { ioTo } from '../support/typed.ts';
+
+const PROVIDER = {
+  HEAT2MQTT_PROVIDER_ISSUER: 'http://127.0.0.1:9/auth/realms/energy',
+  HEAT2MQTT_PROVIDER_API_URL: 'http://127.0.0.1:9/api/v1',
+  HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
+  HEAT2MQTT_USERNAME: 'me@example.org',
+  HEAT2MQTT_PASSWORD: 'invented',
+  HEAT2MQTT_STATE_DIR: '/nonexistent/heat2mqtt',
+};
+
+async function ended(words: readonly string[], env: Record<string, string> = {}) {
+  const [out, err]: [string[], string[]] = [[], []];
+  const code = await exitCodeOf(words, { ...ioTo(out, err), env });
+  return { code, out: out.join(''), err: err.join('') };
+}
+
+test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
+  ['an unknown command', ['commend'], {}, 2, /Unknown command: commend\.\n/],
+  ['an unknown option', ['usage', '--form'], {}, 2, /--form/],
+  ['a mistake in the configuration', ['usage'], { ...PROVIDER, HEAT2MQTT_MQTT_URL: 'x' }, 3, /^mqtt\.url: /],
+  ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
+  [
+    'a broker that is down',
+    ['uninstall', '--yes'],
+    { ...PROVIDER, HEAT2MQTT_MQTT_URL: 'mqtt://127.0.0.1:9' },
+    6,
+    /./,
+  ],
+])('%s', async (_, words, env, code, said) => {
+  const { code: found, err, out } = await ended(words, env);
+  expect([found, out]).toEqual([code, '']);
+  expect(err).toMatch(said);
+});
+
+test('a fault of ours is told by its name and place, without its message', async () => {
+  const io = {
+    ...ioTo([], []),
+    out: () => {
+      throw new TypeError('hunter2');
+    },
+  };
+  const said: string[] = [];
+  expect(await exitCodeOf(['--version'], { ...io, err: (text) => void said.push(text) })).toBe(1);
+  expect(said.join('')).toMatch(/^heat2mqtt: unexpected fault: TypeError\n {4}at /);
+  expect(said.join('')).not.toContain('hunter2');
+});

@@ -9,7 +9,7 @@ import {
   pageOf,
   rowsAskedFor,
 } from '../domain/constituency.ts';
-import { understand } from '../provider/reply.ts';
+import { printable, understand } from '../provider/reply.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 
 const WHAT = 'list of constituencies';
@@ -18,6 +18,7 @@ const MOST_PAGES = 100;
 const DEFAULT_LIMIT = 50;
 // The most that a request may ask for.
 const LARGEST_LIMIT = 5_000;
+const LONGEST_URI = 256;
 const LARGEST_RAW_CHARACTERS = 256 * 1024;
 
 /** Rejects with ProviderUnreachable, ProviderRefused or UnexpectedReply. */
@@ -140,7 +141,15 @@ function parsePage(json: unknown): Page | null {
   return { rows, total: totalOf(older.data.head), isOfOneHouse: true };
 }
 
-const text = z.string().min(1).nullish().catch(null);
+const shown = z
+  .string()
+  .min(1)
+  .transform((text) => printable(text));
+const text = shown.nullish().catch(null);
+const uri = z
+  .string()
+  .min(1)
+  .transform((text) => printable(text, LONGEST_URI));
 // Numbers come as text here, and might one day not.
 const count = z
   .union([
@@ -155,12 +164,15 @@ const count = z
 
 // Only what identifies a row is needed: everything else may be missing.
 const record = z.object({
-  uri: z.string().min(1),
-  showAs: z.string().min(1),
+  uri,
+  showAs: shown,
   representCode: text,
   representType: text,
 });
-const house = z.object({ houseCode: text, houseNo: count, showAs: text, uri: text }).nullish().catch(null);
+const house = z
+  .object({ houseCode: text, houseNo: count, showAs: text, uri: uri.nullish().catch(null) })
+  .nullish()
+  .catch(null);
 const head = z
   .object({ counts: z.object({ resultCount: count }).nullish() })
   .nullish()

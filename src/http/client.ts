@@ -119,20 +119,16 @@ export class HttpClient {
 }
 
 async function exchange(url: URL, request: HttpRequest): Promise<HttpResponse> {
-  let asked = request;
   let at = url;
   for (let hops = 0; ; hops += 1) {
-    const response = await begin(at, asked);
+    const response = await begin(at, request);
     const mayMove = request.followRedirects !== false && hops < MOST_REDIRECTS;
-    const next = mayMove ? redirection(response, at, asked) : null;
+    const next = mayMove ? redirection(response, at, request) : null;
     if (next === null) {
       const body = await readWhole(response);
       return { status: response.statusCode ?? 0, headers: response.headers, body };
     }
     response.destroy();
-    // Drop the Authorization header on a cross-origin redirect.
-    const { authorization: _, ...others } = asked.headers;
-    if (next.origin !== at.origin) asked = { ...asked, headers: others };
     at = next;
   }
 }
@@ -155,11 +151,14 @@ function begin(url: URL, { method, headers, body, signal }: HttpRequest): Promis
   });
 }
 
-/** The address to send the request to instead, or `null`. A POST is repeated for 307 and 308 only. */
+/**
+ * The address to send the request to instead, or `null`. A POST is repeated for 307 and 308 only. A request with a body
+ * or credentials stays at its origin.
+ */
 function redirection(
   { statusCode, headers }: IncomingMessage,
   from: URL,
-  { method }: HttpRequest,
+  { method, headers: asked, body }: HttpRequest,
 ): URL | null {
   const keepsMethod = statusCode === 307 || statusCode === 308;
   const isMovedGet = method === 'GET' && (statusCode === 301 || statusCode === 302 || statusCode === 303);
@@ -167,6 +166,8 @@ function redirection(
   if (!(keepsMethod || isMovedGet) || location === undefined || !URL.canParse(location, from.href))
     return null;
   const to = new URL(location, from);
+  const isPublic = body === null && asked.authorization === undefined;
+  if (!isPublic) return to.origin === from.origin ? to : null;
   return to.protocol === 'https:' || to.protocol === from.protocol ? to : null;
 }
 

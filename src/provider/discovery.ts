@@ -4,7 +4,7 @@ import type { Site } from '../domain/extras.ts';
 import type { Property } from '../domain/reading.ts';
 import type { Log } from '../foundation/log.ts';
 import { readList } from './lists.ts';
-import { opaqueId, understand } from './reply.ts';
+import { meterIdentifier, opaqueId, understand } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
 /** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
@@ -18,10 +18,9 @@ export interface EntityContext {
 export const HEAT_SERVICE_TYPE = 'HEAT_METER_READ_SERVICE';
 
 const service = z.object({
-  id: opaqueId.nullish(),
-  identifier: opaqueId.nullish(),
-  serial: opaqueId.nullish(),
-  serial_number: opaqueId.nullish(),
+  identifier: meterIdentifier.nullish(),
+  serial: meterIdentifier.nullish(),
+  serial_number: meterIdentifier.nullish(),
   service_type: z.union([z.string(), z.object({ code: z.string() })]).nullish(),
   subscription: z.object({ id: opaqueId }).nullish(),
 });
@@ -47,6 +46,12 @@ const propertyCustomer = z.object({
   services: z.array(service).nullish(),
 });
 
+// The first request of an account: an address that is mistyped shows here.
+const NO_CUSTOMER = {
+  message: 'The customer was not found at provider.api_url (HTTP 404).',
+  hint: 'Most likely the address is mistyped: check it, with its path (such as /api/v1). If it is right, this user name belongs to no customer there.',
+};
+
 /** Every payment group, every property, every heat meter. Rejects with UnexpectedReply when there is none at all. */
 export async function discover(
   ask: Ask,
@@ -58,7 +63,7 @@ export async function discover(
   const customer = understand(
     'customer',
     person,
-    await ask({ method: 'GET', path: `/customers/${code}`, what: 'customer', signal }),
+    await ask({ method: 'GET', path: `/customers/${code}`, what: 'customer', notFound: NO_CUSTOMER, signal }),
   );
   const groups = await readList(ask, {
     what: 'list of payment groups',

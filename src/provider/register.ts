@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Property, Register } from '../domain/reading.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
 import { readList } from './lists.ts';
-import { looseAmount, looseInstant, opaqueId, understandRow } from './reply.ts';
+import { looseAmount, looseInstant, meterIdentifier, understandRow } from './reply.ts';
 import { type Ask, UnexpectedReply } from './request.ts';
 
 export interface RegisterQuestion {
@@ -68,7 +68,7 @@ const isOf = (one: Read, identifier: string | undefined): boolean =>
 const event = z.object({
   created_at: looseInstant,
   fields: z.object({
-    identifier: opaqueId.nullish(),
+    identifier: meterIdentifier.nullish(),
     meter_value: looseAmount,
     time_of_read: looseInstant,
     reading_type: z.string().nullish(),

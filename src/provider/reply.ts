@@ -3,8 +3,20 @@ import * as z from 'zod';
 import { type Micro, toMicro } from '../domain/amount.ts';
 import { UnexpectedReply } from './request.ts';
 
-/** Ids are numbers at the provider and opaque text for us. */
-export const opaqueId = z.union([z.string().min(1), z.number()]).transform((id) => String(id));
+const LONGEST_SHOWN = 64;
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
+
+/** Text of the other side that reaches a topic: cut, and printable. Other characters become spaces. */
+export const printable = (text: string, most = LONGEST_SHOWN): string =>
+  text.slice(0, most).replace(UNPRINTABLE, ' ');
+
+const numberOrText = z.union([z.string().min(1), z.number()]).transform((id) => String(id));
+
+/** Ids are numbers at the provider and opaque text for us. What would have to be changed to be shown is none. */
+export const opaqueId = numberOrText.refine((id) => id === printable(id));
+
+/** The number of a meter, as it is shown. */
+export const meterIdentifier = numberOrText.transform((text) => printable(text));
 
 /** Above this, millionths are no longer exact integers. */
 export const LARGEST_UNITS = 1_000_000_000;

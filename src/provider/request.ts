@@ -12,6 +12,8 @@ export interface Exchange {
   readonly body?: unknown;
   /** What is asked for, in words for messages: 'usage report'. */
   readonly what: string;
+  /** What it means that there is no such thing (404), where that is not for the account to cure. */
+  readonly notFound?: { readonly message: string; readonly hint: string };
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -57,12 +59,8 @@ export class ProviderRefused extends Failure {
   /** What a search engine says is wrong with the query. For the log only. */
   readonly reason: string | null;
 
-  constructor(what: string, status: number, setting = PROVIDER_SETTING, reason: string | null = null) {
-    const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
-    super(`The provider refused the ${what} with HTTP ${status}.`, {
-      retry: 'later',
-      hint: `If this lasts, check ${setting}${access}.`,
-    });
+  constructor(status: number, words: { message: string; hint: string }, reason: string | null = null) {
+    super(words.message, { retry: 'later', hint: words.hint });
     this.status = status;
     this.reason = reason;
   }
@@ -95,10 +93,10 @@ export function createAsk(options: AskOptions): Ask {
       const response = await send(options, exchange, token);
       const reply = read(exchange.what, response);
       options.onReply?.(reply);
-      if (reply.status >= 200 && reply.status < 300) return jsonOf(reply);
+      if (reply.status >= 200 && reply.status < 300) return jsonOf(reply, options);
       // The session behind `accessToken` ends this loop: it refreshes, logs in once, and then gives up.
       if (response.status === 401 && token !== null && !acceptsErrors) rejected.push(token);
-      else throw refusal(reply, response, options);
+      else throw refusal(reply.json, response, exchange, options);
     }
   };
 }
@@ -130,10 +128,16 @@ async function send(options: AskOptions, exchange: Exchange, token: string | nul
   }
 }
 
-function refusal({ what, json }: Reply, response: HttpResponse, { clock, setting }: AskOptions): Failure {
+function refusal(
+  json: unknown,
+  response: HttpResponse,
+  { what, notFound }: Exchange,
+  { clock, setting }: AskOptions,
+): Failure {
   const { status } = response;
   if (status !== 408 && status !== 429 && status < 500) {
-    return new ProviderRefused(what, status, setting, reasonIn(json));
+    const words = status === 404 && notFound ? notFound : refusalWords(what, status, setting);
+    return new ProviderRefused(status, words, reasonIn(json));
   }
   const askedFor = retryAfterMs(response.headers['retry-after'], clock.now());
   return new ProviderUnreachable(`The provider answered the ${what} with HTTP ${status}.`, {
@@ -143,6 +147,16 @@ function refusal({ what, json }: Reply, response: HttpResponse, { clock, setting
       : 'The provider has trouble; the bridge tries again by itself.',
     ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
   });
+}
+
+function refusalWords(what: string, status: number, setting = PROVIDER_SETTING) {
+  if (status >= 300 && status < 400) {
+    const message = `The provider redirected the ${what} to another address (HTTP ${status}), where it was not sent.`;
+    return { message, hint: `Check ${setting}: write the address there that answers by itself.` };
+  }
+  const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
+  const message = `The provider refused the ${what} with HTTP ${status}.`;
+  return { message, hint: `If this lasts, check ${setting}${access}.` };
 }
 
 const LONGEST_REASON = 300;
@@ -157,19 +171,27 @@ function reasonIn(json: unknown): string | null {
 // Strips a byte order mark, which JSON.parse does not accept.
 const UTF8 = new TextDecoder();
 
+// The header is text of the other side: only what looks like a type is told.
+const MEDIA_TYPE = /^[a-z]{1,20}\/[a-z.+-]{1,40}(?=\s*(;|$))/i;
+
 function read(what: string, { status, headers, body }: HttpResponse): Reply {
   const text = UTF8.decode(body);
   try {
     return { what, status, json: JSON.parse(text) };
   } catch {
-    const type = String(headers['content-type'] ?? 'no content type').split(';')[0] ?? '';
+    const type = MEDIA_TYPE.exec(headers['content-type'] as string)?.[0] ?? 'an unknown type';
     return { what, status, foreign: { type, characters: text.length } };
   }
 }
 
-function jsonOf({ what, json, foreign }: Reply): unknown {
+function jsonOf({ what, json, foreign }: Reply, { setting = PROVIDER_SETTING }: AskOptions): unknown {
   if (foreign === undefined) return json;
-  throw new UnexpectedReply(what, 'JSON', `${foreign.characters} characters of ${foreign.type} that are not`);
+  throw new UnexpectedReply(
+    what,
+    'JSON',
+    `${foreign.characters} characters of ${foreign.type} that are not`,
+    `The last good values stay. Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
+  );
 }
 
 function networkFault(err: unknown): string {

@@ -31,7 +31,7 @@ function service(answer: (page: Page, number: number) => unknown) {
 }
 
 const refuse = (status = 422): never => {
-  throw new ProviderRefused('list of constituencies', status);
+  throw new ProviderRefused(status, { message: 'no', hint: 'none' });
 };
 
 test('the newer shape: only the uri and the name are needed', async () => {

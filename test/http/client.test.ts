@@ -81,13 +81,27 @@ test.each([
   expect(asked).toEqual(wanted);
 });
 
-test('the Authorization header is dropped on a cross-origin redirect', async () => {
+test.each([
+  ['its body', 307, { ...POST, headers: {} }],
+  ['its body', 308, { ...POST, headers: {} }],
+  ['its token', 302, GET],
+  ['both', 307, POST],
+])('a request keeps %s to its origin: %i', async (_, code, request) => {
   const other = await serve((_, response) => response.end('{}'));
   const { url } = await serve((_, response) => {
-    response.writeHead(307, { location: other.url('/there').href }).end();
+    response.writeHead(code, { location: other.url('/there').href }).end();
   });
-  await send(url('/here'), POST);
-  expect(other.asked).toEqual(['POST /there no token {"size":0}']);
+  expect(await send(url('/here'), request)).toMatchObject({ status: code });
+  expect(other.asked).toEqual([]);
+});
+
+test('a public question follows a redirect to another origin', async () => {
+  const other = await serve((_, response) => response.end('{}'));
+  const { url } = await serve((_, response) => {
+    response.writeHead(301, { location: other.url('/there').href }).end();
+  });
+  expect(await send(url('/here'), { ...GET, headers: {} })).toMatchObject({ status: 200 });
+  expect(other.asked).toEqual(['GET /there no token ']);
 });
 
 test.each([

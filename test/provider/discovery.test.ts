@@ -118,6 +118,11 @@ describe('other shapes of the same', () => {
     ],
     ['a serial number', { services: [{ service_type, serial_number: 'S1' }] }, { meterIdentifiers: ['S1'] }],
     [
+      'a number that cannot be printed as it is',
+      { services: [{ service_type, identifier: `70\u0000\u202e\n41${'8'.repeat(100_000)}` }] },
+      { meterIdentifiers: [`70 41${'8'.repeat(57)}`] },
+    ],
+    [
       'within the subscriptions',
       { subscriptions: [subscription(1), carrying] },
       { ...THIRD, meterIdentifiers: ['A'] },
@@ -136,6 +141,8 @@ describe('other shapes of the same', () => {
     ['a type of 7', { services: [{ service_type: 7 }] }, 'objects.0.services.0.service_type, found a number'],
     ['no id', { id: null }, 'objects.0.id, found null'],
     ['an empty id', { id: '' }, 'objects.0.id'],
+    ['an id of 65 characters', { id: '7'.repeat(65) }, 'objects.0.id'],
+    ['an id that cannot be printed', { id: '512\u0000001' }, 'objects.0.id'],
   ])('%s is not understood, and told', async (_, over, words) => {
     const provider = await withProperty(over);
     const err = await refusalOf(find(provider));
@@ -151,6 +158,15 @@ describe('other shapes of the same', () => {
     expect(String(await refusalOf(find(provider)))).toContain('reply to the customer was not understood');
     provider.simulator.switches.fault(properties, FAULTS.forbidden);
     expect(await refusalOf(find(provider))).toBeInstanceOf(ProviderRefused);
+  });
+
+  test('a customer who is not found: the address is in doubt before the account is', async () => {
+    const provider = await living([{}]);
+    provider.simulator.switches.fault(properties, FAULTS.notFound);
+    const err = await refusalOf(find(provider));
+    expect(err).toMatchObject({ status: 404, hint: expect.stringContaining('the address is mistyped') });
+    expect(String(err)).toContain('not found at provider.api_url');
+    expect(String(err)).not.toContain('refused');
   });
 
   test('a code with strange letters stays one step of the path', async () => {

@@ -67,6 +67,15 @@ describe('a status that says no', () => {
     expect(String(err)).not.toContain('private');
   });
 
+  test.each([301, 302, 307, 308])('%i to another origin: not followed, and told', async (status) => {
+    const body = { code: status };
+    spoil({ kind: 'reply', status, body, headers: { location: 'https://private.example.org/api/v1/site' } });
+    const err = await refused();
+    expect(err).toMatchObject({ status, hint: expect.stringContaining('provider.api_url') });
+    expect(String(err)).toContain(`redirected the site to another address (HTTP ${status})`);
+    expect(String(err)).not.toContain('private');
+  });
+
   test.each([
     [408, 'soon'],
     [429, 'later'],
@@ -152,6 +161,11 @@ describe('no JSON', () => {
     ['nothing', FAULTS.empty, /found 0 characters of application\/json/],
     ['half of it', { kind: 'truncated' }, /expected JSON/],
     ['NaN', { kind: 'reply', status: 200, body: '{"value": NaN}' }, /expected JSON/],
+    [
+      'a type in its own words',
+      { ...FAULTS.captivePage, headers: { 'content-type': '<title>/x' } },
+      /unknown type/,
+    ],
     ['no content', { kind: 'reply', status: 204, body: '' }, /found 0 characters/],
   ])('%s is told, not quoted', async (_, fault, words) => {
     spoil(fault);

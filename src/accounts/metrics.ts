@@ -47,6 +47,7 @@ const COMMON_FAILURES = [
   'provider_unreachable',
   'provider_refused',
   'unexpected_reply',
+  'incomplete_reply',
   'issuer_unreachable',
   'bad_credentials_or_locked',
 ];

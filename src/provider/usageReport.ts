@@ -4,6 +4,7 @@ import { toMicro } from '../domain/amount.ts';
 import { addDays, type Day, type DaySpan, type Interval, type Zone } from '../domain/period.ts';
 import type { Bucket } from '../domain/reading.ts';
 import { dayClosedBy, type ReadingCloses } from '../domain/readingCloses.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { HEAT_SERVICE_TYPE } from './discovery.ts';
 import { LARGEST_UNITS, LAST_INSTANT, understand } from './reply.ts';
@@ -75,7 +76,7 @@ async function askReport(ask: Ask, question: Asked, dialect: UsageDialect, log: 
     const { signal } = question;
     const json = await ask({ method: 'POST', path: '/reports/usage', body, what: WHAT, signal });
     dialect.intervalKey = intervalKey;
-    return resourcesOf(understand(WHAT, reply, json));
+    return resourcesOf(json);
   };
   const { intervalKey } = dialect;
   try {
@@ -168,17 +169,44 @@ const resource = z.object({
   key: z.string(),
   readings: z.object({ intervals: z.object({ buckets: z.array(interval) }) }),
 });
+const count = z.number().nullish();
+const search = z.object({
+  timed_out: z.boolean().nullish(),
+  terminated_early: z.boolean().nullish(),
+  _shards: z.object({ total: count, successful: count, failed: count }).nullish(),
+});
 const reply = z.object({
-  // A search that gave up half-way has sums of half the readings, which would look like corrections.
-  timed_out: z.literal(false).nullish(),
-  _shards: z.object({ failed: z.literal(0).nullish() }).nullish(),
   aggregations: z.object({ resources: z.object({ buckets: z.array(resource) }) }),
 });
 
 type Resource = z.infer<typeof resource>;
 
-function resourcesOf({ aggregations }: z.infer<typeof reply>): Resource[] {
-  const { buckets } = aggregations.resources;
+/** The search engine did not look at every reading: smaller sums, which would look like corrections. */
+class IncompleteReply extends Failure {
+  readonly code = 'incomplete_reply';
+  readonly exitCode = EXIT.provider;
+
+  constructor(missing: string) {
+    super(`The reply to the ${WHAT} is not whole: ${missing}.`, {
+      retry: 'later',
+      hint: "The provider's search engine has trouble, which usually passes. The last good values stay until it answers in full.",
+    });
+  }
+}
+
+function demandWhole({ timed_out, terminated_early, _shards }: z.infer<typeof search>): void {
+  if (timed_out) throw new IncompleteReply('the search ran out of time');
+  if (terminated_early) throw new IncompleteReply('the search ended early');
+  const { total, successful, failed } = _shards ?? {};
+  if (failed) throw new IncompleteReply(`${failed} of the index's shards failed`);
+  // A shard without any copy has not failed: it is only missing among the successful ones.
+  if (total != null && successful != null && successful < total)
+    throw new IncompleteReply(`${total - successful} of the index's ${total} shards are missing`);
+}
+
+function resourcesOf(json: unknown): Resource[] {
+  demandWhole(understand(WHAT, search, json));
+  const { buckets } = understand(WHAT, reply, json).aggregations.resources;
   if (buckets.some(({ key }) => key !== ENERGY && key !== COST)) {
     throw new UnexpectedReply(WHAT, `the resources "${COST}" and "${ENERGY}" only`, 'another one');
   }

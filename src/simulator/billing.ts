@@ -139,7 +139,7 @@ function reportUsage(account: Account, body: unknown, options: BillingOptions): 
     const isAsked = (property: Property) => property.id === id;
     const own = propertiesOf(account).find(isAsked);
     if (!own && accounts.some((one) => propertiesOf(one).some(isAsked))) return refused(403, 'Forbidden');
-    return json(usageReport(own, request, clock.now()));
+    return json(usageReport(own, request, clock.now(), switches.api));
   } catch (err) {
     if (err instanceof Refusal) return json(err.body, err.status);
     throw err;

@@ -38,6 +38,7 @@ test('every number is there once, under its name', () => {
     heat2mqtt_polls_total: 7,
     'heat2mqtt_poll_failures_total{code="provider_unreachable"}': 2,
     'heat2mqtt_poll_failures_total{code="unexpected_reply"}': 1,
+    'heat2mqtt_poll_failures_total{code="incomplete_reply"}': 0,
     'heat2mqtt_poll_failures_total{code="bad_credentials_or_locked"}': 0,
     'heat2mqtt_poll_failures_total{code="issuer_unreachable"}': 0,
     'heat2mqtt_poll_failures_total{code="provider_refused"}': 0,

@@ -15,7 +15,7 @@ interface Reply {
 const CUSTOMER = 7_001;
 const GROUP = 7_002;
 
-export async function startApi(issuer: string, home: Home) {
+export async function startApi(issuer: string, home: Home, index = INDEX) {
   const engine = inject('engine');
   /** Method, path and status of each exchange. */
   const seen: string[] = [];
@@ -71,7 +71,7 @@ export async function startApi(issuer: string, home: Home) {
 
   async function search(body: Buffer): Promise<Reply> {
     const headers = { 'content-type': 'application/json' };
-    const reply = await fetch(`${engine}/${INDEX}/_search`, { method: 'POST', headers, body });
+    const reply = await fetch(`${engine}/${index}/_search`, { method: 'POST', headers, body });
     return { status: reply.status, body: await reply.json() };
   }
 

@@ -18,6 +18,8 @@ declare module 'vitest' {
     parts: string;
     keycloak: string;
     engine: string;
+    /** Where the engine keeps its files. */
+    engineFolder: string;
   }
 }
 
@@ -55,6 +57,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     project.provide('parts', parts);
     project.provide('keycloak', keycloak.url);
     project.provide('engine', engine.url);
+    project.provide('engineFolder', join(folder, 'engine'));
   } catch (err) {
     await stop();
     throw err;

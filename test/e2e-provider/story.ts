@@ -17,6 +17,8 @@ export type Story = Awaited<ReturnType<typeof openStory>>;
 
 interface StoryOptions {
   readonly home?: Home;
+  /** Of the search engine, where the home's readings are. */
+  readonly index?: string;
   /** Sections of the configuration over the usual ones. */
   readonly provider?: Settings;
   readonly account?: Settings;
@@ -29,10 +31,13 @@ export const OFTEN = { schedule: '*/4 * * * * *', allow_fast_schedule: true, jit
 const LOOK_MS = 300;
 
 /** To be called from within a test. */
-export async function openStory(realm: Realm, { home = DAILY, provider, account, usage }: StoryOptions = {}) {
+export async function openStory(
+  realm: Realm,
+  { home = DAILY, index, provider, account, usage }: StoryOptions = {},
+) {
   const stack = openStack();
   const folder = await stack.folder();
-  const api = stack.use(await startApi(realm.issuer, home));
+  const api = stack.use(await startApi(realm.issuer, home, index));
   const broker = stack.use(await startMosquitto(undefined, false));
   const probe = stack.use(await startProbe(broker.url, { protocolVersion: 5 }));
   const config = join(folder, 'config.yaml');

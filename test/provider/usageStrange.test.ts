@@ -30,6 +30,7 @@ const changed = (change: (body: Row) => Row): Fault => ({
   kind: 'change',
   change: (body) => change(Object(body)),
 });
+const shards = (counts: Row): Fault => changed((body) => ({ ...body, _shards: counts }));
 const reply = (body: unknown): Fault => ({ kind: 'reply', status: 200, body });
 const shuffled = (rows: Row[]) => rows.toSorted((a, b) => (Number(a.key) % 7) - (Number(b.key) % 7) || 1);
 
@@ -41,6 +42,9 @@ describe('understood', () => {
     ['with dates that lie', inDays((row) => ({ ...row, key_as_string: '1999-12-31T23:00:00.000Z' }))],
     ['without the empty days', inBuckets((rows) => rows.filter(({ doc_count }) => doc_count !== 0))],
     ['without a word on shards and time', changed(({ aggregations }) => ({ aggregations }))],
+    ['without the number of shards', shards({ successful: 4, failed: 0 })],
+    ['without the successful shards', shards({ total: 5 })],
+    ['with shards that need not be looked at', shards({ total: 5, successful: 5, skipped: 3, failed: 0 })],
     ['with readings just before noon', moved(11 * 3_600_000)],
     ['with noise of floating point', inSums((value) => Number(value) + 4e-13)],
   ])('%s: the same days', async (_, fault) => {
@@ -113,8 +117,7 @@ describe('refused', () => {
     ],
     ['resources as null', resources(null), /aggregations\.resources\.buckets, found null/],
     ['an error of the search', reply({ error: { reason: 'private' } }), /found nothing/],
-    ['a search that ran out of time', changed((body) => ({ ...body, timed_out: true })), /timed_out/],
-    ['a failed part', changed((body) => ({ ...body, _shards: { total: 5, failed: 1 } })), /_shards\.failed/],
+    ['a count of shards in words', shards({ total: 'private' }), /_shards\.total, found a string/],
     ['a list', reply([]), /expected object at the top, found a list of 0/],
     ['a number', reply('17'), /found a number/],
     ['a captive page', FAULTS.captivePage, /expected JSON/],
@@ -127,5 +130,25 @@ describe('refused', () => {
     expect(String(err)).toMatch(words);
     expect(String(err)).not.toContain('private');
     expect(await home.report()).toEqual(honest);
+  });
+});
+
+describe('not whole, which passes', () => {
+  test.each<[string, Fault, RegExp]>([
+    ['out of time', changed((body) => ({ ...body, timed_out: true })), /ran out of time/],
+    ['ended early', changed((body) => ({ ...body, terminated_early: true })), /ended early/],
+    ['a failed shard', shards({ total: 5, successful: 4, failed: 1 }), /1 of the index's shards failed/],
+    [
+      'a missing shard',
+      shards({ total: 5, successful: 4, failed: 0 }),
+      /1 of the index's 5 shards are missing/,
+    ],
+    ['no shard', reply({ _shards: { total: 5, successful: 0 } }), /5 of the index's 5 shards are missing/],
+  ])('%s', async (_, fault, words) => {
+    spoil(fault);
+    const err = await refusalOf(home.report());
+    expect(err).toMatchObject({ code: 'incomplete_reply', exitCode: 5, retry: 'later' });
+    expect(String(err)).toMatch(words);
+    expect(Object(err).hint).not.toContain('report it');
   });
 });

@@ -1,7 +1,7 @@
 // Replies that nobody expected: never a crash, never a zero, and health says what came in place of what.
 import { expect, test } from 'vitest';
 import { FAULTS, type Fault, inBuckets, inSums } from '../../src/simulator/faults.ts';
-import { HEALTH, STATE } from '../support/homes.ts';
+import { EVENT, HEALTH, home, person, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 
 const STRANGE: readonly (readonly [string, Fault, string])[] = [
@@ -74,4 +74,39 @@ test('unknown fields are not even noticed', async () => {
   story.tick();
   const later = await probe.until(STATE, ({ day }) => day === '2025-03-11');
   expect(Number(later.energy_total)).toBeGreaterThan(Number(state.energy_total));
+});
+
+test('numbers of meters reach topics printable and short, whatever the provider calls them', async () => {
+  const identifier = `70418235\u0000<script>\u0007\u202e${'x'.repeat(100_000)}`;
+  const { probe } = await firstPoll({ accounts: [person('me', [home(identifier)])] });
+  const meter = 'heat2mqtt/meter/70418235_script_';
+  const shown = `70418235 <script> ${'x'.repeat(45)}`;
+  const state = probe.heard.find(({ topic }) => topic.startsWith(meter) && topic.endsWith('/state'));
+  expect(JSON.parse(String(state?.payload))).toMatchObject({ meter_identifiers: [shown] });
+  const written = probe.heard.map(({ topic, payload }) => `${topic} ${payload}`);
+  const unprintable = /\\u00[01]|[\p{Cc}\p{Cf}]/u;
+  expect(written.filter((text) => unprintable.test(text) || text.includes('x'.repeat(65)))).toEqual([]);
+});
+
+test.each([
+  ['a shard without any copy', { missingShards: 2 }, '2 of the index'],
+  ['a search that ended early', { endsEarly: true }, 'the search ended early'],
+])('%s: no total shrinks, at a poll as at a first history', async (_, trouble, words) => {
+  const { story, probe, state, switches } = await polledStory();
+  Object.assign(switches.api, trouble);
+  await story.nextPoll(48 * HOUR_MS);
+  const health = await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  expect(health).toMatchObject({ state: 'degraded', last_error: expect.stringContaining(words) });
+  const reasons = health.reasons as { code: string; hint: string }[];
+  expect(reasons.map(({ code }) => code)).toContain('incomplete_reply');
+  expect(probe.on(EVENT)).toEqual([]);
+  expect((await (await story.listen()).until(STATE)).energy_total).toBe(state.energy_total);
+
+  const first = await firstPoll({
+    prepare: ({ simulator }) => void Object.assign(simulator.switches.api, trouble),
+  });
+  expect(first.probe.on(STATE)).toEqual([]);
+  Object.assign(first.switches.api, { missingShards: 0, endsEarly: false });
+  await first.story.nextPoll();
+  expect((await first.probe.until(STATE)).energy_total).toBe(state.energy_total);
 });

@@ -115,7 +115,7 @@ export function openUpstream(
     log,
   });
   const exclusively = <T>(step: (isHeld: boolean) => Promise<T>) =>
-    state.exclusively(sessionLock(account.id), clock, step);
+    state.withLock(sessionLock(account.id), clock, step);
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
   const session = new Session({
     issuer,

@@ -9,7 +9,7 @@ import { type Listed, Roster } from '../fleet/accounts/roster.ts';
 import { type Visit, visitFleet } from '../fleet/accounts/visit.ts';
 import { countWords } from '../fleet/words.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import { claimDirectory } from '../store/onlyDaemon.ts';
+import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from './command.ts';
 import { formatFrom, keyColumns, print, tableLines } from './printing.ts';
@@ -160,7 +160,7 @@ async function importFile({ words: [file = ''], roster }: Parts, io: Io): Promis
 async function importHousehold({ settings, fleet, visit }: Parts, io: Io): Promise<number> {
   const { config, scrubber } = settings;
   const log = await openSilentLog(scrubber, io);
-  const giveUp = await claimDirectory(config.state_dir, log);
+  const giveUp = await claimDirectory(config.state_dir, io.clock, log);
   try {
     const household = new StateDirectory(config.state_dir, log);
     const moving = new Moving({ ...visit, household, clock: visit.clock }, fleet.claim_seconds);

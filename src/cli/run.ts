@@ -11,7 +11,7 @@ import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
-import { claimDirectory } from '../store/onlyDaemon.ts';
+import { claimDirectory } from '../store/locks.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
@@ -118,7 +118,7 @@ export const reportOf = (settings: Settings, io: Io) => async (): Promise<string
 export async function startRealDaemon(
   given: Omit<DaemonOptions, 'clock' | 'random' | 'startTicker'>,
 ): Promise<Daemon> {
-  const giveUp = await claimDirectory(given.config.state_dir, given.log);
+  const giveUp = await claimDirectory(given.config.state_dir, systemClock, given.log);
   const options = { ...given, clock: systemClock, random: Math.random, startTicker: startCron };
   const daemon = await startDaemon(options).catch((err) => giveUp().then(() => Promise.reject(err)));
   return { ...daemon, stop: () => daemon.stop().finally(giveUp) };

@@ -2,7 +2,7 @@
 
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
-import { isDaemonRunning } from '../store/onlyDaemon.ts';
+import { isDaemonRunning } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
 import { findRetained, type RetainedMessages } from './retainedMessages.ts';

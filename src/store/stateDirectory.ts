@@ -1,12 +1,11 @@
 // The state directory: small JSON documents, each written whole. Nothing else in the program writes files.
-import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { exclusively, type LockHolder } from './lock.ts';
+import { type LockHolder, release, removeLocksOfDaemon, withLock } from './locks.ts';
 import { replace } from './privateFiles.ts';
 import { finishRestore } from './restoring.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
@@ -44,7 +43,7 @@ export class StateDirectory implements StateStore {
     this.path = path;
     this.#log = log;
     this.#kind = kind;
-    this.#holder = { id: `${kind} ${randomUUID()}`, held: new Set() };
+    this.#holder = { kind, held: new Set() };
   }
 
   /**
@@ -52,11 +51,9 @@ export class StateDirectory implements StateStore {
    * interrupted restore. Rejects with StateUnwritable when that is not possible.
    */
   static async open(path: string, log: Log): Promise<StateDirectory> {
+    await removeLocksOfDaemon(path);
     const names = await readdir(path, { recursive: true }).catch(() => []);
-    for (const file of names.map((name) => join(path, name))) {
-      const isLeft = TEMPORARY_FILE.test(file) || (file.endsWith('.lock') && (await isOfDaemon(file)));
-      if (isLeft) await rm(file, { force: true });
-    }
+    for (const name of names) if (TEMPORARY_FILE.test(name)) await rm(join(path, name), { force: true });
     await finishRestore(path).catch((err) => {
       throw new StateUnwritable(path, err);
     });
@@ -119,13 +116,13 @@ export class StateDirectory implements StateStore {
     };
   }
 
-  /** See lock.ts. */
-  exclusively<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
-    return exclusively(join(this.path, `${name}.lock`), clock, this.#holder, step);
+  /** See locks.ts. */
+  withLock<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
+    return withLock(join(this.path, `${name}.lock`), clock, this.#holder, step);
   }
 
   async unlock(): Promise<void> {
-    for (const file of this.#holder.held) await rm(file, { force: true }).catch(() => undefined);
+    for (const file of this.#holder.held) await release(file);
   }
 
   async list(folder: string): Promise<string[]> {
@@ -154,11 +151,6 @@ export class StateDirectory implements StateStore {
 }
 
 const DAEMON = 'daemon';
-const isOfDaemon = (lock: string): Promise<boolean> =>
-  readFile(lock, 'utf8').then(
-    (text) => text.startsWith(DAEMON),
-    () => false,
-  );
 
 // write-file-atomic calls them `<name>.<digits>`.
 const TEMPORARY_FILE = /\.json\.\d+$/;

@@ -1,6 +1,5 @@
 // Processes of one account on one store, with the lock between them, which may be killed at any moment; and what each
 // of them sends to the issuer.
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Login, type WayIn } from '../../src/auth/login.ts';
 import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
@@ -10,7 +9,7 @@ import type { TokenSet, TokenStore } from '../../src/auth/tokens.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
-import { exclusively } from '../../src/store/lock.ts';
+import { withLock } from '../../src/store/locks.ts';
 import type { HandClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
@@ -122,7 +121,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       onChange: () => undefined,
       scrub: scrubber.registerToken,
       exclusively: (step) =>
-        exclusively(join(folder, 'session.lock'), own, { id: randomUUID(), held: new Set() }, step),
+        withLock(join(folder, 'session.lock'), own, { kind: 'command', held: new Set() }, step),
     });
     return {
       session,

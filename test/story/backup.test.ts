@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Io } from '../../src/cli/command.ts';
 import { pack, unpack } from '../../src/store/backup.ts';
-import { claimDirectory } from '../../src/store/onlyDaemon.ts';
+import { claimDirectory } from '../../src/store/locks.ts';
 import { ME, STATE } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { firstPoll } from '../support/story.ts';
@@ -85,7 +85,7 @@ test('each refusal leaves everything as it is', async () => {
 
   const restore = ['restore', path('b.gz'), ...here];
   await refused(restore, 'wrong_usage', /--yes/);
-  const giveUp = await claimDirectory(story.stateDir, logLines().log);
+  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await refused([...restore, '--yes', '--force'], 'already_running', /already runs/);
   await giveUp();
   await story.nextPoll(4 * 3_600_000);

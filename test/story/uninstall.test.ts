@@ -1,6 +1,6 @@
 // heat2mqtt uninstall: what a real daemon has left on its broker is gone, and nothing else is.
 import { expect, test } from 'vitest';
-import { claimDirectory } from '../../src/store/onlyDaemon.ts';
+import { claimDirectory } from '../../src/store/locks.ts';
 import { ME, METER } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
 import { firstPoll } from '../support/story.ts';
@@ -98,7 +98,7 @@ test('nor beside one that is away from the broker', async () => {
   const { story, daemon, uninstall, retained } = await published();
   await story.stop(daemon);
   const before = await retained();
-  const giveUp = await claimDirectory(story.stateDir, logLines().log);
+  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
   await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
   expect(await retained()).toEqual(before);
   await giveUp();

@@ -10,7 +10,7 @@ import { about } from '../../foundation/about.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { type Backup, BackupUnreadable, pack, readBackup } from '../../store/backup.ts';
-import { AlreadyRunning, claimDirectory, isDaemonRunning } from '../../store/onlyDaemon.ts';
+import { AlreadyRunning, claimDirectory, isDaemonRunning } from '../../store/locks.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { finishRestore } from '../../store/restoring.ts';
 import {
@@ -149,7 +149,7 @@ async function carryOut(
   io: Io,
   refuseNewer: (before: Documents) => void,
 ): Promise<void> {
-  const giveUp = await claimDirectory(stateDir, await openSilentLog(createScrubber(), io));
+  const giveUp = await claimDirectory(stateDir, io.clock, await openSilentLog(createScrubber(), io));
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
     const before = await readDocuments(stateDir, io.clock);

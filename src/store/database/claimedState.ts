@@ -65,7 +65,7 @@ export class ClaimedState implements StateStore {
   }
 
   /** Nobody else works on the account. */
-  exclusively<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
+  withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
     return step(true);
   }
 

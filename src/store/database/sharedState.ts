@@ -42,7 +42,7 @@ export class SharedState implements StateStore {
     return rows.map(({ name }) => name.slice(folder.length + 1));
   }
 
-  exclusively<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
+  withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
     return step(false);
   }
 

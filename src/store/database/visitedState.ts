@@ -85,7 +85,7 @@ export class VisitedState implements StateStore {
   }
 
   /** Waits until no process works on the account, and keeps it from them until the step has ended. Rejects with a Failure. */
-  async exclusively<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
+  async withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
     const claim = await this.#claim();
     const over = new AbortController();
     const renewing = this.#renew(claim, over.signal);

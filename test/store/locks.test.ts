@@ -1,8 +1,12 @@
-// The lock between processes: one at a time, a holder that died, a directory that takes no lock.
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+// The lock between processes: one at a time, a holder that died, a directory that takes no lock. And two daemons that
+// start at once.
+import { once } from 'node:events';
+import { mkdir, readdir, rename, utimes, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { StateBusy } from '../../src/store/lock.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { claimDirectory, isDaemonRunning, StateBusy } from '../../src/store/locks.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -35,12 +39,21 @@ async function seconds(promise: Promise<unknown>): Promise<number> {
   }
   return (clock.monotonic() - began) / 1000;
 }
-const locks = async () => (await readdir(path, { recursive: true })).filter((name) => name.endsWith('.lock'));
+/** Those that are held. */
+const locks = async () =>
+  (await readdir(path, { recursive: true })).flatMap(
+    (name) => name.match(/(.*\.lock)\/(daemon|command)-/)?.[1] ?? [],
+  );
+/** As a process leaves it that dies. */
+async function leaveLock() {
+  await mkdir(join(path, 'session.lock'));
+  await writeFile(join(path, 'session.lock', 'command-dead'), '');
+}
 
 test('two processes take their turns, however long the first takes', async () => {
   const told: string[] = [];
   const visit = (who: string, directory: StateDirectory, ms: number) =>
-    directory.exclusively('accounts/home/session', clock, async (isHeld) => {
+    directory.withLock('accounts/home/session', clock, async (isHeld) => {
       told.push(`${who} in ${isHeld}`);
       await clock.sleep(ms);
       told.push(`${who} out`);
@@ -58,16 +71,19 @@ test('a daemon that starts need not wait for one that was killed, but for a comm
     [await StateDirectory.open(path, logLines().log), []],
     [one, ['session.lock']],
   ] as const) {
-    void directory.exclusively('session', clock, () => new Promise(() => undefined));
+    void directory.withLock('session', clock, () => new Promise(() => undefined));
     await expect.poll(locks).toHaveLength(1);
     await StateDirectory.open(path, logLines().log);
     expect(await locks()).toEqual(left);
   }
 });
 
-test('a lock whose holder died is taken after ten seconds', async () => {
-  await writeFile(join(path, 'session.lock'), '');
-  const taken = other.exclusively('session', clock, async (isHeld) => isHeld);
+test.each([
+  ['a lock', leaveLock],
+  ['a lock of an earlier version', () => writeFile(join(path, 'session.lock'), 'daemon 1')],
+])('%s whose holder died is taken after ten seconds', async (_, leave) => {
+  await leave();
+  const taken = other.withLock('session', clock, async (isHeld) => isHeld);
   const waited = await seconds(taken);
   expect(await taken).toBe(true);
   expect(waited).toBeGreaterThanOrEqual(10);
@@ -75,8 +91,8 @@ test('a lock whose holder died is taken after ten seconds', async () => {
 });
 
 test('a lock from the future, or that somebody else goes on touching, is respected for a minute', async () => {
-  const file = join(path, 'session.lock');
-  await writeFile(file, '');
+  await leaveLock();
+  const file = join(path, 'session.lock', 'command-dead');
   let at = 5_000_000_000;
   const stop = new AbortController();
   const touching = (async () => {
@@ -85,7 +101,7 @@ test('a lock from the future, or that somebody else goes on touching, is respect
       await clock.sleep(2_000, stop.signal);
     }
   })();
-  const waiting = other.exclusively('session', clock, async () => undefined);
+  const waiting = other.withLock('session', clock, async () => undefined);
   const outcome = expect(waiting).rejects.toBeInstanceOf(StateBusy);
   expect(await seconds(waiting)).toBeGreaterThanOrEqual(60);
   await outcome;
@@ -95,22 +111,23 @@ test('a lock from the future, or that somebody else goes on touching, is respect
 
 test('where no lock can be made the step runs all the same, and knows', async () => {
   await writeFile(join(path, 'accounts'), 'a file in the place of the folder');
-  expect(await one.exclusively('accounts/home/session', clock, async (isHeld) => isHeld)).toBe(false);
+  expect(await one.withLock('accounts/home/session', clock, async (isHeld) => isHeld)).toBe(false);
 });
 
 test('a holder that was suspended for long leaves the lock to its successor', async () => {
   let wake = () => {};
-  const first = one.exclusively('session', clock, () => new Promise<void>((resolve) => (wake = resolve)));
+  const first = one.withLock('session', clock, () => new Promise<void>((resolve) => (wake = resolve)));
   await expect.poll(locks).toHaveLength(1);
+  const [file = ''] = await readdir(join(path, 'session.lock'));
   // Another process has found it stale.
-  await writeFile(join(path, 'session.lock'), 'somebody else');
+  await rename(join(path, 'session.lock', file), join(path, 'session.lock', 'command-successor'));
   wake();
   await first;
-  expect(await locks()).toEqual(['session.lock']);
+  expect(await readdir(join(path, 'session.lock'))).toEqual(['command-successor']);
 });
 
 test('a step that fails frees the lock, and so does the end of the process', async () => {
-  const failing = one.exclusively('session', clock, async () => {
+  const failing = one.withLock('session', clock, async () => {
     throw new Error('refused');
   });
   await expect(failing).rejects.toThrow('refused');
@@ -118,7 +135,7 @@ test('a step that fails frees the lock, and so does the end of the process', asy
   await mkdir(join(path, 'accounts'));
   // Once the step runs, the lock is known to its holder; its file is there a moment earlier.
   await new Promise<void>((running) => {
-    void one.exclusively('accounts/session', clock, () => {
+    void one.withLock('accounts/session', clock, () => {
       running();
       return new Promise(() => undefined);
     });
@@ -127,4 +144,20 @@ test('a step that fails frees the lock, and so does the end of the process', asy
   expect(await locks()).toHaveLength(1);
   await one.unlock();
   expect(await locks()).toEqual([]);
+});
+
+test('of two daemons that find the socket of a dead one at the same moment, one starts', async () => {
+  const killed = createServer().listen(join(path, 'before.sock'));
+  await once(killed, 'listening');
+  await rename(join(path, 'before.sock'), join(path, 'daemon.sock'));
+  await new Promise((resolve) => killed.close(resolve));
+  const starts = Array.from({ length: 4 }, () => claimDirectory(path, systemClock, logLines().log));
+  const outcomes = await Promise.allSettled(starts);
+  const started = outcomes.filter(({ status }) => status === 'fulfilled');
+  expect(started).toHaveLength(1);
+  expect(outcomes.filter((one) => one.status === 'rejected').map((one) => one.reason.code)).toEqual(
+    Array(3).fill('already_running'),
+  );
+  expect(await isDaemonRunning(path)).toBe(true);
+  for (const one of outcomes) if (one.status === 'fulfilled') await one.value();
 });

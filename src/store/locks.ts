@@ -1,0 +1,210 @@
+// The two locks between processes on one state directory. A socket says that a daemon lives here; a lock says whose turn
+// it is, such as with the refresh token.
+//
+// A lock is a directory with one file in it, whose name only its holder has. A process takes the lock by renaming a
+// directory of its own onto it, which the file system allows only while the lock is absent or empty. A stale lock is
+// emptied by removing the dead holder's file by its name: that can never remove the file of a successor, however late it
+// happens. So of any number of processes that find one stale lock, one gets it.
+// There are no process ids in it: two containers on one volume count their processes separately.
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, chown, readdir, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../foundation/clock.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import { create, makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
+
+export class StateBusy extends Failure {
+  readonly code = 'state_busy';
+  readonly exitCode = EXIT.unexpected;
+
+  constructor() {
+    super('Another heat2mqtt on this state directory is signing in at the moment.', {
+      retry: 'soon',
+      hint: 'Wait until it is done, or end it.',
+    });
+  }
+}
+
+export class AlreadyRunning extends Failure {
+  readonly code = 'already_running';
+  readonly exitCode = EXIT.usage;
+
+  constructor(directory: string) {
+    super(`heat2mqtt already runs with this state directory: ${directory}.`, {
+      retry: 'never',
+      hint: 'Stop the other one first, or give this one a state_dir and an mqtt.base_topic of its own.',
+    });
+  }
+}
+
+export interface LockHolder {
+  readonly kind: 'command' | 'daemon' | 'start';
+  /** The files of the locks that it holds. */
+  readonly held: Set<string>;
+}
+
+const LOOK_MS = 100;
+const TOUCH_MS = 2_000;
+// A holder touches its file: untouched for that long means that it is dead.
+const STALE_MS = 10_000;
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Runs the step while no other process runs one under the lock at this path. `isHeld` is false where no lock can be
+ * made, such as on a full disk or without the permission to write. Rejects with StateBusy after a minute.
+ */
+export async function withLock<T>(
+  lock: string,
+  clock: Clock,
+  { kind, held }: LockHolder,
+  step: (isHeld: boolean) => Promise<T>,
+): Promise<T> {
+  const file = await acquire(lock, kind, clock);
+  if (file === null) return step(false);
+  held.add(file);
+  const released = new AbortController();
+  const touching = touch(file, clock, released.signal);
+  try {
+    return await step(true);
+  } finally {
+    released.abort();
+    await touching;
+    held.delete(file);
+    await release(file);
+  }
+}
+
+/** Does nothing where another process has found the lock stale meanwhile. Never rejects. */
+export async function release(file: string): Promise<void> {
+  await unlink(file).catch(() => undefined);
+  await rmdir(dirname(file)).catch(() => undefined);
+}
+
+/** Removes the locks of a daemon that was killed, and what any process has left behind while it took one. */
+export async function removeLocksOfDaemon(directory: string): Promise<void> {
+  const names = await readdir(directory, { recursive: true }).catch(() => []);
+  for (const name of names) {
+    const path = join(directory, name);
+    if (/\.lock\/daemon-[^/]+$/.test(name)) await release(path);
+    else if (/\.lock\.[a-z]+-[^/]+$/.test(name)) await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** Resolves to the holder's file in the lock, `null` where no lock can be made. */
+async function acquire(lock: string, kind: string, clock: Clock): Promise<string | null> {
+  const began = clock.monotonic();
+  let seen: string | null = null;
+  let seenAt = began;
+  for (;;) {
+    const holder = await holderOf(lock);
+    if (holder === null) {
+      const file = await take(lock, `${kind}-${randomUUID()}`);
+      if (file !== undefined) return file;
+    } else {
+      const lookedAt = clock.monotonic();
+      // Compared with itself only: the clock of the file system may be another one, and ours may jump.
+      const touched = `${holder} ${await stat(holder).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => null,
+      )}`;
+      // This process may have been suspended during the look: it counts from its end, and to the beginning of the next.
+      if (touched !== seen) [seen, seenAt] = [touched, clock.monotonic()];
+      else if (lookedAt - seenAt >= STALE_MS) await unlink(holder).catch(() => undefined);
+    }
+    if (clock.monotonic() - began >= LONGEST_WAIT_MS) throw new StateBusy();
+    await clock.sleep(LOOK_MS);
+  }
+}
+
+async function holderOf(lock: string): Promise<string | null> {
+  const [name] = await readdir(lock).catch(() => []);
+  if (name !== undefined) return join(lock, name);
+  // Earlier versions made a file.
+  const isFile = await stat(lock).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  return isFile ? lock : null;
+}
+
+/** `undefined` when another process was quicker, `null` where no lock can be made. */
+async function take(lock: string, name: string): Promise<string | null | undefined> {
+  const own = `${lock}.${name}`;
+  const drop = () => rm(own, { recursive: true, force: true }).catch(() => undefined);
+  try {
+    await makePrivateDirectory(own);
+    await create(join(own, name), '');
+  } catch {
+    await drop();
+    return null;
+  }
+  return rename(own, lock).then(
+    () => join(lock, name),
+    async ({ code }: NodeJS.ErrnoException) => {
+      await drop();
+      // ENOENT: a daemon that starts has removed what it took for a remnant.
+      return ['ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'ENOENT'].includes(code ?? '') ? undefined : null;
+    },
+  );
+}
+
+async function touch(file: string, clock: Clock, released: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(TOUCH_MS, released);
+    if (released.aborted) return;
+    const now = clock.now() / 1000;
+    await utimes(file, now, now).catch(() => undefined);
+  }
+}
+
+// Systems take 104 bytes at least, and older versions of Node cut a longer path off without a word.
+const LONGEST_PATH_BYTES = 100;
+
+function socketOf(directory: string): string {
+  const file = join(directory, 'daemon.sock');
+  if (Buffer.byteLength(file) > LONGEST_PATH_BYTES) throw new RangeError('the path is too long for a socket');
+  return file;
+}
+
+/** False as well where there can be no socket, such as on a read-only disk. */
+export const isDaemonRunning = (directory: string): Promise<boolean> =>
+  new Promise<boolean>((resolve, reject) => {
+    const socket = connect(socketOf(directory), () => resolve(true)).on('error', reject);
+    socket.once('connect', () => socket.destroy());
+  }).catch(() => false);
+
+/**
+ * Resolves to the function that gives the directory up. Rejects with AlreadyRunning, and never for a daemon that is dead
+ * or a socket that cannot be made: then it goes on without.
+ */
+export async function claimDirectory(
+  directory: string,
+  clock: Clock,
+  log: Log,
+): Promise<() => Promise<void>> {
+  const without = (err: unknown) => log.debug({ err }, 'a second daemon would not be noticed: no socket');
+  const server = createServer((visitor) => visitor.destroy());
+  const listen = async (file: string) => {
+    if (await isDaemonRunning(directory)) throw new AlreadyRunning(directory);
+    await makePrivateDirectory(directory);
+    await rm(file, { force: true });
+    await once(server.listen(file), 'listening');
+    server.on('error', without).unref();
+    const { uid, gid } = await stat(directory);
+    await chmod(file, PRIVATE_FILE);
+    await chown(file, uid, gid);
+  };
+  // Without the lock, two daemons that start together would both remove the socket of a dead one.
+  const start: LockHolder = { kind: 'start', held: new Set() };
+  try {
+    const file = socketOf(directory);
+    await withLock(join(directory, 'daemon.lock'), clock, start, () => listen(file));
+  } catch (err) {
+    if (err instanceof Failure) throw err;
+    without(err);
+  }
+  return () => new Promise((resolve) => server.close(() => resolve()));
+}

@@ -16,7 +16,7 @@ import { openBroker } from '../mqtt/broker.ts';
 import { discover } from '../provider/discovery.ts';
 import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
-import { StateUnwritable } from '../store/stateDirectory.ts';
+import { directoryNotices, StateUnwritable } from '../store/stateDirectory.ts';
 import type { Arguments, Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './questions/readingCloses.ts';
@@ -47,7 +47,9 @@ export const check: Command = async (given, io) => {
   let advice = {};
   const configuration = await probe('configuration', async () => {
     settings = await loadSettings(given, io);
-    if (settings.warnings.length > 0) advice = { hint: settings.warnings.join(' ') };
+    const notices = settings.notices.map(({ message, hint }) => `${message} ${hint}`);
+    const all = [...settings.warnings, ...notices];
+    if (all.length > 0) advice = { hint: all.join(' ') };
     return settings.path ?? 'from the environment';
   });
   tell({ ...configuration, ...advice });
@@ -124,6 +126,7 @@ function offlineProbes({ config, path }: Settings): Probes {
     );
   }
   tell('password of the broker', mqtt.password);
+  tell('password of the own broker', mqtt.embedded ? mqtt.embedded.password : undefined);
   tell('password of mqtt.key_file', mqtt.key_password);
   tell('password of the page', web ? web.password : undefined);
   tell('token of Home Assistant', home_assistant?.token);
@@ -137,7 +140,8 @@ function offlineProbes({ config, path }: Settings): Probes {
     } catch (err) {
       throw new StateUnwritable(config.state_dir, err);
     }
-    return config.state_dir;
+    const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
+    return [config.state_dir, ...unsafe.map(({ message, hint }) => `${message} ${hint}`)].join('. ');
   };
   return probes;
 }

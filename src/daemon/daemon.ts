@@ -6,6 +6,7 @@ import { Counters } from '../accounts/metrics.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { Constituencies } from '../constituencies/onDemand.ts';
+import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
@@ -18,7 +19,7 @@ import { stateMessage } from '../publication/bridge.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { installationCodec } from '../store/documents.ts';
-import { StateDirectory } from '../store/stateDirectory.ts';
+import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { type Context, Signals } from './context.ts';
 import { OutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
@@ -42,6 +43,8 @@ export interface DaemonOptions extends Pick<Context, 'config' | 'clock' | 'log' 
   readonly logTail: LogTail;
   /** What `heat2mqtt report` prints. */
   readonly report: () => Promise<string>;
+  /** What is wrong from the start, and was said in the log. */
+  readonly notices?: readonly Reason[];
   /** Within an app of Home Assistant. */
   readonly ingress: Ingress | null;
 }
@@ -59,6 +62,7 @@ export async function startDaemon({
   startTicker,
   logTail,
   report,
+  notices = [],
   ingress,
   ...options
 }: DaemonOptions): Promise<Daemon> {
@@ -90,6 +94,9 @@ export async function startDaemon({
   const schedule = new Schedule(poller, jitterMs, startTicker, context);
   const statistics = Statistics.of(accounts, outdoor, context);
   const snapshot = new Snapshot(accounts, poller, schedule, statistics, context);
+  const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
+  for (const { message, ...notice } of unsafe) log.warn(notice, message);
+  snapshot.ownReasons.push(...notices, ...unsafe);
 
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;

@@ -1,6 +1,6 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
-import { chown, mkdir, open, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { chown, lstat, mkdir, open, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
 const PRIVATE_DIRECTORY = 0o700;
@@ -19,8 +19,27 @@ export async function makePrivateDirectory(path: string): Promise<void> {
     if (err.code === 'EEXIST') return;
     if (err.code !== 'ENOENT' || dirname(path) === path) throw err;
     await makePrivateDirectory(dirname(path));
-    await makePrivateDirectory(path);
+    await make().catch((again: NodeJS.ErrnoException) => {
+      if (again.code !== 'EEXIST') throw again;
+    });
   });
+}
+
+/**
+ * Rejects with ELOOP when the file or a folder above it is a symbolic link: it may have been put there to bring tokens
+ * to another place. `root` itself may be one.
+ */
+export async function refuseLinks(root: string, name: string): Promise<void> {
+  const parts = name.split('/');
+  for (const at of parts.keys()) {
+    const part = parts.slice(0, at + 1).join('/');
+    const isLink = await lstat(join(root, part)).then(
+      (found) => found.isSymbolicLink(),
+      () => false,
+    );
+    if (isLink)
+      throw Object.assign(new Error(`${part} is a symbolic link, and is not followed`), { code: 'ELOOP' });
+  }
 }
 
 /** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */

@@ -1,7 +1,7 @@
 // Replaces many documents of a state directory so that a crash never leaves some old and some new.
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { replace } from './privateFiles.ts';
+import { refuseLinks, replace } from './privateFiles.ts';
 
 export interface Restoration {
   /** Parsed JSON by the name of its document. */
@@ -28,6 +28,7 @@ export async function finishRestore(directory: string): Promise<void> {
   const text = await readFile(file, 'utf8').catch(() => null);
   if (text === null) return;
   const { write, remove }: Restoration = JSON.parse(text);
+  for (const name of [...remove, ...Object.keys(write)]) await refuseLinks(directory, `${name}.json`);
   for (const name of remove) await rm(join(directory, `${name}.json`), { force: true });
   for (const [name, json] of Object.entries(write))
     await replace(join(directory, `${name}.json`), `${JSON.stringify(json)}\n`);

@@ -1,12 +1,12 @@
 // The state directory: small JSON documents, each written whole. Nothing else in the program writes files.
-import { readdir, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type LockHolder, release, removeLocksOfDaemon, withLock } from './locks.ts';
-import { replace } from './privateFiles.ts';
+import { refuseLinks, replace } from './privateFiles.ts';
 import { finishRestore } from './restoring.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
@@ -15,7 +15,8 @@ export class StateUnwritable extends Failure {
   readonly exitCode = EXIT.unexpected;
 
   constructor(path: string, cause: unknown) {
-    const reason = (cause as NodeJS.ErrnoException)?.code ?? 'unknown error';
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const reason = code === 'ELOOP' ? message : (code ?? 'unknown error');
     super(`The state directory cannot be written: ${path} (${reason}).`, {
       retry: 'later',
       hint: 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
@@ -23,6 +24,39 @@ export class StateUnwritable extends Failure {
     });
   }
 }
+
+/**
+ * What is unsafe about a state directory that is there, in words for log and health. `uid`: the user of this process;
+ * undefined where there are no users.
+ */
+export async function directoryNotices(path: string, uid: number | undefined) {
+  const found = await stat(path).catch(() => null);
+  if (found === null || uid === undefined) return [];
+  const whoWrites = 'Who writes there can make heat2mqtt send the password elsewhere.';
+  const notice = (code: string, message: string, hint: string) => ({ code, message, hint });
+  return [
+    ...(found.uid === uid
+      ? []
+      : [
+          notice(
+            'state_dir_foreign',
+            `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
+            `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
+          ),
+        ]),
+    ...((found.mode & WRITABLE_BY_OTHERS) === 0
+      ? []
+      : [
+          notice(
+            'state_dir_open',
+            `Other users can write to the state directory ${path}. ${whoWrites}`,
+            `Take that away: chmod go-w ${path}`,
+          ),
+        ]),
+  ];
+}
+
+const WRITABLE_BY_OTHERS = 0o022;
 
 /** A write or removal that failed and has not been repeated. */
 interface Unfinished {
@@ -99,7 +133,7 @@ export class StateDirectory implements StateStore {
     return {
       read: () =>
         inOrder(async () => {
-          const { value, ending } = await this.#read(file, codec);
+          const { value, ending } = await this.#read(name, codec);
           aside = ending;
           // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
           if (this.#kind === DAEMON) await setAside();
@@ -108,17 +142,28 @@ export class StateDirectory implements StateStore {
       write: (value) =>
         inOrder(() =>
           attempt(async () => {
+            await refuseLinks(this.path, `${name}.json`);
             await setAside();
             await replace(file, `${JSON.stringify(codec.encode(value))}\n`);
           }),
         ),
-      remove: () => inOrder(() => attempt(() => rm(file, { force: true }))),
+      remove: () =>
+        inOrder(() =>
+          attempt(async () => {
+            await refuseLinks(this.path, `${name}.json`);
+            await rm(file, { force: true });
+          }),
+        ),
     };
   }
 
   /** See locks.ts. */
   withLock<T>(name: string, clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
-    return withLock(join(this.path, `${name}.lock`), clock, this.#holder, step);
+    const lock = join(this.path, `${name}.lock`);
+    return refuseLinks(this.path, dirname(name)).then(
+      () => withLock(lock, clock, this.#holder, step),
+      () => step(false),
+    );
   }
 
   async unlock(): Promise<void> {
@@ -126,13 +171,16 @@ export class StateDirectory implements StateStore {
   }
 
   async list(folder: string): Promise<string[]> {
-    const names = await readdir(join(this.path, folder)).catch(() => []);
+    const read = refuseLinks(this.path, folder).then(() => readdir(join(this.path, folder)));
+    const names = await read.catch(() => []);
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
   /** `ending`: what the name of a file gets that is of no use. */
-  async #read<T>(file: string, codec: Codec<T>): Promise<{ value: T | null; ending: string | null }> {
-    const text = await readFile(file, 'utf8').catch((err: NodeJS.ErrnoException) => {
+  async #read<T>(name: string, codec: Codec<T>): Promise<{ value: T | null; ending: string | null }> {
+    const file = join(this.path, `${name}.json`);
+    const read = refuseLinks(this.path, `${name}.json`).then(() => readFile(file, 'utf8'));
+    const text = await read.catch((err: NodeJS.ErrnoException) => {
       if (err.code !== 'ENOENT') this.#log.error({ file, reason: err.code }, 'state document cannot be read');
       return null;
     });

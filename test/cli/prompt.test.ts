@@ -41,3 +41,17 @@ test('nor is the end of the input, or a signal', async () => {
   ended.abort();
   expect(await other).toBeNull();
 });
+
+test('hidden and shown questions in any order, typed ahead or not', async () => {
+  const { input, shown, ask } = opened();
+  input.write('one\ntwo\n');
+  expect([await ask('1? '), await ask('2? ')]).toEqual(['one', 'two']);
+  const hidden = ask('Password: ', true);
+  input.write('secret\r');
+  expect(await hidden).toBe('secret');
+  const last = ask('3? ');
+  input.write('three');
+  input.end('\n');
+  expect([await last, await ask('4? ')]).toEqual(['three', null]);
+  expect(shown.join('')).toBe('1? 2? Password: \n3? 4? \n');
+});

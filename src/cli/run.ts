@@ -37,18 +37,20 @@ export const run: Command = async (given, io) => {
     return null;
   });
   if (settings === null) return EXIT.fine;
-  const { config, scrubber, path, warnings } = settings;
+  const { config, scrubber, path, warnings, notices } = settings;
   if (isApp) await dropRoot(config.state_dir);
   const logTail = new LogTail();
   const log = await openLog(config.log, scrubber, io, logTail);
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
+  for (const { message, ...notice } of notices) log.warn(notice, message);
   const fleet = config.fleet;
   const daemon = await (fleet
     ? startFleetProcess(fleet, settings, log, logTail, io)
     : startRealDaemon({
         config,
+        notices,
         log,
         scrubber,
         logTail,

@@ -4,12 +4,14 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
+import { isLoopback } from './pageAddress.ts';
 import { leaves, type RawConfig, textAt, valueAt } from './rawConfig.ts';
-import { type Config, type Mqtt, schemaFor } from './schema.ts';
+import { type Config, type Embedded, schemaFor } from './schema.ts';
 import { findSecrets, withSecrets } from './secrets/resolveSecrets.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets/secrets.ts';
 import { withAppOptions } from './sources/appOptions.ts';
 import { applyEnvironment, type Environment } from './sources/environment.ts';
+import { locateFrom, locatePaths } from './sources/relativePaths.ts';
 import { parseYaml } from './sources/yamlText.ts';
 
 /** One line per mistake, each with its path, what was found and what is allowed. */
@@ -34,6 +36,14 @@ export interface Loaded {
   readonly path: string | undefined;
   /** What is allowed but probably not meant, a sentence each. */
   readonly warnings: readonly string[];
+  /** The same, where it means that something does not work as it was asked for: told in health, too. */
+  readonly notices: readonly Notice[];
+}
+
+export interface Notice {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
 }
 
 export interface LoadOptions {
@@ -77,10 +87,20 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (raw === undefined) throw new ConfigInvalid(faults.all(scrubber));
 
   const origins = applyEnvironment(raw, env, faults);
+  const warnings: string[] = [];
+  const locate = locateFrom(path, origins, warnings);
+  locatePaths(raw, locate);
   if (options.assumeConstituencies) raw.constituencies ??= {};
 
   const credentialsDirectory = env.CREDENTIALS_DIRECTORY;
-  const secrets = await findSecrets(raw, { credentialsDirectory, readFile, scrubber, origins, faults });
+  const secrets = await findSecrets(raw, {
+    credentialsDirectory,
+    readFile,
+    scrubber,
+    origins,
+    faults,
+    locate,
+  });
   const lookedIn = path === undefined ? PLACES : [];
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
   const parsed = schemaFor(options.now(), lookedIn, validateCron).safeParse(raw, { jitless: true });
@@ -100,21 +120,32 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const { mqtt, provider } = config;
   // Ahead of expiry, thousands of sessions would be refreshed day and night for a few polls.
   if (config.fleet && provider && !origins.has('provider.keep_alive')) provider.keep_alive = false;
-  const warnings: string[] = [];
+  const notices: Notice[] = [];
+  if (mqtt.embedded && !isLoopback(mqtt.embedded.host) && !mqtt.embedded.password && !mqtt.password) {
+    mqtt.embedded.host = '127.0.0.1';
+    notices.push(BROKER_ON_LOOPBACK);
+  }
   if (mqtt.embedded !== false && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
   else if (mqtt.embedded !== false) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;
   for (const [leaf] of leaves(config)) {
     const name = leaf.join('.');
     if (!origins.has(name)) origins.set(name, 'default');
   }
-  return { config, origins, path, warnings };
+  return { config, origins, path, warnings, notices };
 }
 
 const URL_IGNORED =
   'mqtt.url is not used, because mqtt.embedded starts a broker of its own: remove one of the two.';
 
+const BROKER_ON_LOOPBACK: Notice = {
+  code: 'broker_on_loopback',
+  message:
+    'mqtt.embedded.host asks for a broker that other machines reach, and it has no user: it is reached from this machine only.',
+  hint: 'Set mqtt.embedded.username and mqtt.embedded.password_file.',
+};
+
 /** Undefined as long as the port is not chosen. */
-function embeddedUrl({ host, port }: Exclude<Mqtt['embedded'], false>): string | undefined {
+function embeddedUrl({ host, port }: Embedded): string | undefined {
   if (port === 0) return undefined;
   const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : host;
   return `mqtt://${name.includes(':') ? `[${name}]` : name}:${port}`;

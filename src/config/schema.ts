@@ -258,7 +258,10 @@ export type Account = Omit<FileAccount, 'id' | InFile<'password' | 'totp_secret'
   /** Read by `totpParameters`. */
   totp_secret?: Secret;
 };
-export type Mqtt = Omit<FileConfig['mqtt'], InFile<'password' | 'key_password'>> & {
+type FileEmbedded = Exclude<FileConfig['mqtt']['embedded'], false>;
+export type Embedded = Omit<FileEmbedded, InFile<'password'>> & { password?: Secret };
+export type Mqtt = Omit<FileConfig['mqtt'], InFile<'password' | 'key_password'> | 'embedded'> & {
+  embedded: Embedded | false;
   password?: Secret;
   key_password?: Secret;
 };

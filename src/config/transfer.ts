@@ -7,6 +7,7 @@ import { ConfigInvalid } from './load.ts';
 import { leaves, type Path, put, type RawConfig, remove, textAt } from './rawConfig.ts';
 import { fileSchema } from './schema.ts';
 import { applyEnvironment, type Environment } from './sources/environment.ts';
+import { locateFrom } from './sources/relativePaths.ts';
 import { parseYaml } from './sources/yamlText.ts';
 
 /** In front of the host of an address. */
@@ -38,7 +39,7 @@ export function withoutSecrets(
 const isSecret = (path: Path): boolean =>
   schemaAt([...path.slice(0, -1), `${path.at(-1)}_file`]) !== undefined;
 
-/** The files that it names: those of secrets, and the certificates. Throws ConfigInvalid. */
+/** The files that it names, as they are written (`pathIn`): those of secrets, and the certificates. Throws ConfigInvalid. */
 export function filesIn(text: string, name: string): string[] {
   const raw = rawOf(text, name);
   return leaves(raw).flatMap(([path]) => {
@@ -54,13 +55,13 @@ export function filesIn(text: string, name: string): string[] {
  */
 export function stateDirOf(text: string | null, name: string, env: Environment): string {
   const raw = text === null ? {} : rawOf(text, name);
-  applyEnvironment(raw, env, new Faults());
+  const origins = applyEnvironment(raw, env, new Faults());
   const { data, error } = fileSchema.shape.state_dir.safeParse(raw.state_dir);
   if (error || data.includes('\0'))
     throw new ConfigInvalid([
       { path: 'state_dir', found: 'something else', allowed: 'the path of a directory' },
     ]);
-  return data;
+  return locateFrom(name, origins, [])('state_dir', data);
 }
 
 /** The text with this state directory, without its comments. Throws ConfigInvalid; `name` is the file's. */

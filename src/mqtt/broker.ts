@@ -10,12 +10,18 @@ import type { Incoming } from './message.ts';
 /** `null` when the configuration names no embedded broker. Rejects when its port is taken. */
 export async function startEmbedded(mqtt: Mqtt): Promise<EmbeddedBroker | null> {
   if (mqtt.embedded === false) return null;
-  const password = await mqtt.password?.read();
-  return startBroker({
-    ...mqtt.embedded,
-    ...(mqtt.username === undefined ? {} : { username: mqtt.username }),
-    ...(password === undefined ? {} : { password }),
-  });
+  const { port, host } = mqtt.embedded;
+  return startBroker({ port, host, ...(await loginAt(mqtt)) });
+}
+
+/** The own broker's user if it has one. */
+async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: string }> {
+  const own = mqtt.embedded || undefined;
+  const { username, password } = own?.password ? own : mqtt;
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password: await password.read() }),
+  };
 }
 
 /** Reads secrets and certificates anew: a renewed one needs no restart. */
@@ -25,8 +31,7 @@ export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): 
   return {
     url,
     clientId,
-    username: mqtt.username,
-    password: await mqtt.password?.read(),
+    ...(await loginAt(mqtt)),
     tls: {
       ...(ca_file === undefined ? {} : { ca: await readFile(ca_file) }),
       ...(cert_file === undefined ? {} : { cert: await readFile(cert_file) }),

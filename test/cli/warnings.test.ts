@@ -45,3 +45,15 @@ test('mqtt.url beside mqtt.embedded: check gives advice, with exit code 0', asyn
   expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(WARNING) }, {}, {}] });
   expect((await outcome('check', {})).said).not.toContain('mqtt.url');
 });
+
+test('an own broker for other machines without a user: run and check say that it stays on this one', async () => {
+  const open = { HEAT2MQTT_MQTT_EMBEDDED_HOST: '0.0.0.0' };
+  const said = /reached from this machine only.*mqtt\.embedded\.username/s;
+  expect(await outcome('run', open)).toMatchObject({
+    code: 0,
+    said: expect.stringContaining('broker_on_loopback'),
+  });
+  expect(await outcome('check', open)).toMatchObject({ code: 0, said: expect.stringMatching(said) });
+  const user = { HEAT2MQTT_MQTT_EMBEDDED_USERNAME: 'home', HEAT2MQTT_MQTT_EMBEDDED_PASSWORD: 'broker word' };
+  expect((await outcome('check', { ...open, ...user })).said).not.toMatch(said);
+});

@@ -1,4 +1,5 @@
 // Settings from the environment: each key can be set, types are understood, typing errors are seen.
+import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { settableKeys, variableOf } from '../../src/config/keys.ts';
 import { BASE, faultPaths, load, refusal } from './loading.ts';
@@ -188,7 +189,7 @@ describe('names', () => {
   it('systemd names the state directory unless somebody else did', async () => {
     const env = { STATE_DIRECTORY: '/var/lib/heat2mqtt:/var/lib/other' };
     expect((await load(BASE, env)).config.state_dir).toBe('/var/lib/heat2mqtt');
-    expect((await load(`${BASE}state_dir: here\n`, env)).config.state_dir).toBe('here');
+    expect((await load(`${BASE}state_dir: here\n`, env)).config.state_dir).toBe(resolve('here'));
     expect((await load(BASE, { ...env, HEAT2MQTT_STATE_DIR: '/data' })).config.state_dir).toBe('/data');
     expect((await load(BASE)).config.state_dir).toBe('./state');
   });

@@ -66,7 +66,7 @@ export const PIECES: [piece: string, path: string, says: RegExp][] = [
   ['mqtt: { protocol: 3.1 }', 'mqtt.protocol', /auto, 5 or 3.1.1/],
   ['mqtt: { discovery_prefix: true }', 'mqtt.discovery_prefix', /false, or a topic/],
   ['mqtt: { discovery_prefix: {} }', 'mqtt.discovery_prefix', /found a mapping/],
-  ['mqtt: { embedded: 1883 }', 'mqtt.embedded', /true, false, or port and host/],
+  ['mqtt: { embedded: 1883 }', 'mqtt.embedded', /true, false, or port, host, username and password_file/],
   ['mqtt: { embedded: { port: 99999 } }', 'mqtt.embedded.port', /65535/],
   ['mqtt: { embedded: { hots: x } }', 'mqtt.embedded.hots', /did you mean host/],
   ["home_assistant: { url: 'ha:8123', token: abcdef }", 'home_assistant.url', /http:\/\/.*ws:\/\//],

@@ -143,7 +143,7 @@ test('a state directory from a backup cannot write over the question', async () 
   const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
   await writeFile(path('b.gz'), pack({ madeAt: 0, madeBy: '0.1.0', config, documents: {} }));
   await expect(type('restore', path('b.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
-    out: expect.stringContaining('into ./x [2K nothing'),
+    out: expect.stringContaining('/x [2K nothing'),
   });
 });
 

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { findConfigFile } from '../../config/load.ts';
 import { decodeText } from '../../config/secrets/secrets.ts';
+import { pathIn } from '../../config/sources/relativePaths.ts';
 import { filesIn, isOfFleet, stateDirOf, withStateDir } from '../../config/transfer.ts';
 import { about } from '../../foundation/about.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
@@ -107,7 +108,7 @@ async function planOf(backup: Backup, { options }: Arguments, { env }: Io): Prom
     stateDir: stateDirOf(text, path, env),
     config: isWritten && text !== null ? { path, text, isThere: there !== null } : null,
     staying: there !== null && !isWritten ? path : null,
-    missing: text === null ? [] : filesIn(text, path).filter((each) => !existsSync(each)),
+    missing: text === null ? [] : filesIn(text, path).filter((each) => !existsSync(pathIn(path, each))),
   };
 }
 

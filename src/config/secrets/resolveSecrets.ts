@@ -6,9 +6,10 @@ import type { Scrubber } from '../../foundation/log.ts';
 import { environmentWords, type Faults, type Origins } from '../faults.ts';
 import { variableOf } from '../keys.ts';
 import { isMapping, type Path, type RawConfig, valueAt } from '../rawConfig.ts';
-import type { Account, Config, FileConfig, HomeAssistant } from '../schema.ts';
+import type { Account, Config, Embedded, FileConfig, HomeAssistant } from '../schema.ts';
 import { databaseUrl, sealingKey } from '../sections/fleetSection.ts';
 import { WITH_PASSWORD } from '../sections/providerSections.ts';
+import type { Locate } from '../sources/relativePaths.ts';
 import {
   NO_SUCH_FILE,
   type ReadFile,
@@ -26,6 +27,7 @@ interface Options {
   readonly scrubber: Scrubber;
   readonly origins: Origins;
   readonly faults: Faults;
+  readonly locate: Locate;
 }
 
 interface Place {
@@ -44,8 +46,18 @@ export async function findSecrets(raw: RawConfig, options: Options): Promise<Map
     const secret = await findSecret(place, raw, credentials, options);
     if (secret !== undefined) secrets.set(place.path.join('.'), secret);
   }
-  if (secrets.has('mqtt.password') && valueAt(raw, ['mqtt', 'username']) === undefined) {
-    options.faults.add('mqtt.username', 'nothing, but a password', 'a name and a password, or neither', true);
+  for (const section of [['mqtt'], ['mqtt', 'embedded']]) {
+    const at = section.join('.');
+    const hasName = valueAt(raw, [...section, 'username']) !== undefined;
+    const both = 'a name and a password, or neither';
+    if (secrets.has(`${at}.password`) && !hasName)
+      options.faults.add(`${at}.username`, 'nothing, but a password', both, true);
+    // Some brokers want a name alone; ours would let everybody in who knows it.
+    const isGiven = ['password', 'password_file'].some(
+      (key) => valueAt(raw, [...section, key]) !== undefined,
+    );
+    if (section.length > 1 && hasName && !isGiven && !secrets.has(`${at}.password`))
+      options.faults.add(`${at}.password`, 'nothing, but a name', both, true);
   }
   return secrets;
 }
@@ -58,6 +70,7 @@ function placesOf(raw: RawConfig): Place[] {
   });
   const others: Place[] = [
     { path: ['mqtt', 'password'], isRequired: false, credentials: ['mqtt_password'] },
+    { path: ['mqtt', 'embedded', 'password'], isRequired: false, credentials: ['mqtt_embedded_password'] },
     { path: ['mqtt', 'key_password'], isRequired: false, credentials: ['mqtt_key_password'] },
     { path: ['home_assistant', 'token'], isRequired: true, credentials: ['home_assistant_token'] },
     { path: ['web', 'password'], isRequired: false, credentials: ['web_password'] },
@@ -84,8 +97,9 @@ function placesOf(raw: RawConfig): Place[] {
     { ...ofAccount(account, n, 'password'), isRequired },
     { ...ofAccount(account, n, 'totp_secret'), isRequired: false, form: totpSecret },
   ]);
-  return [...own, ...others].filter(({ path: [section = ''] }) => {
+  return [...own, ...others].filter(({ path: [section = '', embedded] }) => {
     if (section === 'web') return raw.web !== false;
+    if (embedded === 'embedded') return isMapping(valueAt(raw, ['mqtt', 'embedded']));
     return !['home_assistant', 'fleet'].includes(section) || isMapping(raw[section]);
   });
 }
@@ -94,7 +108,7 @@ async function findSecret(
   { path, isRequired, credentials: names, form }: Place,
   raw: RawConfig,
   credentials: ReadonlyMap<string, readonly string[]>,
-  { origins, faults, readFile, scrubber }: Options,
+  { origins, faults, readFile, scrubber, locate }: Options,
 ): Promise<Secret | undefined> {
   const at = path.join('.');
   const section = path.slice(0, -1);
@@ -113,12 +127,13 @@ async function findSecret(
   // Values of a wrong type are reported by the schema.
   if (inline !== undefined) return undefined;
 
-  const fromFile = async (name: string, key: string) => {
+  const fromFile = async (given: string, key: string) => {
+    const name = locate(key, given);
     const read = async () => hide(await readSecretFile(name, readFile, form));
     const secret = new Secret(`file ${name}`, read, scrubber, name);
     await secret.read().catch(async (error: unknown) => {
       if (!(error instanceof SecretUnreadable)) throw error;
-      const which = error.found === NO_SUCH_FILE && (await isPath(name)) ? `: ${name}` : '';
+      const which = error.found === NO_SUCH_FILE && (await isPath(given)) ? `: ${name}` : '';
       const found = `${error.found}${which}${environmentWords(key, origins)}`;
       const content = form === undefined ? 'is not empty' : `holds ${form.allowed}`;
       faults.add(key, found, `the path of a readable file that ${content}`);
@@ -178,7 +193,7 @@ function plainName(name: string): string {
 /** `secrets` by path; every required one is there. */
 export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secret>): Config {
   const { accounts, mqtt, home_assistant, web, fleet, ...rest } = file;
-  const { password, password_file, key_password, key_password_file, ...broker } = mqtt;
+  const { password, password_file, key_password, key_password_file, embedded, ...broker } = mqtt;
   const mqttPassword = secrets.get('mqtt.password');
   const keyPassword = secrets.get('mqtt.key_password');
   const webPassword = secrets.get('web.password');
@@ -192,6 +207,7 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
     }),
     mqtt: {
       ...broker,
+      embedded: embedded && ownBroker(embedded, secrets.get('mqtt.embedded.password')),
       ...(mqttPassword && { password: mqttPassword }),
       ...(keyPassword && { key_password: keyPassword }),
     },
@@ -210,6 +226,13 @@ export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secre
     }),
     ...(home_assistant && { home_assistant: homeAssistant(home_assistant, secrets) }),
   };
+}
+
+function ownBroker(
+  { password: _, password_file: __, ...given }: Exclude<FileConfig['mqtt']['embedded'], false>,
+  password: Secret | undefined,
+): Embedded {
+  return { ...given, ...(password && { password }) };
 }
 
 function homeAssistant(

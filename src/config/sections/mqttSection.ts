@@ -32,11 +32,21 @@ const embeddedBroker = section({
   port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
   host: text('an address of this machine')
     .default('127.0.0.1')
-    .describe('The address the own broker listens on; 0.0.0.0 lets other machines in, without a password.'),
+    .describe(
+      'The address the own broker listens on. 0.0.0.0 lets other machines in: only with username and password, else it stays 127.0.0.1.',
+    ),
+  username: text('a text; required when there is a password')
+    .optional()
+    .meta({
+      description: 'The name with which everybody logs in at the own broker. Default: mqtt.username.',
+      examples: ['home'],
+      private: true,
+    }),
+  ...secretKeys('password', 'The password of that user', '/run/secrets/mqtt_embedded_password'),
 });
 
 const embedded = z
-  .union([z.boolean(), embeddedBroker], 'true, false, or port and host')
+  .union([z.boolean(), embeddedBroker], 'true, false, or port, host, username and password_file')
   .transform((given) => (given === true ? embeddedBroker.parse({}) : given));
 
 const protocol = z
@@ -79,7 +89,7 @@ export const mqttSection = section({
   embedded: embedded
     .prefault(false)
     .describe(
-      'A broker brought along, for homes without one. false: none; true: with these defaults; or with port and host.',
+      'A broker brought along, for homes without one. false: none; true: with these defaults; or with port, host and a user.',
     ),
 })
   .superRefine(({ cert_file, key_file }, { addIssue }) => {

@@ -34,9 +34,11 @@ export function eventsOfPoll(
   const at = nowIn(context);
   const changes = events.map(({ meter, change }) => changeMessage(topics, meter, change, at));
   if (fault !== null) return [...changes, troubleMessage(account, fault, context)];
-  const { needsPerson } = account.told;
-  account.told = { ...account.told, needsPerson: false };
-  if (!needsPerson && !wasFailing) return changes;
+  const wasTroubled = account.told.needsPerson || wasFailing;
+  // The access token may still serve, while health goes on saying that the session does not.
+  const needsPerson = wasTroubled && isWaitingForPerson(account);
+  account.told = { ...account.told, needsPerson };
+  if (!wasTroubled || needsPerson) return changes;
   const message = 'Readings arrive again.';
   const recovered = {
     event_type: 'recovered',

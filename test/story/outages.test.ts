@@ -7,6 +7,7 @@ import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const MINUTE_MS = 60_000;
 const STEP_MS = 15_000;
+const EVENT = 'heat2mqtt/bridge/event';
 type Token = Simulator['switches']['token'];
 
 const OUTAGES = {
@@ -22,7 +23,7 @@ const OUTAGES = {
     end: (token: Token) => void Object.assign(token, { clientEnabled: true }),
     code: 'client_refused',
     auth: 'provider_down',
-    words: /client/,
+    words: /client.*tried again with each poll/,
   },
   user: {
     begin: (token: Token) => void token.accountStates.set(ME.username, 'disabled'),
@@ -62,12 +63,16 @@ test.each(Object.entries(OUTAGES))(
       await story.pass(10 * MINUTE_MS, STEP_MS);
       expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
       expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
+      const recoveries = () => probe.all(EVENT).filter(({ event_type }) => event_type === 'recovered').length;
+      // Not by a poll whose access token has served on, either.
+      expect(recoveries()).toBe(0);
 
       end(switches.token);
       await story.pass(31 * MINUTE_MS, STEP_MS);
       await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
       await story.nextPoll();
       expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
+      expect(recoveries()).toBe(1);
       const said = [
         ...probe.heard.map(({ payload }) => payload),
         ...story.log.map((line) => JSON.stringify(line)),
@@ -122,4 +127,24 @@ test('the lock of the account is not touched by a login during an outage', async
   await probe.until(STATE);
   expect(counters.passwordGrants.ok).toBe(1);
   expect(story.logged('login refused')).toEqual([]);
+});
+
+test('a poll that goes well by the old access token is no recovery while the user is disabled', async () => {
+  const { story, probe, switches } = await firstPoll({
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { accessSeconds: 18_000, refreshSeconds: 36_000 }),
+  });
+  await story.pass(3.9 * HOUR_MS, MINUTE_MS);
+  switches.token.accountStates.set(ME.username, 'disabled');
+  probe.forget();
+  await story.pass(0.5 * HOUR_MS, MINUTE_MS);
+  expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'account_disabled' }]);
+  await story.nextPoll();
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', failures_in_a_row: 0 });
+  expect(probe.all(EVENT)).toHaveLength(1);
+  switches.token.accountStates.clear();
+  await story.pass(0.5 * HOUR_MS, MINUTE_MS);
+  await story.nextPoll();
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
+  expect(probe.all(EVENT)).toMatchObject([{}, { event_type: 'recovered' }]);
 });

@@ -198,7 +198,7 @@ export class Account {
       await this.openKnownMeters();
     const isKnown = this.meters !== null;
     if (!isKnown) await this.#discover(signal);
-    else if (!this.isUsable) await this.#signIn();
+    else if (!this.isUsable) await this.#signIn(round);
     let { events, faults } = await this.#pollMeters(this.#metersOf(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
     if (isKnown && isRefused && this.#rediscoveries.tryStart()) {
@@ -232,10 +232,11 @@ export class Account {
   }
 
   /** While others read its meters, no request of its own would show that it is signed in again. */
-  async #signIn(): Promise<void> {
+  async #signIn({ chosen }: Round): Promise<void> {
     const { session } = this.upstream;
     await session.accessToken();
-    if (!this.isUsable && session.fault !== null) throw session.fault;
+    // An access token that still serves reads what the account is to read, whatever its last refresh came to.
+    if (chosen.length === 0 && !this.isUsable && session.fault !== null) throw session.fault;
   }
 
   async #pollMeters(

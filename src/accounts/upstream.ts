@@ -12,7 +12,7 @@ import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import { type Gate, HttpClient } from '../http/client.ts';
 import type { EntityContext } from '../provider/discovery.ts';
-import { createAsk, type Reply } from '../provider/request.ts';
+import { type Ask, createAsk, type Reply } from '../provider/request.ts';
 import { UsageDialect } from '../provider/usageReport.ts';
 import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec, wayInCodec } from '../store/documents.ts';
 import { type Document, owned } from '../store/stateStore.ts';
@@ -137,10 +137,16 @@ export function openUpstream(
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
     onReply(reply: Reply) {
-      if (reply.status >= 200 && reply.status < 300) session.accepted();
       options.onReply?.(reply);
     },
   };
+  const noting =
+    (ask: Ask): Ask =>
+    async (exchange) => {
+      const found = await ask(exchange);
+      await session.accepted();
+      return found;
+    };
   const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
     issuer,
@@ -151,9 +157,9 @@ export function openUpstream(
     /** Somebody asks for a login, whatever the budget says. After one under way: it may end the refusal, or renew it. */
     askForLogin: () => exclusively(() => budget.ask()),
     /** A 401 refreshes the session. */
-    ask: createAsk(api),
+    ask: noting(createAsk(api)),
     /** Its requests may be refused without any effect on the session. */
-    extrasAsk: createAsk({ ...api, acceptsErrors: true }),
+    extrasAsk: noting(createAsk({ ...api, acceptsErrors: true })),
     dialect: new UsageDialect(),
     log,
     context: entities,

@@ -22,7 +22,12 @@ export function readIdentity(
     readonly scopes: readonly string[];
   },
 ): Identity {
-  const payload = decodePayload(accessToken);
+  const payload = claimsIn(accessToken);
+  if (payload === null)
+    throw new ClaimMissing('The access token is not a JWT, so it does not tell whose it is.', {
+      retry: 'later',
+      hint: 'Check provider.issuer and provider.client_id: this issuer gives out another kind of token.',
+    });
   const customerCode = payload[claims.customer_code];
   if (customerCode === '' || (typeof customerCode !== 'string' && typeof customerCode !== 'number')) {
     throw new ClaimMissing(
@@ -38,17 +43,19 @@ export function readIdentity(
   return { customerCode: String(customerCode), siteCodes: siteCodes.map(String) };
 }
 
-function decodePayload(accessToken: string): Record<string, unknown> {
+/** The session at the issuer that a token belongs to; `null`: it does not tell. */
+export function sessionIdIn(token: string | null): string | null {
+  const { sid, session_state } = claimsIn(token ?? '') ?? {};
+  const id = sid ?? session_state;
+  return typeof id === 'string' ? id : null;
+}
+
+/** `null`: not a JWT. The parser's own message would quote the token. */
+function claimsIn(token: string): Record<string, unknown> | null {
   try {
-    const payload: unknown = JSON.parse(
-      Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString('utf8'),
-    );
-    if (typeof payload === 'object' && payload !== null) return payload as Record<string, unknown>;
+    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return typeof payload === 'object' && payload !== null ? (payload as Record<string, unknown>) : null;
   } catch {
-    // Told below in our own words: the parser's message would quote the token.
+    return null;
   }
-  throw new ClaimMissing('The access token is not a JWT, so it does not tell whose it is.', {
-    retry: 'later',
-    hint: 'Check provider.issuer and provider.client_id: this issuer gives out another kind of token.',
-  });
 }

@@ -60,7 +60,8 @@ export function keepAlive(
   async function refreshIfDue(): Promise<number> {
     const current = await session.current().catch(() => null);
     if (current === null || !refreshIsWorthTrying(current, clock)) return LONGEST_SLEEP_MS;
-    if (planned !== current) plan(current);
+    // Another refresh token alone is no success.
+    if (planned?.set.accessToken !== current.set.accessToken) plan(current);
     const wait = Math.max(msUntilFraction(current, fraction, clock), notBefore - clock.monotonic());
     if (wait > 0) return wait;
     await limit(() => refresh(current)).then(done, (err) => failed(err, current));
@@ -76,7 +77,8 @@ export function keepAlive(
 
   async function refresh(due: CurrentTokens): Promise<boolean> {
     // A poll may have refreshed the session while this waited for the concurrency limit.
-    return isStopping || (await session.current()) !== due || session.renew();
+    const current = await session.current();
+    return isStopping || current?.set.accessToken !== due.set.accessToken || session.renew();
   }
 
   function done(hasTokens: boolean): void {

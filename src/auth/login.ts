@@ -1,10 +1,11 @@
 // One login that needs nobody: by password, or through the provider's login page; when the login budget allows it.
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { EXTRA_TRY_AFTER_MS, type LoginBudget, type LoginBudgetRecord } from './loginBudget.ts';
+import { EXTRA_TRY_AFTER_MS, type LoginBudget, type Suspension } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
-import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
+import { AccessTokenRejected, ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
 import type { Grant, TokenStore } from './tokens.ts';
+import { GrantUnusable } from './unreachable.ts';
 
 /** `null`: there is none to be had. */
 export type OneTimeCode = () => Promise<string | null>;
@@ -49,42 +50,61 @@ export interface LoginOptions {
 
 export type TimeWords = (instant: number) => string;
 
-/** The last login was refused, and the next attempt is not due yet. */
+/** No login may be tried now: the last one was refused, or its tokens were of no use. */
 export class LoginSuspended extends Failure {
   readonly code: string;
-  readonly exitCode = EXIT.credentials;
-  readonly budget: LoginBudgetRecord;
+  readonly exitCode: number;
+  readonly suspension: Suspension;
 
-  constructor(budget: LoginBudgetRecord, timeWords: TimeWords) {
-    const { nextAttemptAt } = budget;
-    const what =
-      budget.state === 'backoff'
-        ? 'The program ended in the middle of the last login'
-        : 'The last login was refused';
-    const next =
-      nextAttemptAt === null
-        ? 'none is tried until the password changes or somebody asks'
-        : `the next one waits until ${timeWords(nextAttemptAt + TO_FULL_MINUTE_MS)}`;
-    super(`${what}; to keep the account from being locked, ${next}.`, {
+  /** `isByItself`: the next login needs no person. */
+  constructor(suspension: Suspension, timeWords: TimeWords, isByItself = true) {
+    super(wordsFor(suspension, timeWords), {
       retry: 'never',
-      hint: hintFor(budget, timeWords),
+      hint: hintFor(suspension, timeWords, isByItself),
     });
-    this.code = budget.code ?? 'bad_credentials_or_locked';
-    this.budget = budget;
+    this.code = suspension.code;
+    this.exitCode = suspension.about === 'tokens' ? EXIT.provider : EXIT.credentials;
+    this.suspension = suspension;
   }
 }
 
-// Whoever comes at the time that was told must not come too early.
-const TO_FULL_MINUTE_MS = 59_999;
+// Rounded up, so that the time that was told is not too early.
+const inMinutes = (instant: number, timeWords: TimeWords): string => timeWords(instant + 59_999);
+
+function wordsFor({ about, state, code, message, nextAttemptAt }: Suspension, timeWords: TimeWords): string {
+  const next = nextAttemptAt === null ? null : inMinutes(nextAttemptAt, timeWords);
+  if (about === 'tokens')
+    return `${message} Each login opens another session at the issuer: the next one waits until ${next}.`;
+  // Nothing is being protected: what was refused is all there is to say.
+  if (about !== 'password')
+    return message ?? refusalOf(code, state)?.message ?? 'The last login was refused.';
+  const what =
+    state === 'backoff' ? 'The program ended in the middle of the last login' : 'The last login was refused';
+  const then =
+    next === null
+      ? 'none is tried until the password changes or somebody asks'
+      : `the next one waits until ${next}`;
+  return `${what}; to keep the account from being locked, ${then}.`;
+}
+
+const refusalOf = (code: string, state: string) =>
+  Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
 
 // Any other refusal keeps its own hint: only wrong credentials can be corrected in the configuration.
-function hintFor({ code, state, nextAttemptAt, askedAt }: LoginBudgetRecord, timeWords: TimeWords): string {
+function hintFor(
+  { about, code, state, nextAttemptAt, askedAt }: Suspension,
+  timeWords: TimeWords,
+  isByItself: boolean,
+): string {
+  if (about === 'tokens')
+    return code === AccessTokenRejected.code ? AccessTokenRejected.hint : GrantUnusable.hint;
   const asked =
-    askedAt === null
+    askedAt === null || about !== 'password'
       ? ''
-      : ` Somebody asked for an extra try at ${timeWords(askedAt)}; the next one is possible from ${timeWords(askedAt + EXTRA_TRY_AFTER_MS + TO_FULL_MINUTE_MS)}.`;
-  const refusal = Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
+      : ` Somebody asked for an extra try at ${timeWords(askedAt)}; the next one is possible from ${inMinutes(askedAt + EXTRA_TRY_AFTER_MS, timeWords)}.`;
+  const refusal = refusalOf(code, state);
   if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return `${refusal.hint}${asked}`;
+  if (!isByItself) return `Sign in in another way, or type the password again once the wait is over.${asked}`;
   const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait, or press Poll now to try at once';
   if (state === 'backoff') return `Nothing needs to be done: ${otherwise}.${asked}`;
   return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.${asked}`;
@@ -118,30 +138,60 @@ export class Login {
     await this.#rejectIfSuspended(typed === null ? secret : null);
     // Before the attempt is noted: without an issuer nothing is sent.
     const offersDevice = await issuer.offersDevice();
-    const logged = (message: string) => (err: unknown) => log.error({ err }, message);
     const attempt = await budget.begin(secret);
     try {
       const code = typed?.code == null ? oneTimeCode : async () => typed.code;
       const grant = await this.#signInBy(password, typed?.username ?? username, code, offersDevice);
-      await attempt.accepted().catch(logged('login budget could not be cleared'));
+      await attempt.granted().catch((err) => this.#logUnsaved(err));
       return grant;
     } catch (err) {
       const isRefused = err instanceof LoginRefused;
       if (isRefused) log.error({ code: err.code, hint: err.hint }, 'login refused');
-      const noted = isRefused ? attempt.refused(err) : attempt.unanswered();
-      await noted.catch(logged('login budget could not be saved'));
+      const noted = isRefused
+        ? attempt.refused(err)
+        : err instanceof GrantUnusable
+          ? attempt.useless(err)
+          : attempt.unanswered();
+      await noted.catch((fault) => this.#logUnsaved(fault));
       throw err;
     }
   }
 
   /**
-   * The refusal that suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have
-   * changed; one that cannot be read has not.
+   * What suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
+   * that cannot be read has not.
    */
-  async suspendedBy(): Promise<LoginBudgetRecord | null> {
-    const { readPassword, budget } = this.#options;
+  async suspendedBy(): Promise<Suspension | null> {
+    return this.#options.budget.inForce(await this.#secretNow());
+  }
+
+  /** The last login was granted, and the API has neither accepted nor refused its tokens yet. */
+  isUnproven(): Promise<boolean> {
+    return this.#options.budget.isUnproven();
+  }
+
+  /** The API has accepted the tokens of the last login. */
+  async useful(): Promise<void> {
+    await this.#options.budget.useful().catch((err) => this.#logUnsaved(err));
+  }
+
+  /** The tokens of the last login are of no use. */
+  async useless(fault: Failure): Promise<void> {
+    await this.#options.budget.useless(fault, await this.#secretNow()).catch((err) => this.#logUnsaved(err));
+  }
+
+  #logUnsaved(err: unknown): void {
+    this.#options.log.error({ err }, 'login budget could not be saved');
+  }
+
+  async #secretNow(): Promise<string | null> {
+    const { readPassword } = this.#options;
     const found = readPassword && (await this.#credentials(readPassword).catch(() => null));
-    return budget.inForce(found?.secret ?? null);
+    return found?.secret ?? null;
+  }
+
+  suspended(suspension: Suspension): LoginSuspended {
+    return new LoginSuspended(suspension, this.#options.timeWords, !this.needsPerson);
   }
 
   async #signInBy(
@@ -189,8 +239,8 @@ export class Login {
   }
 
   async #rejectIfSuspended(secret: string | null): Promise<void> {
-    const refusal = await this.#options.budget.inForce(secret);
-    if (refusal !== null) throw new LoginSuspended(refusal, this.timeWords);
+    const suspension = await this.#options.budget.inForce(secret);
+    if (suspension !== null) throw this.suspended(suspension);
   }
 
   /**

@@ -14,7 +14,7 @@ import {
   RefusedForNow,
 } from './refusals.ts';
 import type { Grant } from './tokens.ts';
-import { unreachable } from './unreachable.ts';
+import { GrantUnusable, IssuerUnreachable, unreachable } from './unreachable.ts';
 
 export interface IssuerOptions {
   readonly issuer: string;
@@ -37,10 +37,16 @@ export interface IssuerOptions {
 /** What discovery found; `null` before. */
 export interface IssuerMemory {
   metadata: Promise<OpenIdClient.ServerMetadata> | null;
+  /** When an answer made us discover again, on the monotonic clock. */
+  discoveredAgainAt?: number;
 }
 
 // Assumed for a reply without expires_in. Keycloak's access tokens usually live longer.
 const UNSTATED_LIFE_SECONDS = 60;
+// An issuer that refuses everything must not be asked for its metadata at each attempt.
+const DISCOVER_AGAIN_AFTER_MS = 3 * 60_000;
+// Only JSON tells what is refused; these say that the address is another one by now.
+const ADDRESS_IS_GONE: ReadonlySet<number> = new Set([404, 405, 410]);
 // The times in the id_token do not matter here, and a Pi without a clock battery may start in 1970.
 const ANY_CLOCK_SECONDS = 100 * 366 * 86_400;
 
@@ -191,51 +197,109 @@ export class Issuer {
     step: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<Reply>,
     classify: Classify,
   ): Promise<Grant> {
-    return toGrant(await this.#ask(step, classify));
+    let reply: unknown;
+    const seen = (json: unknown) => {
+      reply = json;
+    };
+    try {
+      return toGrant(await this.#ask(step, classify, seen));
+    } catch (err) {
+      // The library refuses what it cannot validate, though the issuer has granted it.
+      if (err instanceof IssuerUnreachable && isGranted(reply)) throw new GrantUnusable(err, toGrant(reply));
+      throw err;
+    }
   }
 
+  /** `onReply` gets the JSON of each answer. */
   async #ask<T>(
     step: (client: typeof OpenIdClient, configuration: OpenIdClient.Configuration) => Promise<T>,
     classify: Classify,
+    onReply: (json: unknown) => void = () => undefined,
   ): Promise<T> {
     const client = await import('openid-client');
+    const { memory, clock } = this.#options;
+    let metadata: OpenIdClient.ServerMetadata | null = null;
+    const attempt = async () => {
+      metadata = await this.#discover(client);
+      return step(client, this.#configure(client, metadata, onReply));
+    };
     try {
-      return await step(client, await this.#discover(client));
+      return await attempt().catch(async (err) => {
+        if (metadata === null || !mayHaveMoved(client, err) || !(await this.#hasMoved(client, metadata)))
+          throw err;
+        return attempt();
+      });
     } catch (err) {
       const isAnswer =
         err instanceof client.AuthorizationResponseError ||
-        (err instanceof client.ResponseBodyError && err.status < 500 && err.status !== 429);
+        (err instanceof client.ResponseBodyError &&
+          err.status < 500 &&
+          err.status !== 429 &&
+          !ADDRESS_IS_GONE.has(err.status));
       if (isAnswer) {
         const refusal = classify(err.error, err.error_description ?? '');
         if (refusal) throw refusal;
       }
       // The token endpoint may have moved: discover it again at the next attempt.
-      this.#options.memory.metadata = null;
-      throw err instanceof Failure ? err : unreachable(err, this.#options.clock.now());
+      memory.metadata = null;
+      throw err instanceof Failure ? err : unreachable(err, clock.now());
     }
   }
 
-  async #discover(client: typeof OpenIdClient): Promise<OpenIdClient.Configuration> {
+  /** Discovers again, at most every few minutes. Whether an address is another one than in `before`. */
+  async #hasMoved(client: typeof OpenIdClient, before: OpenIdClient.ServerMetadata): Promise<boolean> {
+    const { memory, clock } = this.#options;
+    const now = clock.monotonic();
+    if (now - (memory.discoveredAgainAt ?? Number.NEGATIVE_INFINITY) < DISCOVER_AGAIN_AFTER_MS) return false;
+    memory.discoveredAgainAt = now;
+    memory.metadata = null;
+    const after = await this.#discover(client).catch(() => null);
+    if (after === null) memory.metadata = null;
+    return after !== null && ENDPOINTS.some((name) => after[name] !== before[name]);
+  }
+
+  async #discover(client: typeof OpenIdClient): Promise<OpenIdClient.ServerMetadata> {
     const { issuer, clientId, timeoutSeconds, allowInsecure, memory } = this.#options;
-    const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
-    const settings = {
-      timeout: timeoutSeconds,
-      [client.customFetch]: (url: string, init: unknown) =>
-        plainErrors(this.#options.fetch(url, init as RequestInit)),
-    };
-    const execute = allowInsecure ? [client.allowInsecureRequests] : [];
     memory.metadata ??= client
-      .discovery(new URL(issuer), clientId, tolerance, client.None(), { execute, ...settings })
+      .discovery(new URL(issuer), clientId, undefined, client.None(), {
+        execute: allowInsecure ? [client.allowInsecureRequests] : [],
+        timeout: timeoutSeconds,
+        [client.customFetch]: (url: string, init: unknown) => this.#options.fetch(url, init as RequestInit),
+      })
       .then((found) => found.serverMetadata());
-    const metadata = await memory.metadata;
+    return memory.metadata;
+  }
+
+  #configure(
+    client: typeof OpenIdClient,
+    metadata: OpenIdClient.ServerMetadata,
+    onReply: (json: unknown) => void,
+  ): OpenIdClient.Configuration {
+    const { clientId, timeoutSeconds, allowInsecure } = this.#options;
+    const tolerance = { [client.clockTolerance]: ANY_CLOCK_SECONDS };
     const configuration = new client.Configuration(metadata, clientId, tolerance, client.None());
-    Object.assign(configuration, settings);
-    for (const prepare of execute) prepare(configuration);
+    configuration.timeout = timeoutSeconds;
+    configuration[client.customFetch] = (url: string, init: unknown) =>
+      plainErrors(this.#options.fetch(url, init as RequestInit), onReply);
+    if (allowInsecure) client.allowInsecureRequests(configuration);
     return configuration;
   }
 }
 
+const ENDPOINTS = ['token_endpoint', 'authorization_endpoint', 'device_authorization_endpoint'] as const;
+
+/** An answer that is not about what was sent. */
+const mayHaveMoved = (client: typeof OpenIdClient, err: unknown): boolean =>
+  err instanceof client.ResponseBodyError &&
+  err.status < 500 &&
+  err.status !== 429 &&
+  err.error !== 'invalid_grant';
+
 type Reply = Awaited<ReturnType<typeof OpenIdClient.refreshTokenGrant>>;
+
+/** Tokens came, whatever else is wrong with them. */
+const isGranted = (json: unknown): json is Reply =>
+  typeof Object(json).access_token === 'string' && Object(json).error === undefined;
 
 function toGrant(reply: Reply): Grant {
   const refreshLife = Number(reply.refresh_expires_in);
@@ -258,10 +322,16 @@ export function withQuery(callback: URL): URL {
 }
 
 // openid-client prefers a WWW-Authenticate header to the body, but only the body says what was refused.
-async function plainErrors(pending: Promise<Response>): Promise<Response> {
+async function plainErrors(pending: Promise<Response>, onReply: (json: unknown) => void): Promise<Response> {
   const response = await pending;
-  if (!response.headers.has('www-authenticate')) return response;
+  const { status, statusText } = response;
   const headers = new Headers(response.headers);
   headers.delete('www-authenticate');
-  return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+  onReply(
+    await response
+      .clone()
+      .json()
+      .catch(() => null),
+  );
+  return new Response(response.body, { status, statusText, headers });
 }

@@ -64,6 +64,8 @@ export class RefusedForNow extends Failure {
 }
 
 export const POLL_NOW = 'press Poll now (or send to bridge/request/refresh)';
+const IN_SIX_HOURS = `It is tried again within six hours. To try at once, ${POLL_NOW}.`;
+const AT_EACH_POLL = 'The session is kept, and tried again with each poll.';
 const SIGN_IN = "Sign in on the bridge's own page, or run heat2mqtt login";
 
 export const REFUSALS = {
@@ -138,14 +140,14 @@ export const REFUSALS = {
     state: 'needs_user_action',
     about: 'client',
     message: 'The issuer refused the client.',
-    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. It is tried again within six hours. To try at once, ${POLL_NOW}.`,
+    hint: `Check provider.client_id and, if you use it, provider.redirect_uri. ${IN_SIX_HOURS}`,
   },
   wrongScope: {
     code: 'scope_refused',
     state: 'needs_user_action',
     about: 'client',
     message: 'The issuer refused the scopes.',
-    hint: `Check provider.scopes. It is tried again within six hours. To try at once, ${POLL_NOW}.`,
+    hint: `Check provider.scopes. ${IN_SIX_HOURS}`,
   },
 } as const satisfies Record<string, RefusalRow>;
 
@@ -233,18 +235,22 @@ export function classifyRefreshError(
     if (saysDisabled(words)) return new RefusedForNow(REFUSALS.accountDisabled);
     return new SessionEnded(words.includes('token reuse exceeded'));
   }
-  return new RefusedForNow(refusalWithoutPassword(error) ?? ISSUER_REFUSES);
+  const row = refusalWithoutPassword(error) ?? ISSUER_REFUSES;
+  return new RefusedForNow({ ...row, hint: row.hint.replace(IN_SIX_HOURS, AT_EACH_POLL) });
 }
 
 /** The API refuses access tokens that the issuer has just granted. */
 export class AccessTokenRejected extends Failure {
-  readonly code = 'key_rejected';
+  static readonly code = 'key_rejected';
+  static readonly hint =
+    'Check that provider.api_url, provider.client_id and provider.scopes belong together.';
+  readonly code = AccessTokenRejected.code;
   readonly exitCode = EXIT.provider;
 
   constructor() {
     super('The API refuses access tokens that the issuer has just granted.', {
       retry: 'later',
-      hint: 'Check that provider.api_url, provider.client_id and provider.scopes belong together.',
+      hint: AccessTokenRejected.hint,
     });
   }
 }

@@ -4,14 +4,19 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
+import { sessionIdIn } from './claims.ts';
 import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
 import type { Issuer } from './oidc.ts';
 import { AccessTokenRejected, LoginRefused, RefusedForNow, SessionEnded } from './refusals.ts';
 import * as token from './tokens.ts';
+import { GrantUnusable } from './unreachable.ts';
 
 export interface SessionOptions {
   readonly issuer: Pick<Issuer, 'refresh' | 'endSession'>;
-  readonly login: Pick<Login, 'attempt' | 'suspendedBy' | 'needsPerson'>;
+  readonly login: Pick<
+    Login,
+    'attempt' | 'suspendedBy' | 'needsPerson' | 'isUnproven' | 'useful' | 'useless'
+  >;
   readonly tokens: token.TokenStore<token.TokenSet>;
   readonly clock: Clock;
   readonly log: Log;
@@ -34,23 +39,22 @@ export class Session {
   readonly #options: SessionOptions;
   // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
   readonly #flight = new SingleFlight<string>();
-  // An API that refuses valid tokens would otherwise cost a login at each poll.
-  readonly #loginsForRejectedToken: RateLimit;
   // Realms end sessions after hours; some do after minutes.
   readonly #loginsForEndedSession: RateLimit;
   #current: token.CurrentTokens | null | undefined;
   #state: AuthState = 'ok';
   #nextAttemptAt: number | null = null;
   #fault: Failure | null = null;
-  /** The access token that was on the disk when it was last read or written: another one is news. */
-  #onDisk: string | null = null;
+  /** The tokens that were on the disk when they were last read or written: others are news. */
+  #onDisk: token.TokenSet | null = null;
+  /** The API has accepted tokens since this process has taken those of another login. */
+  #areUseful = false;
   #refreshesSinceLogin = 0;
   /** The last refresh got no answer: the issuer may have carried it out all the same. */
   #isUnanswered = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#loginsForRejectedToken = new RateLimit(options.clock, 1, 6 * HOUR_MS);
     this.#loginsForEndedSession = new RateLimit(options.clock, 6, HOUR_MS);
   }
 
@@ -70,10 +74,19 @@ export class Session {
     );
   }
 
-  /** To be called when the API has answered: it accepts the access tokens again, and no login is needed. */
-  accepted(): void {
+  /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
+  async accepted(): Promise<void> {
     const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
     if (isInDoubt && this.#current && this.#isUsable(this.#current, [])) this.#enter('ok');
+    if (this.#areUseful) return;
+    this.#areUseful = true;
+    const { login, exclusively } = this.#options;
+    if (await login.isUnproven()) await exclusively(() => login.useful());
+  }
+
+  /** To be called when the tokens turn out to be of no use. */
+  async useless(fault: Failure): Promise<void> {
+    await this.#options.exclusively(() => this.#options.login.useless(fault));
   }
 
   /**
@@ -119,7 +132,7 @@ export class Session {
     const stored = await this.#options.tokens.read();
     if (this.#current === undefined) {
       if (stored !== null) this.#scrub(stored);
-      this.#onDisk = stored?.accessToken ?? null;
+      this.#onDisk = stored;
       this.#current = stored && token.readFromDisk(stored, this.#options.clock);
     }
     return this.#current;
@@ -165,11 +178,22 @@ export class Session {
         if (refreshed !== null) return refreshed;
       }
     }
-    if (rejected.length > 2 || (rejected.length > 0 && !this.#loginsForRejectedToken.tryStart())) {
-      this.#enter('backoff');
-      throw new AccessTokenRejected();
-    }
+    if (rejected.length > 0) await this.#rejectIfUseless(rejected);
     return this.#logIn();
+  }
+
+  /** The API refuses whatever tokens there are: another login may help, and may be tried now, or it rejects. */
+  async #rejectIfUseless(rejected: readonly string[]): Promise<void> {
+    const { login } = this.#options;
+    const fault = new AccessTokenRejected();
+    await login.useless(fault);
+    const mayLogIn =
+      rejected.length <= 2 &&
+      !(login.needsPerson && this.#current) &&
+      (await login.suspendedBy())?.about !== 'tokens';
+    if (mayLogIn) return;
+    this.#enter('backoff');
+    throw fault;
   }
 
   async #renewNow(): Promise<string> {
@@ -195,6 +219,7 @@ export class Session {
       onRefresh();
       return await this.#keep(grant, set);
     } catch (err) {
+      if (err instanceof GrantUnusable) await this.#keepRotated(err.grant, set);
       if (!(err instanceof SessionEnded)) {
         const wasAnswered = err instanceof RefusedForNow;
         if (!wasAnswered) this.#isUnanswered = true;
@@ -217,19 +242,39 @@ export class Session {
     try {
       const grant = await login.attempt(typed);
       this.#refreshesSinceLogin = 0;
+      this.#areUseful = false;
       log.info('logged in');
       onLogin();
       return await this.#keep(grant, null);
     } catch (err) {
+      if (err instanceof GrantUnusable) onLogin();
       if (err instanceof LoginSuspended)
-        this.#fail(err, err.budget.state ?? 'bad_credentials_or_locked', err.budget.nextAttemptAt);
+        this.#fail(err, err.suspension.state, login.needsPerson ? null : err.suspension.nextAttemptAt);
       else if (err instanceof LoginRefused)
-        this.#fail(err, err.state, (await login.suspendedBy())?.nextAttemptAt ?? null);
+        this.#fail(err, err.state, login.needsPerson ? null : await this.#nextLoginAt());
       // The secret cannot be read: nobody has asked the issuer.
       else if (err instanceof Failure && err.exitCode === EXIT.config) this.#fail(err, 'needs_user_action');
-      else this.#fail(err, 'provider_down');
+      else this.#fail(err, 'provider_down', err instanceof GrantUnusable ? await this.#nextLoginAt() : null);
       throw err;
     }
+  }
+
+  async #nextLoginAt(): Promise<number | null> {
+    return (await this.#options.login.suspendedBy())?.nextAttemptAt ?? null;
+  }
+
+  /** The refresh token that an unusable answer has brought: the one before it is used up. */
+  async #keepRotated(grant: token.Grant, previous: token.TokenSet): Promise<void> {
+    const { clock, tokens, log } = this.#options;
+    const session = sessionIdIn(previous.refreshToken) ?? sessionIdIn(previous.accessToken);
+    if (session === null || sessionIdIn(grant.refreshToken) !== session || this.#current == null) return;
+    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, clock.now(), previous);
+    const set = { ...previous, refreshToken, refreshExpiresAt };
+    this.#scrub(set);
+    this.#current = { ...this.#current, set };
+    const fault = await tokens.write(set).catch((err: unknown) => err);
+    if (fault === undefined) this.#onDisk = set;
+    else log.error({ err: fault }, 'tokens could not be saved');
   }
 
   async #keep(grant: token.Grant, previous: token.TokenSet | null): Promise<string> {
@@ -239,7 +284,7 @@ export class Session {
     this.#scrub(set);
     // On disk before its first use: a crash in between must not lose the only valid pair.
     const fault = await tokens.write(set).catch((err: unknown) => err);
-    if (fault === undefined) this.#onDisk = set.accessToken;
+    if (fault === undefined) this.#onDisk = set;
     else log.error({ err: fault }, 'tokens could not be saved');
     this.#current = next;
     this.#isUnanswered = false;
@@ -261,9 +306,10 @@ export class Session {
     const before = await this.current();
     const stored = await this.#options.tokens.read();
     // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
-    if (stored === null || this.#current !== before || stored.accessToken === this.#onDisk) return false;
-    this.#onDisk = stored.accessToken;
-    if (stored.accessToken === before?.set.accessToken) return false;
+    if (stored === null || this.#current !== before || areSame(stored, this.#onDisk)) return false;
+    this.#onDisk = stored;
+    if (before && areSame(stored, before.set)) return false;
+    this.#areUseful = false;
     this.#scrub(stored);
     this.#current = token.readFromDisk(stored, this.#options.clock);
     this.#refreshesSinceLogin = 0;
@@ -287,3 +333,6 @@ export class Session {
     if (refreshToken !== null) this.#options.scrub(refreshToken);
   }
 }
+
+const areSame = (one: token.TokenSet, other: token.TokenSet | null): boolean =>
+  one.accessToken === other?.accessToken && one.refreshToken === other.refreshToken;

@@ -139,7 +139,8 @@ async function accountLines(state: StateStore, account: string, zone: Zone): Pro
     tokens
       ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${tokens.refreshExpiresAt === null ? 'unknown' : at(tokens.refreshExpiresAt)}`
       : 'no tokens kept',
-    budget
+    ...(budget?.useless ?? []).map(({ at: time, code }) => `login of no use: ${at(time)} ${code}`),
+    budget?.state
       ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${budget.nextAttemptAt === null ? 'once the password changes or a poll is requested' : at(budget.nextAttemptAt)}`
       : 'no login was refused',
     context ? `${context.properties.length} properties known` : 'properties not known yet',

@@ -128,7 +128,7 @@ export class Counters {
 }
 
 function grantOf(exchange: Exchange): unknown {
-  return exchange.path.endsWith('/protocol/openid-connect/token')
+  return /\/protocol\/openid-connect\/token(-moved)?$/.test(exchange.path)
     ? fieldOf(exchange, 'grant_type')
     : undefined;
 }

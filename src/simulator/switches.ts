@@ -75,6 +75,10 @@ export class Switches {
     devicePollSeconds: 5,
     /** Refused as a scope of the client, or to the user once logged in. */
     offlineAccess: 'allowed' as 'allowed' | 'scope_refused' | 'user_may_not',
+    /** Tokens name this issuer, as behind a proxy that changes `Host`; `null`: the one of the metadata. */
+    issuer: null as string | null,
+    /** The token endpoint is elsewhere by now, as the metadata says; the old address answers that the realm does not exist. */
+    hasMoved: false,
     clientEnabled: true,
     realmEnabled: true,
     /** As a realm that demands TLS from everybody: plain HTTP is refused. */

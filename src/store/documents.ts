@@ -49,7 +49,7 @@ export const tokensCodec = ownedBy(
 /** How a login that needs nobody worked last, where it was not by password alone. */
 export const wayInCodec = ownedBy(z.object({ way: z.literal('form') }));
 
-/** Refusals of the password step. `secretMark` is a salted hash of the refused secret, to notice a new one. */
+/** Refused and useless logins. `secretMark` is a salted hash of the secret, to notice a new one. */
 export const loginBudgetCodec = versioned(
   z.object({
     refusals: z.number().int().min(0),
@@ -60,6 +60,10 @@ export const loginBudgetCodec = versioned(
     code: z.string().nullable(),
     secretMark: z.string().nullable(),
     askedAt: instant.nullable(),
+    // Earlier versions did not write these.
+    message: z.string().nullable().default(null),
+    useless: z.array(z.object({ at: instant, code: z.string(), message: z.string() })).default([]),
+    unprovenAt: instant.nullable().default(null),
   }),
 );
 

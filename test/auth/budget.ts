@@ -27,7 +27,12 @@ export function openBudget() {
     isFree: async (credentials = MINE) => (await home.budget.inForce(credentials)) === null,
     refused: async (refusal: LoginRefused, credentials: string) =>
       (await home.budget.begin(credentials)).refused(refusal),
-    accepted: async () => (await home.budget.begin(MINE)).accepted(),
+    granted: async () => (await home.budget.begin(MINE)).granted(),
+    /** Granted, and the API accepts the tokens. */
+    accepted: async () => {
+      await home.granted();
+      await home.budget.useful();
+    },
     /** Refuses so many times, each as soon as it may be tried. */
     async refuse(times: number): Promise<void> {
       for (let count = 0; count < times; count += 1) {

@@ -25,7 +25,7 @@ test('a refused login is logged once, and then suspended without asking the issu
     const suspended = await refusalOf(login.attempt());
     expect(suspended).toBeInstanceOf(LoginSuspended);
     expect(suspended).toMatchObject({ code: 'bad_credentials_or_locked', retry: 'never' });
-    expect(suspended).toHaveProperty('budget.nextAttemptAt', account.clock.now() + HOUR / 4);
+    expect(suspended).toHaveProperty('suspension.nextAttemptAt', account.clock.now() + HOUR / 4);
   }
   expect(account.asked().logins).toBe(1);
   expect(account.messages('error')).toEqual(['login refused']);
@@ -51,7 +51,7 @@ test('a corrected password is tried at once, with no restart, and clears the rec
   account.password = 'demo';
   expect(await login.suspendedBy()).toBeNull();
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
-  expect(account.budgetStore.kept).toBeNull();
+  expect(account.budgetStore.kept).toMatchObject({ refusals: 0, state: null, useless: [] });
 });
 
 test('a secret file that vanishes while the login is suspended has not changed', async () => {
@@ -97,11 +97,12 @@ test('a suspended login names its time, and the hint for what was refused', asyn
 test('an account that waits for its owner keeps the hint of its refusal', async () => {
   const suspended = new LoginSuspended(
     {
+      about: 'person',
       refusals: 1,
       nextAttemptAt: null,
       state: 'needs_user_action',
       code: 'account_not_set_up',
-      secretMark: null,
+      message: null,
       askedAt: null,
     },
     String,
@@ -136,7 +137,7 @@ test('a budget that cannot be cleared does not cost the tokens that were granted
   account.password = 'demo';
   account.budgetStore.isFull = true;
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
-  expect(account.messages('error')).toContain('login budget could not be cleared');
+  expect(account.messages('error')).toContain('login budget could not be saved');
 });
 
 test('a budget that cannot be written suspends all the same, and the refusal is reported', async () => {
@@ -166,4 +167,18 @@ test('a file with the secret of one-time codes that vanishes has not changed, an
   account.clock.advance(HOUR);
   await expect(login.attempt()).rejects.toThrow('the secret file is gone');
   expect(account.asked().logins).toBe(1);
+});
+
+test('a wrong password that a person has typed promises no try where none is made without a person', async () => {
+  account.signIn = 'link';
+  const { session, login } = account.start();
+  const typed = { username: 'me@example.org', password: 'wrong', code: null };
+  expect(await refusalOf(session.logIn(typed))).toMatchObject({ code: 'bad_credentials_or_locked' });
+  expect(session.status()).toMatchObject({ state: 'bad_credentials_or_locked', nextAttemptAt: null });
+  expect(await refusalOf(session.logIn(typed))).toMatchObject({
+    message: expect.stringContaining('waits until 12:15'),
+    hint: 'Sign in in another way, or type the password again once the wait is over.',
+  });
+  expect(session.status()).toMatchObject({ nextAttemptAt: null });
+  expect(login.needsPerson).toBe(true);
 });

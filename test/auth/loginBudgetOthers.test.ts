@@ -86,6 +86,6 @@ test('what another process was refused counts here as well', async () => {
   expect(await home.isFree()).toBe(true);
   await (await other.begin(MINE)).refused(bad);
   expect(await home.isFree()).toBe(false);
-  await (await other.begin(MINE)).accepted();
+  await (await other.begin(MINE)).granted();
   expect(await home.isFree()).toBe(true);
 });

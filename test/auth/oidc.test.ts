@@ -1,6 +1,6 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
+import { GrantUnusable, IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
 import { look } from '../simulator/visitor.ts';
 import { type Account, DISCOVERY_PATH, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
@@ -149,8 +149,10 @@ test.each([
   };
   account.simulator.switches.fault(TOKEN_PATH, { kind: 'change', change: misfit });
   const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
-  expect(err).toBeInstanceOf(IssuerUnreachable);
+  expect(err).toBeInstanceOf(GrantUnusable);
   expect(err).toMatchObject({ retry: 'later', hint: expect.stringContaining(where) });
+  account.log.error({ err }, 'no tokens in the log');
+  expect(account.lines.join('')).not.toContain('eyJ');
   expect(String(err)).toContain('The issuer answered, but');
   expect(String(err)).toContain(what);
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
@@ -162,6 +164,74 @@ test('a refused connection is a network problem', async () => {
   const err = await refusalOf(issuer.login('me@example.org', 'demo'));
   expect(err).toBeInstanceOf(IssuerUnreachable);
   expect(err).toMatchObject({ retry: 'soon', message: expect.stringContaining('ECONNREFUSED') });
+});
+
+test('metadata without a token endpoint is no network trouble, and the message names it', async () => {
+  account.simulator.switches.fault(DISCOVERY_PATH, changed({ token_endpoint: undefined }));
+  const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
+  expect(err).toMatchObject({
+    code: 'issuer_unreachable',
+    retry: 'later',
+    message: 'The issuer names no usable token_endpoint in its metadata.',
+    hint: expect.stringContaining('provider.issuer'),
+  });
+});
+
+describe('a token endpoint that has moved', () => {
+  test('is looked up again at once, by a refresh and by a login, and its 404 blames no password', async () => {
+    const { token } = account.simulator.switches;
+    const issuer = account.issuer();
+    const { refreshToken } = await issuer.login('me@example.org', 'demo');
+    token.hasMoved = true;
+    await expect(issuer.refresh(refreshToken ?? '')).resolves.toMatchObject({ expiresInSeconds: 1800 });
+    account.clock.advance(180_000);
+    token.hasMoved = false;
+    await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
+  });
+
+  test.each([
+    ['of a realm that is gone', { error: 'Realm does not exist' }, 404],
+    ['that refuses the client', { error: 'invalid_client' }, 401],
+  ])('an old address %s does not keep it from being found', async (_, body, status) => {
+    const issuer = account.issuer();
+    await issuer.login('me@example.org', 'demo');
+    account.simulator.switches.token.hasMoved = true;
+    account.simulator.switches.fault(
+      `${TOKEN_PATH}/openid-connect/token`,
+      { kind: 'reply', status, body },
+      { times: 1 },
+    );
+    await expect(issuer.login('me@example.org', 'demo')).resolves.toBeDefined();
+  });
+
+  test('an issuer that refuses everything is asked for its metadata every few minutes, by however many accounts', async () => {
+    const memory = { metadata: null };
+    account.simulator.switches.fault(TOKEN_PATH, FAULTS.clientRefused);
+    const discoveries = () =>
+      account.simulator.requests.filter(({ path }) => path.startsWith(DISCOVERY_PATH)).length;
+    for (let minute = 0; minute < 6; minute += 1) {
+      for (let count = 0; count < 5; count += 1) {
+        const issuer = account.issuer({ memory });
+        expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toMatchObject({
+          code: 'client_refused',
+        });
+      }
+      account.clock.advance(60_000);
+    }
+    expect(discoveries()).toBe(1 + 2);
+  });
+
+  test("an address that nobody knows is the issuer's trouble, never a wrong password", async () => {
+    account.simulator.switches.fault(TOKEN_PATH, {
+      kind: 'reply',
+      status: 404,
+      body: { error: 'Realm does not exist' },
+    });
+    expect(await refusalOf(account.issuer().login('me@example.org', 'demo'))).toMatchObject({
+      code: 'issuer_unreachable',
+      message: expect.stringContaining('HTTP 404'),
+    });
+  });
 });
 
 test('plain http is refused unless allowed', async () => {

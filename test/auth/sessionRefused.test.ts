@@ -2,6 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
+import { look } from '../simulator/visitor.ts';
 import { type Account, expiring, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
 const SECOND = 1000;
@@ -15,6 +16,7 @@ describe('when the API refuses the access token', () => {
   test('once: refresh; twice: login; three times: it gives up', async () => {
     const { session } = account.start();
     const rejected = [await session.accessToken()];
+    await session.accepted();
     rejected.push(await session.accessToken(rejected));
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
     rejected.push(await session.accessToken(rejected));
@@ -33,35 +35,79 @@ describe('when the API refuses the access token', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 
-  test('day in, day out: no more than a login every six hours', async () => {
-    const { session } = account.start();
-    const begin = account.asked().logins;
-    for (let hour = 0; hour < 24; hour += 1) {
-      const rejected: string[] = [];
-      for (let done = false; !done; ) {
-        const token = await session.accessToken(rejected).catch(() => null);
-        if (token === null) done = true;
-        else rejected.push(token);
-      }
-      account.clock.advance(1600 * SECOND);
-      await session.renew();
-      account.clock.advance(1600 * SECOND);
-      await session.renew();
-      account.clock.advance(400 * SECOND);
+  /** One exchange with an API that refuses whatever token comes. */
+  async function exchange({ session }: ReturnType<Account['start']>): Promise<void> {
+    const rejected: string[] = [];
+    for (;;) {
+      const token = await session.accessToken(rejected).catch((err) => {
+        expect(err).toMatchObject({ code: 'key_rejected', exitCode: 5 });
+        return null;
+      });
+      if (token === null) return;
+      rejected.push(token);
     }
-    // The first of a day comes on top: there were no tokens yet.
-    expect(account.asked().logins - begin).toBeLessThanOrEqual(1 + 4);
+  }
+
+  test.each([
+    ['in one process', true],
+    ['opened anew for each exchange', false],
+  ])('day in, day out, %s: four logins a day, an hour apart', async (_, isOne) => {
+    const one = account.start();
+    const days = 3;
+    for (let half = 0; half < days * 48; half += 1) {
+      const now = isOne ? one : account.start();
+      await exchange(now);
+      account.clock.advance(900 * SECOND);
+      await now.session.renew();
+      account.clock.advance(900 * SECOND);
+    }
+    const logins = account.simulator.requests
+      .filter(({ body }) => look(body, 'grant_type') === 'password')
+      .map(({ at }) => at);
+    expect(logins).toHaveLength(days * 4);
+    for (const [index, at] of logins.entries())
+      expect(at - (logins[index - 1] ?? Number.NEGATIVE_INFINITY)).toBeGreaterThanOrEqual(HOUR);
+  });
+
+  test('of the first login, before it has accepted anything: no second one within the hour', async () => {
+    await exchange(account.start());
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+    account.clock.advance(HOUR);
+    await exchange(account.start());
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 2 });
+  });
+
+  test('a session that a person has brought is not said to be missing', async () => {
+    const { session } = account.start();
+    account.signIn = 'device';
+    const { session: ofPerson } = account.start();
+    await session.accessToken();
+    await exchange({ ...account.start(), session: ofPerson });
+    expect(account.asked().logins).toBe(1);
+  });
+
+  test('logins whose tokens it accepts are not limited', async () => {
+    account.simulator.switches.token.withoutRefreshToken = true;
+    for (let poll = 0; poll < 12; poll += 1) {
+      const { session } = account.start();
+      await session.accessToken();
+      await session.accepted();
+      account.clock.advance(HOUR / 2);
+    }
+    expect(account.asked().logins).toBe(12);
+    expect(account.budgetStore.kept).toBeNull();
   });
 });
 
 test('a refused login is over once the API accepts the tokens that there are after all', async () => {
   const { session } = account.start();
   const rejected = [await session.accessToken()];
+  await session.accepted();
   rejected.push(await session.accessToken(rejected));
   account.password = 'wrong';
   await refusalOf(session.accessToken(rejected));
   expect(session.isSuspended).toBe(true);
-  session.accepted();
+  await session.accepted();
   expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
 });
 
@@ -70,7 +116,7 @@ test('a late answer of the API does not hide that the session has ended', async 
   account.password = 'wrong';
   account.simulator.switches.fault(TOKEN_PATH, FAULTS.sessionNotActive, { times: 1 });
   await refusalOf(session.accessToken());
-  session.accepted();
+  await session.accepted();
   expect(session.status().state).toBe('bad_credentials_or_locked');
 });
 

@@ -16,6 +16,9 @@ let stateDir: string;
 let own: Record<string, string>;
 let told: string;
 
+/** Notes a login until the API has accepted its tokens. */
+const BUDGET = 'accounts/home/login-budget.json';
+
 beforeEach(async () => {
   ({ simulator, stateDir, env: own } = await openProviderFor(ME));
   simulator.switches.token.devicePollSeconds = 0.01;
@@ -177,7 +180,7 @@ describe('by itself', () => {
     const answers = ['', '246810'];
     expect(await type('login', WITH_REDIRECT, () => answers.shift() ?? null)).toBe(0);
     expect(simulator.counters.postedPasswords).toBe(1);
-    expect(await files()).toEqual(['accounts/home/tokens.json', 'accounts/home/way-in.json']);
+    expect(await files()).toEqual([BUDGET, 'accounts/home/tokens.json', 'accounts/home/way-in.json']);
   });
 
   test('where nothing works without a person, it goes on to the device, then to the link', async () => {
@@ -261,7 +264,7 @@ describe('logout', () => {
     expect(simulator.counters.revocations).toBe(1);
     expect(told).toMatch(/Signed out.*has a password/s);
     expect(told).not.toContain(refreshToken);
-    expect(await files()).toEqual([]);
+    expect(await files()).toEqual([BUDGET]);
     expect(await type('logout')).toBe(0);
     expect(told).toContain('No session is stored.');
   });
@@ -276,6 +279,6 @@ describe('logout', () => {
     await type('login');
     simulator.switches.token.realmEnabled = false;
     await expect(type('logout')).rejects.toMatchObject({ exitCode: 5 });
-    expect(await files()).toEqual(['accounts/home/tokens.json']);
+    expect(await files()).toEqual([BUDGET, 'accounts/home/tokens.json']);
   });
 });

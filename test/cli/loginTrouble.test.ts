@@ -70,6 +70,20 @@ test('check --live beside a login under way: its one extra try an hour is not fo
   expect(logins()).toBe(2);
 });
 
+test('what the owner has to do elsewhere is tried again whenever check --live is typed, and its reason is told each time', async () => {
+  simulator.switches.token.accountStates.set(ME.username, 'not_fully_set_up');
+  for (let count = 1; count <= 3; count += 1) {
+    const { out, exitCode } = await type('check --live', { HEAT2MQTT_MQTT_EMBEDDED: 'true' });
+    expect(exitCode).toBe(4);
+    expect(out).toContain('something only its owner can do');
+    expect(logins()).toBe(count);
+  }
+  simulator.switches.token.accountStates.clear();
+  const { out, exitCode } = await type('check --live', { HEAT2MQTT_MQTT_EMBEDDED: 'true' });
+  expect(out).toContain('signed in');
+  expect(exitCode).toBe(0);
+});
+
 test('a session that cannot be stored is a fault, and says why', async () => {
   const file = join(stateDir, 'full');
   await writeFile(file, 'a file where the directory should be');

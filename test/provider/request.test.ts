@@ -127,6 +127,8 @@ describe('an access token that is refused', () => {
   test('with the real session: one refresh, one login, then an end', async () => {
     const account = await openAccount();
     const { session } = account.start();
+    await session.accessToken();
+    await session.accepted();
     const ask = provider.open({
       baseUrl: account.simulator.urls.api,
       accessToken: (rejected) => session.accessToken(rejected),

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { REDIRECT } from '../simulator/browser.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
@@ -129,4 +130,32 @@ test('once the owner has done what was asked for, a refresh request signs in', a
   await probe.publish('heat2mqtt/bridge/request/refresh', '{}');
   await probe.until(STATE);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
+});
+
+test('until then health says at each poll what has to be done, and each refresh request tries', async () => {
+  const { story, probe, switches, counters } = await firstPoll({
+    config: { provider: { sign_in: 'form', redirect_uri: REDIRECT } },
+    prepare: ({ simulator }) =>
+      void simulator.switches.token.requiredActions.set(ME.username, ['TERMS_AND_CONDITIONS']),
+  });
+  const reason = {
+    code: 'account_not_set_up',
+    message: 'The account waits for something only its owner can do: accept the terms.',
+    hint: expect.stringContaining('press Poll now'),
+  };
+  for (let poll = 0; poll < 3; poll += 1) {
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [reason] });
+    await story.nextPoll();
+  }
+  const posted = () => counters.requests['POST /auth/realms/energy/login-actions/authenticate'];
+  expect(posted()).toBe(1);
+  for (let count = 2; count <= 4; count += 1) {
+    await story.pass(6 * MINUTE_MS, MINUTE_MS);
+    await probe.publish('heat2mqtt/bridge/request/refresh', '');
+    await untilTrue('the try that was asked for', () => posted() === count);
+  }
+  switches.token.requiredActions.clear();
+  await story.pass(6 * MINUTE_MS, MINUTE_MS);
+  await probe.publish('heat2mqtt/bridge/request/refresh', '');
+  await probe.until(STATE);
 });

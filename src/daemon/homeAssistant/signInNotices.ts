@@ -67,7 +67,8 @@ export class SignInNotices {
 
 function textOf(fault: Failure): string {
   // Its own words tell until when it waits, and would be out of date soon.
-  const what = fault instanceof LoginSuspended ? 'The provider refused the last sign-in.' : fault.message;
+  const isWaiting = fault instanceof LoginSuspended && fault.suspension.about === 'password';
+  const what = isWaiting ? 'The provider refused the last sign-in.' : fault.message;
   return [what, fault.hint ?? '', 'This notice goes away by itself once the account is signed in.'].join(
     '\n\n',
   );

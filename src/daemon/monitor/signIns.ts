@@ -2,8 +2,8 @@
 
 import type { Account } from '../../accounts/account.ts';
 import { adopt, beginDevice, mistakeOf, noRedirectUri } from '../../accounts/signIn.ts';
-import { LoginSuspended, type TypedCredentials } from '../../auth/login.ts';
-import type { LoginBudgetRecord } from '../../auth/loginBudget.ts';
+import type { TypedCredentials } from '../../auth/login.ts';
+import type { Suspension } from '../../auth/loginBudget.ts';
 import type { CodeFlow, DeviceFlow } from '../../auth/oidc.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
@@ -67,7 +67,7 @@ export class SignIns implements SignInSource {
     await askForLogin();
     // Only what is sent need be masked: each one costs every line of the log some time.
     const refusal = await login.suspendedBy();
-    if (refusal !== null) throw new LoginSuspended(refusal, login.timeWords);
+    if (refusal !== null) throw login.suspended(refusal);
     scrubber.registerToken(typed.password);
     if (typed.username.includes('@')) scrubber.registerToken(typed.username);
     await session.logIn(typed);
@@ -188,16 +188,16 @@ export class SignIns implements SignInSource {
         ...(offersDevice ? (['device'] as const) : []),
         ...(canRedirect ? (['link'] as const) : []),
       ],
-      budget: this.#budgetOf(await login.suspendedBy()),
+      budget: this.#budgetOf(await login.suspendedBy(), login.needsPerson),
       device: this.device(id),
     };
   }
 
-  #budgetOf(record: LoginBudgetRecord | null): SignInView['budget'] {
-    if (record === null) return null;
-    const { refusals, nextAttemptAt, askedAt } = record;
+  #budgetOf(suspension: Suspension | null, needsPerson: boolean): SignInView['budget'] {
+    if (suspension === null || suspension.refusals === 0) return null;
+    const { refusals, nextAttemptAt, askedAt } = suspension;
     const iso = (at: number | null) => (at === null ? null : this.#context.zone.iso(at));
-    return { refusals, nextAttemptAt: iso(nextAttemptAt), askedAt: iso(askedAt) };
+    return { refusals, nextAttemptAt: iso(needsPerson ? null : nextAttemptAt), askedAt: iso(askedAt) };
   }
 
   async #shown({

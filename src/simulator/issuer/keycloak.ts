@@ -51,9 +51,13 @@ export class Keycloak {
         return clientRefusal(form, switches) ?? reply(form, exchange);
       });
     return [
-      at('GET', discovery, () => json(providerMetadata(issuer, switches.token.deviceAdvertised))),
+      at('GET', discovery, () => json(providerMetadata(issuer, switches))),
       at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(switches.token.keyId))),
-      post('/token', (form, exchange) => this.#token(form, exchange)),
+      ...[false, true].map((hasMoved) =>
+        post(tokenPath(hasMoved), (form, exchange) =>
+          switches.token.hasMoved === hasMoved ? this.#token(form, exchange) : NO_REALM,
+        ),
+      ),
       post('/auth/device', (form) => this.devices.start(form)),
       post('/revoke', (form) => this.#revoke(form)),
       post('/logout', (form) => this.#logout(form)),
@@ -67,7 +71,7 @@ export class Keycloak {
       {
         method: 'GET',
         template: `/auth/realms/:realm${discovery}`,
-        reply: () => json({ error: 'Realm does not exist' }, 404),
+        reply: () => NO_REALM,
       },
     ];
   }
@@ -162,7 +166,13 @@ export class Keycloak {
     const iat = Math.floor(now / 1000);
     const scope = ['email', 'profile', ...scopes].join(' ');
     const tokenOf = (claims: Record<string, unknown>) => {
-      const common = { iat, iss: issuer, sub: account.userId, azp: token.clientId, sid: session.id };
+      const common = {
+        iat,
+        iss: token.issuer ?? issuer,
+        sub: account.userId,
+        azp: token.clientId,
+        sid: session.id,
+      };
       return signed({ ...common, jti: randomUUID(), ...claims }, token.keyId);
     };
     const about = { preferred_username: account.username, email: account.username, email_verified: true };
@@ -199,12 +209,16 @@ export class Keycloak {
   }
 }
 
-function providerMetadata(issuer: string, deviceAdvertised: boolean): Record<string, unknown> {
+const NO_REALM = json({ error: 'Realm does not exist' }, 404);
+const tokenPath = (hasMoved: boolean): string => (hasMoved ? '/token-moved' : '/token');
+
+function providerMetadata(issuer: string, { token }: Switches): Record<string, unknown> {
+  const { deviceAdvertised, hasMoved } = token;
   const endpoint = `${issuer}/protocol/openid-connect`;
   return {
     issuer,
     authorization_endpoint: `${endpoint}/auth`,
-    token_endpoint: `${endpoint}/token`,
+    token_endpoint: `${endpoint}${tokenPath(hasMoved)}`,
     ...(deviceAdvertised ? { device_authorization_endpoint: `${endpoint}/auth/device` } : {}),
     revocation_endpoint: `${endpoint}/revoke`,
     end_session_endpoint: `${endpoint}/logout`,

@@ -55,10 +55,10 @@ export class Sessions {
 
   /** The session, or why not. The order of the checks is Keycloak's, so that each situation gets its own words. */
   refresh(token: string, now: number): Session | { readonly refusal: string } {
-    const { notBefore, accountStates, keyId, rotation } = this.#switches.token;
+    const { notBefore, accountStates, keyId, rotation, issuer } = this.#switches.token;
     const claims = verified(token, keyId);
     if (!claims || !isRefreshToken(claims)) return { refusal: 'Invalid refresh token' };
-    if (claims.iss !== this.#issuer) return { refusal: 'Invalid token issuer' };
+    if (claims.iss !== (issuer ?? this.#issuer)) return { refusal: 'Invalid token issuer' };
     // An offline token has no end.
     if (Number(claims.exp ?? Number.POSITIVE_INFINITY) <= now / 1000)
       return { refusal: 'Token is not active' };

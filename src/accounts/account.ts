@@ -5,7 +5,7 @@ import { type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
-import { discover, type EntityContext } from '../provider/discovery.ts';
+import type { EntityContext } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
@@ -247,7 +247,7 @@ export class Account {
     const faults: unknown[] = [];
     for (const meter of meters) {
       try {
-        const changes = await meter.poll(this.upstream, signal, again);
+        const changes = await meter.poll(this.upstream.provider, signal, again);
         read.add(meter);
         this.#tellReader(meter);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
@@ -291,7 +291,7 @@ export class Account {
 
   async #discoverNow(signal: AbortSignal, known: readonly Property[]): Promise<readonly Meter[]> {
     const { log, signals } = this.#context;
-    const listed = await discover(this.upstream.ask, await this.upstream.identity(), log, signal);
+    const listed = await this.upstream.provider.discover(signal);
     this.history.noteDiscovery();
     const found = { ...listed, properties: await this.#names.claim(withFound(known, listed.properties)) };
     log.info({ properties: found.properties.length }, 'heat meters found');

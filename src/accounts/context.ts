@@ -8,6 +8,7 @@ import type { TariffChange } from '../domain/tariff/tariff.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
+import type { OpenProvider } from '../provider/provider.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { Counters } from './metrics.ts';
@@ -25,6 +26,8 @@ export interface AccountContext {
   readonly counters: Counters;
   readonly signals: AccountSignals;
   readonly outdoor: OutdoorWeather;
+  /** Default: the one of provider/openProvider.ts. */
+  readonly openProvider?: OpenProvider;
   /** `usage.concurrency`: shared by everything that asks the provider. */
   readonly limit: ConcurrencyLimit;
 }

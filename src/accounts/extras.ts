@@ -19,9 +19,7 @@ import type { Property, RegisterHistory } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import { ReplyTooLarge } from '../http/client.ts';
-import { readBalance, readCredit, readInvoices } from '../provider/billing.ts';
-import { type EntityContext, readSite } from '../provider/discovery.ts';
-import { readRegister } from '../provider/register.ts';
+import type { EntityContext, Provider } from '../provider/provider.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import type { AccountContext } from './context.ts';
 import type { PollHistory } from './pollHistory.ts';
@@ -78,6 +76,23 @@ export class AccountExtras {
     this.#warnOfSite();
   }
 
+  get #provider(): Provider {
+    return this.#parts.upstream.provider;
+  }
+
+  /** By the configuration, of what the provider has. */
+  get #wanted() {
+    const { site, balance, invoices, meter_reading } = this.#context.config.extras;
+    const has = this.#provider;
+    return {
+      site: site && has.site,
+      balance: balance && has.balance,
+      credit: balance && has.credit,
+      invoices: invoices && has.invoices,
+      meter_reading: meter_reading && has.register,
+    };
+  }
+
   get currency(): string {
     return currencyOf(this.#context.config, this.known.site.found);
   }
@@ -93,7 +108,7 @@ export class AccountExtras {
 
   /** Before anything is published, the currency had better be known. Never rejects. */
   async askSite(signal: AbortSignal): Promise<void> {
-    if (this.#context.config.extras.site) await this.#askIfDue(this.#site(), signal);
+    if (this.#wanted.site) await this.#askIfDue(this.#site(), signal);
     this.#warnOfSite();
   }
 
@@ -122,8 +137,8 @@ export class AccountExtras {
   }
 
   async #askAll(entities: EntityContext, signal: AbortSignal): Promise<void> {
-    const { config, limit, signals, log } = this.#context;
-    const wanted = config.extras;
+    const { limit, signals, log } = this.#context;
+    const wanted = this.#wanted;
     const before = this.known;
     const day = this.#day();
     const newInvoices: Invoice[] = [];
@@ -134,7 +149,7 @@ export class AccountExtras {
       ...(wanted.site ? ask(this.#site()) : []),
       ...(wanted.meter_reading ? withOneMeter.flatMap((one) => ask(this.#register(one, entities))) : []),
       ...(wanted.balance ? ask(this.#amount('balance', entities)) : []),
-      ...(wanted.balance ? ask(this.#amount('credit', entities)) : []),
+      ...(wanted.credit ? ask(this.#amount('credit', entities)) : []),
       ...(wanted.invoices ? ask(this.#invoices(entities, newInvoices)) : []),
     ];
     let isComplete = true;
@@ -195,13 +210,12 @@ export class AccountExtras {
   }
 
   #site(): Question<Found<'site'>> {
-    return this.#question('site', WEEKLY, (_, signal) => readSite(this.#parts.upstream.extrasAsk, signal));
+    return this.#question('site', WEEKLY, async (_, signal) => (await this.#provider.site?.(signal)) ?? null);
   }
 
   #amount(name: 'balance' | 'credit', entities: EntityContext): Question<Found<'balance'>> {
-    const read = name === 'balance' ? readBalance : readCredit;
     return this.#question(name, DAILY, async (_, signal) => ({
-      amount: await read(this.#parts.upstream.extrasAsk, entities, signal),
+      amount: (await this.#provider[name]?.(entities, signal)) ?? null,
     }));
   }
 
@@ -213,13 +227,9 @@ export class AccountExtras {
     return this.#question('invoices', DAILY, async (known, signal) => {
       const now = this.#context.clock.now();
       const notFoundAt = known?.notFoundAt ?? null;
-      const found = await readInvoices(this.#parts.upstream.extrasAsk, {
-        personCustomerId,
-        billingProfileIds,
-        notFoundAt,
-        now,
-        signal,
-      });
+      const question = { personCustomerId, billingProfileIds, notFoundAt, now, signal };
+      const found = await this.#provider.invoices?.(question);
+      if (found === undefined) return null;
       const { invoices, bills } = takeInvoices(known, found, now);
       news.push(...bills);
       return invoices;
@@ -236,7 +246,7 @@ export class AccountExtras {
       ask: async (known, signal) => {
         const { zone, clock } = this.#context;
         const question = { property, knownReadAt: known?.readAt ?? null, now: clock.now(), signal };
-        return withReadings(known, await readRegister(this.#parts.upstream.extrasAsk, question), zone);
+        return withReadings(known, (await this.#provider.register?.(question)) ?? [], zone);
       },
     };
   }

@@ -15,14 +15,13 @@ import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } f
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
 import { totals } from '../domain/totals.ts';
+import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
-import { readHours, readUsage } from '../provider/usageReport.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { ledgerFile, MeterLedger } from './meterLedger.ts';
-import type { Upstream } from './upstream.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
@@ -112,7 +111,7 @@ export class Meter {
 
   /** Reads what the provider has; `again`: those days instead of what is due. Rejects with the provider's failures. */
   async poll(
-    upstream: Pick<Upstream, 'ask' | 'dialect'>,
+    provider: Provider,
     signal: AbortSignal,
     again?: DaySpan,
   ): Promise<readonly MeterEvent['change'][]> {
@@ -121,7 +120,7 @@ export class Meter {
     const { store, property } = this;
     store.begin();
     const today = zone.dayAt(clock.now());
-    if (this.#isToDecide(today, again)) await this.#decide(upstream, today, signal);
+    if (this.#isToDecide(today, again)) await this.#decide(provider, today, signal);
     const { origin } = store.ledger;
     const { readingCloses } = store;
     const changes: MeterEvent['change'][] = [];
@@ -134,10 +133,10 @@ export class Meter {
         readingCloses,
         signal,
       } as const;
-      const buckets = await readUsage(upstream.ask, question, upstream.dialect, log);
+      const buckets = await provider.usage(question);
       // The retained history has opened the ledger anew meanwhile.
       if (store.ledger.origin !== origin || store.readingCloses !== readingCloses)
-        return this.poll(upstream, signal, again);
+        return this.poll(provider, signal, again);
       const isFirstTime = !store.ledger.complete;
       const merged = merge(store.ledger, buckets, clock.now(), span);
       const tariffChange = await store.update(markRead(merged.ledger, span, today));
@@ -154,8 +153,8 @@ export class Meter {
     const newest = [...store.ledger.days.keys()].sort().at(-1);
     if (!store.isUndecided || newest === undefined) return changes;
     // The first readings of a new meter, or of one that is silent now.
-    await this.#decide(upstream, addDays(newest, 1), signal);
-    return store.readingCloses === readingCloses ? changes : this.poll(upstream, signal);
+    await this.#decide(provider, addDays(newest, 1), signal);
+    return store.readingCloses === readingCloses ? changes : this.poll(provider, signal);
   }
 
   /** Before the first history, and when somebody wants to have all of it read again. */
@@ -166,23 +165,18 @@ export class Meter {
   }
 
   /** Looks at when the readings up to the day were taken. Without any, nothing is decided. */
-  async #decide(
-    { ask, dialect }: Pick<Upstream, 'ask' | 'dialect'>,
-    last: Day,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #decide(provider: Provider, last: Day, signal: AbortSignal): Promise<void> {
     const { zone, log } = this.#needs;
     const { store, property } = this;
     const wasUndecided = store.isUndecided;
     const span = { from: addDays(last, 1 - DAYS_LOOKED_AT), to: addDays(last, 1) };
-    const { propertyCustomerId } = property;
-    const hours = this.#hoursAreRefused
-      ? []
-      : await readHours(ask, { propertyCustomerId, span, zone, signal }, dialect, log).catch((err) => {
-          if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
-          this.#hoursAreRefused = true;
-          return [];
-        });
+    const question = { propertyCustomerId: property.propertyCustomerId, span, zone, signal };
+    const asked = this.#hoursAreRefused ? undefined : provider.readingHours?.(question);
+    const hours = await Promise.resolve(asked ?? []).catch((err) => {
+      if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
+      this.#hoursAreRefused = true;
+      return [];
+    });
     // The last readings of days tell less: whether others came before them is not known.
     const closes = closingOf(hours.length > 0 ? hours : [...store.ledger.readTimes.values()], zone);
     // The retained history has brought what was decided once.

@@ -11,9 +11,9 @@ import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import { type Gate, HttpClient } from '../http/client.ts';
-import type { EntityContext } from '../provider/discovery.ts';
+import { openProvider } from '../provider/openProvider.ts';
+import type { EntityContext } from '../provider/provider.ts';
 import { type Ask, createAsk, type Reply } from '../provider/request.ts';
-import { UsageDialect } from '../provider/usageReport.ts';
 import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec, wayInCodec } from '../store/documents.ts';
 import { type Document, owned } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
@@ -29,7 +29,7 @@ export const sessionLock = (account: string): string => `accounts/${account}/ses
 
 export function openUpstream(
   account: Account,
-  context: Pick<AccountContext, 'config' | 'state' | 'clock' | 'log' | 'scrubber'>,
+  context: Pick<AccountContext, 'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider'>,
   options: {
     /** For a command, which a daemon may run beside: it refreshes only what it can store for the daemon. */
     readonly isCommand?: boolean;
@@ -147,6 +147,13 @@ export function openUpstream(
       await session.accepted();
       return found;
     };
+  const ask = noting(createAsk(api));
+  /** Whose session it is. */
+  const identity = async (): Promise<Identity> => {
+    const found = readIdentity(await session.accessToken(), provider);
+    scrubber.register(found.customerCode);
+    return found;
+  };
   const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
     issuer,
@@ -156,20 +163,17 @@ export function openUpstream(
     state,
     /** Somebody asks for a login, whatever the budget says. After one under way: it may end the refusal, or renew it. */
     askForLogin: () => exclusively(() => budget.ask()),
-    /** A 401 refreshes the session. */
-    ask: noting(createAsk(api)),
-    /** Its requests may be refused without any effect on the session. */
-    extrasAsk: noting(createAsk({ ...api, acceptsErrors: true })),
-    dialect: new UsageDialect(),
-    log,
+    identity,
+    provider: (context.openProvider ?? openProvider)({
+      username,
+      ask,
+      // A person who asks for an extra wants the session to be renewed for it.
+      askExtra: options.isCommand ? ask : noting(createAsk({ ...api, acceptsErrors: true })),
+      identity,
+      log,
+    }),
     context: entities,
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
-    /** Whose session it is. */
-    async identity(): Promise<Identity> {
-      const identity = readIdentity(await session.accessToken(), provider);
-      scrubber.register(identity.customerCode);
-      return identity;
-    },
   };
 }
 

@@ -13,8 +13,6 @@ import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
-import { discover } from '../provider/discovery.ts';
-import { readUsage } from '../provider/usageReport.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { directoryNotices, StateUnwritable } from '../store/stateDirectory.ts';
 import type { Arguments, Command, Io } from './command.ts';
@@ -214,7 +212,7 @@ async function tryProvider(
   };
   const upstream = await openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
-  const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
+  const { properties } = await upstream.provider.discover();
   foundOf.set(account.id, properties);
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());
@@ -229,7 +227,7 @@ async function tryProvider(
   const { closes: readingCloses, from } = closing;
   const { propertyCustomerId } = property;
   const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses } as const;
-  const buckets = await readUsage(upstream.ask, question, upstream.dialect, upstream.log);
+  const buckets = await upstream.provider.usage(question);
   const times = buckets.flatMap(({ readAt }) => readAt ?? []);
   const doubt =
     from === 'state' && isContradicted(readingCloses, times, zone)

@@ -5,7 +5,6 @@ import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
 import type { Visit, VisitedAccount } from '../fleet/accounts/visit.ts';
 import { Failure } from '../foundation/failure.ts';
-import { readSite } from '../provider/discovery.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { type Arguments, type Io, WrongUsage } from './command.ts';
@@ -71,9 +70,9 @@ export async function findCurrency({ config }: Settings, upstream: Upstream): Pr
   const known = (await upstream.extras.read())?.site ?? null;
   if (config.provider?.currency || known || !config.extras.site)
     return currencyOf(config, known?.found ?? null);
-  const site = await readSite(upstream.extrasAsk).catch((err) => {
+  const site = await upstream.provider.site?.().catch((err) => {
     if (err instanceof Failure) return null;
     throw err;
   });
-  return currencyOf(config, site);
+  return currencyOf(config, site ?? null);
 }

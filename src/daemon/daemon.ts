@@ -37,7 +37,8 @@ import { skippedRequests } from './requests/skippedRequests.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 
-export interface DaemonOptions extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random'> {
+export interface DaemonOptions
+  extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider'> {
   readonly startTicker: StartTicker;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;

@@ -1,6 +1,6 @@
 // From the customer code to every heat meter: several groups, properties and services, and none at all.
 import { describe, expect, test } from 'vitest';
-import { discover } from '../../src/provider/discovery.ts';
+import { discover } from '../../src/provider/monetization/discovery.ts';
 import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { type GroupOptions, wideAccounts } from '../../src/simulator/accounts.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';

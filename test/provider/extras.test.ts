@@ -1,7 +1,7 @@
 // Balance, credit and site from the provider, with replies of every kind.
 import { describe, expect, test } from 'vitest';
-import { readBalance, readCredit } from '../../src/provider/billing.ts';
-import { readSite } from '../../src/provider/discovery.ts';
+import { readBalance, readCredit } from '../../src/provider/monetization/billing.ts';
+import { readSite } from '../../src/provider/monetization/discovery.ts';
 import { type Ask, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
 import { home, person } from '../support/homes.ts';

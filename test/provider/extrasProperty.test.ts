@@ -7,9 +7,9 @@ import { invoiceRecord, newestOf } from '../../src/domain/invoice.ts';
 import { zone } from '../../src/domain/period.ts';
 import type { Property } from '../../src/domain/reading.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import { readBalance, readCredit, readInvoices } from '../../src/provider/billing.ts';
-import { readSite } from '../../src/provider/discovery.ts';
-import { readRegister } from '../../src/provider/register.ts';
+import { readBalance, readCredit, readInvoices } from '../../src/provider/monetization/billing.ts';
+import { readSite } from '../../src/provider/monetization/discovery.ts';
+import { readRegister } from '../../src/provider/monetization/register.ts';
 import { extrasCodec } from '../../src/store/documents.ts';
 import { RUNS } from '../support/property.ts';
 

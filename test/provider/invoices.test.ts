@@ -1,6 +1,6 @@
 // The list of invoices: what is asked, and how a strange one loses no other.
 import { describe, expect, test } from 'vitest';
-import { readInvoices } from '../../src/provider/billing.ts';
+import { readInvoices } from '../../src/provider/monetization/billing.ts';
 import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { home, person } from '../support/homes.ts';

@@ -1,7 +1,7 @@
 // Lists a page at a time, whatever the server makes of pages, counts and shapes.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { readList } from '../../src/provider/lists.ts';
+import { readList } from '../../src/provider/monetization/lists.ts';
 import { UnexpectedReply } from '../../src/provider/request.ts';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { refusalOf } from '../auth/account.ts';

@@ -1,7 +1,7 @@
 // When readings were taken: the last of each day, and the hours of the newest weeks.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { readHours, readUsage, UsageDialect } from '../../src/provider/usageReport.ts';
+import { readHours, readUsage, UsageDialect } from '../../src/provider/monetization/usageReport.ts';
 import { look } from '../simulator/visitor.ts';
 import { logLines } from '../support/logLines.ts';
 import { openHome, QUESTION, REPORT, reading } from './readings.ts';

@@ -1,8 +1,9 @@
 // One property whose readings a test spells out, and what an honest report of them says, summed on its own.
 import { zone } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
+import { readUsage, UsageDialect } from '../../src/provider/monetization/usageReport.ts';
+import type { UsageQuestion } from '../../src/provider/provider.ts';
 import type { Ask } from '../../src/provider/request.ts';
-import { readUsage, UsageDialect, type UsageQuestion } from '../../src/provider/usageReport.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider } from './home.ts';

@@ -1,7 +1,7 @@
 // The meter's register from single readings, in whatever order, unit and shape they come.
 import { expect, test } from 'vitest';
 import type { Property } from '../../src/domain/reading.ts';
-import { readRegister } from '../../src/provider/register.ts';
+import { readRegister } from '../../src/provider/monetization/register.ts';
 import { UnexpectedReply } from '../../src/provider/request.ts';
 import type { Fault } from '../../src/simulator/faults.ts';
 import { home, METER, PROPERTY, person, quiet } from '../support/homes.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { addDays, type Interval, zone } from '../../src/domain/period.ts';
-import type { UsageQuestion } from '../../src/provider/usageReport.ts';
+import type { UsageQuestion } from '../../src/provider/provider.ts';
 import { wideAccounts } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { openProvider, type Provider } from './home.ts';

@@ -1,7 +1,8 @@
 // The usage question as it goes out, and the traps of honest answers: no document, Euro alone, registers, late days.
 import { describe, expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { type UsageQuestion, usageQuery } from '../../src/provider/usageReport.ts';
+import { usageQuery } from '../../src/provider/monetization/usageReport.ts';
+import type { UsageQuestion } from '../../src/provider/provider.ts';
 import { look } from '../simulator/visitor.ts';
 import { openHome, PROPERTY, QUESTION, REPORT, reading } from './readings.ts';
 

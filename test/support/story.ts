@@ -7,6 +7,7 @@ import { isCronExpression, type StartTicker } from '../../src/daemon/polling/sch
 import type { Clock } from '../../src/foundation/clock.ts';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
 import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
+import type { OpenProvider } from '../../src/provider/provider.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import { type HandClock, handClock } from './clock.ts';
@@ -23,6 +24,8 @@ export interface StoryOptions {
   readonly accounts?: readonly AccountOptions[];
   /** What the daemon's own clock shows, where it differs from the provider's. */
   readonly daemonClock?: (clock: HandClock) => Clock;
+  /** Reads the accounts in place of the usual provider. */
+  readonly openProvider?: OpenProvider;
 }
 
 export type Story = Awaited<ReturnType<typeof openStory>>;
@@ -36,6 +39,7 @@ export async function openStory({
   at = '2025-03-10T12:00:00Z',
   accounts = [ME],
   daemonClock = (clock) => clock,
+  openProvider,
 }: StoryOptions = {}) {
   const stack = openStack();
   const clock = handClock(at);
@@ -104,6 +108,7 @@ export async function openStory({
       scrubber,
       random: () => 0.5,
       startTicker,
+      ...(openProvider ? { openProvider } : {}),
     });
     stack.defer(() => stop(daemon));
     if (brokerIsUp && daemon.brokerUrl === broker.url) await goOnUntilConnected(before);

@@ -8,8 +8,6 @@ import { type Ledger, ledgerSince } from '../../domain/ledger.ts';
 import { compareText } from '../../domain/order.ts';
 import { type Zone, zone as zoneOf } from '../../domain/period.ts';
 import { EXIT } from '../../foundation/failure.ts';
-import { readInvoices } from '../../provider/billing.ts';
-import { discover } from '../../provider/discovery.ts';
 import { ledgerCodec } from '../../store/ledgerDocument.ts';
 import type { Command, Io } from '../command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from '../printing.ts';
@@ -47,13 +45,12 @@ export const invoices: Command = async ({ options, words }, io) => {
 };
 
 /** Of all billing profiles. */
-async function readAll({ ask, context, identity, log }: Upstream, io: Io): Promise<Invoice[]> {
+async function readAll({ provider, context }: Upstream, io: Io): Promise<Invoice[]> {
   const signal = io.interrupted;
-  const { personCustomerId, billingProfileIds } =
-    (await context.read()) ?? (await discover(ask, await identity(), log, signal));
+  const { personCustomerId, billingProfileIds } = (await context.read()) ?? (await provider.discover(signal));
   const asked = { personCustomerId, billingProfileIds, now: Date.now(), signal };
-  const { byProfile } = await readInvoices(ask, asked);
-  const found = new Map([...byProfile.values()].flat().map((invoice) => [invoice.id, invoice]));
+  const read = await provider.invoices?.(asked);
+  const found = new Map([...(read?.byProfile.values() ?? [])].flat().map((invoice) => [invoice.id, invoice]));
   return newestFirst([...found.values()]);
 }
 

@@ -4,7 +4,6 @@ import type { Upstream } from '../../accounts/upstream.ts';
 import { addDays, type Zone } from '../../domain/period.ts';
 import type { Property } from '../../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../../domain/readingCloses.ts';
-import { readHours } from '../../provider/usageReport.ts';
 import { ledgerCodec } from '../../store/ledgerDocument.ts';
 import type { Settings } from '../settings.ts';
 
@@ -19,7 +18,7 @@ export interface Closing {
 /** Asks the provider only where it is neither configured nor decided. Rejects with the provider's failures. */
 export async function findClosing(
   { config }: Settings,
-  { ask, dialect, log, state }: Upstream,
+  { provider, state }: Upstream,
   { account, property, zone }: { account: string; property: Property; zone: Zone },
 ): Promise<Closing> {
   const { reading_closes: configured } = config.usage;
@@ -30,7 +29,7 @@ export async function findClosing(
   const to = addDays(zone.dayAt(Date.now()), 1);
   const { propertyCustomerId } = property;
   const span = { from: addDays(to, -DAYS_LOOKED_AT), to };
-  const hours = await readHours(ask, { propertyCustomerId, span, zone }, dialect, log);
+  const hours = (await provider.readingHours?.({ propertyCustomerId, span, zone })) ?? [];
   const days = new Set(hours.map((at) => zone.dayAt(at))).size;
   const closes = closingOf(hours, zone);
   return closes ? { closes, from: 'readings', days } : { closes: 'same_day', from: 'unknown', days };

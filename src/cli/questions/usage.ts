@@ -20,8 +20,6 @@ import type { ReadingCloses } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
 import { sumAmounts } from '../../domain/totals.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
-import { discover } from '../../provider/discovery.ts';
-import { readUsage } from '../../provider/usageReport.ts';
 import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from '../command.ts';
 import { formatFrom } from '../printing.ts';
 import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from '../upstream.ts';
@@ -41,7 +39,7 @@ export const usage: Command = async ({ options }, io) => {
   const ask = ({ propertyCustomerId }: Property, closes: ReadingCloses, asked: DaySpan, by: Interval) => {
     const signal = io.interrupted;
     const question = { propertyCustomerId, span: asked, interval: by, zone, readingCloses: closes, signal };
-    return readUsage(upstream.ask, question, upstream.dialect, upstream.log);
+    return upstream.provider.usage(question);
   };
   const meters = await ofEachProperty(upstream, io, async (property): Promise<MeterUsage> => {
     const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
@@ -144,7 +142,7 @@ const withCarried = ({ from, to }: DaySpan, today: Day): DaySpan => {
 
 /** The properties that the daemon has found; those found now if there are none yet, or if the provider no longer knows them. */
 async function ofEachProperty<T>(
-  { ask, context, identity, log }: Upstream,
+  { provider, context }: Upstream,
   io: Io,
   visit: (property: Property) => Promise<T>,
 ): Promise<T[]> {
@@ -161,7 +159,7 @@ async function ofEachProperty<T>(
     });
     if (visited) return visited;
   }
-  return visitAll((await discover(ask, await identity(), log, io.interrupted)).properties);
+  return visitAll((await provider.discover(io.interrupted)).properties);
 }
 
 /** The provider gives only so many buckets for one request. */

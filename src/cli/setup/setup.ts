@@ -9,7 +9,6 @@ import { trimNewline } from '../../config/secrets/secrets.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { openBroker } from '../../mqtt/broker.ts';
-import { discover } from '../../provider/discovery.ts';
 import { create, replace } from '../../store/privateFiles.ts';
 import { type Command, type Io, WrongUsage } from '../command.ts';
 import { signInWith } from '../login.ts';
@@ -80,7 +79,7 @@ export const setup: Command = async (given, io) => {
       const settings = await settingsOf({ ...answer, broker: null });
       const account = pickAccount(settings, undefined);
       const upstream = await signInWith(settings.config.provider?.sign_in ?? 'auto', account, settings, io);
-      const { properties } = await discover(upstream.ask, await upstream.identity(), upstream.log);
+      const { properties } = await upstream.provider.discover();
       const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
       return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
     },

@@ -1,8 +1,8 @@
 // Lists of the provider: `{ objects, total_num }` or a bare array, a page at a time.
 import * as z from 'zod';
-import type { Log } from '../foundation/log.ts';
-import { understand } from './reply.ts';
-import type { Ask } from './request.ts';
+import type { Log } from '../../foundation/log.ts';
+import { understand } from '../reply.ts';
+import type { Ask } from '../request.ts';
 
 const PAGE_ROWS = 50;
 // Ends a list that a confused server goes on with for ever.

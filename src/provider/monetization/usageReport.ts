@@ -1,34 +1,19 @@
 // The usage report: the Elasticsearch question of the specification, and its answer as one bucket for each interval.
 import * as z from 'zod';
-import { toMicro } from '../domain/amount.ts';
-import { addDays, type Day, type DaySpan, type Interval, type Zone } from '../domain/period.ts';
-import type { Bucket } from '../domain/reading.ts';
-import { dayClosedBy, type ReadingCloses } from '../domain/readingCloses.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
-import type { Log } from '../foundation/log.ts';
-import { HEAT_SERVICE_TYPE } from './discovery.ts';
-import { LARGEST_UNITS, LAST_INSTANT, understand } from './reply.ts';
-import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
-
-export interface UsageQuestion {
-  readonly propertyCustomerId: string;
-  /** Days that the buckets describe. */
-  readonly span: DaySpan;
-  readonly interval: Interval;
-  readonly zone: Zone;
-  /** A reading closes the day it is taken on, or the day before. */
-  readonly readingCloses: ReadingCloses;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Days on which the readings were taken. */
-export type HoursQuestion = Omit<UsageQuestion, 'interval' | 'readingCloses'>;
+import { toMicro } from '../../domain/amount.ts';
+import { addDays, type Day, type Interval } from '../../domain/period.ts';
+import type { Bucket } from '../../domain/reading.ts';
+import { dayClosedBy } from '../../domain/readingCloses.ts';
+import { EXIT, Failure } from '../../foundation/failure.ts';
+import type { Log } from '../../foundation/log.ts';
+import type { HoursQuestion, UsageQuestion } from '../provider.ts';
+import { LARGEST_UNITS, LAST_INSTANT, understand } from '../reply.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
+import { NAMES, PATHS } from './names.ts';
 
 type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | 'hour' };
 
-const ENERGY = 'Heat - Meter Value';
-const COST = 'Euro';
-const READ_AT = 'event_fields.time_of_read.date';
+const { energy: ENERGY, cost: COST, readAt: READ_AT } = NAMES;
 const WHAT = 'usage report';
 /** Of the bounds below. Without it a date field that is mapped with another format refuses them. */
 const FORMAT = 'strict_date_optional_time';
@@ -74,7 +59,7 @@ async function askReport(ask: Ask, question: Asked, dialect: UsageDialect, log: 
   const askWith = async (intervalKey: IntervalKey) => {
     const body = usageQuery(question, intervalKey);
     const { signal } = question;
-    const json = await ask({ method: 'POST', path: '/reports/usage', body, what: WHAT, signal });
+    const json = await ask({ method: 'POST', path: PATHS.usage, body, what: WHAT, signal });
     dialect.intervalKey = intervalKey;
     return resourcesOf(json);
   };
@@ -106,12 +91,12 @@ export function usageQuery(
     query: {
       bool: {
         filter: [
-          { query_string: { query: HEAT_SERVICE_TYPE, fields: ['service_type'] } },
+          { query_string: { query: NAMES.heatService, fields: ['service_type'] } },
           { query_string: { query: exactly(propertyCustomerId), fields: ['customer_id'] } },
           { terms: { resource_name: [COST, ENERGY] } },
           {
             nested: {
-              path: 'event_fields',
+              path: NAMES.reading,
               query: { range: { [READ_AT]: { gte: min, lte: max, format: FORMAT } } },
             },
           },
@@ -123,7 +108,7 @@ export function usageQuery(
         terms: { field: 'resource_name' },
         aggs: {
           readings: {
-            nested: { path: 'event_fields' },
+            nested: { path: NAMES.reading },
             aggs: {
               intervals: {
                 date_histogram: {

@@ -1,11 +1,13 @@
 // What an account has to pay: the balance due, the credit, and the list of invoices or bills.
 import * as z from 'zod';
-import { type Micro, sumKnown } from '../domain/amount.ts';
-import type { ReadInvoices } from '../domain/extras.ts';
-import { type Invoice, newestFirst } from '../domain/invoice.ts';
+import { type Micro, sumKnown } from '../../domain/amount.ts';
+import type { ReadInvoices } from '../../domain/extras.ts';
+import { type Invoice, newestFirst } from '../../domain/invoice.ts';
+import type { Customer, InvoiceQuestion } from '../provider.ts';
+import { looseAmount, looseInstant, understand, understandRow } from '../reply.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from '../request.ts';
 import { type ListQuestion, readList } from './lists.ts';
-import { looseAmount, looseInstant, understand, understandRow } from './reply.ts';
-import { type Ask, ProviderRefused, UnexpectedReply } from './request.ts';
+import { NAMES, PATHS } from './names.ts';
 
 const BALANCE = 'balance due';
 const CREDIT = 'credit balance';
@@ -14,10 +16,10 @@ const MOST_PAGES = 20;
 /** `null` when the provider says that there is no open bill. */
 export async function readBalance(
   ask: Ask,
-  { personCustomerId }: { readonly personCustomerId: string },
+  { personCustomerId }: Pick<Customer, 'personCustomerId'>,
   signal?: AbortSignal,
 ): Promise<Micro | null> {
-  const path = `/customers/${encodeURIComponent(personCustomerId)}/open-bill-due`;
+  const path = PATHS.balance(personCustomerId);
   const json = await ask({ method: 'GET', path, what: BALANCE, signal });
   const { open_bill_due } = understand(BALANCE, z.object({ open_bill_due: z.unknown() }), json);
   return amountIn(BALANCE, 'open_bill_due', open_bill_due);
@@ -26,17 +28,14 @@ export async function readBalance(
 /** The amounts of these billing profiles added up, with the sign that the provider gives them. */
 export async function readCredit(
   ask: Ask,
-  {
-    personCustomerId,
-    billingProfileIds,
-  }: { readonly personCustomerId: string; readonly billingProfileIds: readonly string[] },
+  { personCustomerId, billingProfileIds }: Customer,
   signal?: AbortSignal,
 ): Promise<Micro | null> {
   const amounts: (Micro | null)[] = [];
   for (const profile of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
     const rows = await readList(ask, {
       what: CREDIT,
-      path: '/credit-balances',
+      path: PATHS.credit,
       query: { customer: personCustomerId, ...(profile === null ? {} : { 'billing-profile': profile }) },
       row: z.looseObject({ amount: z.unknown() }),
       identity: (row) => JSON.stringify(row),
@@ -59,16 +58,6 @@ function amountIn(what: string, where: string, given: unknown): Micro | null {
     );
   }
   return amount;
-}
-
-export interface InvoiceQuestion {
-  readonly personCustomerId: string;
-  /** Empty: the provider has named none. */
-  readonly billingProfileIds: readonly string[];
-  /** When the provider last had no list of invoices: for a week its bills are read without asking again. */
-  readonly notFoundAt?: number | null;
-  readonly now: number;
-  readonly signal?: AbortSignal | undefined;
 }
 
 // Bills have ids of their own: where they take the place of invoices, their history is no news.
@@ -98,9 +87,9 @@ export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise
           customerId: personCustomerId,
           ...period,
           ...(profile === null ? {} : { 'billing-profile': profile }),
-          'invoice-status': 'invoice',
+          'invoice-status': NAMES.invoice,
         };
-        const list = { what: INVOICES, path: '/invoices', query, signal };
+        const list = { what: INVOICES, path: PATHS.invoices, query, signal };
         byProfile.set(profile ?? '', newestFirst(await readRows(ask, list)));
       }
       return { byProfile, notFoundAt: null };
@@ -108,7 +97,7 @@ export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise
       if (!(err instanceof ProviderRefused && NOT_GIVEN.has(err.status))) throw err;
     }
   }
-  const path = `/customers/${encodeURIComponent(personCustomerId)}/bills`;
+  const path = PATHS.bills(personCustomerId);
   const bills = await readRows(ask, { what: BILLS, path, query: period, signal });
   const final = newestFirst(bills.filter((bill) => isFinal(bill, now)));
   return { byProfile: new Map([[ALL_BILLS, final]]), notFoundAt: isKnownMissing ? notFoundAt : now };
@@ -116,7 +105,7 @@ export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise
 
 const NOT_GIVEN = new Set([403, 404, 405, 410]);
 // The bill that still grows, and the one after it.
-const RUNNING = new Set(['active', 'inactive']);
+const RUNNING = new Set<string>(NAMES.runningBills);
 
 const isFinal = ({ status, endAt }: Invoice, now: number): boolean =>
   !RUNNING.has(status?.toLowerCase() ?? '') && (endAt === null || endAt <= now);

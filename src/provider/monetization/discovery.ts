@@ -1,21 +1,13 @@
-// From a customer code to every property with a heat meter, kept as the account's EntityContext; and the provider's site.
+// From a customer code to every property with a heat meter, as the account's EntityContext; and the provider's site.
 import * as z from 'zod';
-import type { Site } from '../domain/extras.ts';
-import type { Property } from '../domain/reading.ts';
-import type { Log } from '../foundation/log.ts';
+import type { Site } from '../../domain/extras.ts';
+import type { Property } from '../../domain/reading.ts';
+import type { Log } from '../../foundation/log.ts';
+import type { EntityContext } from '../provider.ts';
+import { meterIdentifier, opaqueId, understand } from '../reply.ts';
+import { type Ask, UnexpectedReply } from '../request.ts';
 import { readList } from './lists.ts';
-import { meterIdentifier, opaqueId, understand } from './reply.ts';
-import { type Ask, UnexpectedReply } from './request.ts';
-
-/** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
-export interface EntityContext {
-  readonly personCustomerId: string;
-  readonly siteCodes: readonly string[];
-  readonly billingProfileIds: readonly string[];
-  readonly properties: readonly Property[];
-}
-
-export const HEAT_SERVICE_TYPE = 'HEAT_METER_READ_SERVICE';
+import { NAMES, PATHS } from './names.ts';
 
 const service = z.object({
   identifier: meterIdentifier.nullish(),
@@ -59,28 +51,28 @@ export async function discover(
   log: Log,
   signal?: AbortSignal,
 ): Promise<EntityContext> {
-  const code = encodeURIComponent(identity.customerCode);
+  const path = PATHS.customer(identity.customerCode);
   const customer = understand(
     'customer',
     person,
-    await ask({ method: 'GET', path: `/customers/${code}`, what: 'customer', notFound: NO_CUSTOMER, signal }),
+    await ask({ method: 'GET', path, what: 'customer', notFound: NO_CUSTOMER, signal }),
   );
   const groups = await readList(ask, {
     what: 'list of payment groups',
-    path: `/customers/${encodeURIComponent(customer.id)}/groups`,
-    query: { type: 'payment' },
+    path: PATHS.groups(customer.id),
+    query: { type: NAMES.paymentGroup },
     row: group,
     identity: ({ id }) => id,
     signal,
     log,
   });
   const properties = new Map<string, Property>();
-  // Asked for as type=payment, but a server may ignore that.
-  const payment = groups.filter(({ type }) => type == null || type.toLowerCase() === 'payment');
+  // Asked for by type, but a server may ignore that.
+  const payment = groups.filter(({ type }) => type == null || type.toLowerCase() === NAMES.paymentGroup);
   for (const { id } of payment) {
     const customers = await readList(ask, {
       what: 'list of properties',
-      path: '/customers',
+      path: PATHS.properties,
       query: { 'parent-group': id },
       row: propertyCustomer,
       identity: (row) => row.id,
@@ -95,7 +87,7 @@ export async function discover(
   if (properties.size === 0) {
     throw new UnexpectedReply(
       'discovery of the heat meters',
-      `a property with a service of type ${HEAT_SERVICE_TYPE}`,
+      `a property with a service of type ${NAMES.heatService}`,
       `none in ${payment.length} payment group(s)`,
       "Sign in on the provider's own page with this user name. If no heat meter is there either, it is another account that has it; if one is, please report it.",
     );
@@ -127,7 +119,7 @@ function toProperty(row: z.infer<typeof propertyCustomer>): Property | null {
 }
 
 function isHeatMeter({ service_type }: Service): boolean {
-  return (typeof service_type === 'string' ? service_type : service_type?.code) === HEAT_SERVICE_TYPE;
+  return (typeof service_type === 'string' ? service_type : service_type?.code) === NAMES.heatService;
 }
 
 /** The subscription that holds the service: the one it names or stands in, else an active one, else the first. */
@@ -160,7 +152,7 @@ const site = z.object({ timezone, currency: z.object({ code }).nullish().catch(n
 
 /** The time zone and currency that the provider's site says it has. */
 export async function readSite(ask: Ask, signal?: AbortSignal): Promise<Site> {
-  const json = await ask({ method: 'GET', path: '/site', what: 'site', signal });
+  const json = await ask({ method: 'GET', path: PATHS.site, what: 'site', signal });
   const found = understand('site', site, json);
   const told = { timezone: found.timezone ?? null, currency: found.currency?.code ?? null };
   if (told.timezone === null && told.currency === null) {

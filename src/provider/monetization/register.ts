@@ -1,19 +1,11 @@
 // The meter's own register, from the single readings, whatever their order and their ids.
 import * as z from 'zod';
-import type { Property, Register } from '../domain/reading.ts';
-import { HEAT_SERVICE_TYPE } from './discovery.ts';
+import type { Register } from '../../domain/reading.ts';
+import type { RegisterQuestion } from '../provider.ts';
+import { looseAmount, looseInstant, meterIdentifier, understandRow } from '../reply.ts';
+import { type Ask, UnexpectedReply } from '../request.ts';
 import { readList } from './lists.ts';
-import { looseAmount, looseInstant, meterIdentifier, understandRow } from './reply.ts';
-import { type Ask, UnexpectedReply } from './request.ts';
-
-export interface RegisterQuestion {
-  /** With one heat meter at most: registers of several are not one number. */
-  readonly property: Property;
-  /** When the newest known one was read; epoch milliseconds. */
-  readonly knownReadAt: number | null;
-  readonly now: number;
-  readonly signal?: AbortSignal | undefined;
-}
+import { NAMES, PATHS } from './names.ts';
 
 const WHAT = 'single readings';
 const DAY_MS = 24 * 3_600_000;
@@ -21,7 +13,6 @@ const FIRST_WINDOW_DAYS = 35;
 // Days are booked late and corrected afterwards.
 const OVERLAP_DAYS = 7;
 const MOST_PAGES = 20;
-const ACTUAL = 'A';
 const KWH_IN: Readonly<Record<string, number>> = { wh: 0.001, kwh: 1, mwh: 1_000 };
 
 /** Oldest first; none when nothing has been read lately. */
@@ -31,11 +22,11 @@ export async function readRegister(ask: Ask, question: RegisterQuestion): Promis
   const since = knownReadAt === null ? now - FIRST_WINDOW_DAYS * DAY_MS : knownReadAt - OVERLAP_DAYS * DAY_MS;
   const rows = await readList(ask, {
     what: WHAT,
-    path: `/customers/${encodeURIComponent(property.propertyCustomerId)}/usage-events`,
+    path: PATHS.readings(property.propertyCustomerId),
     query: {
       'time-from': String(since),
       'time-to': String(now + DAY_MS),
-      'service-type': HEAT_SERVICE_TYPE,
+      'service-type': NAMES.heatService,
       ...(identifier === undefined ? {} : { identifier }),
       ...(property.balanceGroupId === null ? {} : { 'balance-group': property.balanceGroupId }),
       // Should there be too many, the newest ones are among those that are read.
@@ -87,7 +78,7 @@ function toRead(row: unknown): Read | null {
     energy: Math.round(meter_value * factor),
     readAt: time_of_read,
     identifier: identifier ?? null,
-    isActual: (reading_type ?? ACTUAL) === ACTUAL,
+    isActual: (reading_type ?? NAMES.actualReading) === NAMES.actualReading,
     bookedAt: data.created_at ?? 0,
   };
 }

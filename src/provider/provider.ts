@@ -1,0 +1,84 @@
+// What the program asks a provider: one object for each account. Signing in is not its business: it is given requests.
+import type { Micro } from '../domain/amount.ts';
+import type { ReadInvoices, Site } from '../domain/extras.ts';
+import type { DaySpan, Interval, Zone } from '../domain/period.ts';
+import type { Bucket, Property, Register } from '../domain/reading.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
+import type { Log } from '../foundation/log.ts';
+import type { Ask } from './request.ts';
+
+/** Its methods reject with a Failure. What a provider does not have is left out, and not asked for. */
+export interface Provider {
+  /** Everything that the account reads: at least one property. */
+  discover(signal?: AbortSignal): Promise<EntityContext>;
+  /** Buckets oldest first, only those with a reading; `day` is the first day of the interval. */
+  usage(question: UsageQuestion): Promise<readonly Bucket[]>;
+  /** The hours in which readings were taken, as the first instant of each: they decide which day a reading closes. */
+  readingHours?(question: HoursQuestion): Promise<readonly number[]>;
+  invoices?(question: InvoiceQuestion): Promise<ReadInvoices>;
+  /** What is to be paid now; `null`: no bill is open. */
+  balance?(customer: Customer, signal?: AbortSignal): Promise<Micro | null>;
+  /** What the provider owes, with the sign that it gives it. */
+  credit?(customer: Customer, signal?: AbortSignal): Promise<Micro | null>;
+  /** The meter's own register, oldest first; none when nothing has been read lately. */
+  register?(question: RegisterQuestion): Promise<readonly Register[]>;
+  /** The time zone and the currency that the provider says it has. */
+  site?(signal?: AbortSignal): Promise<Site>;
+}
+
+/** Called once for each account. A provider without a sign-in uses none of the requests, and no login is ever made. */
+export type OpenProvider = (given: ProviderParts) => Provider;
+
+export interface ProviderParts {
+  readonly username: string;
+  /** Requests below `provider.api_url` with an access token. A token that is refused is renewed. */
+  readonly ask: Ask;
+  /** The same for what can be missed: a refusal has no effect on the session. */
+  readonly askExtra: Ask;
+  /** Whose access token it is. */
+  readonly identity: () => Promise<{ readonly customerCode: string; readonly siteCodes: readonly string[] }>;
+  readonly log: Log;
+}
+
+/** Who pays. */
+export interface Customer {
+  readonly personCustomerId: string;
+  /** Empty: the provider has named none. */
+  readonly billingProfileIds: readonly string[];
+}
+
+/** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
+export interface EntityContext extends Customer {
+  readonly siteCodes: readonly string[];
+  readonly properties: readonly Property[];
+}
+
+export interface UsageQuestion {
+  readonly propertyCustomerId: string;
+  /** Days that the buckets describe. */
+  readonly span: DaySpan;
+  readonly interval: Interval;
+  readonly zone: Zone;
+  /** A reading closes the day it is taken on, or the day before. */
+  readonly readingCloses: ReadingCloses;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Days on which the readings were taken. */
+export type HoursQuestion = Omit<UsageQuestion, 'interval' | 'readingCloses'>;
+
+export interface InvoiceQuestion extends Customer {
+  /** When the provider last had no list of invoices: for a week its bills are read without asking again. */
+  readonly notFoundAt?: number | null;
+  readonly now: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RegisterQuestion {
+  /** With one heat meter at most: registers of several are not one number. */
+  readonly property: Property;
+  /** When the newest known one was read; epoch milliseconds. */
+  readonly knownReadAt: number | null;
+  readonly now: number;
+  readonly signal?: AbortSignal | undefined;
+}

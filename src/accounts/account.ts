@@ -1,11 +1,10 @@
 // One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
 import { needsAPerson } from '../domain/health.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
-import { type Property, seriesName, withFound } from '../domain/reading.ts';
+import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
-import type { EntityContext } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';

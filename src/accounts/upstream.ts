@@ -10,9 +10,9 @@ import type { TokenSet } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
+import type { EntityContext } from '../domain/reading.ts';
 import { type Gate, HttpClient } from '../http/client.ts';
 import { openProvider } from '../provider/openProvider.ts';
-import type { EntityContext } from '../provider/provider.ts';
 import { type Ask, createAsk, type Reply } from '../provider/request.ts';
 import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec, wayInCodec } from '../store/documents.ts';
 import { type Document, owned } from '../store/stateStore.ts';
@@ -136,9 +136,7 @@ export function openUpstream(
     send: http.send,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
-    onReply(reply: Reply) {
-      options.onReply?.(reply);
-    },
+    onReply: options.onReply,
   };
   const noting =
     (ask: Ask): Ask =>

@@ -1,36 +1,40 @@
 // What is asked for beside the usage, at most once a day: what was found, and when to ask again.
-import type { Micro } from './amount.ts';
-import { type Invoice, newestFirst } from './invoice.ts';
-import { type Day, daysBetween } from './period.ts';
-import type { Property, RegisterHistory } from './reading.ts';
+import * as z from 'zod';
+import { type Invoice, invoice, newestFirst } from './invoice.ts';
+import { DAY_SHAPE, type Day, daysBetween } from './period.ts';
+import { type Property, registerHistory } from './reading.ts';
+
+export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
 
 /** One thing that is asked for. `null` = not yet. */
-export interface Extra<T> {
-  /** The day on which it was last asked for, whatever came of it. */
-  readonly askedOn: Day | null;
-  /** The provider does not give it, or not in a shape that is known. */
-  readonly off: boolean;
-  /** The last thing found stays, whatever comes later. */
-  readonly found: T | null;
-}
+const extra = <T extends z.ZodType>(found: T) =>
+  z.object({
+    /** The day on which it was last asked for, whatever came of it. */
+    askedOn: z.string().regex(DAY_SHAPE).nullable(),
+    /** The provider does not give it, or not in a shape that is known. */
+    off: z.boolean(),
+    /** The last thing found stays, whatever comes later. */
+    found: found.nullable(),
+  });
+
+export type Extra<T> = Readonly<z.infer<ReturnType<typeof extra<z.ZodType<T>>>>>;
 
 /** What the provider's site says of itself. */
-export interface Site {
-  readonly timezone: string | null;
-  readonly currency: string | null;
-}
+const site = z.object({ timezone: z.string().nullable(), currency: z.string().nullable() });
+export type Site = Readonly<z.infer<typeof site>>;
 
-export interface Invoices {
+const invoices = z.object({
   /** Newest first. */
-  readonly all: readonly Invoice[];
+  all: z.array(invoice).readonly(),
   /** Every id that was ever seen, the newest last. */
-  readonly knownIds: readonly string[];
+  knownIds: z.array(z.string()).readonly(),
   /** Billing profiles that were read before: what is new there is news. */
-  readonly profiles: readonly string[];
-  /** When the provider was last found to have bills in place of invoices (epoch ms). */
-  readonly notFoundAt: number | null;
-  readonly fetchedAt: number;
-}
+  profiles: z.array(z.string()).readonly(),
+  /** When the provider was last found to have bills in place of invoices (epoch ms). Earlier versions did not note it. */
+  notFoundAt: z.int().nullable().default(null),
+  fetchedAt: z.int(),
+});
+export type Invoices = Readonly<z.infer<typeof invoices>>;
 
 /** What one reading of the invoices brought. */
 export interface ReadInvoices extends Pick<Invoices, 'notFoundAt'> {
@@ -38,24 +42,22 @@ export interface ReadInvoices extends Pick<Invoices, 'notFoundAt'> {
 }
 
 /** `null` = the provider says that there is none, or nothing of it. */
-export interface Balance {
-  readonly amount: Micro | null;
-}
+const balance = z.object({ amount: z.int().nullable() });
+export type Balance = Readonly<z.infer<typeof balance>>;
 
 /** Everything beside the usage that is known of an account. */
-export interface Extras {
-  readonly site: Extra<Site>;
+export const extras = z.object({
+  site: extra(site).default(NEVER_ASKED),
   /** What is to be paid now. */
-  readonly balance: Extra<Balance>;
-  readonly credit: Extra<Balance>;
-  readonly invoices: Extra<Invoices>;
+  balance: extra(balance).default(NEVER_ASKED),
+  credit: extra(balance).default(NEVER_ASKED),
+  invoices: extra(invoices).default(NEVER_ASKED),
   /** By `registerKey`. */
-  readonly registers: Readonly<Record<string, Extra<RegisterHistory>>>;
-}
+  registers: z.record(z.string(), extra(registerHistory)).default({}),
+});
+export type Extras = Readonly<z.infer<typeof extras>>;
 
 const DAYS_OFF = 7;
-
-export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
 
 export const NO_EXTRAS: Extras = {
   site: NEVER_ASKED,

@@ -1,21 +1,27 @@
 // Invoices of an account: what is known of each, how they are written, and which one is the newest.
+import * as z from 'zod';
 import { knownUnits, type Micro } from './amount.ts';
 import { compareText } from './order.ts';
 import type { Day, Zone } from './period.ts';
 
+const instant = z.int().nullable();
+const amount = z.int().nullable();
+
 /** Instants are epoch milliseconds; `null` = the provider does not say, or nothing that can be believed. */
-export interface Invoice {
-  readonly id: string;
+export const invoice = z.object({
+  id: z.string(),
   /** In the provider's own words. */
-  readonly status: string | null;
-  readonly startAt: number | null;
+  status: z.string().nullable(),
+  startAt: instant,
   /** The end of its period, which is the nearest to a day of issue that the provider tells. */
-  readonly endAt: number | null;
-  readonly dueAt: number | null;
-  readonly total: Micro | null;
+  endAt: instant,
+  dueAt: instant,
+  /** In millionths. */
+  total: amount,
   /** What is still to be paid of it. */
-  readonly open: Micro | null;
-}
+  open: amount,
+});
+export type Invoice = Readonly<z.infer<typeof invoice>>;
 
 /** An invoice as it is published: in local days and units of the currency. */
 export interface InvoiceRecord {

@@ -2,6 +2,7 @@
 
 /** A calendar day, `YYYY-MM-DD`. Compares and sorts as text. */
 export type Day = string;
+export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 
 /** `from` inclusive, `to` exclusive. */
 export interface DaySpan {

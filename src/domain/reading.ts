@@ -1,15 +1,29 @@
 // What the provider says of one property: its meters, and one bucket for each day.
+import * as z from 'zod';
 import type { Micro } from './amount.ts';
 import type { Day } from './period.ts';
 
-/** A property with heat meters, as discovered: the specification's EntityContext. Ids are opaque text. */
-export interface Property {
-  readonly propertyCustomerId: string;
-  readonly subscriptionId: string | null;
-  readonly balanceGroupId: string | null;
+const texts = z.array(z.string()).readonly();
+
+/** A property with heat meters, as discovered. Ids are opaque text. */
+export const property = z.object({
+  propertyCustomerId: z.string(),
+  subscriptionId: z.string().nullable(),
+  balanceGroupId: z.string().nullable(),
   /** Identifiers of its heat meters, sorted; may be empty when the provider names none. */
-  readonly meterIdentifiers: readonly string[];
-}
+  meterIdentifiers: texts,
+});
+export type Property = Readonly<z.infer<typeof property>>;
+
+/** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
+export const entityContext = z.object({
+  personCustomerId: z.string(),
+  siteCodes: texts,
+  /** Empty: the provider has named none. */
+  billingProfileIds: texts,
+  properties: z.array(property).readonly(),
+});
+export type EntityContext = Readonly<z.infer<typeof entityContext>>;
 
 /** One day as the provider gave it. `null` = no reading of that kind yet, which is not zero. */
 export interface Bucket {
@@ -20,17 +34,13 @@ export interface Bucket {
   readonly readAt?: number;
 }
 
-/** What a meter's own register showed, and when it was read. */
-export interface Register {
-  readonly energy: Micro;
-  /** Epoch milliseconds. */
-  readonly readAt: number;
-}
+/** What a meter's own register showed (millionths of a kWh), and when it was read (epoch milliseconds). */
+const register = z.object({ energy: z.int(), readAt: z.int() });
+export type Register = Readonly<z.infer<typeof register>>;
 
-/** The newest reading of a register, and those that are kept, oldest first. */
-export interface RegisterHistory extends Register {
-  readonly readings: readonly Register[];
-}
+/** The newest reading of a register, and those that are kept, oldest first. Files of 0.1 had the newest alone. */
+export const registerHistory = register.extend({ readings: z.array(register).readonly().default([]) });
+export type RegisterHistory = Readonly<z.infer<typeof registerHistory>>;
 
 /** The name of the property's series in topics and ids: the lowest meter identifier, else the property's id. */
 export function seriesName(property: Property): string {

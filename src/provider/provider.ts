@@ -2,7 +2,7 @@
 import type { Micro } from '../domain/amount.ts';
 import type { ReadInvoices, Site } from '../domain/extras.ts';
 import type { DaySpan, Interval, Zone } from '../domain/period.ts';
-import type { Bucket, Property, Register } from '../domain/reading.ts';
+import type { Bucket, EntityContext, Property, Register } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Ask } from './request.ts';
@@ -41,17 +41,7 @@ export interface ProviderParts {
 }
 
 /** Who pays. */
-export interface Customer {
-  readonly personCustomerId: string;
-  /** Empty: the provider has named none. */
-  readonly billingProfileIds: readonly string[];
-}
-
-/** What the specification lets a client keep to skip discovery after a restart, for all properties of an account. */
-export interface EntityContext extends Customer {
-  readonly siteCodes: readonly string[];
-  readonly properties: readonly Property[];
-}
+export type Customer = Pick<EntityContext, 'personCustomerId' | 'billingProfileIds'>;
 
 export interface UsageQuestion {
   readonly propertyCustomerId: string;

@@ -1,10 +1,11 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import * as z from 'zod';
-import type { Extras } from '../domain/extras.ts';
+import { type Extras, extras } from '../domain/extras.ts';
+import { DAY_SHAPE } from '../domain/period.ts';
+import { entityContext } from '../domain/reading.ts';
 import { type Codec, NewerDocument, type Owned } from './stateStore.ts';
 
 export const instant = z.number().int();
-export const DAY_SHAPE = /^\d{4}-\d{2}-\d{2}$/;
 export const day = z.string().regex(DAY_SHAPE);
 
 /** Wraps a schema as a document: `{ version, ...fields }`. `older` turns documents of earlier versions into this one. */
@@ -67,21 +68,7 @@ export const loginBudgetCodec = versioned(
   }),
 );
 
-export const contextCodec = ownedBy(
-  z.object({
-    personCustomerId: z.string(),
-    siteCodes: z.array(z.string()),
-    billingProfileIds: z.array(z.string()),
-    properties: z.array(
-      z.object({
-        propertyCustomerId: z.string(),
-        subscriptionId: z.string().nullable(),
-        balanceGroupId: z.string().nullable(),
-        meterIdentifiers: z.array(z.string()),
-      }),
-    ),
-  }),
-);
+export const contextCodec = ownedBy(entityContext);
 
 const topics = z.array(z.string());
 /** Component key to platform. */
@@ -132,45 +119,8 @@ export const repliesCodec = versioned(
 
 const words = z.string().nullable();
 const count = z.number().int().nullable();
-const micro = z.number().int();
-
-const extra = <T extends z.ZodType>(found: T) =>
-  z.object({ askedOn: day.nullable(), off: z.boolean(), found: found.nullable() });
-const NEVER_ASKED = { askedOn: null, off: false, found: null };
-
-const balance = z.object({ amount: micro.nullable() });
-const invoice = z.object({
-  id: z.string(),
-  status: words,
-  startAt: instant.nullable(),
-  endAt: instant.nullable(),
-  dueAt: instant.nullable(),
-  total: micro.nullable(),
-  open: micro.nullable(),
-});
-const invoices = z.object({
-  all: z.array(invoice),
-  knownIds: z.array(z.string()),
-  profiles: z.array(z.string()),
-  // Earlier versions did not note it.
-  notFoundAt: instant.nullable().default(null),
-  fetchedAt: instant,
-});
-
-const reading = z.object({ energy: micro, readAt: instant });
-// Files of 0.1 had the newest alone.
-const register = reading.extend({ readings: z.array(reading).default([]) });
-
 /** What was found beside the usage. The owner is the one of the account's tokens: nobody sees another's invoices. */
-export const extrasCodec: Codec<Owned<Extras>> = ownedBy(
-  z.object({
-    site: extra(z.object({ timezone: words, currency: words })).default(NEVER_ASKED),
-    balance: extra(balance).default(NEVER_ASKED),
-    credit: extra(balance).default(NEVER_ASKED),
-    invoices: extra(invoices).default(NEVER_ASKED),
-    registers: z.record(z.string(), extra(register)).default({}),
-  }),
-);
+export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 
 /** Daily means of an outdoor temperature, °C; the owner is the sensor, and the time zone of its days. */
 export const temperaturesCodec = ownedBy(

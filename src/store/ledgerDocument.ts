@@ -1,9 +1,10 @@
 // A ledger as it is kept on disk: its days as short rows, and how they were cut.
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
+import { DAY_SHAPE } from '../domain/period.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import type { Tariff } from '../domain/tariff/tariff.ts';
-import { DAY_SHAPE, day, instant, versioned } from './documents.ts';
+import { day, instant, versioned } from './documents.ts';
 import type { Codec } from './stateStore.ts';
 
 const micro = z.number().int();

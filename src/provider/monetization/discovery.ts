@@ -1,9 +1,8 @@
 // From a customer code to every property with a heat meter, as the account's EntityContext; and the provider's site.
 import * as z from 'zod';
 import type { Site } from '../../domain/extras.ts';
-import type { Property } from '../../domain/reading.ts';
+import type { EntityContext, Property } from '../../domain/reading.ts';
 import type { Log } from '../../foundation/log.ts';
-import type { EntityContext } from '../provider.ts';
 import { meterIdentifier, opaqueId, understand } from '../reply.ts';
 import { type Ask, UnexpectedReply } from '../request.ts';
 import { readList } from './lists.ts';

@@ -1,8 +1,9 @@
 // Within a Home Assistant app, options that are missing or wrong: a page that names each mistake, instead of a restart in a loop.
-import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { ConfigInvalid } from '../config/load.ts';
 import { type Ingress, serveIngress } from '../daemon/monitor/ingress.ts';
-import { type Listening, listening } from '../daemon/monitor/listening.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { type Listening, openServer } from '../web/server.ts';
 
 const NEXT = 'Correct them on the Configuration tab of this app, save, and press Restart.';
 
@@ -24,22 +25,23 @@ export async function serveMistakes(
   listen: string,
   ingress: Ingress,
 ): Promise<{ readonly words: string; readonly opened: readonly Listening[] }> {
-  const health = createServer((request, response) => {
+  const health: RequestListener = (request, response) => {
     const isHealth = request.url === '/healthz';
     response.writeHead(isHealth ? 200 : 503, { 'content-type': 'text/plain; charset=utf-8' });
     response.end(isHealth ? 'waits for its options\n' : 'heat2mqtt waits for its options\n');
-  });
+  };
   const page = pageOf(invalid);
+  const mistakes: RequestListener = (_request, response) => {
+    response.writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'self'",
+      'cache-control': 'no-store',
+    });
+    response.end(page);
+  };
   const opened = [
-    listening(health, listen),
-    serveIngress(ingress, (_request, response) => {
-      response.writeHead(200, {
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'self'",
-        'cache-control': 'no-store',
-      });
-      response.end(page);
-    }),
+    openServer(listen, health, { clock: systemClock }),
+    serveIngress(ingress, mistakes, systemClock),
   ];
   return { words: `${invalid.message}\n${NEXT}\n`, opened: await Promise.all(opened) };
 }

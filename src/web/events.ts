@@ -29,7 +29,7 @@ export interface DocumentSource {
   broker(): BrokerState;
 }
 
-const MOST_STREAMS = 32;
+const MOST_STREAMS = 24;
 const KEEP_ALIVE_MS = 20_000;
 // Several changes of one moment are one look.
 const PAUSE_MS = 100;
@@ -43,7 +43,8 @@ export class EventStreams {
   readonly #source: DocumentSource;
   readonly #logTail: LogTail;
   readonly #clock: Clock;
-  #open = 0;
+  // The oldest first.
+  readonly #open = new Set<ServerResponse>();
 
   constructor(source: DocumentSource, logTail: LogTail, clock: Clock) {
     this.#source = source;
@@ -51,12 +52,16 @@ export class EventStreams {
     this.#clock = clock;
   }
 
-  get isFull(): boolean {
-    return this.#open >= MOST_STREAMS;
-  }
-
-  /** Resolves when the reader is gone. `mayStay` is asked now and then: a session ends. */
-  async serve(outgoing: ServerResponse, mayStay: () => Promise<boolean>): Promise<void> {
+  /**
+   * Resolves when the reader is gone, who has to leave at `ending`. `mayStay` is asked now and then: a session
+   * grows too old.
+   */
+  async serve(
+    outgoing: ServerResponse,
+    mayStay: () => Promise<boolean>,
+    ending: AbortSignal | undefined,
+  ): Promise<void> {
+    const leave = () => void outgoing.destroy();
     const gone = new AbortController();
     let waking = new AbortController();
     const pending: string[] = [];
@@ -67,9 +72,11 @@ export class EventStreams {
       wake();
     };
     outgoing.once('close', () => {
+      ending?.removeEventListener('abort', leave);
       gone.abort();
       wake();
     });
+    ending?.addEventListener('abort', leave);
     const follower = this.#source.follow({
       changed: wake,
       event: (document) => put('message', messageOf(document)),
@@ -77,7 +84,12 @@ export class EventStreams {
     });
     const stopLines = this.#logTail.follow((line) => put('log', logLine(line)));
     const send = (text: string) => this.#send(text, outgoing, gone.signal);
-    this.#open += 1;
+    const [oldest] = this.#open;
+    this.#open.add(outgoing);
+    if (oldest !== undefined && this.#open.size > MOST_STREAMS) {
+      this.#open.delete(oldest);
+      oldest.destroy();
+    }
     try {
       for (const line of this.#logTail.lines) put('log', logLine(line));
       put('link', JSON.stringify({ broker: this.#source.broker() }));
@@ -97,7 +109,7 @@ export class EventStreams {
         else outgoing.destroy();
       }
     } finally {
-      this.#open -= 1;
+      this.#open.delete(outgoing);
       stopLines();
       follower.stop();
     }

@@ -15,11 +15,14 @@ export type PageFile = keyof typeof TYPES;
 /** Of the bundle, whose chunks lie in a folder beside it. */
 export const BUNDLED = new URL('../page/', import.meta.url);
 
+// Not a Buffer, so that each answer copies it only once.
+type Bytes = Uint8Array<ArrayBuffer>;
+
 export class Files {
   readonly #folder: URL;
   readonly #known = new Map<
     PageFile,
-    { readonly bytes: Buffer; readonly zipped: Buffer; readonly tag: string }
+    { readonly bytes: Bytes; readonly zipped: Bytes; readonly tag: string }
   >();
 
   constructor(folder: URL) {
@@ -31,7 +34,7 @@ export class Files {
     const headers = { etag: file.tag, 'cache-control': 'no-cache', vary: 'accept-encoding' };
     if (request.get('if-none-match') === file.tag) return new Response(null, { status: 304, headers });
     const takesGzip = /\bgzip\b/.test(request.get('accept-encoding') ?? '');
-    return new Response(new Uint8Array(takesGzip ? file.zipped : file.bytes), {
+    return new Response(takesGzip ? file.zipped : file.bytes, {
       headers: {
         ...headers,
         'content-type': TYPES[name],
@@ -43,7 +46,8 @@ export class Files {
   async #read(name: PageFile) {
     const bytes = await readFile(new URL(name, this.#folder));
     const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
-    const file = { bytes, zipped: await promisify(gzip)(bytes), tag };
+    const zipped = await promisify(gzip)(bytes);
+    const file = { bytes: new Uint8Array(bytes), zipped: new Uint8Array(zipped), tag };
     this.#known.set(name, file);
     return file;
   }

@@ -157,7 +157,6 @@ export function createPage(options: PageOptions) {
   app.get('/events', async (c) => {
     const type = { 'content-type': 'text/event-stream; charset=utf-8' };
     if (c.req.method === 'HEAD') return c.body(null, 200, type);
-    if (streams.isFull) return refuse(c, 503, 'too_many_readers', 'Too many pages are open already.');
     const { outgoing } = c.env;
     outgoing.writeHead(200, {
       ...type,
@@ -166,7 +165,7 @@ export function createPage(options: PageOptions) {
       'x-content-type-options': 'nosniff',
     });
     void streams
-      .serve(outgoing, async () => isSignedIn(c))
+      .serve(outgoing, async () => isSignedIn(c), sessions?.ending(getCookie(c, COOKIE)))
       .catch((err) => log.error({ err }, 'a stream of the page has failed'))
       .finally(() => outgoing.destroy());
     return RESPONSE_ALREADY_SENT;

@@ -1,7 +1,7 @@
 // Who has typed the page's password: sessions in memory, and attempts that are slowed down for each address.
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import type { Clock } from '../foundation/clock.ts';
+import { networkOf } from './addresses.ts';
 
 const LONGEST_SESSION_MS = 14 * 24 * 3_600_000;
 const MOST_SESSIONS = 100;
@@ -11,12 +11,18 @@ const MOST_ADDRESSES = 1_000;
 
 type Read = () => Promise<string>;
 
+interface Session {
+  readonly password: Buffer;
+  readonly until: number;
+  readonly ending: AbortController;
+}
+
 export class Sessions {
   readonly #readPassword: Read;
   readonly #clock: Clock;
   readonly #attempts: Attempts;
   /** Digests of tokens; `password`: that of the password with which it was opened, so that a new one ends it. */
-  readonly #open = new Map<string, { readonly password: Buffer; readonly until: number }>();
+  readonly #open = new Map<string, Session>();
   readonly #key = randomBytes(32);
 
   constructor(readPassword: Read, clock: Clock) {
@@ -39,9 +45,10 @@ export class Sessions {
       return { waitMs: this.#attempts.waitMs(address), isWrong: true };
     this.#attempts.forget(address);
     const token = randomBytes(32).toString('base64url');
-    this.#open.set(this.#name(token), { password, until: this.#clock.now() + LONGEST_SESSION_MS });
+    const until = this.#clock.now() + LONGEST_SESSION_MS;
+    this.#open.set(this.#name(token), { password, until, ending: new AbortController() });
     const [oldest] = this.#open.keys();
-    if (this.#open.size > MOST_SESSIONS && oldest !== undefined) this.#open.delete(oldest);
+    if (this.#open.size > MOST_SESSIONS && oldest !== undefined) this.#close(oldest);
     return { token };
   }
 
@@ -54,7 +61,17 @@ export class Sessions {
   }
 
   end(token: string | undefined): void {
-    if (token !== undefined) this.#open.delete(this.#name(token));
+    if (token !== undefined) this.#close(this.#name(token));
+  }
+
+  /** Aborts when the session is ended. Age and another password are for `isOpen` to notice. */
+  ending(token: string | undefined): AbortSignal | undefined {
+    return token === undefined ? undefined : this.#open.get(this.#name(token))?.ending.signal;
+  }
+
+  #close(name: string): void {
+    this.#open.get(name)?.ending.abort();
+    this.#open.delete(name);
   }
 
   #digest(text: string): Buffer {
@@ -103,13 +120,4 @@ class Attempts {
     const known = this.#byAddress.get(networkOf(address));
     return known && this.#clock.monotonic() - known.at < FORGOTTEN_AFTER_MS ? known : undefined;
   }
-}
-
-/** One machine has as many IPv6 addresses as it likes, in one network of 64 bits. */
-function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.split('%')[0]?.split('::') ?? [];
-  const words = (part: string) => part.split(':').filter((word) => word !== '');
-  const gap = tail === undefined ? 0 : 8 - words(head).length - words(tail).length;
-  return [...words(head), ...Array<string>(gap).fill('0'), ...words(tail ?? '')].slice(0, 4).join(':');
 }

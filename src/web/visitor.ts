@@ -1,6 +1,7 @@
 // Who asks: the address, whether the way is encrypted, and whether the page may be shown to a browser that came this way.
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { isIP } from 'node:net';
+import { withoutPrefix } from './addresses.ts';
 
 export interface Visitor {
   /** Of the client, as far as a trusted proxy tells it. */
@@ -15,36 +16,25 @@ export interface Visitor {
 export interface Entrance {
   /** Host names that are answered besides IP addresses and localhost, in lower case. */
   readonly names: ReadonlySet<string>;
-  readonly trustedProxy: string | undefined;
+  readonly isTrustedProxy: (address: string) => boolean;
   /** Home Assistant stands before it: it has authenticated the person, under whatever name it is reached. */
   readonly isIngress: boolean;
   /** `null`: none is needed. */
   readonly readPassword: (() => Promise<string>) | null;
 }
 
-/** `network`: an IP address, or one with the number of its leading bits. */
-function isWithin(address: string, network: string): boolean {
-  const family = (ip: string) => (isIP(ip) === 6 ? 'ipv6' : 'ipv4');
-  const [ip = '', bits] = network.split('/');
-  const list = new BlockList();
-  list.addSubnet(ip, Number(bits ?? (family(ip) === 'ipv6' ? 128 : 32)), family(ip));
-  return isIP(address) !== 0 && list.check(address, family(address));
-}
-
-const isLoopback = (ip: string): boolean => isWithin(ip, '127.0.0.0/8') || ip === '::1';
-
-const plain = (ip: string): string => ip.replace(/^::ffff:(?=\d+\.)/i, '');
+const isLoopback = (ip: string): boolean => ip.startsWith('127.') || ip === '::1';
 
 /** As a proxy writes it: some add the port, and with it each connection would be an address of its own. */
 function addressIn(text: string): string | null {
-  const ip = plain(text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
+  const ip = withoutPrefix(text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
   return isIP(ip) === 0 ? null : ip;
 }
 
 export function visitorFrom({ socket, headers }: IncomingMessage, entrance: Entrance): Visitor {
-  const peer = plain(socket.remoteAddress ?? '');
-  const { trustedProxy, isIngress } = entrance;
-  const isProxied = trustedProxy !== undefined && isWithin(peer, trustedProxy);
+  const peer = withoutPrefix(socket.remoteAddress ?? '');
+  const { isTrustedProxy, isIngress } = entrance;
+  const isProxied = isTrustedProxy(peer);
   const header = (name: string) => String(headers[name] ?? '');
   // The proxy adds to the end; what stands before may have been made up.
   const last = (name: string) => header(name).split(',').at(-1)?.trim() ?? '';

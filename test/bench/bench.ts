@@ -1,5 +1,5 @@
 // The bench: `npm run bench`, shorter with `--quick`, single parts by name (start, memory, requests, slow,
-// accounts, history, size, peer, fleet). The last one, which needs PostgreSQL, only by name.
+// flood, accounts, history, size, peer, fleet). The last one, which needs PostgreSQL, only by name.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { benchAccounts } from './accounts.ts';
 import { startBroker } from './broker.ts';
 import { startProvider } from './children.ts';
 import { benchFleet } from './fleet.ts';
+import { benchFlood } from './flood.ts';
 import { benchHistory } from './history.ts';
 import type { Row } from './home.ts';
 import { table } from './numbers.ts';
@@ -35,6 +36,7 @@ try {
   if (wants('memory')) rows.push(...(await benchMemory(bench, isQuick ? 15_000 : 60_000, isQuick ? 2 : 5)));
   if (wants('requests')) rows.push(...(await benchRequests(bench, isQuick ? 3 : 10)));
   if (wants('slow')) rows.push(...(await benchSlow(bench, isQuick ? 3 : 5)));
+  if (wants('flood')) rows.push(...(await benchFlood(bench, isQuick ? 1 : 5)));
   if (wants('size')) rows.push(...(await benchSize()));
   const cells = rows.map(({ what, ours, floor, ratio, limit }) => [
     what,

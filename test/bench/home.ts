@@ -37,7 +37,7 @@ export type Home = Awaited<ReturnType<typeof openHome>>;
 export async function openHome(
   { folder, broker, provider }: Bench,
   name: string,
-  { accounts = 1, concurrency = 4, historyMonths = 24, schedule = '23 3 1 1 *' } = {},
+  { accounts = 1, concurrency = 4, historyMonths = 24, schedule = '23 3 1 1 *', httpPort = 0 } = {},
 ) {
   const here = join(folder, name);
   const state = join(here, 'state');
@@ -65,7 +65,7 @@ export async function openHome(
       concurrency,
     },
     mqtt: { url: broker.url, base_topic: name },
-    http: false,
+    http: httpPort === 0 ? false : { listen: `127.0.0.1:${httpPort}` },
     state_dir: state,
     log: { level: 'info' },
   };

@@ -42,6 +42,7 @@ export function startChild(command: string, args: readonly string[], options: Ch
     get errors() {
       return errors;
     },
+    pid: child.pid,
     exited,
     async says(text: string | RegExp): Promise<void> {
       await waitFor(`the program to say ${text}`, () => output.match(text) !== null, {

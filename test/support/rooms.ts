@@ -13,7 +13,12 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   homeassistant: ['domain', 'foundation'],
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
-  web: ['domain/period.ts', 'foundation', 'type publication/payloads/payloads.ts'],
+  web: [
+    'config/sections/values.ts',
+    'domain/period.ts',
+    'foundation',
+    'type publication/payloads/payloads.ts',
+  ],
   accounts: 'auth config domain foundation http provider publication store'
     .split(' ')
     .concat('type mqtt/message.ts'),
@@ -28,7 +33,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'accounts auth config constituencies daemon domain foundation http mqtt provider publication store web'.split(
       ' ',
     ),
-  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider publication store'.split(
+  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider publication store web/server.ts'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/program.ts', 'cli/prompt.ts', 'foundation'],

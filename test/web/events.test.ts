@@ -1,7 +1,7 @@
 // GET /events on the wire: what comes first, what comes live, and readers that do not read.
 import { expect, test } from 'vitest';
 import { createLog, createScrubber, LogTail } from '../../src/foundation/log.ts';
-import { turn } from '../support/waitFor.ts';
+import { turn, waitFor } from '../support/waitFor.ts';
 import { cookieOf, openServer, PASSWORD } from './served.ts';
 import { openStream } from './stream.ts';
 
@@ -90,28 +90,41 @@ test('one who lets too many events gather is cut off too', async () => {
   await stream.until('the end', () => server.documents.readers === 0);
 });
 
-test('so many streams and no more; a reader who leaves makes room', async () => {
+test('so many streams and no more: the oldest makes room', async () => {
   const server = await openServer();
-  const streams = await Promise.all(Array.from({ length: 32 }, () => follow(server)));
-  expect((await server.ask('/events')).status).toBe(503);
+  const streams: Awaited<ReturnType<typeof follow>>[] = [];
+  for (let n = 0; n < 25; n += 1) streams.push(await follow(server));
+  await waitFor('room', () => server.documents.readers === 24 && streams[0]?.isOver);
+  await streams[24]?.ready();
+  expect(streams.filter(({ isOver }) => isOver)).toHaveLength(1);
   expect((await server.ask('/events', { method: 'HEAD' })).status).toBe(200);
-  streams[0]?.stop();
-  await streams[1]?.until('room', () => server.documents.readers === 31);
-  expect((await follow(server)).status).toBe(200);
 });
 
-test('the stream lives while nothing happens, and ends with its session', async () => {
+test('the stream lives while nothing happens, and ends at once when its session is closed', async () => {
   const server = await openServer({ readPassword: async () => PASSWORD });
   const cookie = cookieOf(await server.signIn(PASSWORD));
+  const other = cookieOf(await server.signIn(PASSWORD));
   const stream = await follow(server, { cookie });
+  const another = await follow(server, { cookie: other });
   await stream.ready();
+  await another.ready();
   for (let n = 0; n < 10; n += 1) {
     server.clock.advance(20_000);
     await turn(5);
   }
   expect(stream.isOver).toBe(false);
   await server.ask('/session', { method: 'DELETE', headers: { cookie } });
-  // Also while something happens all the time.
+  await waitFor('the end', () => stream.isOver);
+  expect([another.isOver, server.documents.readers]).toEqual([false, 1]);
+});
+
+test('the stream ends with another password, also while something happens all the time', async () => {
+  let password = PASSWORD;
+  const server = await openServer({ readPassword: async () => password });
+  const cookie = cookieOf(await server.signIn(PASSWORD));
+  const stream = await follow(server, { cookie });
+  await stream.ready();
+  password = 'another';
   await stream.until('the end', () => {
     server.documents.set('meter/m1/state', '{}');
     server.clock.advance(1_000);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { serveMistakes } from '../../src/cli/mistakes.ts';
 import { ConfigInvalid } from '../../src/config/load.ts';
 import { serveIngress } from '../../src/daemon/monitor/ingress.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
 import { openStack } from '../support/stack.ts';
 import { openStory } from '../support/story.ts';
 import { openServer, PASSWORD } from './served.ts';
@@ -33,16 +34,16 @@ test('under ingress no password is asked for, any name is fine, and Home Assista
 test('nobody but the Supervisor is answered on that port', async () => {
   const stack = openStack();
   const refused = stack.use(
-    await serveIngress({ ...HERE, from: '172.30.32.2' }, (_, response) => response.end('page')),
+    await serveIngress({ ...HERE, from: '172.30.32.2' }, (_, response) => response.end('page'), systemClock),
   );
   await expect(fetch(`http://127.0.0.1:${refused.port}/`)).rejects.toThrow('fetch failed');
-  const served = stack.use(await serveIngress(HERE, (_, response) => response.end('page')));
+  const served = stack.use(await serveIngress(HERE, (_, response) => response.end('page'), systemClock));
   expect(await statusOf(`http://127.0.0.1:${served.port}/`)).toBe(200);
 });
 
 test('the daemon serves it there, where nothing else is open and no password is set', async () => {
   const story = await openStory();
-  const { port, stop } = await serveIngress(HERE, () => undefined);
+  const { port, stop } = await serveIngress(HERE, () => undefined, systemClock);
   await stop();
   await story.start({ http: { listen: '0.0.0.0:0' } }, { ...HERE, listen: `127.0.0.1:${port}` });
   const session = await fetch(`http://127.0.0.1:${port}/session`);

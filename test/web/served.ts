@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
+import { within } from '../../src/web/addresses.ts';
 import type { Document, DocumentSource } from '../../src/web/events.ts';
 import { createPage, type PageOptions } from '../../src/web/page.ts';
 import { handClock } from '../support/clock.ts';
@@ -70,7 +71,10 @@ export interface Asked {
 
 const unused = () => Promise.reject(new Error('not used'));
 
-export async function openServer(over: Partial<PageOptions> = {}) {
+export async function openServer({
+  trustedProxy,
+  ...over
+}: Partial<PageOptions> & { readonly trustedProxy?: string | undefined } = {}) {
   const stack = openStack();
   const clock = handClock('2026-03-10T12:00:00Z');
   const { log, lines } = logLines();
@@ -81,7 +85,7 @@ export async function openServer(over: Partial<PageOptions> = {}) {
   const page = createPage({
     version: '1.2.3',
     names: new Set(['pi', 'pi.local', 'heat.example.org']),
-    trustedProxy: undefined,
+    isTrustedProxy: within(trustedProxy),
     isIngress: false,
     readPassword: null,
     documents,

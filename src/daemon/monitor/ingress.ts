@@ -1,6 +1,7 @@
 // The way in from Home Assistant's own pages (ingress): a port of its own, on which only the Supervisor is answered.
-import { createServer, type RequestListener } from 'node:http';
-import { type Listening, listening } from './listening.ts';
+import type { RequestListener } from 'node:http';
+import type { Clock } from '../../foundation/clock.ts';
+import { type Listening, openServer } from '../../web/server.ts';
 
 export interface Ingress {
   /** `host:port`, as `ingress_port` of app/config.yaml. */
@@ -12,10 +13,9 @@ export interface Ingress {
 export const SUPERVISORS_INGRESS: Ingress = { listen: '0.0.0.0:8098', from: '172.30.32.2' };
 
 /** Rejects with ListenFailed. */
-export function serveIngress({ listen, from }: Ingress, answer: RequestListener): Promise<Listening> {
-  const server = createServer(answer);
-  server.on('connection', (socket) => {
-    if (socket.remoteAddress?.replace(/^::ffff:/, '') !== from) socket.destroy();
-  });
-  return listening(server, listen);
-}
+export const serveIngress = (
+  { listen, from }: Ingress,
+  answer: RequestListener,
+  clock: Clock,
+): Promise<Listening> =>
+  openServer(listen, answer, { clock, admits: (address) => address === from, isShared: () => true });

@@ -6,6 +6,7 @@ import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
+import { within } from '../../web/addresses.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
 import type { Context } from '../context.ts';
 import { EnergyDashboard } from '../homeAssistant/energyDashboard.ts';
@@ -64,7 +65,7 @@ export function servePage(
     ...sources,
     version: about.version,
     names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
-    trustedProxy,
+    isTrustedProxy: within(trustedProxy),
     requests: {
       isKnown: (name: string) => requests.isKnown(name),
       answer: (name: string, payload: Buffer) => requests.answer(name, payload, () => {}),

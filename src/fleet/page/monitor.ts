@@ -4,8 +4,8 @@ import { metricLines, renderMetrics } from '../../accounts/metrics.ts';
 import { isLoopback } from '../../config/pageAddress.ts';
 import { splitHostAndPort } from '../../config/sections/values.ts';
 import type { Context } from '../../daemon/context.ts';
-import { OWN_NAME, serve } from '../../daemon/monitor/monitor.ts';
 import type { Link } from '../../mqtt/link.ts';
+import { OWN_NAME, serve } from '../../web/health.ts';
 import type { Worker } from '../work/worker.ts';
 import type { FleetPageParts } from './page.ts';
 
@@ -58,16 +58,20 @@ export async function startFleetMonitor(
     }
   };
   try {
-    const listening = await serve(listen, {
-      healthy: () => link.status().offlineMs < BROKER_GRACE_MS && ageMs() < LOOP_GRACE_MS,
-      ready: () => link.status().connected,
-      metrics,
-      mayReadMetrics: ({ headers }) =>
-        metricsFor === 'open' ||
-        (isFree && OWN_NAME.test(headers.host ?? '') && headers['x-forwarded-for'] === undefined),
-      metricsRefused,
-      page: isOpen ? onPage : null,
-    });
+    const listening = await serve(
+      listen,
+      {
+        healthy: () => link.status().offlineMs < BROKER_GRACE_MS && ageMs() < LOOP_GRACE_MS,
+        ready: () => link.status().connected,
+        metrics,
+        mayReadMetrics: ({ headers }) =>
+          metricsFor === 'open' ||
+          (isFree && OWN_NAME.test(headers.host ?? '') && headers['x-forwarded-for'] === undefined),
+        metricsRefused,
+        page: isOpen ? onPage : null,
+      },
+      { clock },
+    );
     return {
       port: listening.port,
       async stop() {

@@ -2,20 +2,25 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { ListenFailed } from '../../src/daemon/monitor/listening.ts';
-import { type MonitorAnswers, serve } from '../../src/daemon/monitor/monitor.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { type MonitorAnswers, serve } from '../../src/web/health.ts';
+import { ListenFailed } from '../../src/web/server.ts';
 import { openStack } from '../support/stack.ts';
 
 async function open(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0') {
-  const monitor = await serve(listen, {
-    healthy: () => true,
-    ready: () => true,
-    metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
-    page: null,
-    mayReadMetrics: () => true,
-    metricsRefused: () => undefined,
-    ...answers,
-  });
+  const monitor = await serve(
+    listen,
+    {
+      healthy: () => true,
+      ready: () => true,
+      metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
+      page: null,
+      mayReadMetrics: () => true,
+      metricsRefused: () => undefined,
+      ...answers,
+    },
+    { clock: systemClock },
+  );
   openStack().use(monitor);
   const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${monitor.port}${path}`, init);
   return { monitor, ask };

@@ -1,0 +1,167 @@
+// What one connection, and one address, can make the HTTP server do.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { openServer, type ServerOptions } from '../../src/web/server.ts';
+import { handClock } from '../support/clock.ts';
+import { openStack } from '../support/stack.ts';
+import { waitFor } from '../support/waitFor.ts';
+
+const LARGE = Buffer.alloc(1_000_000, 'x');
+// More than the system keeps for a connection.
+const HUGE = Buffer.alloc(32_000_000, 'x');
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+/** Paths: `/large` is a megabyte, `/huge` are 32, `/slow` is answered by `finish()`, whatever is posted comes back. */
+async function open(options: Partial<ServerOptions> = {}) {
+  const stack = openStack();
+  const clock = handClock('2026-03-10T12:00:00Z');
+  const seen = { asked: 0, most: 0, underWay: 0 };
+  const slow: ServerResponse[] = [];
+  const server = await openServer(
+    '127.0.0.1:0',
+    async (request, response) => {
+      seen.asked += 1;
+      seen.underWay += 1;
+      seen.most = Math.max(seen.most, seen.underWay);
+      response.once('close', () => {
+        seen.underWay -= 1;
+      });
+      const posted: Buffer[] = [];
+      // A visitor may break off.
+      request.on('data', (chunk) => posted.push(chunk)).on('error', () => undefined);
+      await once(request, 'end').catch(() => undefined);
+      if (request.url === '/slow') slow.push(response);
+      else if (request.url === '/large') response.end(LARGE);
+      else if (request.url === '/huge') response.end(HUGE);
+      else response.end(posted.length > 0 ? Buffer.concat(posted) : `${request.url}\n`);
+    },
+    { clock, ...options },
+  );
+  stack.use(server);
+  async function visit() {
+    const socket: Socket = connect(server.port, '127.0.0.1').on('error', () => undefined);
+    stack.defer(() => void socket.destroy());
+    await once(socket, 'connect');
+    let text = '';
+    socket.setEncoding('latin1');
+    socket.on('data', (chunk: string) => {
+      text += chunk.replaceAll(/x+/g, 'x');
+    });
+    return {
+      socket,
+      send: (what: string) => void socket.write(what),
+      said: (what: string) =>
+        waitFor(what, () => text.includes(what), { diagnose: () => text.slice(0, 300) }),
+      gone: () => waitFor('the end of the connection', () => socket.closed || socket.readableEnded),
+      times: (what: string) => text.split(what).length - 1,
+    };
+  }
+  /** A visitor who takes nothing of its answer. */
+  async function unread(path = '/huge') {
+    const visitor = await visit();
+    visitor.socket.pause();
+    const { asked } = seen;
+    visitor.send(get(path));
+    await waitFor('the request', () => seen.asked > asked);
+    return visitor;
+  }
+  async function answered(path = '/healthz') {
+    const visitor = await visit();
+    visitor.send(get(path));
+    await visitor.said('HTTP/1.1 ');
+    return visitor;
+  }
+  return { clock, seen, slow, visit, unread, answered };
+}
+
+test('who asks a hundred times at once is answered in turn, and only as fast as the answers are read', async () => {
+  const { seen, unread, answered } = await open();
+  const greedy = await unread('/large');
+  greedy.send(get('/large').repeat(98) + get('/last'));
+  for (let n = 0; n < 10; n += 1) await answered();
+  // What the system keeps for the connection is some of them.
+  expect(seen.asked).toBeLessThan(10 + 30);
+  expect(seen.most).toBeLessThanOrEqual(2);
+  greedy.socket.resume();
+  await greedy.said('/last');
+  expect(greedy.times('HTTP/1.1 200 OK')).toBe(100);
+});
+
+test('what is asked before there was an answer stays unread', async () => {
+  const { visit, slow, answered } = await open();
+  const greedy = await visit();
+  greedy.send(get('/slow'));
+  await waitFor('the request', () => slow.length === 1);
+  // More than the system keeps for a connection.
+  greedy.send(`GET / HTTP/1.1\r\nHost: localhost\r\nX-Padding: ${'x'.repeat(8_000)}\r\n\r\n`.repeat(4_000));
+  for (let n = 0; n < 50; n += 1) await answered();
+  expect(greedy.socket.writableLength).toBeGreaterThan(0);
+});
+
+test('what is posted arrives whole between other requests, and one that is not ended is cut off in time', async () => {
+  const { visit } = await open({ limits: { requestMs: 200, checkMs: 20 } });
+  const visitor = await visit();
+  const body = 'y'.repeat(100_000);
+  const post = (length: number) =>
+    `POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`;
+  visitor.send(`${get('/first') + post(body.length) + body + get('/second')}${post(9)}half`);
+  await visitor.said('/second');
+  expect(visitor.times('y')).toBe(body.length);
+  await visitor.gone();
+  const silent = await visit();
+  await silent.gone();
+});
+
+test('an answer that is not read is cut off in time', async () => {
+  const { seen, unread } = await open({ limits: { unreadMs: 100 } });
+  await unread();
+  await waitFor('the end of the answer', () => seen.underWay === 0);
+});
+
+test('the oldest connection that asks nothing makes room, then the oldest that reads nothing', async () => {
+  const { clock, seen, unread, answered } = await open({ limits: { each: 3 } });
+  await unread();
+  const first = await answered();
+  const second = await answered();
+  clock.advance(1_000);
+  const third = await answered('/page');
+  await first.gone();
+  second.send(get('/again'));
+  await second.said('/again');
+  second.socket.destroy();
+  third.socket.destroy();
+  await unread();
+  await unread();
+  clock.advance(1_000);
+  expect(seen.underWay).toBe(3);
+  await (await answered('/page')).said('200 OK');
+  await waitFor('the end of one', () => seen.underWay === 2);
+});
+
+test('where every connection waits for its answer, health alone is told to one more', async () => {
+  const { clock, seen, slow, visit, answered } = await open({ limits: { each: 3 } });
+  for (let n = 0; n < 3; n += 1) (await visit()).send(get('/slow'));
+  await waitFor('all three', () => slow.length === 3);
+  clock.advance(1_000);
+  for (const path of ['/healthz', '/readyz?verbose']) await (await answered(path)).said('200 OK');
+  const refused = await answered('/page');
+  await refused.said('503 Service Unavailable');
+  await refused.gone();
+  expect(seen.asked).toBe(5);
+  slow[0]?.end();
+  await waitFor('an answer', () => seen.underWay === 2);
+  await (await answered('/page')).said('200 OK');
+});
+
+test('an address that many share has what all have together', async () => {
+  const { clock, slow, visit, answered } = await open({ isShared: () => true, limits: { each: 1, all: 3 } });
+  for (let n = 0; n < 2; n += 1) (await visit()).send(get('/slow'));
+  await waitFor('both', () => slow.length === 2);
+  const third = await answered('/page');
+  await third.said('200 OK');
+  clock.advance(1_000);
+  await (await answered('/page')).said('200 OK');
+  await third.gone();
+});

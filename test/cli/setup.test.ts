@@ -42,8 +42,9 @@ async function answered(answers: Readonly<Record<string, Answer | readonly Answe
   const result = await typed(['setup', '--config', config], {
     out: note,
     err: note,
-    ask: async (question) => {
+    ask: async (question, isHidden) => {
       note(question);
+      expect([question, isHidden ?? false]).toEqual([question, question.startsWith('Password')]);
       const [, some = ['']] = [...left].find(([start]) => question.startsWith(start)) ?? [];
       const answer = (some.length > 1 ? some.shift() : some[0]) ?? null;
       return typeof answer === 'function' ? answer() : answer;
@@ -53,18 +54,14 @@ async function answered(answers: Readonly<Record<string, Answer | readonly Answe
   return result.exitCode;
 }
 
-const passwordFile = () => join(folder, 'heat');
+const passwordFile = () => join(folder, 'heat-password');
 const usual = () => ({
   Number: '2',
   Issuer: simulator.urls.issuer,
   API: simulator.urls.api,
   'Client id': 'self-care',
   'User name on': ME.username,
-  'File with the password': passwordFile(),
-  'Press Enter': async () => {
-    await writeFile(passwordFile(), `${ME.password}\n`);
-    return '';
-  },
+  'Password there': ME.password,
   'MQTT broker': 'none',
 });
 const check = () => typed(['check', '--live', '--config', config]);
@@ -78,11 +75,12 @@ test('from nothing to a file that `check --live` is content with, with one login
   const text = await readFile(config, 'utf8');
   expect(text).not.toContain(ME.password);
   expect(text).toMatch(/^# .*\n/);
-  expect(parse(text).state_dir).toBe(join(folder, 'state'));
+  expect(await readFile(passwordFile(), 'utf8')).toBe(`${ME.password}\n`);
   expect(parse(text)).toMatchObject({
     provider: { issuer: simulator.urls.issuer, scopes: ['openid', 'service-energy'] },
-    accounts: [{ username: ME.username, password_file: passwordFile() }],
-    mqtt: { embedded: { port: 1883 } },
+    accounts: [{ username: ME.username, password_file: './heat-password' }],
+    mqtt: { embedded: { port: 1883, host: '127.0.0.1' } },
+    state_dir: './state',
   });
   const { out, exitCode } = await check();
   expect([out, exitCode]).toEqual([expect.not.stringContaining('FAILED'), 0]);
@@ -91,17 +89,13 @@ test('from nothing to a file that `check --live` is content with, with one login
 
 test('what is wrong is said at once, and asked again', async () => {
   const broker = stack.use(await startBroker({ username: 'me', password: 'broker word' }));
-  const brokerFile = join(folder, 'mqtt');
-  await writeFile(brokerFile, 'broker word');
-  const wrong = join(folder, 'wrong');
-  await writeFile(wrong, 'not it');
   await answered({
     ...usual(),
     Issuer: ['nonsense', `${simulator.urls.issuer}-not`, simulator.urls.issuer],
-    'File with the password': [wrong, passwordFile()],
+    'Password there': ['not it', ME.password],
     'MQTT broker': broker.url,
     'User name at the broker': ['', 'me'],
-    'File with its password': brokerFile,
+    'Password at the broker': 'broker word',
   });
   expect(told).toMatch(/provider\.issuer: found.*allowed/);
   expect(told).toMatch(
@@ -112,8 +106,9 @@ test('what is wrong is said at once, and asked again', async () => {
   expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({
     url: broker.url,
     username: 'me',
-    password_file: brokerFile,
+    password_file: './mqtt-password',
   });
+  expect(await readFile(join(folder, 'mqtt-password'), 'utf8')).toBe('broker word\n');
   expect(simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 });
 
@@ -135,7 +130,7 @@ test('a broker with an authority of its own: asks for its certificate, and write
   expect(await answered(answers)).toBe(0);
   expect(told).toMatch(/unknown authority.*mqtt\.ca_file: found no such file.*ok: the broker answers/s);
   expect(told).not.toContain('--live');
-  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({ url, ca_file: authority });
+  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({ url, ca_file: './ca.pem' });
 
   config = join(folder, 'kept.yaml');
   told = '';
@@ -150,21 +145,18 @@ test('only what a configuration may have is proposed again, and only a number of
     Number: ['', '3', 'https://id.example.org', '2'],
     Issuer: ['nonsense', simulator.urls.issuer],
     'Client id': ['self-care', ''],
-    'Press Enter': ['', usual()['Press Enter']],
     'MQTT broker': ['localhost', 'none'],
   });
   expect(told.match(/Allowed: a number from 1 to 2/g)).toHaveLength(2);
   expect(told).not.toMatch(/\[(nonsense|localhost)\]/);
   expect(told).toMatch(/Client id \[self-care\]: (?=.*ok: the issuer answers)/s);
-  expect(told).toMatch(/Press Enter.*heat is still empty/s);
-  expect(told).toMatch(/on port 1883\. Only this machine reaches it: .*0\.0\.0\.0/);
+  expect(told).toMatch(/on port 1883\. Only this machine reaches it/);
   expect(told).toContain('not confirmed');
 });
 
 test('the login budget counts here too', async () => {
-  await writeFile(passwordFile(), 'not it');
   const keep = ['n', 'n', 'n', 'y'];
-  await answered({ ...usual(), Keep: keep });
+  await answered({ ...usual(), 'Password there': ['not it', ''], Keep: keep });
   expect(told).toMatch(/To keep the account from being locked|to keep the account from being locked/);
   expect(told).toContain('wait and try again here');
   expect(told).not.toContain('Poll now');
@@ -186,11 +178,36 @@ test('without a password: on another device', async () => {
     .poll(() => simulator.device.pending(), { timeout: 10_000 })
     .toHaveLength(1)
     .then(() => simulator.device.approve(simulator.device.pending()[0] ?? '', ME.username));
-  expect(await answered({ ...usual(), 'File with the password': 'none' })).toBe(0);
+  expect(await answered({ ...usual(), 'Password there': '' })).toBe(0);
   await agreed;
   const { provider, accounts } = parse(await readFile(config, 'utf8'));
   expect([provider.sign_in, accounts]).toEqual(['device', [{ username: ME.username }]]);
   expect(await check()).toMatchObject({ exitCode: 0 });
+});
+
+test('a password file that is there is taken by Enter, and never written over', async () => {
+  await writeFile(passwordFile(), 'an old one\n');
+  expect(await answered({ ...usual(), 'Password there': ['', ME.password] })).toBe(0);
+  expect(told).toMatch(/Enter alone: the one in \.\/heat-password\).*refused.*ok: signed in/s);
+  expect(await readFile(passwordFile(), 'utf8')).toBe('an old one\n');
+  expect(parse(await readFile(config, 'utf8')).accounts[0].password_file).toBe('./heat-password-2');
+  expect(await readFile(join(folder, 'heat-password-2'), 'utf8')).toBe(`${ME.password}\n`);
+});
+
+test.each([
+  ['typed', 'word of the house', /^word of the house\n$/],
+  ['made up', '', /^[\w-]{20}\n$/],
+])('an own broker that others reach has a user, its password %s', async (_, typedPassword, kept) => {
+  const answers = { ...usual(), Shall: 'y', 'Password for them': typedPassword };
+  expect(await answered(answers)).toBe(0);
+  expect(told).toMatch(/Every machine reaches it as home/);
+  expect(parse(await readFile(config, 'utf8')).mqtt).toEqual({
+    embedded: { port: 1883, host: '0.0.0.0', username: 'home', password_file: './mqtt-password' },
+  });
+  const file = join(folder, 'mqtt-password');
+  expect(await readFile(file, 'utf8')).toMatch(kept);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  expect((await check()).exitCode).toBe(0);
 });
 
 test('a service or a container has a place for its state: the file names none', async () => {
@@ -209,6 +226,7 @@ test('a file that is there is not touched; nobody at the input, or an early end:
     code: 'setup_ended',
     exitCode: 2,
   });
+  await expect(stat(passwordFile())).rejects.toThrow('ENOENT');
   await expect(stat(config)).rejects.toThrow('ENOENT');
   config = join(folder, 'nowhere', 'config.yaml');
   await expect(answered(usual())).rejects.toMatchObject({

@@ -1,21 +1,22 @@
-// heat2mqtt setup: asks a person for provider, login and broker, tries each answer at once, and writes the configuration.
+// heat2mqtt setup: asks a person for provider, login and broker, tries each answer at once, and writes the configuration
+// and the files of its passwords.
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../../auth/login.ts';
 import { POLL_NOW } from '../../auth/refusals.ts';
 import { ConfigInvalid, loadConfig } from '../../config/load.ts';
-import { trimNewline } from '../../config/secrets/secrets.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { openBroker } from '../../mqtt/broker.ts';
-import { create, replace } from '../../store/privateFiles.ts';
+import { makePrivateDirectory, replace } from '../../store/privateFiles.ts';
 import { type Command, type Io, WrongUsage } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
 import { openUpstreamBeside, pickAccount } from '../upstream.ts';
 import { PRESETS, type ProviderAnswers, UNCONFIRMED } from './presets.ts';
-import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom, OWN_BROKER } from './setupFile.ts';
+import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
 
 class SetupEnded extends Failure {
   readonly code = 'setup_ended';
@@ -35,8 +36,17 @@ interface Good<T> {
   readonly isTried: boolean;
 }
 
+/** Where the files of passwords go. */
+interface Place {
+  /** That of the configuration. */
+  readonly folder: string;
+  /** What was typed, by the path of its file in the configuration. Nothing is written before the last answer. */
+  readonly typed: Map<string, string>;
+}
+
 // Good enough to be checked; what is not asked yet is not tried either.
 const NOBODY: AccountAnswers = { username: 'nobody', password_file: null };
+const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
 
 export const setup: Command = async (given, io) => {
   if (!io.isInteractive)
@@ -53,12 +63,19 @@ export const setup: Command = async (given, io) => {
     `This writes ${path}. Each answer is tried at once; Enter takes what is in brackets, Ctrl-C ends it.\n\n`,
   );
 
+  const place: Place = { folder: dirname(resolve(path)), typed: new Map() };
   const stateDir = stateDirBeside(resolve(path), io.env);
-  const settingsOf = (answers: Answers) => settingsFrom(fileFrom(answers, stateDir), path, io);
+  // Else one of this name in the working directory would be taken.
+  if (stateDir !== null) await makePrivateDirectory(resolve(place.folder, stateDir)).catch(() => undefined);
+  const settingsOf = (answers: Answers) => settingsFrom(fileFrom(answers, stateDir), path, place, io);
   let provider: Good<ProviderAnswers> | undefined;
   const askAddresses = async () => {
     provider = await untilGood(io, provider?.answer, askProvider, async (answer) => {
-      const settings = await settingsOf({ provider: answer, account: NOBODY, broker: null });
+      const settings = await settingsOf({
+        provider: answer,
+        account: NOBODY,
+        broker: { embedded: OWN_BROKER },
+      });
       const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
       await issuer.offersDevice();
       return 'the issuer answers';
@@ -73,10 +90,10 @@ export const setup: Command = async (given, io) => {
         before?.provider && !(await isYes(io, 'Are the addresses wrong?'))
           ? before.provider
           : await askAddresses(),
-      account: await askAccount(io, before?.account),
+      account: await askAccount(io, place, before?.account),
     }),
     async (answer) => {
-      const settings = await settingsOf({ ...answer, broker: null });
+      const settings = await settingsOf({ ...answer, broker: { embedded: OWN_BROKER } });
       const account = pickAccount(settings, undefined);
       const upstream = await signInWith(settings.config.provider?.sign_in ?? 'auto', account, settings, io);
       const { properties } = await upstream.provider.discover();
@@ -87,27 +104,32 @@ export const setup: Command = async (given, io) => {
   const broker = await untilGood<BrokerAnswers>(
     io,
     undefined,
-    askBroker,
+    (_, before) => askBroker(io, place, before),
     async (answer) => {
       const { mqtt } = (await settingsOf({ ...login.answer, broker: answer })).config;
-      if (answer === null) return `heat2mqtt brings its own broker, on port 1883. ${OWN_BROKER}`;
+      if (answer.embedded) return ownBrokerWords(answer.embedded);
       const connection = await openBroker(mqtt, 'setup', io.clock);
       await connection.close(1_000);
       return 'the broker answers';
     },
     async (answer, { code }) => {
       // A file that is no certificate ends the connection without a word about trust.
-      const isUntrusted = code === 'broker_not_trusted' || (code === 'broker_unreachable' && answer?.ca_file);
-      if (answer === null || !isUntrusted) return undefined;
+      const isUntrusted = code === 'broker_not_trusted' || (code === 'broker_unreachable' && answer.ca_file);
+      if (!isUntrusted) return undefined;
       const file = await line(io, "File with the authority's certificate (Enter for none)", '');
-      return file === '' ? undefined : { ...answer, ca_file: resolve(file) };
+      return file === '' ? undefined : { ...answer, ca_file: fromFolder(place, file) };
     },
   );
 
+  const { account } = login.answer;
+  const named = [account.password_file, broker.answer.password_file, broker.answer.embedded?.password_file];
+  for (const [file, secret] of place.typed)
+    if (named.includes(file)) await replace(resolve(place.folder, file), `${secret}\n`);
   await replace(resolve(path), fileFrom({ ...login.answer, broker: broker.answer }, stateDir));
   const option = path === 'config.yaml' ? '' : ` --config ${path}`;
   const isTried = login.isTried && broker.isTried;
-  io.out(`\nWritten: ${path}, which only you can read. `);
+  const files = [path, ...named.filter((file) => file && place.typed.has(file))];
+  io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}. `);
   if (!isTried) io.out(`Not all of it worked: first try it with heat2mqtt check --live${option}. `);
   io.out(`Start with: heat2mqtt run${option}\n`);
   return EXIT.fine;
@@ -161,16 +183,17 @@ const withoutFaults = <T>(answer: T, { faults }: ConfigInvalid): Partial<T> =>
     Object.entries(answer ?? {}).filter(([key]) => !faults.some(({ path }) => path.split('.').includes(key))),
   ) as Partial<T>;
 
-/** `null`: what runs this names one in the environment. */
+/** As it is written in the configuration. `null`: what runs this names one in the environment. */
 function stateDirBeside(path: string, env: Io['env']): string | null {
   if (env.STATE_DIRECTORY) return null;
   // The systemd unit may not write below /etc, and has its state there.
-  return path.startsWith('/etc/') ? '/var/lib/heat2mqtt' : join(dirname(path), 'state');
+  return path.startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
 }
 
-async function settingsFrom(text: string, path: string, io: Io): Promise<Settings> {
+async function settingsFrom(text: string, path: string, { folder, typed }: Place, io: Io): Promise<Settings> {
   const scrubber = createScrubber();
-  const read = async (file: string) => (file === path ? text : readFile(file));
+  const secrets = new Map([...typed].map(([file, secret]) => [resolve(folder, file), secret]));
+  const read = async (file: string) => (file === path ? text : (secrets.get(file) ?? readFile(file)));
   return { ...(await loadConfig({ path, readFile: read, env: io.env, now: Date.now, scrubber })), scrubber };
 }
 
@@ -195,44 +218,89 @@ async function askProvider(io: Io, before?: Partial<ProviderAnswers>): Promise<P
   return redirect_uri === '' ? basics : { ...basics, redirect_uri };
 }
 
-async function askAccount(io: Io, before?: AccountAnswers): Promise<AccountAnswers> {
+async function askAccount(io: Io, place: Place, before?: AccountAnswers): Promise<AccountAnswers> {
   const username = await line(io, "User name on the provider's page", before?.username);
-  const question = 'File with the password ("none": you sign in on another device)';
-  const file = await line(io, question, before?.password_file ?? './heat-password');
-  if (file === 'none') return { username, password_file: null };
-  return { username, password_file: await passwordFile(io, file) };
+  const password_file = await askPassword(io, place, {
+    what: 'Password there',
+    file: './heat-password',
+    before: before?.password_file,
+    otherwise: 'you sign in on another device',
+  });
+  return { username, password_file };
 }
 
-async function askBroker(io: Io, before?: Partial<BrokerAnswers>): Promise<BrokerAnswers> {
+async function askBroker(io: Io, place: Place, before?: Partial<BrokerAnswers>): Promise<BrokerAnswers> {
   const question = 'MQTT broker ("none": heat2mqtt brings its own)';
-  const url = await line(io, question, before?.url ?? 'mqtt://localhost:1883');
-  if (url === 'none') return null;
+  const usual = before?.embedded ? 'none' : (before?.url ?? 'mqtt://localhost:1883');
+  const url = await line(io, question, usual);
+  if (url === 'none') return { embedded: await askOwnBroker(io, place, before?.embedded) };
   const username = await line(io, 'User name at the broker, if it wants one', before?.username ?? '');
   const basics = { url, ...(before?.ca_file === undefined ? {} : { ca_file: before.ca_file }) };
   if (username === '') return basics;
-  const file = await line(io, 'File with its password', before?.password_file ?? './mqtt-password');
-  return { ...basics, username, password_file: await passwordFile(io, file) };
+  const password_file = await askPassword(io, place, {
+    what: 'Password at the broker',
+    file: './mqtt-password',
+    before: before?.password_file,
+    otherwise: 'none',
+  });
+  return { ...basics, username, ...(password_file === null ? {} : { password_file }) };
 }
 
-/** The password itself is not typed here: it would stay on the screen. */
-async function passwordFile(io: Io, given: string): Promise<string> {
-  const file = resolve(given);
-  try {
-    if (!existsSync(file)) {
-      await create(file, '');
-      io.out(`${file} is there now: empty, and only you can read it.\n`);
-    }
-    for (let isFirst = true; trimNewline(await readFile(file, 'utf8')) === ''; isFirst = false) {
-      if (!isFirst) io.out(`${file} is still empty.\n`);
-      io.out('Write the password into it, in another window.\n');
-      await line(io, 'Press Enter when that is done', '');
-    }
-    return file;
-  } catch (err) {
-    if (err instanceof Failure) throw err;
-    io.out(`${file} cannot be used (${codeOf(err)}).\n`);
-    return passwordFile(io, await line(io, 'Another file'));
-  }
+async function askOwnBroker(
+  io: Io,
+  place: Place,
+  before?: BrokerAnswers['embedded'],
+): Promise<NonNullable<BrokerAnswers['embedded']>> {
+  if (!(await isYes(io, 'Shall other machines reach it, such as that of Home Assistant?'))) return OWN_BROKER;
+  const username = await line(io, 'User name that they log in with', before?.username ?? 'home');
+  const password_file =
+    (await askPassword(io, place, {
+      what: 'Password for them',
+      file: './mqtt-password',
+      before: before?.password_file,
+      otherwise: 'one is made up, and written into its file',
+    })) ?? keep(place, './mqtt-password', randomBytes(15).toString('base64url'));
+  return { ...OWN_BROKER, host: '0.0.0.0', username, password_file };
+}
+
+const ownBrokerWords = ({ port, username }: NonNullable<BrokerAnswers['embedded']>): string =>
+  username === undefined
+    ? `heat2mqtt brings its own broker, on port ${port}. Only this machine reaches it.`
+    : `heat2mqtt brings its own broker, on port ${port}. Every machine reaches it as ${username}, with the password.`;
+
+/** Resolves to the file as the configuration names it; `null` for Enter alone where there is none yet. */
+async function askPassword(
+  io: Io,
+  place: Place,
+  given: {
+    readonly what: string;
+    readonly file: string;
+    readonly before?: string | null | undefined;
+    readonly otherwise: string;
+  },
+): Promise<string | null> {
+  const { what, file, otherwise } = given;
+  const there = (await readFile(resolve(place.folder, file), 'utf8').catch(() => '')) === '' ? null : file;
+  const kept = given.before ?? there;
+  const enter = kept === null ? otherwise : place.typed.has(kept) ? 'the one before' : `the one in ${kept}`;
+  const typed = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
+  if (typed === null || io.interrupted.aborted) throw new SetupEnded();
+  return typed === '' ? kept : keep(place, file, typed);
+}
+
+/** Resolves to the path of its file in the configuration. A file that is there already stays as it is. */
+function keep({ folder, typed }: Place, file: string, secret: string): string {
+  const isTaken = (path: string) => existsSync(resolve(folder, path)) || existsSync(path);
+  let path = file;
+  for (let n = 2; isTaken(path); n += 1) path = `${file}-${n}`;
+  typed.set(path, secret);
+  return path;
+}
+
+/** A file that somebody named from the working directory, as the configuration names it. */
+function fromFolder({ folder }: Place, file: string): string {
+  const inside = relative(folder, resolve(file));
+  return inside.startsWith('..') || isAbsolute(inside) ? resolve(file) : `./${inside}`;
 }
 
 const codeOf = (err: unknown): string => (err as NodeJS.ErrnoException).code ?? 'unknown error';

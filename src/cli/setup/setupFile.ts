@@ -7,16 +7,19 @@ export interface AccountAnswers {
   readonly password_file: string | null;
 }
 
-/** `null`: heat2mqtt brings its own broker. */
-export type BrokerAnswers = {
-  readonly url: string;
+/** `embedded`: heat2mqtt brings its own broker. */
+export interface BrokerAnswers {
+  readonly url?: string;
   readonly username?: string;
   readonly password_file?: string;
   readonly ca_file?: string;
-} | null;
-
-export const OWN_BROKER =
-  'Only this machine reaches it: for Home Assistant on another one it needs host 0.0.0.0, mqtt.username and mqtt.password_file.';
+  readonly embedded?: {
+    readonly port: number;
+    readonly host: string;
+    readonly username?: string;
+    readonly password_file?: string;
+  };
+}
 
 export interface Answers {
   readonly provider: ProviderAnswers;
@@ -46,9 +49,9 @@ ${lines({ ...provider, ...(password_file === null ? { sign_in: 'device' } : {}) 
 accounts:
   - ${lines({ username, ...(password_file === null ? {} : { password_file }) }, '    ').trimStart()}
 
-# The MQTT broker.${broker === null ? ` heat2mqtt brings its own.\n# ${OWN_BROKER}` : ''}
+# The MQTT broker.${broker.embedded ? ` heat2mqtt brings its own${broker.embedded.username ? ', with the user that everybody logs in with.' : '.\n# Only this machine reaches it. For others it needs host 0.0.0.0, username and password_file: docs/configuration.md'}` : ''}
 mqtt:
-${broker === null ? '  embedded: { port: 1883, host: 127.0.0.1 }' : lines(broker, '  ')}
+${lines(broker, '  ')}
 
 # When the provider is asked, and the time zone in which days are cut.
 usage:

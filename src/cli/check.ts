@@ -13,12 +13,13 @@ import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
 import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
+import { clientIdOf } from '../store/installation.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
-import { directoryNotices, StateUnwritable } from '../store/stateDirectory.ts';
+import { directoryNotices, StateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
 import type { Arguments, Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './questions/readingCloses.ts';
-import { loadSettings, type Settings } from './settings.ts';
+import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 import { openUpstreamBeside, visitFleetOf, withVisited } from './upstream.ts';
 
 interface Result {
@@ -174,7 +175,7 @@ function liveProbes(settings: Settings, io: Io): Probes {
       return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
     };
   }
-  if (mqtt.embedded === false) probes.broker = () => tryBroker(mqtt, io);
+  if (mqtt.embedded === false) probes.broker = () => tryBroker(settings, io);
   if (home_assistant) {
     probes['Home Assistant'] = async () => {
       const address = { url: home_assistant.url, token: await home_assistant.token.read() };
@@ -265,8 +266,9 @@ function duplicateWords(properties: readonly Property[], { id }: Account, reader
   return shared.size === 0 ? '' : ` (also of the account ${others}: a meter is read once, by one of them)`;
 }
 
-async function tryBroker(mqtt: Config['mqtt'], io: Io): Promise<string> {
-  const connection = await openBroker(mqtt, 'check', io.clock);
+async function tryBroker({ config, scrubber }: Settings, io: Io): Promise<string> {
+  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+  const connection = await openBroker(config.mqtt, await clientIdOf(state), 'check', io.clock);
   await connection.close(1_000);
   return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
 }

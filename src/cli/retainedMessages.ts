@@ -27,8 +27,13 @@ const LOOK_MS = 100;
 
 export type RetainedMessages = Awaited<ReturnType<typeof findRetained>>;
 
-/** `remembered`: topics that count as ours, whether the broker shows them or not. Rejects as `openBroker` does. */
-export async function findRetained(mqtt: Mqtt, remembered: readonly string[], clock: Clock) {
+/** `installation`: as for `openBroker`. `remembered`: topics that count as ours, whether the broker shows them or not. Rejects as `openBroker` does. */
+export async function findRetained(
+  mqtt: Mqtt,
+  installation: string,
+  remembered: readonly string[],
+  clock: Clock,
+) {
   const topics = new Topics(mqtt.base_topic);
   const filters = filtersOf(topics, mqtt.discovery_prefix);
   const found = new Set<string>();
@@ -36,7 +41,7 @@ export async function findRetained(mqtt: Mqtt, remembered: readonly string[], cl
   let answers = 0;
   let heard = 0;
 
-  const connection = await openBroker(mqtt, 'uninstall', clock, (incoming) => {
+  const connection = await openBroker(mqtt, installation, 'uninstall', clock, (incoming) => {
     const { topic, payload, retained } = incoming;
     heard += 1;
     if (topic === topics.of('bridge/state')) state = payload.toString('utf8');

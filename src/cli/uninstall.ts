@@ -2,6 +2,7 @@
 
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
+import { clientIdOf } from '../store/installation.ts';
 import { isDaemonRunning } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
@@ -35,7 +36,8 @@ export const uninstall: Command = async (given, io) => {
   if (!fleet && (await isDaemonRunning(state_dir))) throw new StillRunning(state_dir);
   const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
   const announced = state.document('announced', announcedCodec);
-  const retained = await findRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);
+  const remembered = (await announced.read())?.topics ?? [];
+  const retained = await findRetained(mqtt, await clientIdOf(state), remembered, io.clock);
   try {
     if (await retained.isInUse()) throw new StillRunning(mqtt.base_topic);
     if (retained.topics.length === 0) {

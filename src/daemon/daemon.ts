@@ -1,5 +1,4 @@
 // Wires the daemon together, starts it and stops it.
-import { randomBytes } from 'node:crypto';
 import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh } from '../accounts/events.ts';
 import { strayNamesWarning } from '../accounts/friendlyNames.ts';
 import { Counters } from '../accounts/metrics.ts';
@@ -9,7 +8,7 @@ import { Constituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
-import type { Log, LogTail } from '../foundation/log.ts';
+import type { LogTail } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, protocolVersions, startEmbedded } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
@@ -18,9 +17,8 @@ import { Requests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridge.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
-import { installationCodec } from '../store/documents.ts';
+import { openInstallation } from '../store/installation.ts';
 import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
-import type { StateStore } from '../store/stateStore.ts';
 import { type Context, Signals } from './context.ts';
 import { OutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
 import { Statistics } from './homeAssistant/statistics.ts';
@@ -237,14 +235,4 @@ export async function startDaemon({
         log,
       ),
   };
-}
-
-/** What is drawn once for an installation: its client id at the broker, and its place (0 to 1) in the jitter. */
-async function openInstallation(state: StateStore, random: () => number, log: Log) {
-  const document = state.document('installation', installationCodec);
-  const known = await document.read();
-  if (known !== null) return known;
-  const drawn = { clientId: `heat2mqtt_${randomBytes(4).toString('hex')}`, jitterFraction: random() };
-  await document.write(drawn).catch((err) => log.error({ err }, 'installation could not be saved'));
-  return drawn;
 }

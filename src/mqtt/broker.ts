@@ -45,14 +45,19 @@ export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): 
 export const protocolVersions = ({ protocol }: Mqtt): readonly ProtocolVersion[] =>
   protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4];
 
-/** A command's own connection, beside that of the daemon. Rejects with BrokerUnreachable, or a fault of a secret file. */
+/**
+ * A command's own connection, beside that of the daemon. `installation`: the daemon's client id, so that the commands of
+ * two installations on one broker do not throw each other out. Rejects with BrokerUnreachable, or a
+ * fault of a secret file.
+ */
 export async function openBroker(
   mqtt: Mqtt,
+  installation: string,
   command: string,
   clock: Clock,
   onMessage: (incoming: Incoming) => void = () => undefined,
 ): Promise<Connection> {
-  const address = await brokerAddress(mqtt, mqtt.url, `heat2mqtt_${command}`);
+  const address = await brokerAddress(mqtt, mqtt.url, `${installation}_${command}`);
   // A topic of its own and a will that is not retained, so that a command never publishes in place of the daemon.
   const will = { topic: `${mqtt.base_topic}/${command}`, payload: '', retain: false };
   const [first = 4, second] = protocolVersions(mqtt);

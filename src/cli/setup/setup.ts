@@ -10,6 +10,7 @@ import { ConfigInvalid, loadConfig } from '../../config/load.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { openBroker } from '../../mqtt/broker.ts';
+import { newClientId } from '../../store/installation.ts';
 import { makePrivateDirectory, replace } from '../../store/privateFiles.ts';
 import { type Command, type Io, WrongUsage } from '../command.ts';
 import { signInWith } from '../login.ts';
@@ -108,7 +109,7 @@ export const setup: Command = async (given, io) => {
     async (answer) => {
       const { mqtt } = (await settingsOf({ ...login.answer, broker: answer })).config;
       if (answer.embedded) return ownBrokerWords(answer.embedded);
-      const connection = await openBroker(mqtt, 'setup', io.clock);
+      const connection = await openBroker(mqtt, newClientId(), 'setup', io.clock);
       await connection.close(1_000);
       return 'the broker answers';
     },

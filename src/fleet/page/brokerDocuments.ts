@@ -9,6 +9,7 @@ import type { Connection } from '../../mqtt/connection.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Incoming } from '../../mqtt/message.ts';
 import { isRetained } from '../../publication/topics.ts';
+import { newClientId } from '../../store/installation.ts';
 import type { BrokerState, Document, DocumentSource, Follower } from '../../web/events.ts';
 
 interface Parts {
@@ -83,7 +84,9 @@ export class BrokerDocuments implements DocumentSource {
     while (!signal.aborted) {
       let connection: Connection | null = null;
       try {
-        connection = await openBroker(mqtt, name, clock, (incoming) => this.#hear(incoming, signal));
+        connection = await openBroker(mqtt, newClientId(), name, clock, (incoming) =>
+          this.#hear(incoming, signal),
+        );
         await connection.subscribe(await filters());
         const over = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
         await Promise.race([connection.ended, over]);

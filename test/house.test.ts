@@ -1,6 +1,6 @@
 // The house rules: who may import whom, one door for each package, no circles, small files, and time as an argument.
 import { describe, expect, test } from 'vitest';
-import { DOORS, MAY_IMPORT } from './support/rooms.ts';
+import { DOORS, FOLDERS, MAY_IMPORT } from './support/rooms.ts';
 import { type Import, importsOf, type Source, sourcesBelow, withoutComments } from './support/sources.ts';
 
 const house = sourcesBelow('src');
@@ -30,6 +30,25 @@ function wrongRooms({ path, imports }: Source): string[] {
   );
 }
 
+/** The place of a file in its room, counted from the bottom; `null`: the room has no order. */
+function floorOf(path: string): number | null {
+  const [room = '', first = ''] = path.split('/');
+  const order = FOLDERS[room];
+  if (order === undefined) return null;
+  const at = order.indexOf(first);
+  return at < 0 ? order.indexOf('*') : at;
+}
+
+function wrongFolders({ path, imports }: Source): string[] {
+  const own = floorOf(path);
+  if (own === null) return [];
+  return imports.flatMap(({ file }) =>
+    file !== null && roomOf(file) === roomOf(path) && (floorOf(file) ?? 0) > own
+      ? [`imports ${file}, which lies above it`]
+      : [],
+  );
+}
+
 function wrongDoors({ path, imports }: Source): string[] {
   return imports
     .filter(({ file, from }) => file === null && !from.startsWith('node:'))
@@ -46,6 +65,10 @@ describe('imports', () => {
 
   test('a room imports only what it may', () => {
     expect(complaints(house, wrongRooms)).toEqual([]);
+  });
+
+  test('a folder imports only what lies below it in its room', () => {
+    expect(complaints(house, wrongFolders)).toEqual([]);
   });
 
   test('a package is imported through its one door', () => {
@@ -91,6 +114,9 @@ describe('imports', () => {
     expect(
       wrongRooms(intruder(`${DEMO}x.ts`, "import {\n  a,\n} from '../../simulator/provider.ts';")),
     ).toHaveLength(0);
+    expect(
+      wrongFolders(intruder('daemon/polling/x.ts', "import { a } from '../monitor/page.ts';")),
+    ).toHaveLength(1);
     expect(wrongDoors(intruder('mqtt/link.ts', "import { connect } from 'mqtt';"))).toHaveLength(1);
     expect(wrongDoors(intruder('daemon/x.ts', "import 'left-pad';"))).toHaveLength(1);
     expect(strangers(intruder('auth/x.ts', 'const now = Date.now();'))).toHaveLength(1);

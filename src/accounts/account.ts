@@ -1,10 +1,11 @@
 // One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
+import { msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
-import { RateLimit } from '../foundation/limits.ts';
+import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
@@ -102,8 +103,6 @@ export class Account {
   readonly #names: SeriesNames<Account>;
   readonly #all: readonly Account[];
   readonly #restore: AccountParts['restore'];
-  readonly #rediscoveries: RateLimit;
-  readonly #searches: RateLimit;
   #entities: EntityContext | null = null;
   /** Its properties but the duplicates. */
   #ownEntities: EntityContext | null = null;
@@ -111,7 +110,8 @@ export class Account {
 
   static async open(id: string, parts: AccountParts, context: AccountContext): Promise<Account> {
     const account = new Account(id, parts, context);
-    account.#entities = await parts.upstream.context.read();
+    const known = await parts.upstream.context.read();
+    if (known !== null) account.#entities = await account.#claimed(known);
     return account;
   }
 
@@ -140,8 +140,6 @@ export class Account {
     this.#all = all;
     this.#restore = restore;
     this.#context = context;
-    this.#rediscoveries = new RateLimit(context.clock, 1, DAY_MS);
-    this.#searches = new RateLimit(context.clock, 1, DAY_MS);
   }
 
   /** Its sign-in is not suspended, and needs no person. */
@@ -167,6 +165,27 @@ export class Account {
     this.history.save();
     if (outcome.fault === null && this.#ownEntities !== null) this.extras.begin(this.#ownEntities, signal);
     return outcome;
+  }
+
+  /** Refreshes the session ahead of its expiry. Resolves to what went wrong, or to `null`. */
+  refresh(): Promise<unknown> {
+    return this.upstream.session.renew().then(
+      () => null,
+      (err) => err,
+    );
+  }
+
+  /** Milliseconds after a failed poll until the next try; `null`: waiting would not help. `failures`: in a row, this one included. */
+  retryDelayMs(fault: unknown, failures: number): number | null {
+    const { clock, random } = this.#context;
+    if (!(fault instanceof Failure) || fault.retry !== 'never') return backOffMs(fault, failures, random);
+    const { nextAttemptAt } = this.upstream.session.status();
+    return nextAttemptAt === null ? null : Math.max(0, nextAttemptAt - clock.now());
+  }
+
+  /** Milliseconds until the session is to be refreshed; `null`: there is nothing to refresh. `fraction`: as `drawRefreshFraction` gives. */
+  async refreshDelayMs(fraction: number): Promise<number | null> {
+    return msUntilRefresh(await this.upstream.session.current(), fraction, this.#context.clock);
   }
 
   /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
@@ -200,16 +219,16 @@ export class Account {
     else if (!this.isUsable) await this.#signIn(round);
     let { events, faults } = await this.#pollMeters(this.#metersOf(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
-    if (isKnown && isRefused && this.#rediscoveries.tryStart()) {
+    if (isKnown && isRefused && this.history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
       await this.#discover(signal);
       const second = await this.#pollMeters(this.#metersOf(round), round);
       events = [...events, ...second.events];
       faults = second.faults;
       // It helped: the next refusal is a new one.
-      if (faults.length === 0) this.#rediscoveries.reset();
+      if (faults.length === 0) this.history.allowAgain('rediscoveredAt');
     }
-    if (isKnown && faults.length === 0 && this.#discoveryIsOld() && this.#searches.tryStart()) {
+    if (isKnown && faults.length === 0 && this.#discoveryIsOld() && this.history.tryOnceADay('searchedAt')) {
       await this.#searchNew(this.meters ?? [], signal);
       const more = await this.#pollMeters(this.#metersOf(round), round);
       events = [...events, ...more.events];
@@ -292,17 +311,22 @@ export class Account {
     const { log, signals } = this.#context;
     const listed = await this.upstream.provider.discover(signal);
     this.history.noteDiscovery();
-    const found = { ...listed, properties: await this.#names.claim(withFound(known, listed.properties)) };
-    log.info({ properties: found.properties.length }, 'heat meters found');
+    const all = { ...listed, properties: withFound(known, listed.properties) };
+    log.info({ properties: all.properties.length }, 'heat meters found');
     await this.upstream.context
-      .write(found)
+      .write(all)
       .catch((err) => log.error({ err }, 'entity context could not be saved'));
     await this.extras.askSite(signal);
     await this.#waitForEarlierOnes();
-    this.#entities = found;
-    this.meters = await this.#openMeters(found);
+    this.#entities = await this.#claimed(all);
+    this.meters = await this.#openMeters(this.#entities);
     signals.emit('accountChanged', this.id);
     return this.meters;
+  }
+
+  /** What is left to this account, where other processes read as well. */
+  async #claimed(all: EntityContext): Promise<EntityContext> {
+    return { ...all, properties: await this.#names.claim(all.properties) };
   }
 
   #discoveryIsOld(): boolean {

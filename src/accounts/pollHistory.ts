@@ -5,6 +5,7 @@ import { Autosave } from '../store/autosave.ts';
 import { type AccountRecord, journalCodec } from '../store/documents.ts';
 import type { AccountContext } from './context.ts';
 
+const DAY_MS = 24 * 3_600_000;
 const NEWEST_POLLS = 12;
 const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   requestsToday: 0,
@@ -12,6 +13,8 @@ const NOTHING_YET: Omit<AccountRecord, 'day'> = {
   lastPollAt: null,
   lastSuccessAt: null,
   discoveredAt: null,
+  searchedAt: null,
+  rediscoveredAt: null,
   polls: [],
 };
 
@@ -72,6 +75,19 @@ export class PollHistory {
   /** The provider has been asked for the account's properties. */
   noteDiscovery(): void {
     this.record = { ...this.record, discoveredAt: this.#clock.now() };
+  }
+
+  /** Whether this has not been done for a day; from now on it has. A clock that was far ahead must not put it off for long. */
+  tryOnceADay(what: 'searchedAt' | 'rediscoveredAt'): boolean {
+    const now = this.#clock.now();
+    const before = this.record[what] ?? null;
+    if (before !== null && Math.abs(now - before) < DAY_MS) return false;
+    this.record = { ...this.record, [what]: now };
+    return true;
+  }
+
+  allowAgain(what: 'searchedAt' | 'rediscoveredAt'): void {
+    this.record = { ...this.record, [what]: null };
   }
 
   today(): { readonly requests: number; readonly logins: number } {

@@ -7,7 +7,10 @@ export class SeriesNames<Owner> {
   /** By name, the property that has it. */
   readonly #names = new Map<string, string>();
 
-  /** Those of the properties that no other process reads: in a fleet there are others. */
+  /**
+   * Those of an account's properties that it may read: in a fleet another process may read some for another account. Asked when the
+   * account is opened, and after each discovery.
+   */
   async claim(properties: readonly Property[]): Promise<readonly Property[]> {
     return properties;
   }

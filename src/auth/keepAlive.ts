@@ -3,11 +3,8 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Session } from './session.ts';
-import { type CurrentTokens, msUntilFraction, msUntilRefreshEnds, refreshIsWorthTrying } from './tokens.ts';
+import { type CurrentTokens, drawRefreshFraction, msUntilRefresh, msUntilRefreshEnds } from './tokens.ts';
 
-const EARLIEST_FRACTION = 0.8;
-// The rest up to 95 % is left for the request itself and for one retry.
-const LATEST_FRACTION = 0.88;
 // The timers of a suspended machine stand still: look at the clocks at least this often.
 const LONGEST_SLEEP_MS = 30_000;
 const FIRST_PAUSE_MS = 2_000;
@@ -41,7 +38,7 @@ export function keepAlive(
   let awake = new AbortController();
   /** The tokens that fraction, failures and notBefore belong to. */
   let planned: CurrentTokens | null = null;
-  let fraction = EARLIEST_FRACTION;
+  let fraction = 0;
   let failures = 0;
   /** On the monotonic clock. */
   let notBefore = 0;
@@ -59,10 +56,12 @@ export function keepAlive(
   /** Resolves to the milliseconds until the next look. Never rejects. */
   async function refreshIfDue(): Promise<number> {
     const current = await session.current().catch(() => null);
-    if (current === null || !refreshIsWorthTrying(current, clock)) return LONGEST_SLEEP_MS;
+    if (current === null) return LONGEST_SLEEP_MS;
     // Another refresh token alone is no success.
     if (planned?.set.accessToken !== current.set.accessToken) plan(current);
-    const wait = Math.max(msUntilFraction(current, fraction, clock), notBefore - clock.monotonic());
+    const dueIn = msUntilRefresh(current, fraction, clock);
+    if (dueIn === null) return LONGEST_SLEEP_MS;
+    const wait = Math.max(dueIn, notBefore - clock.monotonic());
     if (wait > 0) return wait;
     await limit(() => refresh(current)).then(done, (err) => failed(err, current));
     return 0;
@@ -70,7 +69,7 @@ export function keepAlive(
 
   function plan(current: CurrentTokens): void {
     planned = current;
-    fraction = EARLIEST_FRACTION + random() * (LATEST_FRACTION - EARLIEST_FRACTION);
+    fraction = drawRefreshFraction(random);
     failures = 0;
     notBefore = 0;
   }

@@ -97,6 +97,20 @@ export function msUntilFraction(current: CurrentTokens, fraction: number, clock:
   return Math.max(0, Math.ceil(accessLifeMs(current.set) * fraction - age));
 }
 
+// The rest up to 95 % is left for the request itself and for one retry.
+const REFRESH_FROM = 0.8;
+const REFRESH_UNTIL = 0.88;
+
+/** The fraction of the access token's life after which it is refreshed: drawn for each pair, so that many accounts spread the load. */
+export const drawRefreshFraction = (random: () => number): number =>
+  REFRESH_FROM + random() * (REFRESH_UNTIL - REFRESH_FROM);
+
+/** Whole milliseconds until the tokens are to be refreshed, as the fraction says; `null`: there is nothing to refresh. */
+export function msUntilRefresh(current: CurrentTokens | null, fraction: number, clock: Clock): number | null {
+  const isWorthTrying = current !== null && refreshIsWorthTrying(current, clock);
+  return isWorthTrying ? msUntilFraction(current, fraction, clock) : null;
+}
+
 /** Milliseconds until the refresh token may have expired; infinite when its end is not known. */
 export function msUntilRefreshEnds(current: CurrentTokens, clock: Clock): number {
   return refreshLifeMs(current.set) - Math.max(...agesMs(current, clock));

@@ -6,8 +6,8 @@ import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults
 import { schemaAt } from './keys.ts';
 import { isLoopback } from './pageAddress.ts';
 import { leaves, type RawConfig, textAt, valueAt } from './rawConfig.ts';
+import { findSecrets, withSecrets } from './resolveSecrets.ts';
 import { type Config, type Embedded, schemaFor } from './schema.ts';
-import { findSecrets, withSecrets } from './secrets/resolveSecrets.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secrets/secrets.ts';
 import { withAppOptions } from './sources/appOptions.ts';
 import { applyEnvironment, type Environment } from './sources/environment.ts';

@@ -99,6 +99,9 @@ const accountRecord = z.object({
   lastPollAt: instant.nullable(),
   lastSuccessAt: instant.nullable(),
   discoveredAt: instant.nullable(),
+  /** The last look for new properties, and for those of an account that was refused. Earlier versions did not note them. */
+  searchedAt: instant.nullable().default(null),
+  rediscoveredAt: instant.nullable().default(null),
   /** Oldest first, each with the code of what went wrong. */
   polls: z.array(z.tuple([instant, z.string().nullable()])),
 });

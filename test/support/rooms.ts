@@ -38,6 +38,29 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ),
   'main.ts': ['cli/command.ts', 'cli/program.ts', 'cli/prompt.ts', 'foundation'],
 };
+/**
+ * The folders of a room, and files beside them, from the bottom up: each imports only those before it. `*` stands for the files that
+ * are not named.
+ */
+export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  domain: ['*', 'tariff', 'insight'],
+  config: [
+    'rawConfig.ts',
+    'secrets',
+    'sections',
+    'schema.ts',
+    'keys.ts',
+    'faults.ts',
+    'sources',
+    'resolveSecrets.ts',
+    'pageAddress.ts',
+    'load.ts',
+    '*',
+  ],
+  store: ['*', 'database'],
+  publication: ['views.ts', 'entities', 'payloads', '*'],
+  daemon: ['context.ts', 'polling', 'homeAssistant', 'publishing', 'requests', 'monitor', 'daemon.ts'],
+};
 /** The one file that imports each npm package. */
 export const DOORS: Readonly<Record<string, RegExp>> = {
   pino: /^foundation\/log\.ts$/,

@@ -5,7 +5,6 @@ import { chooseReaders, readInstead } from '../../accounts/sharedMeters.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit, SingleFlight } from '../../foundation/limits.ts';
-import { backOffMs } from '../../foundation/retry.ts';
 import type { Context, Trouble } from '../context.ts';
 import { countsOf, tellChanges, tellPolled } from './pollLog.ts';
 
@@ -159,7 +158,7 @@ export class Poller {
       return;
     }
     const failuresInARow = (this.#troubles.get(id)?.failuresInARow ?? 0) + 1;
-    const waitMs = this.#waitAfter(account, fault, failuresInARow);
+    const waitMs = account.retryDelayMs(fault, failuresInARow);
     const retryAt = waitMs === null ? null : clock.now() + waitMs;
     this.#troubles.set(id, {
       account: id,
@@ -174,14 +173,6 @@ export class Poller {
     if (fault instanceof Failure)
       log.warn({ account: id, ...safeWords(fault), retryAt: retryAt && zone.iso(retryAt) }, 'poll failed');
     else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
-  }
-
-  /** Milliseconds until the next try; `null`: waiting would not help. */
-  #waitAfter({ upstream }: Account, fault: unknown, failures: number): number | null {
-    const { clock, random } = this.#context;
-    if (!(fault instanceof Failure) || fault.retry !== 'never') return backOffMs(fault, failures, random);
-    const { nextAttemptAt } = upstream.session.status();
-    return nextAttemptAt === null ? null : Math.max(0, nextAttemptAt - clock.now());
   }
 
   #sinceFailure({ failedAt }: TroubleRecord): number {

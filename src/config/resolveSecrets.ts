@@ -2,14 +2,11 @@
 // puts the secrets into the checked configuration.
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Scrubber } from '../../foundation/log.ts';
-import { environmentWords, type Faults, type Origins } from '../faults.ts';
-import { variableOf } from '../keys.ts';
-import { isMapping, type Path, type RawConfig, valueAt } from '../rawConfig.ts';
-import type { Account, Config, Embedded, FileConfig, HomeAssistant } from '../schema.ts';
-import { databaseUrl, sealingKey } from '../sections/fleetSection.ts';
-import { WITH_PASSWORD } from '../sections/providerSections.ts';
-import type { Locate } from '../sources/relativePaths.ts';
+import type { Scrubber } from '../foundation/log.ts';
+import { environmentWords, type Faults, type Origins } from './faults.ts';
+import { variableOf } from './keys.ts';
+import { isMapping, type Path, type RawConfig, valueAt } from './rawConfig.ts';
+import type { Account, Config, Embedded, FileConfig, HomeAssistant } from './schema.ts';
 import {
   NO_SUCH_FILE,
   type ReadFile,
@@ -18,8 +15,11 @@ import {
   type SecretForm,
   SecretUnreadable,
   trimNewline,
-} from './secrets.ts';
-import { totpSecret } from './totpSecret.ts';
+} from './secrets/secrets.ts';
+import { totpSecret } from './secrets/totpSecret.ts';
+import { databaseUrl, sealingKey } from './sections/fleetSection.ts';
+import { WITH_PASSWORD } from './sections/providerSections.ts';
+import type { Locate } from './sources/relativePaths.ts';
 
 interface Options {
   readonly credentialsDirectory: string | undefined;

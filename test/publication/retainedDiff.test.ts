@@ -1,0 +1,93 @@
+// What one reader of retained topics is told: what differs, what has gone, and everything again when it has forgotten.
+import { expect, test } from 'vitest';
+import type { DiscoveryDocument } from '../../src/publication/discovery.ts';
+import { type Retained, RetainedDiff, withdrawAll } from '../../src/publication/retainedDiff.ts';
+
+const DEVICE = 'homeassistant/device/heat2mqtt_meter_1/config';
+
+const state = (topic: string, payload: string): Retained => ({
+  topic,
+  write: () => ({ topic, payload, retain: true }),
+});
+const device = (...keys: string[]): Retained => {
+  const components = Object.fromEntries(keys.map((key) => [key, { platform: 'sensor', name: key }]));
+  const document: DiscoveryDocument = { topic: DEVICE, components, frame: {} };
+  return { topic: DEVICE, document };
+};
+const topicsOf = (messages: readonly { topic: string }[]) => messages.map(({ topic }) => topic);
+
+test('only what differs is told, and all of it to a reader that has forgotten', () => {
+  const diff = new RetainedDiff();
+  expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '1')]))).toEqual(['a', 'b']);
+  expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '2')]))).toEqual(['b']);
+  diff.forget((topic) => topic === 'a');
+  expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '2')]))).toEqual(['a']);
+});
+
+test('a payload is written again only when one of its sources is another one', () => {
+  const diff = new RetainedDiff();
+  const [ledger, currency] = [{}, 'EUR'];
+  let written = 0;
+  const list = (...sources: unknown[]): Retained => ({
+    topic: 'list',
+    sources,
+    write: () => ({ topic: 'list', payload: `${++written}`, retain: true }),
+  });
+  expect(diff.take('home', [list(ledger, currency)])).toHaveLength(1);
+  expect(diff.take('home', [list(ledger, currency)])).toHaveLength(0);
+  expect(diff.take('home', [list({}, currency)])).toHaveLength(1);
+  expect(written).toBe(2);
+});
+
+test('a topic that no owner has any more is cleared once, and remembered until the reader has it', () => {
+  const diff = new RetainedDiff({ topics: { old: '' }, components: {} });
+  diff.take('home', [state('a', '1'), state('b', '1')]);
+  diff.take('other', [state('c', '1')]);
+  diff.take('home', [state('a', '1')]);
+  const gone = diff.gone();
+  expect(gone).toEqual([
+    { topic: 'old', payload: '', retain: true },
+    { topic: 'b', payload: '', retain: true },
+  ]);
+  expect(diff.gone()).toEqual([]);
+  expect(Object.keys(diff.kept().topics)).toContain('old');
+  for (const message of gone) diff.delivered(message);
+  expect(Object.keys(diff.kept().topics)).toEqual(['a', 'c']);
+});
+
+test('a topic that comes back before its clearing has arrived is told again, and stays remembered', () => {
+  const diff = new RetainedDiff();
+  diff.take('home', [state('a', '1'), state('b', '1')]);
+  diff.take('home', [state('a', '1')]);
+  const [clearing] = diff.gone();
+  expect(topicsOf(diff.take('home', [state('a', '1'), state('b', '1')]))).toEqual(['b']);
+  if (clearing) diff.delivered(clearing);
+  expect(Object.keys(diff.kept().topics)).toEqual(['a', 'b']);
+  diff.take('home', [state('a', '1')]);
+  expect(topicsOf(diff.gone())).toEqual(['b']);
+});
+
+test('an entity that is gone is reduced to its platform first, as long as the reader has it', () => {
+  const diff = new RetainedDiff();
+  const first = diff.take('home', [device('one', 'two')]);
+  expect(first).toHaveLength(1);
+  for (const message of first) diff.delivered(message);
+  const reduced = () =>
+    diff.take('home', [device('one')]).map(({ payload }) => JSON.parse(payload).components);
+  const expected = [
+    { one: { platform: 'sensor', name: 'one' }, two: { platform: 'sensor' } },
+    { one: { platform: 'sensor', name: 'one' } },
+  ];
+  expect(reduced()).toEqual(expected);
+  diff.forget();
+  expect(reduced()).toEqual(expected);
+});
+
+test('what is kept goes on in another process, and can all be withdrawn, devices first', () => {
+  const before = new RetainedDiff();
+  const all = [state('a', '1'), device('one')];
+  for (const message of before.take('home', all)) before.delivered(message);
+  const after = new RetainedDiff(before.kept());
+  expect(after.take('home', all)).toEqual([]);
+  expect(topicsOf(withdrawAll(after.kept()))).toEqual([DEVICE, 'a']);
+});

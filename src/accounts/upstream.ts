@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type Identity, readIdentity } from '../auth/claims.ts';
 import { Login, type LoginOptions, type OneTimeCode, type SignIn } from '../auth/login.ts';
 import { LoginBudget } from '../auth/loginBudget.ts';
-import { Issuer, type IssuerMemory } from '../auth/oidc.ts';
+import { asksForOffline, Issuer, type IssuerMemory } from '../auth/oidc.ts';
 import { oneTimeCode } from '../auth/oneTimeCode.ts';
 import { Session } from '../auth/session.ts';
 import type { TokenSet } from '../auth/tokens.ts';
@@ -90,7 +90,15 @@ export function openUpstream(
       const credentials = { username, password, oneTimeCode };
       return issuer.withScope(async (scope) => {
         const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
-        const how = { authorizationUrl, redirectUri, timeoutSeconds, send: issuerHttp.send, clock };
+        const mayConsent = asksForOffline(scope);
+        const how = {
+          authorizationUrl,
+          redirectUri,
+          timeoutSeconds,
+          mayConsent,
+          send: issuerHttp.send,
+          clock,
+        };
         return finish(await signInByForm({ ...how, ...credentials }));
       });
     };
@@ -120,6 +128,7 @@ export function openUpstream(
   const session = new Session({
     issuer,
     login,
+    wantsRefreshToken: provider.offline_access,
     tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
     clock,
     log,

@@ -18,6 +18,8 @@ export interface FormSignIn {
   readonly password: string;
   /** Asked only when the page wants a code, and once. `null`: there is none. */
   readonly oneTimeCode: (() => Promise<string | null>) | null;
+  /** Agrees where the page asks for consent: the configuration asks for more than a login. */
+  readonly mayConsent: boolean;
   readonly send: (url: URL, request: HttpRequest) => Promise<HttpResponse>;
   readonly timeoutSeconds: number;
   readonly clock: Clock;
@@ -52,14 +54,14 @@ const ACTIONS = new Map([
  * completed it: code and state are in its query. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable.
  */
 export async function signInByForm(options: FormSignIn): Promise<URL> {
-  const { authorizationUrl } = options;
+  const { authorizationUrl, mayConsent } = options;
   const visitor = new Visitor(options);
   let next: Request = { url: authorizationUrl, body: null };
   for (let left = MOST_REQUESTS; left > 0; left -= 1) {
     next = await visitor.visit(next);
     if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url);
     if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
-    rejectIfAction(next.url);
+    rejectIfAction(next.url, mayConsent);
   }
   throw trouble('leads from address to address without an end');
 }
@@ -69,6 +71,7 @@ class Visitor {
   readonly #cookies = new CookieJar();
   /** What was posted already, and the execution that had asked for it. */
   readonly #given = new Map<Asked, string | null>();
+  #hasConsented = false;
 
   constructor(options: FormSignIn) {
     this.#options = options;
@@ -128,9 +131,10 @@ class Visitor {
   }
 
   async #next(page: Page, url: URL): Promise<Request> {
-    for (const { action } of page.forms) if (action !== null) rejectIfAction(action);
+    const { mayConsent } = this.#options;
+    for (const { action } of page.forms) if (action !== null) rejectIfAction(action, mayConsent);
     const found = formToFill(page);
-    if (found === null) return this.#withoutForm(page, url);
+    if (found === null) return this.#consent(page) ?? this.#withoutForm(page, url);
     const { form, asked, fields } = found;
     const { action } = form;
     if (form.hasCaptcha) throw unsupported('a captcha');
@@ -159,6 +163,15 @@ class Visitor {
     const isDisabled = isSame && marksFields && !isMarked && page.classes.has('kc-feedback-text');
     // Another execution counts as well: that costs minutes, the opposite may get the account locked.
     return new LoginRefused(isDisabled ? REFUSALS.accountDisabled : REFUSALS.badCredentials);
+  }
+
+  /** `null`: the page asks for something else. */
+  #consent({ forms }: Page): Request | null {
+    if (!this.#options.mayConsent || this.#hasConsented || !this.#given.has('password')) return null;
+    const [form, ...others] = forms.filter(isConsent);
+    if (form?.action == null || others.length > 0) return null;
+    this.#hasConsented = true;
+    return { url: form.action, body: successful(withAccept(form)).toString() };
   }
 
   #withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
@@ -218,6 +231,20 @@ const isUsername = ({ name, attributes }: Field) =>
   name === 'username' ||
   words(attributes.autocomplete).some((word) => word === 'username' || word === 'email');
 
+/** By its address, or by what it sends along: terms to be accepted look just like it otherwise. */
+const isConsent = ({ action, fields, hasCaptcha }: Form): boolean =>
+  !hasCaptcha &&
+  fields.every(({ type }) => type === 'hidden' || type === 'submit') &&
+  (/consent/i.test(action?.pathname ?? '') ||
+    fields.some(({ type, name, value }) => type === 'hidden' && [name, value].includes('consent')));
+
+/** Of several buttons Keycloak's for yes. */
+function withAccept(form: Form): Form {
+  const isAccept = ({ type, name }: Field) => type === 'submit' && name === 'accept';
+  if (!form.fields.some(isAccept)) return form;
+  return { ...form, fields: form.fields.filter((field) => field.type !== 'submit' || isAccept(field)) };
+}
+
 /** What a browser sends of the form; of buttons that of the only one. */
 function successful({ fields }: Form): URLSearchParams {
   const isButton = ({ type }: Field) => type === 'submit';
@@ -242,8 +269,10 @@ function answerAt(url: URL): URL {
   return answer;
 }
 
-function rejectIfAction({ pathname, searchParams }: URL): void {
-  const action = ACTIONS.get(searchParams.get('execution') ?? '');
+function rejectIfAction({ pathname, searchParams }: URL, mayConsent: boolean): void {
+  const execution = searchParams.get('execution') ?? '';
+  if (mayConsent && execution === 'OAUTH_GRANT') return;
+  const action = ACTIONS.get(execution);
   if (action !== undefined) throw notSetUp(action);
   if (pathname.endsWith('/login-actions/required-action')) throw notSetUp('do what the page asks for');
 }

@@ -121,6 +121,8 @@ export class Issuer {
         code_challenge: await client.calculatePKCECodeChallenge(pkceCodeVerifier),
         code_challenge_method: 'S256',
         ...(nonce === null ? {} : { nonce }),
+        // OpenID Connect Core 11: without it the scope is ignored.
+        ...(asksForOffline(scope) ? { prompt: 'consent' } : {}),
       });
       const own = nonce === null ? {} : { expectedNonce: nonce };
       const checks = { pkceCodeVerifier, expectedState, ...own };
@@ -294,6 +296,9 @@ const mayHaveMoved = (client: typeof OpenIdClient, err: unknown): boolean =>
   err.status < 500 &&
   err.status !== 429 &&
   err.error !== 'invalid_grant';
+
+/** Whether these scopes ask for a session without an end. */
+export const asksForOffline = (scope: string): boolean => scope.split(' ').includes('offline_access');
 
 type Reply = Awaited<ReturnType<typeof OpenIdClient.refreshTokenGrant>>;
 

@@ -158,6 +158,14 @@ export const ISSUER_REFUSES = {
   hint: 'It usually passes by itself: the provider may have switched its realm off for a while. If provider.issuer begins with http:, it may want https:.',
 };
 
+/** No refusal: the login was granted. */
+export const NO_REFRESH_TOKEN = {
+  code: 'no_refresh_token',
+  message:
+    'provider.offline_access is on, and the issuer gave no refresh token: the session ends with its access token.',
+  hint: 'Sign in once more, and agree if the provider asks whether this program may stay signed in. If it gives none then either, set provider.offline_access: false.',
+};
+
 export const NO_REVOCATION = {
   code: 'no_revocation',
   message: 'The issuer offers no way for this program to end a session.',

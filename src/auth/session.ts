@@ -7,7 +7,13 @@ import type { Log } from '../foundation/log.ts';
 import { sessionIdIn } from './claims.ts';
 import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
 import type { Issuer } from './oidc.ts';
-import { AccessTokenRejected, LoginRefused, RefusedForNow, SessionEnded } from './refusals.ts';
+import {
+  AccessTokenRejected,
+  LoginRefused,
+  NO_REFRESH_TOKEN,
+  RefusedForNow,
+  SessionEnded,
+} from './refusals.ts';
 import * as token from './tokens.ts';
 import { GrantUnusable } from './unreachable.ts';
 
@@ -18,6 +24,8 @@ export interface SessionOptions {
     'attempt' | 'suspendedBy' | 'needsPerson' | 'isUnproven' | 'useful' | 'useless'
   >;
   readonly tokens: token.TokenStore<token.TokenSet>;
+  /** The configuration asks for a session without an end, which needs a refresh token. */
+  readonly wantsRefreshToken: boolean;
   readonly clock: Clock;
   readonly log: Log;
   /** Called when a login, or a refresh, was granted. */
@@ -145,6 +153,13 @@ export class Session {
       accessExpiresAt: this.#current?.set.accessExpiresAt ?? null,
       refreshExpiresAt: this.#current?.set.refreshExpiresAt ?? null,
     };
+  }
+
+  /** The issuer has given none, although the configuration asks for more than it usually gives. */
+  get lacksRefreshToken(): boolean {
+    return (
+      this.#options.wantsRefreshToken && this.#current != null && this.#current.set.refreshToken === null
+    );
   }
 
   /** What went wrong last; `null` when nothing did. */
@@ -287,6 +302,7 @@ export class Session {
     if (fault === undefined) this.#onDisk = set;
     else log.error({ err: fault }, 'tokens could not be saved');
     this.#current = next;
+    if (this.lacksRefreshToken) log.warn(NO_REFRESH_TOKEN, 'the session cannot be refreshed');
     this.#isUnanswered = false;
     this.#enter('ok');
     return set.accessToken;

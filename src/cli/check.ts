@@ -214,6 +214,8 @@ async function tryProvider(
   const upstream = await openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
   const { properties } = await upstream.provider.discover();
+  if (upstream.session.lacksRefreshToken)
+    signedIn += ' without a refresh token, though provider.offline_access is on: the issuer gave none';
   foundOf.set(account.id, properties);
   const zone = zoneOf(usage.timezone);
   const today = zone.dayAt(Date.now());

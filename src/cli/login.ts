@@ -2,6 +2,7 @@
 
 import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../accounts/signIn.ts';
 import type { Upstream } from '../accounts/upstream.ts';
+import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
@@ -30,6 +31,7 @@ export const login: Command = async ({ options, words }, io) => {
   io.out(`Signed in: the session of ${account.id} is stored.${until}\n`);
   if (provider?.offline_access && refreshExpiresAt !== null)
     io.out('It has an end though offline_access was asked for: the issuer did not give it.\n');
+  if (upstream.session.lacksRefreshToken) io.out(`${NO_REFRESH_TOKEN.message}\n`);
   await settings.visited?.wake();
   io.out(settings.visited ? 'The fleet goes on with it.\n' : 'A running bridge takes it within a minute.\n');
   return EXIT.fine;

@@ -73,8 +73,11 @@ export class Switches {
     deviceAllowed: true,
     deviceSeconds: 600,
     devicePollSeconds: 5,
-    /** Refused as a scope of the client, or to the user once logged in. */
-    offlineAccess: 'allowed' as 'allowed' | 'scope_refused' | 'user_may_not',
+    /**
+     * Refused as a scope of the client, or to the user once logged in. `with_consent`: a refresh token is for offline_access
+     * only, and that scope is ignored unless `prompt=consent` asks the user (OpenID Connect Core 11).
+     */
+    offlineAccess: 'allowed' as 'allowed' | 'scope_refused' | 'user_may_not' | 'with_consent',
     /** Tokens name this issuer, as behind a proxy that changes `Host`; `null`: the one of the metadata. */
     issuer: null as string | null,
     /** The token endpoint is elsewhere by now, as the metadata says; the old address answers that the realm does not exist. */

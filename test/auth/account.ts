@@ -53,6 +53,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     wayIn: memoryStore<WayIn>(),
     signIn: 'auto' as SignIn,
     form: null as LoginOptions['form'],
+    offlineAccess: false,
     oneTimeCode: null as LoginOptions['oneTimeCode'],
     /** As the user has written it down; `null`: the secret file is gone. */
     password: 'demo' as string | null,
@@ -101,6 +102,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       const session: Session = new Session({
         issuer,
         login,
+        wantsRefreshToken: account.offlineAccess,
         tokens: account.tokens,
         clock,
         log,

@@ -253,3 +253,29 @@ describe('more than one page', () => {
     ]);
   });
 });
+
+const CONSENT =
+  '<form method="post" action="/interaction/7"><input type="hidden" name="prompt" value="consent">';
+
+test.each([
+  ['one button', `${CONSENT}<button type="submit">Continue</button></form>`, 'signed in with c1'],
+  [
+    'a puzzle beside it',
+    `${CONSENT}<div class="h-captcha"></div><button>Continue</button></form>`,
+    'unsupported_step',
+  ],
+  [
+    'a field beside it',
+    `${CONSENT}<input name="reason" required><button>Continue</button></form>`,
+    'unsupported_step',
+  ],
+  [
+    'terms in its place',
+    CONSENT.replace('consent', 'terms').concat('<button>Continue</button></form>'),
+    'unsupported_step',
+  ],
+])('a page for consent with %s: %s', async (_, page, code) => {
+  const pages = await openLoginPages(login(), html(page), done);
+  expect((await outcomeOf(pages, { mayConsent: true })).code).toBe(code);
+  expect((await outcomeOf(await openLoginPages(login(), html(page), done))).code).toBe('unsupported_step');
+});

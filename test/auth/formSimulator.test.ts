@@ -13,8 +13,12 @@ const REDIRECT_URI = 'https://portal.example.org/signed-in';
 const VERIFIER = 'v'.repeat(43);
 
 type Token = Switches['token'];
-/** Name, what is switched, how it ends, how often the password was posted, and the password. */
-type Row = readonly [string, (token: Token) => unknown, string, number, string?];
+interface Given {
+  readonly password?: string;
+  readonly mayConsent?: boolean;
+}
+/** Name, what is switched, how it ends, how often the password was posted, and what is not as usual. */
+type Row = readonly [string, (token: Token) => unknown, string, number, Given?];
 
 const ROWS: readonly Row[] = [
   ['a good day', () => undefined, 'code', 1],
@@ -24,20 +28,20 @@ const ROWS: readonly Row[] = [
   ['another theme', (token) => Object.assign(token, { loginPage: 'other_theme' }), 'code', 1],
   ['a one-time code', (token) => token.oneTimeCodes.set(USER, '123456'), 'code', 1],
   ['another one-time code', (token) => token.oneTimeCodes.set(USER, '654321'), 'second_factor_refused', 1],
-  ['a wrong password', () => undefined, 'bad_credentials_or_locked', 1, 'wrong'],
+  ['a wrong password', () => undefined, 'bad_credentials_or_locked', 1, { password: 'wrong' }],
   [
     'a wrong password in another theme',
     (token) => Object.assign(token, { loginPage: 'other_theme' }),
     'bad_credentials_or_locked',
     1,
-    'wrong',
+    { password: 'wrong' },
   ],
   [
     'a wrong password after the user name',
     (token) => Object.assign(token, { identityFirst: true }),
     'bad_credentials_or_locked',
     1,
-    'wrong',
+    { password: 'wrong' },
   ],
   ['a disabled account', (token) => token.accountStates.set(USER, 'disabled'), 'account_disabled', 1],
   [
@@ -49,6 +53,20 @@ const ROWS: readonly Row[] = [
   ['a letter', (token) => token.requiredActions.set(USER, ['VERIFY_EMAIL']), 'account_not_set_up', 1],
   ['terms', (token) => token.requiredActions.set(USER, ['TERMS_AND_CONDITIONS']), 'account_not_set_up', 1],
   ['consent', (token) => Object.assign(token, { consentRequired: true }), 'account_not_set_up', 1],
+  [
+    'consent that may be given',
+    (token) => Object.assign(token, { consentRequired: true }),
+    'code',
+    1,
+    { mayConsent: true },
+  ],
+  [
+    'terms where consent may be given',
+    (token) => token.requiredActions.set(USER, ['TERMS_AND_CONDITIONS']),
+    'account_not_set_up',
+    1,
+    { mayConsent: true },
+  ],
   ['a captcha', (token) => Object.assign(token, { loginPage: 'captcha' }), 'unsupported_step', 0],
   ['a passkey', (token) => Object.assign(token, { loginPage: 'passkey' }), 'unsupported_step', 0],
   [
@@ -74,11 +92,11 @@ const ROWS: readonly Row[] = [
   ['a wrong scope', (token) => Object.assign(token, { scopes: ['openid'] }), 'scope_refused', 0],
 ];
 
-const cases = ROWS.map(([name, change, ending, passwords, password = 'demo']) => {
-  return { name, change, ending, passwords, password };
+const cases = ROWS.map(([name, change, ending, passwords, given]) => {
+  return { name, change, ending, passwords, password: 'demo', mayConsent: false, ...given };
 });
 
-test.each(cases)('$name', async ({ change, ending, passwords, password }) => {
+test.each(cases)('$name', async ({ change, ending, passwords, password, mayConsent }) => {
   const clock = handClock('2026-03-10T12:00:00Z');
   const simulator = await startSimulator({ clock });
   onTestFinished(() => simulator.stop());
@@ -103,6 +121,7 @@ test.each(cases)('$name', async ({ change, ending, passwords, password }) => {
     username: USER,
     password,
     oneTimeCode: async () => '123456',
+    mayConsent,
     send: (url, request) => {
       if (new URLSearchParams(request.body ?? '').get('password') === password) posted += 1;
       return send(url, request);

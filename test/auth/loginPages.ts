@@ -131,6 +131,7 @@ export async function openLoginPages(...script: readonly Answer[]) {
         username: USERNAME,
         password: PASSWORD,
         oneTimeCode: null,
+        mayConsent: false,
         send,
         timeoutSeconds: 30,
         clock,

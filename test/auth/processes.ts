@@ -111,6 +111,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       log,
     });
     const session = new Session({
+      wantsRefreshToken: false,
       issuer,
       login,
       tokens: disk(tokens),

@@ -182,6 +182,7 @@ async function run(all: readonly Step[]): Promise<number[]> {
       log,
     });
     const session = new Session({
+      wantsRefreshToken: false,
       issuer,
       login,
       tokens,

@@ -84,6 +84,14 @@ test('what the owner has to do elsewhere is tried again whenever check --live is
   expect(exitCode).toBe(0);
 });
 
+test('check --live and login say that no refresh token came in spite of offline_access', async () => {
+  simulator.switches.token.offlineAccess = 'with_consent';
+  const env = { HEAT2MQTT_MQTT_EMBEDDED: 'true', HEAT2MQTT_PROVIDER_OFFLINE_ACCESS: 'true' };
+  const { out, exitCode } = await type('check --live', env);
+  expect([exitCode, out]).toEqual([0, expect.stringContaining('without a refresh token, though')]);
+  expect((await type('login', env)).out).toContain('the issuer gave no refresh token');
+});
+
 test('a session that cannot be stored is a fault, and says why', async () => {
   const file = join(stateDir, 'full');
   await writeFile(file, 'a file where the directory should be');

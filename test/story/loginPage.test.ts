@@ -157,3 +157,29 @@ test.each(['scope_refused', 'user_may_not'] as const)(
     expect(counters.refreshGrants.ok).toBeGreaterThan(3);
   },
 );
+
+test('an issuer that keeps refresh tokens for those who consent: the login page is asked so, and the session lasts', async () => {
+  const { story, probe, counters } = await pageStory(
+    (token) => Object.assign(token, { offlineAccess: 'with_consent' }),
+    { offline_access: true },
+  );
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
+  await story.pass(2 * HOUR_MS, 60_000);
+  expect(counters.postedPasswords).toBe(1);
+  expect(counters.refreshGrants.ok).toBeGreaterThan(2);
+});
+
+test('where no refresh token comes in spite of offline_access, log and health say so', async () => {
+  const { story, probe } = await firstPoll({
+    config: { provider: { offline_access: true } },
+    prepare: ({ simulator }) =>
+      void Object.assign(simulator.switches.token, { offlineAccess: 'with_consent' }),
+  });
+  expect(probe.json(HEALTH)).toMatchObject({
+    state: 'degraded',
+    reasons: [
+      { code: 'no_refresh_token', account: 'home', hint: expect.stringContaining('offline_access: false') },
+    ],
+  });
+  expect(story.logged('the session cannot be refreshed')).toHaveLength(1);
+});

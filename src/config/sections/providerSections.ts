@@ -67,7 +67,7 @@ export const providerSection = section({
     examples: ['https://portal.example.org/'],
   }),
   offline_access: flag(false).describe(
-    'true: ask for a session without an end. Where the provider refuses that, the usual one is taken.',
+    'true: ask for a session without an end, and agree where the login page asks for consent. Where the provider refuses that, the usual one is taken.',
   ),
   keep_alive: flag(true).describe(
     'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll. Default with fleet: false.',

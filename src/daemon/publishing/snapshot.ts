@@ -9,6 +9,7 @@ import {
   meterReasons,
   meterViews,
 } from '../../accounts/views.ts';
+import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
 import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
@@ -121,6 +122,9 @@ export class Snapshot {
         .filter((trouble) => !this.#isOver(trouble))
         .map((trouble) => ({ ...safeWords(trouble.fault), account: trouble.account })),
       ...this.#accounts.flatMap(({ id, upstream }) => this.#refusalOf(id, upstream.session.fault)),
+      ...this.#accounts.flatMap(({ id, upstream }) =>
+        upstream.session.lacksRefreshToken ? [{ ...NO_REFRESH_TOKEN, account: id }] : [],
+      ),
       ...(this.#statistics?.reasons() ?? []),
       ...this.#metersOf().flatMap((meter) => meterReasons(meter, this.#context)),
       ...this.#accounts.flatMap(duplicateReasons),

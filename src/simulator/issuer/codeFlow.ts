@@ -68,7 +68,7 @@ export class CodeFlow {
     if (response_type !== 'code') return refused('unsupported_response_type');
     const fault = challengeFault(request, switches);
     if (fault) return refused('invalid_request', fault);
-    const { allowed: scopes, areAll } = scopesIn(scope, switches);
+    const { allowed: scopes, areAll } = scopesIn(scope, switches, asksForConsent(request));
     if (!areAll) return refused('invalid_scope', `Invalid scopes: ${scope}`);
     if (token.loginPage === 'foreign_provider') return redirect(`${FOREIGN}/authorize?client_id=energy`, 303);
     const [id = '', cookie = '', restart = '', hash = ''] = Array.from({ length: 4 }, () => randomUUID());
@@ -145,11 +145,12 @@ export class CodeFlow {
 
   #loggedIn(tab: Tab, account: Account): Reply {
     const { credentials, switches } = this.#realm;
-    const { accountStates, consentRequired, requiredActions } = switches.token;
+    const { accountStates, consentRequired, offlineAccess, requiredActions } = switches.token;
+    const asksConsent = consentRequired || (offlineAccess === 'with_consent' && asksForConsent(tab.request));
     credentials.succeeded(account);
     const isSetUp = accountStates.get(account.username) !== 'not_fully_set_up';
     const actions = requiredActions.get(account.username) ?? (isSetUp ? [] : ['UPDATE_PASSWORD' as const]);
-    tab.actions = [...actions, ...(consentRequired ? ['OAUTH_GRANT' as const] : [])];
+    tab.actions = [...actions, ...(asksConsent ? ['OAUTH_GRANT' as const] : [])];
     return this.#next(tab, account);
   }
 
@@ -225,6 +226,8 @@ export class CodeFlow {
     return tab && cookies.includes(`AUTH_SESSION_ID=${tab.cookie}`) ? tab : undefined;
   }
 }
+
+const asksForConsent = ({ prompt = '' }: Form): boolean => prompt.split(' ').includes('consent');
 
 function redirect(location: string, status = 302): Reply {
   return { status, body: '', headers: { location } };

@@ -197,7 +197,7 @@ export class Keycloak {
     return json({
       access_token,
       expires_in: expiresIn,
-      ...(token.withoutRefreshToken
+      ...(token.withoutRefreshToken || (token.offlineAccess === 'with_consent' && !isOffline)
         ? {}
         : { refresh_expires_in: isOffline ? 0 : refreshExpiresIn, refresh_token }),
       token_type: 'Bearer',

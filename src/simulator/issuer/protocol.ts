@@ -36,12 +36,18 @@ export function clientRefusal(form: Form, { token }: Switches): Reply | undefine
   return failed(401, 'invalid_client', 'Invalid client or Invalid client credentials');
 }
 
-/** Those of the scopes asked for that are for this client. */
-export function scopesIn(scope: string, { token }: Switches): { allowed: string[]; areAll: boolean } {
+/** Those of the scopes asked for that are for this client. `hasConsent`: the user is asked, and agrees. */
+export function scopesIn(
+  scope: string,
+  { token }: Switches,
+  hasConsent = false,
+): { allowed: string[]; areAll: boolean } {
   const asked = scope.split(' ').filter(Boolean);
   const refused = token.offlineAccess === 'scope_refused' ? ['offline_access'] : [];
   const allowed = asked.filter((one) => token.scopes.includes(one) && !refused.includes(one));
-  return { allowed, areAll: allowed.length === asked.length };
+  const isIgnored = token.offlineAccess === 'with_consent' && !hasConsent;
+  const granted = allowed.filter((one) => !isIgnored || one !== 'offline_access');
+  return { allowed: granted, areAll: allowed.length === asked.length };
 }
 
 /** What is wrong with the challenge of an authorization or device request. */

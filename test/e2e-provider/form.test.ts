@@ -215,3 +215,26 @@ test('auto: the password grant is refused, the page works, and that is remembere
   ])
     expect(said.includes(secret), secret).toBe(false);
 });
+
+test('what the owner has to do elsewhere: tried each time that somebody says so, and its reason stays in health', async () => {
+  const realm = await openRealm();
+  await realm.allow('TERMS_AND_CONDITIONS');
+  await realm.setUser({ requiredActions: ['TERMS_AND_CONDITIONS'] });
+  const story = await openStory(realm, { provider: PAGE, usage: OFTEN });
+  const program = story.start();
+  const polls = () => program.output.split('"poll').length;
+  for (let count = 0; count < 3; count += 1) {
+    const before = polls();
+    await story.until('another poll', () => polls() > before);
+    expect(story.health().words).toContain('accept the terms');
+  }
+  for (let count = 0; count < 2; count += 1) {
+    const { code, output } = await story.command('check', '--live');
+    expect([code, output]).toEqual([4, expect.stringContaining('accept the terms')]);
+  }
+  await realm.setUser({ requiredActions: [] });
+  const { code, output } = await story.command('check', '--live');
+  expect([code, output]).toEqual([0, expect.stringContaining('signed in')]);
+  await story.untilWell();
+  expect(await realm.failuresCounted()).toBe(0);
+});

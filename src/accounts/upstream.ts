@@ -1,6 +1,6 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
-import { type Identity, readIdentity } from '../auth/claims.ts';
+import { ClaimMissing, type Identity, readIdentity } from '../auth/claims.ts';
 import { Login, type LoginOptions, type OneTimeCode, type SignIn } from '../auth/login.ts';
 import { LoginBudget } from '../auth/loginBudget.ts';
 import { asksForOffline, Issuer, type IssuerMemory } from '../auth/oidc.ts';
@@ -116,6 +116,7 @@ export function openUpstream(
       provider.scopes,
       ...(redirectUri ? [redirectUri] : []),
       ...(provider.sign_in === 'auto' ? [] : [provider.sign_in]),
+      ...(areUsual(provider.claims) ? [] : [provider.claims]),
     ]),
     budget,
     timeWords: (instant) => timeWords(zone, instant, clock.now()),
@@ -157,9 +158,15 @@ export function openUpstream(
   const ask = noting(createAsk(api));
   /** Whose session it is. */
   const identity = async (): Promise<Identity> => {
-    const found = readIdentity(await session.accessToken(), provider);
-    scrubber.register(found.customerCode);
-    return found;
+    const accessToken = await session.accessToken();
+    try {
+      const found = readIdentity(accessToken, provider);
+      scrubber.register(found.customerCode);
+      return found;
+    } catch (err) {
+      if (err instanceof ClaimMissing) await session.useless(err);
+      throw err;
+    }
   };
   const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
@@ -183,6 +190,9 @@ export function openUpstream(
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
   };
 }
+
+const areUsual = ({ customer_code, site_code }: { customer_code: string; site_code: string }): boolean =>
+  customer_code === 'customer_code' && site_code === 'sites';
 
 async function codeFrom(secret: string, now: number): Promise<string | null> {
   const parameters = totpParameters(secret);

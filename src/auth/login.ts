@@ -3,7 +3,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { EXTRA_TRY_AFTER_MS, type LoginBudget, type Suspension } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
-import { AccessTokenRejected, ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
+import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
 import type { Grant, TokenStore } from './tokens.ts';
 import { GrantUnusable } from './unreachable.ts';
 
@@ -92,12 +92,11 @@ const refusalOf = (code: string, state: string) =>
 
 // Any other refusal keeps its own hint: only wrong credentials can be corrected in the configuration.
 function hintFor(
-  { about, code, state, nextAttemptAt, askedAt }: Suspension,
+  { about, code, state, hint, nextAttemptAt, askedAt }: Suspension,
   timeWords: TimeWords,
   isByItself: boolean,
 ): string {
-  if (about === 'tokens')
-    return code === AccessTokenRejected.code ? AccessTokenRejected.hint : GrantUnusable.hint;
+  if (hint !== undefined) return hint;
   const asked =
     askedAt === null || about !== 'password'
       ? ''

@@ -12,6 +12,7 @@ export interface UselessLogin {
   readonly at: number;
   readonly code: string;
   readonly message: string;
+  readonly hint: string;
 }
 
 /** As kept on disk; times in epoch milliseconds. */
@@ -41,6 +42,8 @@ export interface Suspension {
   readonly state: AuthState;
   readonly code: string;
   readonly message: string | null;
+  /** Absent where the code says it. */
+  readonly hint?: string;
   readonly refusals: number;
   readonly nextAttemptAt: number | null;
   readonly askedAt: number | null;
@@ -235,8 +238,8 @@ export class LoginBudget {
     const wait = Math.max(...waits);
     if (wait <= 0) return null;
     const nextAttemptAt = this.#clock.now() + wait;
-    const { code, message } = newest;
-    return { about: 'tokens', state: 'backoff', code, message, refusals, nextAttemptAt, askedAt };
+    const { code, message, hint } = newest;
+    return { about: 'tokens', state: 'backoff', code, message, hint, refusals, nextAttemptAt, askedAt };
   }
 
   #noteGrant(): number {
@@ -250,11 +253,11 @@ export class LoginBudget {
   async #writeUseless(
     record: LoginBudgetRecord,
     at: number,
-    { code, message }: Failure,
+    { code, message, hint = '' }: Failure,
     credentials: string | null,
   ): Promise<void> {
     const secretMark = record.secretMark ?? (credentials === null ? null : this.#markOf(credentials));
-    const useless = [...record.useless, { at, code, message }];
+    const useless = [...record.useless, { at, code, message, hint }];
     await this.#write({ ...record, secretMark, useless, unprovenAt: null });
   }
 

@@ -249,16 +249,13 @@ export function classifyRefreshError(
 
 /** The API refuses access tokens that the issuer has just granted. */
 export class AccessTokenRejected extends Failure {
-  static readonly code = 'key_rejected';
-  static readonly hint =
-    'Check that provider.api_url, provider.client_id and provider.scopes belong together.';
-  readonly code = AccessTokenRejected.code;
+  readonly code = 'key_rejected';
   readonly exitCode = EXIT.provider;
 
   constructor() {
     super('The API refuses access tokens that the issuer has just granted.', {
       retry: 'later',
-      hint: AccessTokenRejected.hint,
+      hint: 'Check that provider.api_url, provider.client_id and provider.scopes belong together.',
     });
   }
 }

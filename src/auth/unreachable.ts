@@ -11,14 +11,12 @@ export class IssuerUnreachable extends Failure {
 
 /** The issuer has granted something, and the tokens cannot be used: they are those of another issuer or client. */
 export class GrantUnusable extends IssuerUnreachable {
-  static readonly hint =
-    'Check provider.issuer and provider.client_id; if they are right, report it to the provider. The password is not in doubt.';
   override readonly code = 'tokens_unusable';
   // Private, so that no log writes it.
   readonly #grant: Grant;
 
-  constructor({ message, cause }: IssuerUnreachable, grant: Grant) {
-    super(message, { retry: 'later', hint: GrantUnusable.hint, cause });
+  constructor({ message, hint = '', cause }: IssuerUnreachable, grant: Grant) {
+    super(message, { retry: 'later', hint, cause });
     this.#grant = grant;
   }
 

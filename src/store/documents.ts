@@ -63,7 +63,9 @@ export const loginBudgetCodec = versioned(
     askedAt: instant.nullable(),
     // Earlier versions did not write these.
     message: z.string().nullable().default(null),
-    useless: z.array(z.object({ at: instant, code: z.string(), message: z.string() })).default([]),
+    useless: z
+      .array(z.object({ at: instant, code: z.string(), message: z.string(), hint: z.string() }))
+      .default([]),
     unprovenAt: instant.nullable().default(null),
   }),
 );

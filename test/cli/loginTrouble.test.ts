@@ -1,5 +1,5 @@
 // heat2mqtt login that is interrupted, left alone, met by another process, or has nowhere to store its session.
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { Io } from '../../src/cli/command.ts';
@@ -82,6 +82,21 @@ test('what the owner has to do elsewhere is tried again whenever check --live is
   const { out, exitCode } = await type('check --live', { HEAT2MQTT_MQTT_EMBEDDED: 'true' });
   expect(out).toContain('signed in');
   expect(exitCode).toBe(0);
+});
+
+test('a login whose token names no customer is of no use: the next one waits, unless the configuration is corrected', async () => {
+  simulator.switches.token.claims = { customer_code: undefined, code: 'code-of-me' };
+  const env = { HEAT2MQTT_MQTT_EMBEDDED: 'true' };
+  expect(await type('check --live', env)).toMatchObject({ exitCode: 5 });
+  await rm(join(stateDir, 'accounts/home/tokens.json'));
+  const { out, exitCode } = await type('check --live', env);
+  expect([exitCode, out]).toEqual([
+    5,
+    expect.stringMatching(/no claim "customer_code".* waits until .*\n.*provider\.claims/),
+  ]);
+  expect(logins()).toBe(1);
+  const corrected = { ...env, HEAT2MQTT_PROVIDER_CLAIMS_CUSTOMER_CODE: 'code' };
+  expect(await type('check --live', corrected)).toMatchObject({ exitCode: 0 });
 });
 
 test('check --live and login say that no refresh token came in spite of offline_access', async () => {

@@ -75,7 +75,7 @@ export function signInRoutes(source: SignInSource): Hono<Env> {
         c,
         403,
         'not_encrypted',
-        'Passwords are typed on this machine, under ingress or behind TLS only.',
+        'Passwords can be typed on this machine, in Home Assistant, or over HTTPS only.',
       );
     if (username === '' || password === '')
       return refuse(c, 400, 'request_malformed', 'User name or password is missing.');

@@ -9,7 +9,10 @@ export interface Visitor {
   /** `host:port` as the browser has it; empty when the request names none. */
   readonly host: string;
   readonly isEncrypted: boolean;
-  /** Nobody on the way can read what is typed. */
+  /**
+   * What is typed cannot be read on the way, as far as the bridge can tell. Under ingress only the browser knows
+   * whether Home Assistant was opened with HTTPS: the page warns where it was not.
+   */
   readonly mayTypePasswords: boolean;
 }
 

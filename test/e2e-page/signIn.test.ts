@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Browser as Person, REDIRECT } from '../simulator/browser.ts';
 import { waitFor } from '../support/waitFor.ts';
-import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';
+import { complaints, DESK, look, openBrowser, PHONE, PLAIN_NAME, picture, ready } from './browser.ts';
 import { me, openPage } from './home.ts';
 
 let browser: Browser;
@@ -15,13 +15,17 @@ afterAll(() => browser.close());
 const ME = me();
 
 /** A home whose only account has no password, so that it waits for a person. */
-async function openGate(width = PHONE) {
+async function openGate(width = PHONE, name = '127.0.0.1') {
   const opened = await openPage(ME, ({ issuer, api }) => ({
     provider: { issuer, api_url: api, client_id: 'self-care', sign_in: 'device', redirect_uri: REDIRECT },
     accounts: [{ username: ME.username }],
+    web: { hosts: [PLAIN_NAME] },
   }));
   opened.simulator.switches.token.devicePollSeconds = 1;
-  const page = await look(browser, opened.stack, opened.url, { width, expected: /422/ });
+  const page = await look(browser, opened.stack, opened.url.replace('127.0.0.1', name), {
+    width,
+    expected: name === PLAIN_NAME ? /origin/i : /422/,
+  });
   await page.getByRole('heading', { name: 'Sign in to the provider: home' }).waitFor();
   const choose = (name: string) => page.getByRole('button', { name, exact: true }).click();
   const signedIn = async () => {
@@ -103,4 +107,15 @@ test('by a link: the address one ends on is pasted', async () => {
   await page.getByLabel('Address you ended on').fill(ended?.href ?? '');
   await choose('Sign in');
   await signedIn();
+});
+
+test('where the connection is not encrypted, a password comes last, with a warning', async () => {
+  const { page, choose } = await openGate(PHONE, PLAIN_NAME);
+  const methods = await page.getByRole('group', { name: 'Method' }).getByRole('button').allInnerTexts();
+  expect(methods).toEqual(['Other device', 'Link', 'Password']);
+  await page.getByRole('button', { name: 'Get a code' }).waitFor();
+  await choose('Password');
+  await page.getByText('what you type can be read on the network').waitFor();
+  await picture(page, 'sign-in-readable');
+  expect(await complaints(page)).toEqual([]);
 });

@@ -69,6 +69,14 @@ export function Form(props: {
   );
 }
 
+/** Above fields for passwords. Home Assistant itself is often opened without encryption, and its ingress with it. */
+export const ReadableWords = ({ instead }: { instead: string }) =>
+  isSecureContext ? null : (
+    <p class="late">
+      The connection to this page is not encrypted: what you type can be read on the network. {instead}
+    </p>
+  );
+
 export function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
   const page = useRef<HTMLElement>(null);
   useEffect(() => page.current?.querySelector('input')?.focus(), []);
@@ -85,6 +93,7 @@ export function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
         <br />
         <small>For whoever installed it: the key web.password in the configuration.</small>
       </p>
+      <ReadableWords instead="Safer: HTTPS by a reverse proxy, or a tunnel by ssh." />
       <Form fields={[['password', 'Password', 'password']]} button="Open" {...{ onSend }} />
     </main>
   );

@@ -1,7 +1,7 @@
 // Signing in to the provider, while it wants a person, by whichever method there is.
 import { useEffect, useState } from 'preact/hooks';
 import { ago, plural, timeWords } from './format.ts';
-import { Form, Result, useSending } from './sending.tsx';
+import { Form, ReadableWords, Result, useSending } from './sending.tsx';
 import { SESSIONS } from './status.tsx';
 import { ask, type Health, store } from './store.ts';
 import { Choice } from './widgets.tsx';
@@ -63,6 +63,9 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
   const [device, setDevice] = useState(props.device);
   const [hasTried, setTried] = useState(false);
   const [chosen, setMethod] = useState<Method | undefined>(device ? 'device' : undefined);
+  // A password comes last where it can be read on the way.
+  if (!isSecureContext)
+    methods.sort((one, other) => Number(one === 'password') - Number(other === 'password'));
   const method = chosen ?? methods[0];
   return (
     <section class="card signin" aria-label={`Sign in ${account}`}>
@@ -107,6 +110,7 @@ function ByPassword({ path, setTried }: { path: string; setTried: (hasTried: boo
   const code = ['code', 'One-time code, if there is one', 'text', false] as const;
   return (
     <>
+      <ReadableWords instead="Sign in on another device or by a link instead, or write the password into the bridge’s configuration: in Home Assistant an option of the app." />
       <p>For this one attempt. Nothing of it is kept, and a refusal counts as one of the bridge’s own.</p>
       <Form
         fields={[['username', 'User name', 'text'], ['password', 'Password', 'password'], code]}

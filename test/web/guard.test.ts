@@ -26,6 +26,7 @@ test.each([
   ['a configured name', 'heat.example.org', 200],
   ['a name that was pointed here', 'evil.example.org:8099', 421],
   ['a name that only looks like an address', '127.0.0.1.evil.example.org', 421],
+  ['a name that only begins as localhost', 'localhost.evil.example.org:8099', 421],
   ['below a configured name', 'x.heat.example.org', 421],
 ])('Host: %s', async (_, host, status) => {
   const { ask } = await openServer();
@@ -116,12 +117,27 @@ test('ten thousand guesses take days, from one network as from one address; nobo
   expect(await sessions.signIn(PASSWORD, '2001:db8::1')).toHaveProperty('token');
 });
 
-test('of many guesses at once one is heard, and is told how long to wait', async () => {
+test('of many guesses at the same moment one is heard, and all are told how long to wait', async () => {
+  const clock = handClock('2026-03-10T12:00:00Z');
+  let read = (_: string) => {};
+  const password = new Promise<string>((resolve) => {
+    read = resolve;
+  });
+  const sessions = new Sessions(() => password, clock);
+  const guesses = Array.from({ length: 20 }, (_, n) => sessions.signIn(`guess ${n}`, '192.0.2.7'));
+  read(PASSWORD);
+  const outcomes = await Promise.all(guesses);
+  expect(outcomes.filter((outcome) => 'isWrong' in outcome && outcome.isWrong)).toHaveLength(1);
+  for (const outcome of outcomes) expect(outcome).toHaveProperty('waitMs', 1_000);
+});
+
+test('who waits is told for how long, and others do not wait', async () => {
   const { signIn } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
   const from = (address: string) => ({ 'x-forwarded-for': `10.9.9.9, ${address}`, host: 'pi' });
-  const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => signIn(`${n}`, from('192.0.2.7'))));
-  expect(answers.filter(({ status }) => status === 401)).toHaveLength(1);
-  for (const { headers } of answers) expect(headers['retry-after']).toBe('1');
+  for (const status of [401, 429]) {
+    const answer = await signIn('wrong', from('192.0.2.7'));
+    expect([answer.status, answer.headers['retry-after']]).toEqual([status, '1']);
+  }
   expect((await signIn(PASSWORD, from('192.0.2.8'))).status).toBe(200);
 });
 

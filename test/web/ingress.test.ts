@@ -1,4 +1,6 @@
 // The page within Home Assistant, where it may be seen at all, and what stands there while options are wrong.
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { expect, test } from 'vitest';
 import { serveMistakes } from '../../src/cli/mistakes.ts';
 import { ConfigInvalid } from '../../src/config/load.ts';
@@ -84,8 +86,11 @@ test.each<[string, Record<string, unknown>, number, number]>([
     expect(await statusOf(`${address}/healthz`)).toBe(200);
     expect(await statusOf(`${address}/metrics`)).toBe(metricsStatus);
     expect(await statusOf(`${address}/session`)).toBe(session);
-    const proxied = { headers: { 'x-forwarded-for': '192.0.2.1' } };
-    expect((await statusOf(`${address}/metrics`, proxied)) === 200).toBe(metrics === 'open');
+    for (const headers of [{ 'x-forwarded-for': '192.0.2.1' }, { host: 'localhost.evil.example.org' }]) {
+      const [response] = await once(get(`${address}/metrics`, { headers, agent: false }), 'response');
+      response.resume();
+      expect(response.statusCode === 200).toBe(metrics === 'open');
+    }
   },
 );
 

@@ -21,7 +21,7 @@ const LARGEST_LIMIT = 5_000;
 const LONGEST_URI = 256;
 const LARGEST_RAW_CHARACTERS = 256 * 1024;
 
-/** Rejects with ProviderUnreachable, ProviderRefused or UnexpectedReply. */
+/** Rejects as a request does (provider/request.ts). */
 export async function readConstituencies(
   ask: Ask,
   question: ConstituencyQuestion,

@@ -41,6 +41,25 @@ export abstract class Failure extends Error {
   }
 }
 
+/** A failure that is told and counted. One that is caught by its type has a class. */
+export const failure = (
+  code: string,
+  message: string,
+  { exit, ...options }: FailureOptions & { readonly exit: number },
+): Failure => new PlainFailure(code, exit, message, options);
+
+class PlainFailure extends Failure {
+  readonly code: string;
+  readonly exitCode: number;
+
+  constructor(code: string, exitCode: number, message: string, options: FailureOptions) {
+    super(message, options);
+    this.name = Failure.name;
+    this.code = code;
+    this.exitCode = exitCode;
+  }
+}
+
 /** What may be told to strangers about any thrown value: a Failure's own words, otherwise the class name only. */
 export function safeWords(thrown: unknown): { code: string; message: string; hint?: string } {
   if (thrown instanceof Failure) {

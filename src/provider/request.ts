@@ -1,6 +1,6 @@
 // One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, type FailureOptions, failure } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
 
@@ -46,10 +46,8 @@ const PROVIDER_SETTING = 'provider.api_url';
 export type Ask = (exchange: Exchange) => Promise<unknown>;
 
 /** No answer, or one that says "not now". */
-export class ProviderUnreachable extends Failure {
-  readonly code = 'provider_unreachable';
-  readonly exitCode = EXIT.provider;
-}
+const unreachable = (message: string, options: FailureOptions): Failure =>
+  failure('provider_unreachable', message, { exit: EXIT.provider, ...options });
 
 /** The provider answered with a status that says no. */
 export class ProviderRefused extends Failure {
@@ -118,7 +116,7 @@ async function send(options: AskOptions, exchange: Exchange, token: string | nul
     });
   } catch (err) {
     if (err instanceof Failure) throw err;
-    throw new ProviderUnreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
+    throw unreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
       retry: 'soon',
       hint: `If this lasts, check the network and ${options.setting ?? PROVIDER_SETTING}.`,
       cause: err,
@@ -140,7 +138,7 @@ function refusal(
     return new ProviderRefused(status, words, reasonIn(json));
   }
   const askedFor = retryAfterMs(response.headers['retry-after'], clock.now());
-  return new ProviderUnreachable(`The provider answered the ${what} with HTTP ${status}.`, {
+  return unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
     retry: status === 429 ? 'later' : 'soon',
     hint: setting
       ? 'The service has trouble: ask again later.'

@@ -1,6 +1,6 @@
 // What may be told to strangers about a thrown value.
 import { expect, test } from 'vitest';
-import { EXIT, Failure, safeWords } from '../../src/foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../../src/foundation/failure.ts';
 
 class Trouble extends Failure {
   readonly code = 'trouble';
@@ -39,4 +39,11 @@ test.each([
     message: `Unexpected fault (${kind}); the log has the details.`,
   });
   expect(JSON.stringify(words)).not.toContain('hunter2');
+});
+
+test('a failure that is not caught by type needs no class', () => {
+  const made = failure('trouble', 'It broke.', { exit: EXIT.provider, retry: 'soon', retryAfterMs: 5 });
+  expect(made).toBeInstanceOf(Failure);
+  expect(made).toMatchObject({ code: 'trouble', exitCode: 5, retry: 'soon', retryAfterMs: 5 });
+  expect(String(made)).toBe('Failure: It broke.');
 });

@@ -1,7 +1,7 @@
 // When readings were taken: the last of each day, and the hours of the newest weeks.
 import { expect, test } from 'vitest';
 import { zone } from '../../src/domain/period.ts';
-import { readHours, readUsage, UsageDialect } from '../../src/provider/monetization/usageReport.ts';
+import { usageReports } from '../../src/provider/monetization/usageReport.ts';
 import { look } from '../simulator/visitor.ts';
 import { logLines } from '../support/logLines.ts';
 import { openHome, QUESTION, REPORT, reading } from './readings.ts';
@@ -10,16 +10,13 @@ const at = (text: string): number => Date.parse(text);
 
 async function openReader(events: Parameters<typeof openHome>[0]) {
   const home = await openHome(events);
-  const { log } = logLines();
+  const { usage, readingHours } = usageReports(home.ask, logLines().log);
   const { interval: _, readingCloses: __, ...question } = QUESTION;
   return {
     ...home,
     times: async (changes: Partial<typeof QUESTION> = {}) =>
-      (await readUsage(home.ask, { ...QUESTION, ...changes }, new UsageDialect(), log)).map(
-        ({ day, readAt }) => [day, readAt],
-      ),
-    hours: (dialect = new UsageDialect(), in_ = QUESTION.zone) =>
-      readHours(home.ask, { ...question, zone: in_ }, dialect, log),
+      (await usage({ ...QUESTION, ...changes })).map(({ day, readAt }) => [day, readAt]),
+    hours: (zone = QUESTION.zone) => readingHours({ ...question, zone }),
     intervals: () =>
       home.simulator.requests
         .filter(({ path }) => path === REPORT)
@@ -94,7 +91,7 @@ test('charges tell the hours where no heat was read; nothing tells none', async 
 
 test('the hours of a zone that is half an hour off', async () => {
   const { hours } = await openReader([reading('2026-03-01', 1, 1, { at: at('2026-02-28T18:31:00Z') })]);
-  expect(await hours(new UsageDialect(), zone('Asia/Kolkata'))).toEqual([at('2026-02-28T18:30Z')]);
+  expect(await hours(zone('Asia/Kolkata'))).toEqual([at('2026-02-28T18:30Z')]);
 });
 
 test('an engine that knows calendar_interval only is asked with that', async () => {
@@ -102,8 +99,6 @@ test('an engine that knows calendar_interval only is asked with that', async () 
     reading('2026-03-01', 1, 1, { at: at('2026-03-01T00:00:30Z') }),
   ]);
   simulator.switches.api.intervalKeys = ['calendar_interval'];
-  const dialect = new UsageDialect();
-  expect(await hours(dialect)).toEqual([at('2026-03-01T00:00Z')]);
-  expect(dialect.intervalKey).toBe('calendar_interval');
+  expect(await hours()).toEqual([at('2026-03-01T00:00Z')]);
   expect(intervals().at(-1)).toMatchObject({ calendar_interval: 'hour' });
 });

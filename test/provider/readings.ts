@@ -1,7 +1,7 @@
 // One property whose readings a test spells out, and what an honest report of them says, summed on its own.
 import { zone } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { readUsage, UsageDialect } from '../../src/provider/monetization/usageReport.ts';
+import { usageReports } from '../../src/provider/monetization/usageReport.ts';
 import type { UsageQuestion } from '../../src/provider/provider.ts';
 import type { Ask } from '../../src/provider/request.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
@@ -22,7 +22,7 @@ export const QUESTION: UsageQuestion = {
 
 /** The amounts alone. */
 export async function readUsageOf(ask: Ask, changes: Partial<UsageQuestion> = {}): Promise<Bucket[]> {
-  const buckets = await readUsage(ask, { ...QUESTION, ...changes }, new UsageDialect(), logLines().log);
+  const buckets = await usageReports(ask, logLines().log).usage({ ...QUESTION, ...changes });
   return buckets.map(({ readAt: _, ...amounts }) => amounts);
 }
 

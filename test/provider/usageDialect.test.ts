@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { HttpClient } from '../../src/http/client.ts';
-import { readUsage, UsageDialect } from '../../src/provider/monetization/usageReport.ts';
+import { usageReports } from '../../src/provider/monetization/usageReport.ts';
 import { createAsk } from '../../src/provider/request.ts';
 import { look } from '../simulator/visitor.ts';
 import { handClock } from '../support/clock.ts';
@@ -38,8 +38,8 @@ async function openEngine(answer: (intervalKey: string) => Answer) {
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const ask = createAsk({ baseUrl, timeoutSeconds: 30, send, clock });
   const told = logLines();
-  const dialect = new UsageDialect();
-  const read = () => readUsage(ask, QUESTION, dialect, told.log);
+  const { usage } = usageReports(ask, told.log);
+  const read = () => usage(QUESTION);
   const reasons = () => told.lines.map((line) => JSON.parse(line).reason);
   return { read, asked, reasons };
 }

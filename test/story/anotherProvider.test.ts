@@ -6,15 +6,10 @@ import { toMicro } from '../../src/domain/amount.ts';
 import { readCsv } from '../../src/domain/csv.ts';
 import { intervalStart } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { EXIT, Failure } from '../../src/foundation/failure.ts';
+import { EXIT, failure } from '../../src/foundation/failure.ts';
 import type { OpenProvider } from '../../src/provider/provider.ts';
 import { HEALTH, METER, STATE } from '../support/homes.ts';
 import { openStory } from '../support/story.ts';
-
-class NoSuchFile extends Failure {
-  readonly code = 'provider_unreachable';
-  readonly exitCode = EXIT.provider;
-}
 
 /** `day,kwh,cost`, one line for each day. */
 const fromCsv =
@@ -27,7 +22,8 @@ const fromCsv =
     },
     async usage({ span, interval }) {
       const text = await readFile(file(), 'utf8').catch((cause) => {
-        throw new NoSuchFile('The file with the days cannot be read.', { retry: 'later', cause });
+        const how = { exit: EXIT.provider, retry: 'later', cause } as const;
+        throw failure('provider_unreachable', 'The file with the days cannot be read.', how);
       });
       const periods = new Map<string, Bucket>();
       for (const { cells } of readCsv(text)) {
@@ -42,7 +38,7 @@ const fromCsv =
     },
   });
 
-test('a provider that reads a file ends up on the same topics, and nobody signs in anywhere', async () => {
+test('a provider that reads a file ends up on the same topics, without a sign-in', async () => {
   let file = '';
   const story = await openStory({ openProvider: fromCsv(() => file) });
   file = join(await story.stack.folder(), 'days.csv');

@@ -26,14 +26,13 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     .split(' ')
     .concat('type mqtt/message.ts'),
   daemon:
-    'accounts auth config constituencies domain foundation http mqtt provider publication homeassistant store web'.split(
+    'accounts auth config constituencies domain foundation http mqtt publication homeassistant store web'.split(
       ' ',
     ),
-  fleet:
-    'accounts auth config constituencies daemon domain foundation http mqtt provider publication store web'.split(
-      ' ',
-    ),
-  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts provider publication store web/server.ts'.split(
+  fleet: 'accounts auth config constituencies daemon domain foundation http mqtt publication store web'.split(
+    ' ',
+  ),
+  cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts publication store web/server.ts'.split(
     ' ',
   ),
   'main.ts': ['cli/command.ts', 'cli/program.ts', 'cli/prompt.ts', 'foundation'],
@@ -58,6 +57,7 @@ export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     '*',
   ],
   store: ['*', 'database'],
+  provider: ['*', 'monetization', 'openProvider.ts'],
   publication: ['views.ts', 'entities', 'payloads', '*'],
   daemon: ['context.ts', 'polling', 'homeAssistant', 'publishing', 'requests', 'monitor', 'daemon.ts'],
 };

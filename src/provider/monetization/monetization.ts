@@ -3,18 +3,14 @@ import type { OpenProvider } from '../provider.ts';
 import { readBalance, readCredit, readInvoices } from './billing.ts';
 import { discover, readSite } from './discovery.ts';
 import { readRegister } from './register.ts';
-import { readHours, readUsage, UsageDialect } from './usageReport.ts';
+import { usageReports } from './usageReport.ts';
 
-export const openMonetization: OpenProvider = ({ ask, askExtra, identity, log }) => {
-  const dialect = new UsageDialect();
-  return {
-    discover: async (signal) => discover(ask, await identity(), log, signal),
-    usage: (question) => readUsage(ask, question, dialect, log),
-    readingHours: (question) => readHours(ask, question, dialect, log),
-    invoices: (question) => readInvoices(askExtra, question),
-    balance: (customer, signal) => readBalance(askExtra, customer, signal),
-    credit: (customer, signal) => readCredit(askExtra, customer, signal),
-    register: (question) => readRegister(askExtra, question),
-    site: (signal) => readSite(askExtra, signal),
-  };
-};
+export const openMonetization: OpenProvider = ({ ask, askExtra, identity, log }) => ({
+  ...usageReports(ask, log),
+  discover: async (signal) => discover(ask, await identity(), log, signal),
+  invoices: (question) => readInvoices(askExtra, question),
+  balance: (customer, signal) => readBalance(askExtra, customer, signal),
+  credit: (customer, signal) => readCredit(askExtra, customer, signal),
+  register: (question) => readRegister(askExtra, question),
+  site: (signal) => readSite(askExtra, signal),
+});

@@ -4,7 +4,7 @@ import { toMicro } from '../../domain/amount.ts';
 import { addDays, type Day, type Interval } from '../../domain/period.ts';
 import type { Bucket } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
+import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
 import { LARGEST_UNITS, LAST_INSTANT, understand } from '../reply.ts';
@@ -18,64 +18,56 @@ const WHAT = 'usage report';
 /** Of the bounds below. Without it a date field that is mapped with another format refuses them. */
 const FORMAT = 'strict_date_optional_time';
 
-/** What the search engine has been found to understand; one for each provider, for as long as the process runs. */
-export class UsageDialect {
-  /** `interval` up to Elasticsearch 7; `calendar_interval` since 7.2, and nothing else since 8. */
-  intervalKey: IntervalKey = 'interval';
-}
-
+/** `interval` up to Elasticsearch 7; `calendar_interval` since 7.2, and nothing else since 8. */
 type IntervalKey = 'interval' | 'calendar_interval';
 
-/** Buckets oldest first, only those with a reading; `day` is the first day of the interval. */
-export async function readUsage(
-  ask: Ask,
-  question: UsageQuestion,
-  dialect: UsageDialect,
-  log: Log,
-): Promise<Bucket[]> {
-  return toBuckets(await askReport(ask, question, dialect, log), question);
-}
+/** Two questions of a provider. What the search engine is found to understand is remembered while the process runs. */
+export function usageReports(ask: Ask, log: Log) {
+  let understood: IntervalKey = 'interval';
 
-/** The hours in which readings were taken, as the first instant of each. The charges count where no heat was read. */
-export async function readHours(
-  ask: Ask,
-  question: HoursQuestion,
-  dialect: UsageDialect,
-  log: Log,
-): Promise<number[]> {
-  const asked = { ...question, interval: 'hour', readingCloses: 'same_day' } as const;
-  const byResource = new Map(
-    (await askReport(ask, asked, dialect, log)).map(({ key, readings }) => [
-      key,
-      readings.intervals.buckets.flatMap((hour) => (hour.doc_count > 0 ? [hour.key] : [])),
-    ]),
-  );
-  const heat = byResource.get(ENERGY) ?? [];
-  return heat.length > 0 ? heat : (byResource.get(COST) ?? []);
-}
-
-/** The buckets of each resource. */
-async function askReport(ask: Ask, question: Asked, dialect: UsageDialect, log: Log): Promise<Resource[]> {
-  const askWith = async (intervalKey: IntervalKey) => {
+  async function askWith(intervalKey: IntervalKey, question: Asked): Promise<Resource[]> {
     const body = usageQuery(question, intervalKey);
     const { signal } = question;
     const json = await ask({ method: 'POST', path: PATHS.usage, body, what: WHAT, signal });
-    dialect.intervalKey = intervalKey;
+    understood = intervalKey;
     return resourcesOf(json);
-  };
-  const { intervalKey } = dialect;
-  try {
-    return await askWith(intervalKey);
-  } catch (err) {
-    if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
-    // The reason may repeat parts of the query.
-    const reason = err.reason?.replaceAll(question.propertyCustomerId, '<id>') ?? 'not given';
-    log.warn({ intervalKey, reason }, 'the provider does not understand the usage query');
-    // Either key may be the one it does not know. When both are refused, the first refusal counts.
-    return askWith(intervalKey === 'interval' ? 'calendar_interval' : 'interval').catch((second) => {
-      throw second instanceof ProviderRefused ? err : second;
-    });
   }
+
+  /** The buckets of each resource. */
+  async function report(question: Asked): Promise<Resource[]> {
+    const intervalKey = understood;
+    try {
+      return await askWith(intervalKey, question);
+    } catch (err) {
+      if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
+      // The reason may repeat parts of the query.
+      const reason = err.reason?.replaceAll(question.propertyCustomerId, '<id>') ?? 'not given';
+      log.warn({ intervalKey, reason }, 'the provider does not understand the usage query');
+      // Either key may be the one it does not know. When both are refused, the first refusal counts.
+      const other = intervalKey === 'interval' ? 'calendar_interval' : 'interval';
+      return askWith(other, question).catch((second) => {
+        throw second instanceof ProviderRefused ? err : second;
+      });
+    }
+  }
+
+  return {
+    async usage(question: UsageQuestion): Promise<Bucket[]> {
+      return toBuckets(await report(question), question);
+    },
+
+    /** The charges count where no heat was read. */
+    async readingHours(question: HoursQuestion): Promise<number[]> {
+      const resources = await report({ ...question, interval: 'hour', readingCloses: 'same_day' });
+      const hoursOf = (resource: string) =>
+        resources
+          .filter(({ key }) => key === resource)
+          .flatMap(({ readings }) => readings.intervals.buckets)
+          .flatMap((hour) => (hour.doc_count > 0 ? [hour.key] : []));
+      const heat = hoursOf(ENERGY);
+      return heat.length > 0 ? heat : hoursOf(COST);
+    },
+  };
 }
 
 /** The time of a reading sits in a nested object; the amounts sit outside of it, hence `reverse_nested`. */
@@ -167,26 +159,21 @@ const reply = z.object({
 type Resource = z.infer<typeof resource>;
 
 /** The search engine did not look at every reading: smaller sums, which would look like corrections. */
-class IncompleteReply extends Failure {
-  readonly code = 'incomplete_reply';
-  readonly exitCode = EXIT.provider;
-
-  constructor(missing: string) {
-    super(`The reply to the ${WHAT} is not whole: ${missing}.`, {
-      retry: 'later',
-      hint: "The provider's search engine has trouble, which usually passes. The last good values stay until it answers in full.",
-    });
-  }
-}
+const incomplete = (missing: string): Failure =>
+  failure('incomplete_reply', `The reply to the ${WHAT} is not whole: ${missing}.`, {
+    exit: EXIT.provider,
+    retry: 'later',
+    hint: "The provider's search engine has trouble, which usually passes. The last good values stay until it answers in full.",
+  });
 
 function demandWhole({ timed_out, terminated_early, _shards }: z.infer<typeof search>): void {
-  if (timed_out) throw new IncompleteReply('the search ran out of time');
-  if (terminated_early) throw new IncompleteReply('the search ended early');
+  if (timed_out) throw incomplete('the search ran out of time');
+  if (terminated_early) throw incomplete('the search ended early');
   const { total, successful, failed } = _shards ?? {};
-  if (failed) throw new IncompleteReply(`${failed} of the index's shards failed`);
+  if (failed) throw incomplete(`${failed} of the index's shards failed`);
   // A shard without any copy has not failed: it is only missing among the successful ones.
   if (total != null && successful != null && successful < total)
-    throw new IncompleteReply(`${total - successful} of the index's ${total} shards are missing`);
+    throw incomplete(`${total - successful} of the index's ${total} shards are missing`);
 }
 
 function resourcesOf(json: unknown): Resource[] {

@@ -1,7 +1,7 @@
 // Replies that nobody expected: never a crash, never a zero, and health says what came in place of what.
 import { expect, test } from 'vitest';
 import { FAULTS, type Fault, inBuckets, inSums } from '../../src/simulator/faults.ts';
-import { EVENT, HEALTH, home, person, STATE } from '../support/homes.ts';
+import { booked, EVENT, HEALTH, home, person, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 
 const STRANGE: readonly (readonly [string, Fault, string])[] = [
@@ -109,4 +109,23 @@ test.each([
   Object.assign(first.switches.api, { missingShards: 0, endsEarly: false });
   await first.story.nextPoll();
   expect((await first.probe.until(STATE)).energy_total).toBe(state.energy_total);
+});
+
+test('a history that was read with a hole, from an engine that does not tell, is mended by a backfill', async () => {
+  const silent: Fault = { kind: 'change', change: (body) => ({ ...Object(body), _shards: undefined }) };
+  const { story, probe, simulator, switches, state } = await firstPoll({
+    prepare: ({ simulator }) => {
+      simulator.switches.api.missingShards = 2;
+      simulator.switches.fault('/api/v1/reports', silent);
+    },
+  });
+  const { kwh, eur } = booked(simulator);
+  expect(Number(state.energy_total)).toBeLessThan(kwh);
+  switches.clearFaults();
+  switches.api.missingShards = 0;
+  await probe.publish('heat2mqtt/bridge/request/backfill', JSON.stringify({ from: state.origin }));
+  await story.polled(2);
+  const mended = await probe.until(STATE, ({ energy_total }) => energy_total === kwh);
+  expect(mended.cost_total).toBeCloseTo(eur, 3);
+  expect(mended.missing_days).toBe(0);
 });

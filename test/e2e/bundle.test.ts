@@ -54,7 +54,7 @@ const LAZY = {
   hono: 'contentSecurityPolicyReportOnly',
   pg: 'sslnegotiation',
   'pg-boss': 'heartbeat_seconds',
-  'the simulator': '/protocol/openid-connect/token',
+  'the simulator': '/protocol/openid-connect',
 };
 
 test.each(Object.entries(LAZY))('the daemon starts without %s', (_, sign) => {

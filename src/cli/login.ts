@@ -1,7 +1,7 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
 
-import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../accounts/signIn.ts';
 import type { Upstream } from '../accounts/upstream.ts';
+import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../auth/byPerson.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
@@ -106,7 +106,7 @@ async function signIn(method: Method, upstream: Upstream, settings: Settings, io
 }
 
 async function byDevice(upstream: Upstream, io: Io): Promise<Grant> {
-  const flow = await beginDevice(upstream);
+  const flow = await beginDevice(upstream.issuer);
   const address = flow.completeUri ?? flow.verificationUri;
   if (io.isTerminal) {
     const { renderUnicodeCompact } = await import('uqr');

@@ -12,7 +12,7 @@ import { type DocumentSource, EventStreams } from './events.ts';
 import { bodyOf, type Env, type Exchange, fieldsOf, refuse, TooLarge } from './exchange.ts';
 import { BUNDLED, Files, type PageFile } from './files.ts';
 import { Sessions } from './sessions.ts';
-import { type SignInSource, signInRoutes } from './signIn.ts';
+import type { SignIns } from './signIn.ts';
 import { type Entrance, refusalOf, visitorFrom } from './visitor.ts';
 
 /** What rejects does so with a Failure. */
@@ -41,7 +41,7 @@ export interface PageOptions extends Entrance {
     /** As JSON. Never rejects. */
     answer(name: string, payload: Buffer): Promise<string>;
   };
-  readonly signIn: SignInSource;
+  readonly signIns: SignIns;
   /** `null`: Home Assistant is not configured. */
   readonly energyDashboard: EnergyDashboardSource | null;
   readonly report: () => Promise<string>;
@@ -194,7 +194,7 @@ export function createPage(options: PageOptions) {
       return c.json({ state: 'done' });
     });
   }
-  app.route('/sign-in', signInRoutes(options.signIn));
+  app.route('/sign-in', options.signIns.routes());
   app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
   app.onError((err, c) => {
     const path = c.req.routePath;

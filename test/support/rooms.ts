@@ -14,7 +14,9 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: ['type foundation/clock.ts'],
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: [
+    'auth',
     'config/sections/values.ts',
+    'domain/health.ts',
     'domain/period.ts',
     'foundation',
     'type publication/payloads/payloads.ts',
@@ -66,7 +68,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   pino: /^foundation\/log\.ts$/,
   'p-limit': /^foundation\/limits\.ts$/,
   'pino-pretty': /^cli\/settings\.ts$/,
-  uqr: /^(cli\/login|daemon\/monitor\/signIns)\.ts$/,
+  uqr: /^(cli\/login|web\/signIn)\.ts$/,
   'openid-client': /^auth\/oidc\.ts$/,
   otpauth: /^auth\/oneTimeCode\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,

@@ -14,6 +14,7 @@ import { LogTail } from '../../src/foundation/log.ts';
 import { within } from '../../src/web/addresses.ts';
 import type { Document, DocumentSource } from '../../src/web/events.ts';
 import { createPage, type PageOptions } from '../../src/web/page.ts';
+import { SignIns } from '../../src/web/signIn.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
@@ -94,16 +95,15 @@ export async function openServer({
       isKnown: (name) => name === 'refresh',
       answer: async (name, payload) => JSON.stringify({ asked: [name, payload.toString('utf8')] }),
     },
-    signIn: {
-      list: async () => [],
-      has: () => false,
-      byPassword: unused,
-      beginDevice: unused,
-      device: () => null,
-      beginLink: unused,
-      finishLink: unused,
-      cancel: () => undefined,
-    },
+    signIns: new SignIns({
+      accounts: [],
+      redirectUri: undefined,
+      signedIn: () => undefined,
+      mask: () => undefined,
+      iso: String,
+      clock,
+      log,
+    }),
     energyDashboard: { look: unused, add: unused },
     report: async () => 'a report\n',
     ledger: (meter) => (meter === 'm1' ? 'day\r\n' : null),

@@ -8,13 +8,13 @@ import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { within } from '../../web/addresses.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
+import { SignIns } from '../../web/signIn.ts';
 import type { Context } from '../context.ts';
 import { EnergyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { Snapshot } from '../publishing/snapshot.ts';
 import { Documents } from './documents.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
-import { SignIns } from './signIns.ts';
 
 export interface PageParts {
   readonly snapshot: Snapshot;
@@ -32,24 +32,32 @@ export function openPage(
   forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
   context: Context,
 ) {
-  const signIn = new SignIns(accounts, poller, context);
+  const signIns = new SignIns({
+    accounts,
+    redirectUri: context.config.provider?.redirect_uri,
+    signedIn: (account) => poller.retryNow(account, true),
+    mask: context.scrubber.registerToken,
+    iso: (instant) => context.zone.iso(instant),
+    clock: context.clock,
+    log: context.log,
+  });
   const sources = {
     requests,
     logTail,
     report,
     documents: new Documents({ accounts, ...parts }, context),
-    signIn,
+    signIns,
     energyDashboard: energyDashboardOf(accounts, context),
     ledger(meter: string) {
       const view = parts.snapshot.meters().find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
     },
   };
-  return { ...servePage(sources, forMetrics, context), stop: () => signIn.stop() };
+  return { ...servePage(sources, forMetrics, context), stop: () => signIns.stop() };
 }
 
 export interface PageSources
-  extends Pick<PageOptions, 'documents' | 'signIn' | 'energyDashboard' | 'ledger' | 'logTail' | 'report'> {
+  extends Pick<PageOptions, 'documents' | 'signIns' | 'energyDashboard' | 'ledger' | 'logTail' | 'report'> {
   readonly requests: Requests;
 }
 

@@ -6,9 +6,8 @@ import type { Context } from '../../daemon/context.ts';
 import { ledgerCsv } from '../../daemon/monitor/ledgerCsv.ts';
 import { type PageSources, servePage } from '../../daemon/monitor/page.ts';
 import type { Link } from '../../mqtt/link.ts';
-import { NotConfigured } from '../../mqtt/requests.ts';
 import type { Database } from '../../store/database/database.ts';
-import type { SignInSource } from '../../web/signIn.ts';
+import { SignIns } from '../../web/signIn.ts';
 import { BrokerDocuments } from './brokerDocuments.ts';
 import { MOST_METERS, readMeters } from './meters.ts';
 
@@ -54,24 +53,21 @@ export function openFleetPage(
       : ledgerCsv({ tenancy: { days }, currency: currencyOf(config, null), zone });
   }
   const page = servePage(
-    { ...sources, documents, ledger, signIn: NO_SIGN_IN, energyDashboard: null },
+    { ...sources, documents, ledger, signIns: noSignIns(context), energyDashboard: null },
     forMetrics,
     context,
   );
   return { listener: page.listener, stop: () => documents.stop() };
 }
 
-const refuse = async (): Promise<never> => {
-  throw new NotConfigured('In a fleet a person signs in with heat2mqtt login --account ID.');
-};
-
-const NO_SIGN_IN: SignInSource = {
-  list: async () => [],
-  has: () => false,
-  byPassword: refuse,
-  beginDevice: refuse,
-  device: () => null,
-  beginLink: refuse,
-  finishLink: refuse,
-  cancel: () => undefined,
-};
+/** A person signs in with heat2mqtt login --account ID. */
+const noSignIns = ({ clock, log }: Context): SignIns =>
+  new SignIns({
+    accounts: [],
+    redirectUri: undefined,
+    signedIn: () => undefined,
+    mask: () => undefined,
+    iso: String,
+    clock,
+    log,
+  });

@@ -1,8 +1,9 @@
 // A person signs in: on another device, by a link, or with a password that is typed. The command and the page use it.
-import { type CodeFlow, type DeviceFlow, withQuery } from '../auth/oidc.ts';
-import type { Grant } from '../auth/tokens.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import type { Upstream } from './upstream.ts';
+import type { LoginBudget } from './loginBudget.ts';
+import { type CodeFlow, type DeviceFlow, type Issuer, withQuery } from './oidc.ts';
+import type { Session } from './session.ts';
+import type { Grant } from './tokens.ts';
 
 /** The method cannot be used with this configuration, or at this provider. */
 export class MethodUnusable extends Failure {
@@ -23,13 +24,16 @@ export const noRedirectUri = (what: string) =>
   );
 
 /** Takes what a person has brought: no refusal counts any more. */
-export async function adopt(grant: Grant, { session, budget }: Upstream): Promise<void> {
+export async function adopt(
+  grant: Grant,
+  { session, budget }: { readonly session: Session; readonly budget: LoginBudget },
+): Promise<void> {
   await session.adopt(grant);
   await budget.forget();
 }
 
 /** Rejects with MethodUnusable, and as `beginDeviceFlow` does. */
-export async function beginDevice({ issuer }: Upstream): Promise<DeviceFlow> {
+export async function beginDevice(issuer: Issuer): Promise<DeviceFlow> {
   const flow = await issuer.withScope((scope) => issuer.beginDeviceFlow(scope));
   if (flow !== null) return flow;
   throw new MethodUnusable(

@@ -24,6 +24,7 @@ function open(fault: unknown = null) {
   const account = {
     id: 'home',
     sharedMeters: () => [],
+    retryDelayMs: () => 60_000,
     async poll(_signal: AbortSignal, span: unknown) {
       spans.push(span);
       return { account: 'home', events: [], fault, unread: [] };

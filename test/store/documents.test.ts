@@ -52,6 +52,8 @@ const JOURNAL = {
       lastPollAt: 1_773_144_000_000,
       lastSuccessAt: null,
       discoveredAt: null,
+      rediscoveredAt: null,
+      searchedAt: null,
       polls: [[1_773_144_000_000, 'provider_unreachable']],
     },
   },

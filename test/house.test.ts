@@ -1,7 +1,16 @@
 // The house rules: who may import whom, one door for each package, no circles, small files, and time as an argument.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { DOORS, FOLDERS, MAY_IMPORT } from './support/rooms.ts';
-import { type Import, importsOf, type Source, sourcesBelow, withoutComments } from './support/sources.ts';
+import {
+  type Import,
+  importsOf,
+  ROOT,
+  type Source,
+  sourcesBelow,
+  withoutComments,
+} from './support/sources.ts';
 
 const house = sourcesBelow('src');
 
@@ -196,4 +205,15 @@ describe('files', () => {
       ),
     );
   });
+});
+
+test('every file that CONTRIBUTING names exists', () => {
+  const text = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+  const named = [...text.matchAll(/`([\w./-]+\.tsx?)`/g)].map(([, name = '']) =>
+    name.replace(/^(\.\/)?src\//, ''),
+  );
+  const paths = [...house.map(({ path }) => path), ...sourcesBelow('test').map(({ path }) => `test/${path}`)];
+  const exists = (name: string) => paths.some((path) => path === name || path.endsWith(`/${name}`));
+  // A file of this name must not exist.
+  expect(named.filter((name) => name !== 'index.ts' && !exists(name))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-// One account while the daemon runs: its properties, discovered once and kept, and one poll over all of them.
+// One account: its properties, discovered once and kept, and one poll over all of them.
 import { msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
@@ -296,7 +296,7 @@ export class Account {
     return discovery;
   }
 
-  /** Of two that find the same property at once, the first one of the configuration is to read it. */
+  /** When two find the same property at once, the first one of the configuration is to keep its ledger. */
   async #waitForEarlierOnes(): Promise<void> {
     const earlier = this.#all.slice(0, this.#all.indexOf(this)).flatMap((one) => one.#discovery ?? []);
     if (earlier.length === 0) return;

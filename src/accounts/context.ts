@@ -1,4 +1,4 @@
-// What an account works with, whoever runs it, and what it tells of its polls.
+// What an account works with, in a household as in a fleet, and what it tells of its polls.
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/use/weather.ts';
 import type { Invoice } from '../domain/invoice.ts';

@@ -35,7 +35,7 @@ interface Parts {
 
 /** One thing that may be asked for: where its answer is kept, and how to ask. */
 interface Question<T> {
-  /** As the log calls it. */
+  /** Its name in the log. */
   readonly name: string;
   readonly everyDays: number;
   readonly get: () => Extra<T>;
@@ -50,7 +50,7 @@ type Found<K extends Single> = NonNullable<Extras[K]['found']>;
 
 const DAILY = 1;
 const WEEKLY = 7;
-// A reading of midnight is booked in the small hours: whoever asks before gets yesterday's.
+// A reading of midnight is booked in the small hours: before that the answer is yesterday's.
 const DAY_BEGINS_MS = 4 * 3_600_000;
 
 export class AccountExtras {

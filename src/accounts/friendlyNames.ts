@@ -9,7 +9,7 @@ interface WithMeters {
 
 const MOST_NAMED = 20;
 
-/** By the name of its series, or by one of its meters; `null` without one. */
+/** The name for its series, or for one of its meters; `null` without one. */
 export function friendlyNameOf(
   names: Config['meters'],
   property: Property,

@@ -34,7 +34,7 @@ export class InvoiceChecks {
     this.#zone = zone;
   }
 
-  /** By the id of the invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
+  /** A check for each id of an invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
   of(account: Billed): Checks {
     const { invoices } = account.extras.known;
     const ledgers = metersOf(account).map(({ store }) => store.tenancy);

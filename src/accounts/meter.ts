@@ -157,7 +157,7 @@ export class Meter {
     return store.readingCloses === readingCloses ? changes : this.poll(provider, signal);
   }
 
-  /** Before the first history, and when somebody wants to have all of it read again. */
+  /** Before the first history, and when all of it is to be read again. */
   #isToDecide(today: Day, again?: DaySpan): boolean {
     const { isOpenToReadings, isUndecided, ledger } = this.store;
     const isOfEverything = again && ledger.complete && again.from <= ledger.origin && again.to > today;

@@ -52,7 +52,7 @@ export async function openAccounts(
     const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
     opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
-  // Of two with the same property the one goes on that has read it, else the first.
+  // When two have the same property, the one that has read it keeps it, else the first.
   for (const account of opened) await account.claimWhatItHasRead();
   for (const account of opened) await account.openKnownMeters();
   return opened;

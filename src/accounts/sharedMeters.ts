@@ -50,7 +50,7 @@ export async function readInstead(
   return found;
 }
 
-/** Of each meter that several accounts have, those beside its owner. */
+/** The accounts beside its owner that have the same meter. */
 function accountsByMeter(accounts: readonly Account[]): ReadonlyMap<Meter, readonly Account[]> {
   const found = new Map<Meter, Account[]>();
   for (const account of accounts)

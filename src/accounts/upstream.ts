@@ -41,7 +41,7 @@ export function openUpstream(
     readonly askCode?: OneTimeCode;
     /** Shared by all accounts. */
     readonly issuerMemory?: IssuerMemory;
-    /** Of all requests to the one or the other. */
+    /** Stands before each request to the one or the other. */
     readonly gate?: (to: 'issuer' | 'provider') => Gate;
     readonly onRequest?: (seen: { readonly ms: number; readonly ok: boolean }) => void;
     readonly onLogin?: () => void;
@@ -175,7 +175,7 @@ export function openUpstream(
     login,
     budget,
     state,
-    /** Somebody asks for a login, whatever the budget says. After one under way: it may end the refusal, or renew it. */
+    /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
     askForLogin: () => exclusively(() => budget.ask()),
     identity,
     provider: (context.openProvider ?? openProvider)({

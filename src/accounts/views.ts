@@ -32,7 +32,7 @@ export function accountView(
   };
 }
 
-/** Of meters whose history is complete. */
+/** The meters whose history is complete. */
 export const meterViews = ({ meters }: Account): MeterView[] =>
   meters?.flatMap((meter) => meter.view() ?? []) ?? [];
 

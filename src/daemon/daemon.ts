@@ -27,9 +27,9 @@ import { startMonitor } from './monitor/monitor.ts';
 import { startHeartbeat } from './polling/heartbeat.ts';
 import { Poller } from './polling/poller.ts';
 import { Schedule, type StartTicker } from './polling/schedule.ts';
+import { BridgeStatus } from './publishing/bridgeStatus.ts';
 import { Publisher } from './publishing/publisher.ts';
 import { Restore } from './publishing/restore.ts';
-import { Snapshot } from './publishing/snapshot.ts';
 import { requestHandlers } from './requests/handlers.ts';
 import { skippedRequests } from './requests/skippedRequests.ts';
 
@@ -92,10 +92,10 @@ export async function startDaemon({
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
   const schedule = new Schedule(poller, jitterMs, startTicker, context);
   const statistics = Statistics.of(accounts, outdoor, context);
-  const snapshot = new Snapshot(accounts, poller, schedule, statistics, context);
+  const bridgeStatus = new BridgeStatus(accounts, poller, schedule, statistics, context);
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
   for (const { message, ...notice } of unsafe) log.warn(notice, message);
-  snapshot.ownReasons.push(...notices, ...unsafe);
+  bridgeStatus.ownReasons.push(...notices, ...unsafe);
 
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;
@@ -122,7 +122,7 @@ export async function startDaemon({
           },
           onPostponed: (postponed) => void signals.emit('requestSkipped', postponed),
         });
-  const publisher = await Publisher.open({ accounts, snapshot, constituencies, link }, context);
+  const publisher = await Publisher.open({ accounts, bridgeStatus, constituencies, link }, context);
   signals.on('polled', (outcome, before) => {
     counters.countPoll(outcome.fault);
     const account = byId.get(outcome.account);
@@ -148,7 +148,7 @@ export async function startDaemon({
     log,
     baseTopic: mqtt.base_topic,
     protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: requestHandlers({ accounts, poller, snapshot, constituencies, statistics }, context),
+    handlers: requestHandlers({ accounts, poller, bridgeStatus, constituencies, statistics }, context),
     transaction,
     publish: (messages) => link.publish(messages),
   });
@@ -183,7 +183,7 @@ export async function startDaemon({
   const served = {
     accounts,
     poller,
-    snapshot,
+    bridgeStatus,
     constituencies,
     link,
     requests,
@@ -209,7 +209,7 @@ export async function startDaemon({
   /** A poll under way may have passed the meter whose history has to be read again. */
   async function pollUntilComplete(): Promise<void> {
     await poller.poll();
-    if (!snapshot.isComplete()) await poller.poll();
+    if (!bridgeStatus.isComplete()) await poller.poll();
   }
   async function stopSessions(): Promise<void> {
     await Promise.all([constituencies, ...keepAlives.values()].map((running) => running?.stop()));

@@ -12,7 +12,7 @@ export const stateMessage = (topics: Topics, state: 'online' | 'offline'): Messa
   retain: true,
 });
 
-/** Of one process of a fleet. */
+/** The state of one process of a fleet. */
 export const processMessage = (topics: Topics, number: number, state: 'online' | 'offline'): Message => ({
   topic: topics.of('bridge/process/<number>/state', String(number)),
   payload: state,
@@ -40,7 +40,7 @@ export function infoMessage(topics: Topics, view: BridgeView): Message {
 
 // Home Assistant refuses states of more than 255 characters.
 const LONGEST_STATE = 250;
-// By code points: half a surrogate pair is no JSON to Home Assistant, which would lose the whole message.
+// Counted in code points: half a surrogate pair is no JSON to Home Assistant, which would lose the whole message.
 const shortened = (text: string): string => [...text].slice(0, LONGEST_STATE).join('');
 
 export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone): Message {

@@ -44,7 +44,7 @@ function availabilityIn(payload: Buffer): unknown {
   try {
     return Object(JSON.parse(payload.toString('utf8'))).availability_topic;
   } catch {
-    // Anybody may have published it.
+    // Other programs publish there too.
     return undefined;
   }
 }

@@ -16,7 +16,7 @@ export type Retained =
       readonly sources?: readonly unknown[];
     };
 
-/** Of a discovery document: component key to platform. */
+/** What a discovery document announces: component key to platform. */
 type Components = Readonly<Record<string, string>>;
 
 export interface KeptTopics {

@@ -32,7 +32,7 @@ export interface Dashboard extends Plan {
   readonly gas: readonly GasSource[];
   /** What a person should know before the change. */
   readonly cautions: readonly string[];
-  /** Of everything that this was worked out from. */
+  /** A digest of everything that this was worked out from. */
   readonly digest: string;
 }
 

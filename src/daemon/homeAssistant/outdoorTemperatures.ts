@@ -13,7 +13,7 @@ import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trou
 import { temperaturesCodec } from '../../store/documents.ts';
 import { type Document, owned, type StateStore } from '../../store/stateStore.ts';
 
-/** Of the context, which has this one in it. */
+/** A part of the context, which is not complete without this one. */
 interface Needs {
   readonly config: Config;
   readonly clock: Clock;

@@ -15,7 +15,7 @@ const MOST_NOTICES = 10;
 export class SignInNotices {
   readonly #accounts: readonly Account[];
   readonly #context: Context;
-  /** By account, the code of what was told last: who dismisses it is not told the same again. */
+  /** The code of what was told last, by account: a notice that was dismissed is not sent again. */
   readonly #told = new Map<string, string>();
 
   constructor(accounts: readonly Account[], context: Context) {
@@ -58,7 +58,7 @@ export class SignInNotices {
     return `${this.#context.topics.base}/account/${id}/sign_in`;
   }
 
-  /** A session that nobody has tried yet counts as well too, and is not signed in. */
+  /** An untried session also reports ok: check its expiry. */
   #isSignedIn({ upstream }: Account): boolean {
     const { state, accessExpiresAt } = upstream.session.status();
     return state === 'ok' && accessExpiresAt !== null && accessExpiresAt > this.#context.clock.now();

@@ -9,11 +9,11 @@ import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import type { BrokerState, Document, DocumentSource, Follower } from '../../web/events.ts';
 import type { Context } from '../context.ts';
 import { BRIDGE, composeBridge } from '../publishing/bridge.ts';
-import type { Snapshot } from '../publishing/snapshot.ts';
+import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 
 interface Parts {
   readonly accounts: readonly Account[];
-  readonly snapshot: Snapshot;
+  readonly bridgeStatus: BridgeStatus;
   readonly constituencies: Constituencies | null;
   readonly link: { status(): LinkStatus };
 }
@@ -88,15 +88,15 @@ class Reader implements Pick<Follower, 'take'> {
     this.#changed.delete(owner);
     const news = this.#given.take(owner, this.#retainedOf(owner));
     // Until then a meter may only be read anew.
-    const gone = this.#parts.snapshot.isComplete() ? this.#given.gone() : [];
+    const gone = this.#parts.bridgeStatus.isComplete() ? this.#given.gone() : [];
     for (const message of gone) this.#given.delivered(message);
     return [...news, ...gone].map((message) => withoutBase(message, this.#context.topics.base));
   }
 
   #retainedOf(owner: string): readonly Retained[] {
-    const { accounts, snapshot, constituencies } = this.#parts;
+    const { accounts, bridgeStatus, constituencies } = this.#parts;
     const options = { topics: this.#context.topics, discovery: null };
-    if (owner === BRIDGE) return composeBridge({ snapshot, constituencies, ...options });
+    if (owner === BRIDGE) return composeBridge({ bridgeStatus, constituencies, ...options });
     const account = accounts.find(({ id }) => id === owner);
     if (account === undefined) return [];
     return composeAccount(accountView(account, this.#context), meterViews(account), options);

@@ -2,6 +2,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Account } from '../../accounts/account.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
+import { meterViews } from '../../accounts/views.ts';
 import { isLoopback } from '../../config/pageAddress.ts';
 import { splitHostAndPort } from '../../config/sections/values.ts';
 import { safeWords } from '../../foundation/failure.ts';
@@ -36,7 +37,7 @@ export async function startMonitor(
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
   const { config, clock, counters, log } = context;
-  const { snapshot, link, accounts } = parts;
+  const { bridgeStatus, link, accounts } = parts;
   if (config.http === false) return null;
   const { listen, metrics: metricsFor } = config.http;
   const isPrivate = isLoopback(splitHostAndPort(listen)?.host ?? '');
@@ -61,7 +62,7 @@ export async function startMonitor(
       ...link.status(),
       startedAt,
       accessExpiresAt: Object.fromEntries(accounts.map(expiryOf)),
-      meters: snapshot.meters().map(({ meter, ledger, readingAt }) => ({
+      meters: accounts.flatMap(meterViews).map(({ meter, ledger, readingAt }) => ({
         meter,
         days: ledger.days.size,
         revisions: [...ledger.days.values()].reduce((sum, { revision }) => sum + revision, 0),
@@ -91,7 +92,7 @@ export async function startMonitor(
       opened.push(await opening);
     } catch (err) {
       log.error({ err }, `no HTTP: ${what}`);
-      snapshot.ownReasons.push(safeWords(err));
+      bridgeStatus.ownReasons.push(safeWords(err));
     }
   };
   const { trusted_proxy: proxy } = config.web || {};

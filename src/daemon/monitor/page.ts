@@ -1,6 +1,7 @@
-// What the page gets to know of the daemon. Loaded when somebody looks at it for the first time.
+// What the page gets to know of the daemon. Loaded with the first request for it.
 import { hostname } from 'node:os';
 import type { Account } from '../../accounts/account.ts';
+import { meterViews } from '../../accounts/views.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
@@ -12,12 +13,12 @@ import { SignIns } from '../../web/signIn.ts';
 import type { Context } from '../context.ts';
 import { EnergyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
-import type { Snapshot } from '../publishing/snapshot.ts';
+import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 import { Documents } from './documents.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
 
 export interface PageParts {
-  readonly snapshot: Snapshot;
+  readonly bridgeStatus: BridgeStatus;
   readonly constituencies: Constituencies | null;
   readonly link: Link;
   readonly requests: Requests;
@@ -49,7 +50,7 @@ export function openPage(
     signIns,
     energyDashboard: energyDashboardOf(accounts, context),
     ledger(meter: string) {
-      const view = parts.snapshot.meters().find((one) => one.meter === meter);
+      const view = accounts.flatMap(meterViews).find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
     },
   };

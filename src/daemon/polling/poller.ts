@@ -14,7 +14,7 @@ export interface PollOutcome {
   readonly postponed: readonly string[];
 }
 
-/** Why a poll that somebody asks for is not done now, and from when on it would be; epoch milliseconds. */
+/** Why a requested poll is not done now, and from when on it would be; epoch milliseconds. */
 export interface PollRefusal {
   readonly reason: 'cool_down' | 'retry_after';
   readonly until: number;
@@ -48,7 +48,7 @@ export class Poller {
     this.#cooldown = new RateLimit(context.clock, 1, COOLDOWN_MS);
   }
 
-  /** Polls all accounts, after what may be under way. Whoever comes meanwhile gets the same outcome. Never rejects. */
+  /** Polls all accounts, after what may be under way. Calls during that time share its outcome. Never rejects. */
   poll(): Promise<PollOutcome> {
     return this.#pollOfAll.run(() => this.#oneAtATime(() => this.#round(this.#accounts)));
   }
@@ -81,7 +81,7 @@ export class Poller {
     return [...this.#troubles.values()];
   }
 
-  /** Of a poll that somebody asks for; `null`: it would be done now. */
+  /** Why a requested poll is not done now; `null`: it would be done. */
   refusal(): PollRefusal | null {
     const [coolDownMs, postponedMs] = [this.#cooldown.waitMs(), this.#postponedMs()];
     const waitMs = Math.max(coolDownMs, postponedMs);
@@ -131,7 +131,7 @@ export class Poller {
         const before = this.#troubles.get(outcome.account);
         this.#note(account, outcome);
         outcomes.push(outcome);
-        // At once: a slow account keeps nobody waiting.
+        // At once: a slow account does not delay the others.
         signals.emit('polled', outcome, before);
       }
     };

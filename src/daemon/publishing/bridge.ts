@@ -4,21 +4,21 @@ import { healthMessage, infoMessage, stateMessage } from '../../publication/brid
 import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import type { Retained } from '../../publication/retainedDiff.ts';
 import type { Topics } from '../../publication/topics.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { BridgeStatus } from './bridgeStatus.ts';
 
 /** The owner of these topics; the others are accounts, whose ids are never empty. */
 export const BRIDGE = '';
 
 export interface BridgeParts {
-  readonly snapshot: Snapshot;
+  readonly bridgeStatus: BridgeStatus;
   readonly constituencies: Constituencies | null;
   readonly topics: Topics;
   /** `null` where no device is announced. */
   readonly discovery: DiscoveryOptions | null;
 }
 
-export function composeBridge({ snapshot, constituencies, topics, discovery }: BridgeParts): Retained[] {
-  const view = snapshot.bridge();
+export function composeBridge({ bridgeStatus, constituencies, topics, discovery }: BridgeParts): Retained[] {
+  const view = bridgeStatus.bridge();
   const document = discovery && bridgeDocument(discovery);
   const online = stateMessage(topics, 'online');
   return [

@@ -15,11 +15,11 @@ import { Autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
 import { BRIDGE, composeBridge } from './bridge.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { BridgeStatus } from './bridgeStatus.ts';
 
 interface Parts {
   readonly accounts: readonly Account[];
-  readonly snapshot: Snapshot;
+  readonly bridgeStatus: BridgeStatus;
   readonly constituencies: Constituencies | null;
   readonly link: Link;
 }
@@ -180,12 +180,12 @@ export class Publisher {
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
   #compose(accounts: readonly Account[], withBridge: boolean): Message[] {
-    const { snapshot, constituencies } = this.#parts;
+    const { bridgeStatus, constituencies } = this.#parts;
     const { topics } = this.#context;
     const options = { topics, discovery: this.#discovery };
     const news = [
       ...(withBridge
-        ? this.#retained.take(BRIDGE, composeBridge({ snapshot, constituencies, ...options }))
+        ? this.#retained.take(BRIDGE, composeBridge({ bridgeStatus, constituencies, ...options }))
         : []),
       ...accounts.flatMap((account) => {
         const meters = meterViews(account);
@@ -201,7 +201,7 @@ export class Publisher {
     return [
       ...news.filter(comesFirst),
       ...news.filter((message) => !comesFirst(message)),
-      ...(withBridge && isWhole && snapshot.isComplete() ? this.#retained.gone() : []),
+      ...(withBridge && isWhole && bridgeStatus.isComplete() ? this.#retained.gone() : []),
     ];
   }
 }

@@ -44,7 +44,7 @@ export class Restore {
       take: async (retained: readonly Incoming[]) => {
         this.#retained = new Map(retained.map((incoming) => [incoming.topic, incoming]));
         for (const meter of meters()) await this.apply(meter);
-        // Once all meters are known nobody will ask for the rest.
+        // Once all meters are known, the rest is not needed.
         if (accounts.every((account) => account.meters !== null)) this.#retained = new Map();
         if (meters().some(({ ledger }) => !ledger.complete)) onReopened();
       },

@@ -18,7 +18,7 @@ import { REQUESTS } from '../../publication/payloads/requests.ts';
 import type { Context } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Poller, PollOutcome } from '../polling/poller.ts';
-import type { Snapshot } from '../publishing/snapshot.ts';
+import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 
 type Needs = Pick<Context, 'zone' | 'clock' | 'signals'>;
 
@@ -31,11 +31,11 @@ interface Polling {
 
 export function requestHandlers(
   {
-    snapshot,
+    bridgeStatus,
     constituencies,
     ...polling
   }: Polling & {
-    readonly snapshot: Snapshot;
+    readonly bridgeStatus: BridgeStatus;
     /** `null` when the configuration has none. */
     readonly constituencies: Constituencies | null;
   },
@@ -46,7 +46,7 @@ export function requestHandlers(
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
       context.signals.emit('bridgeChanged');
-      const health = snapshot.health();
+      const health = bridgeStatus.health();
       const { failuresInARow, reasons } = health;
       return { status: 'ok', data: { state: verdict(health), failures_in_a_row: failuresInARow, reasons } };
     },

@@ -27,7 +27,7 @@ export interface EntityRow<View> {
   readonly unit?: string;
   readonly precision?: number;
   readonly category?: 'diagnostic';
-  /** `false`: Home Assistant lists it, and shows it once somebody enables it. */
+  /** `false`: Home Assistant lists it, and shows it once it is enabled. */
   readonly enabled?: false;
   readonly icon?: string;
   /** Fitted from the days, not given by the provider; an attribute says so. */

@@ -33,7 +33,7 @@ export const readingCloses = z
 export const energyKwh = z.number().nullable().describe('kWh; null = not known.');
 export const costEur = z.number().nullable().describe("In the provider's currency; null = not known.");
 
-/** Of a fault; holds neither secrets nor personal data. */
+/** What is told of a fault; holds neither secrets nor personal data. */
 export const faultWords = z.strictObject({
   code: text.describe('Stable: what a flow branches on.'),
   message: text,

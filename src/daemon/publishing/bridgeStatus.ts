@@ -1,18 +1,11 @@
-// What is known of meters, accounts and health at this moment, as the messages are written from it.
-
+// What is known of the bridge at this moment, as its messages are written from it: its meters, and its health.
 import type { Account } from '../../accounts/account.ts';
 import type { Meter } from '../../accounts/meter.ts';
-import {
-  accountView,
-  duplicateReasons,
-  isIncomplete,
-  meterReasons,
-  meterViews,
-} from '../../accounts/views.ts';
+import { duplicateReasons, isIncomplete, meterReasons } from '../../accounts/views.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
-import type { AccountView, BridgeView, MeterView } from '../../publication/views.ts';
+import type { BridgeView } from '../../publication/views.ts';
 import type { Context, Trouble } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Poller } from '../polling/poller.ts';
@@ -21,7 +14,7 @@ import type { Schedule } from '../polling/schedule.ts';
 // Above this, a list on bridge/health names no more: with thousands of accounts it would be megabytes at each change.
 const MOST_NAMED = 50;
 
-export class Snapshot {
+export class BridgeStatus {
   /** Faults of the daemon itself, such as a port that is taken. */
   readonly ownReasons: Reason[] = [];
   readonly #accounts: readonly Account[];
@@ -48,15 +41,6 @@ export class Snapshot {
     this.#startedAt = context.clock.now();
   }
 
-  /** Of meters whose history is complete. `ids`: of these accounts only. */
-  meters(ids?: readonly string[]): MeterView[] {
-    return this.#among(ids).flatMap(meterViews);
-  }
-
-  accounts(ids?: readonly string[]): AccountView[] {
-    return this.#among(ids).map((account) => accountView(account, this.#context));
-  }
-
   bridge(): BridgeView {
     const { config, zone } = this.#context;
     return {
@@ -64,7 +48,7 @@ export class Snapshot {
       schedule: this.#accounts.length > 0 ? config.usage.schedule : null,
       zone,
       health: this.health(),
-      meters: this.#metersOf()
+      meters: this.#meters()
         .filter(({ isComplete }) => isComplete)
         .map(({ account, name, friendlyName, property, store: { readingCloses } }) => ({
           meter: name,
@@ -83,7 +67,7 @@ export class Snapshot {
       isSomeAccountWell: this.#isSomeAccountWell(),
       auth: Object.fromEntries(this.#authWorthNaming()),
       reasons: atMost(this.#reasons()),
-      progress: this.#metersOf()
+      progress: this.#meters()
         .flatMap((meter) => {
           const progress = meter.progress();
           return progress === null ? [] : [{ account: meter.account, meter: meter.name, ...progress }];
@@ -105,11 +89,7 @@ export class Snapshot {
     return !this.#accounts.some(isIncomplete);
   }
 
-  #among(ids?: readonly string[]): readonly Account[] {
-    return ids?.flatMap((id) => this.#byId.get(id) ?? []) ?? this.#accounts;
-  }
-
-  #metersOf(): readonly Meter[] {
+  #meters(): readonly Meter[] {
     return this.#accounts.flatMap(({ meters }) => meters ?? []);
   }
 
@@ -126,7 +106,7 @@ export class Snapshot {
         upstream.session.lacksRefreshToken ? [{ ...NO_REFRESH_TOKEN, account: id }] : [],
       ),
       ...(this.#statistics?.reasons() ?? []),
-      ...this.#metersOf().flatMap((meter) => meterReasons(meter, this.#context)),
+      ...this.#meters().flatMap((meter) => meterReasons(meter, this.#context)),
       ...this.#accounts.flatMap(duplicateReasons),
       ...this.#accounts.flatMap(({ extras }) => extras.reasons()),
     ];
@@ -154,7 +134,7 @@ export class Snapshot {
     return wasRefused && this.#byId.get(account)?.upstream.session.status().state === 'ok';
   }
 
-  /** Of many accounts only those that are not well, the worst first: each has its own topic too. */
+  /** With many accounts only those that are not well, the worst first: each has its own topic too. */
   #authWorthNaming(): (readonly [string, AuthStatus])[] {
     const all = this.#accounts.map(({ id, upstream }) => [id, upstream.session.status()] as const);
     if (all.length <= MOST_NAMED) return all;

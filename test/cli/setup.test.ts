@@ -61,7 +61,7 @@ const usual = () => ({
   API: simulator.urls.api,
   'Client id': 'self-care',
   'User name on': ME.username,
-  'Password there': ME.password,
+  'Password on that page': ME.password,
   'MQTT broker': 'none',
 });
 const check = () => typed(['check', '--live', '--config', config]);
@@ -92,7 +92,7 @@ test('what is wrong is said at once, and asked again', async () => {
   await answered({
     ...usual(),
     Issuer: ['nonsense', `${simulator.urls.issuer}-not`, simulator.urls.issuer],
-    'Password there': ['not it', ME.password],
+    'Password on that page': ['not it', ME.password],
     'MQTT broker': broker.url,
     'User name at the broker': ['', 'me'],
     'Password at the broker': 'broker word',
@@ -156,7 +156,7 @@ test('only what a configuration may have is proposed again, and only a number of
 
 test('the login budget counts here too', async () => {
   const keep = ['n', 'n', 'n', 'y'];
-  await answered({ ...usual(), 'Password there': ['not it', ''], Keep: keep });
+  await answered({ ...usual(), 'Password on that page': ['not it', ''], Keep: keep });
   expect(told).toMatch(/To keep the account from being locked|to keep the account from being locked/);
   expect(told).toContain('wait and try again here');
   expect(told).not.toContain('Poll now');
@@ -178,7 +178,7 @@ test('without a password: on another device', async () => {
     .poll(() => simulator.device.pending(), { timeout: 10_000 })
     .toHaveLength(1)
     .then(() => simulator.device.approve(simulator.device.pending()[0] ?? '', ME.username));
-  expect(await answered({ ...usual(), 'Password there': '' })).toBe(0);
+  expect(await answered({ ...usual(), 'Password on that page': '' })).toBe(0);
   await agreed;
   const { provider, accounts } = parse(await readFile(config, 'utf8'));
   expect([provider.sign_in, accounts]).toEqual(['device', [{ username: ME.username }]]);
@@ -187,7 +187,7 @@ test('without a password: on another device', async () => {
 
 test('a password file that is there is taken by Enter, and never written over', async () => {
   await writeFile(passwordFile(), 'an old one\n');
-  expect(await answered({ ...usual(), 'Password there': ['', ME.password] })).toBe(0);
+  expect(await answered({ ...usual(), 'Password on that page': ['', ME.password] })).toBe(0);
   expect(told).toMatch(/Enter alone: the one in \.\/heat-password\).*refused.*ok: signed in/s);
   expect(await readFile(passwordFile(), 'utf8')).toBe('an old one\n');
   expect(parse(await readFile(config, 'utf8')).accounts[0].password_file).toBe('./heat-password-2');

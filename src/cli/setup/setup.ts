@@ -129,7 +129,10 @@ export const setup: Command = async (given, io) => {
   await replace(resolve(path), fileFrom({ ...login.answer, broker: broker.answer }, stateDir));
   const option = path === 'config.yaml' ? '' : ` --config ${path}`;
   const isTried = login.isTried && broker.isTried;
-  const files = [path, ...named.filter((file) => file && place.typed.has(file))];
+  const written = named.flatMap((file) =>
+    file && place.typed.has(file) ? [resolve(place.folder, file)] : [],
+  );
+  const files = [path, ...written];
   io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}. `);
   if (!isTried) io.out(`Not all of it worked: first try it with heat2mqtt check --live${option}. `);
   io.out(`Start with: heat2mqtt run${option}\n`);
@@ -222,7 +225,7 @@ async function askProvider(io: Io, before?: Partial<ProviderAnswers>): Promise<P
 async function askAccount(io: Io, place: Place, before?: AccountAnswers): Promise<AccountAnswers> {
   const username = await line(io, "User name on the provider's page", before?.username);
   const password_file = await askPassword(io, place, {
-    what: 'Password there',
+    what: 'Password on that page',
     file: './heat-password',
     before: before?.password_file,
     otherwise: 'you sign in on another device',

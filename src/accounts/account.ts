@@ -4,7 +4,7 @@ import { needsAPerson } from '../domain/health.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
-import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
@@ -75,17 +75,12 @@ const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
 const LONGEST_WAIT_MS = 3_000;
 
-class ClockNotSet extends Failure {
-  readonly code = 'clock_not_set';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor() {
-    super('The clock of this machine is not set yet.', {
-      retry: 'soon',
-      hint: 'Check its time service (NTP).',
-    });
-  }
-}
+const clockNotSet = () =>
+  failure('clock_not_set', 'The clock of this machine is not set yet.', {
+    exit: EXIT.unexpected,
+    retry: 'soon',
+    hint: 'Check its time service (NTP).',
+  });
 
 export class Account {
   readonly id: string;
@@ -211,7 +206,7 @@ export class Account {
   async #attempt(round: Round): Promise<AccountOutcome> {
     const { clock, log } = this.#context;
     const { signal } = round;
-    if (!isClockSet(clock.now())) throw new ClockNotSet();
+    if (!isClockSet(clock.now())) throw clockNotSet();
     if (this.duplicates.some(({ property, owner }) => !this.#names.isOwner(property, owner)))
       await this.openKnownMeters();
     const isKnown = this.meters !== null;

@@ -1,23 +1,16 @@
 // A person signs in: on another device, by a link, or with a password that is typed. The command and the page use it.
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { LoginBudget } from './loginBudget.ts';
 import { type CodeFlow, type DeviceFlow, type Issuer, withQuery } from './oidc.ts';
 import type { Session } from './session.ts';
 import type { Grant } from './tokens.ts';
 
 /** The method cannot be used with this configuration, or at this provider. */
-export class MethodUnusable extends Failure {
-  readonly code = 'method_unusable';
-  readonly exitCode: number;
-
-  constructor(exitCode: number, message: string, hint: string) {
-    super(message, { retry: 'never', hint });
-    this.exitCode = exitCode;
-  }
-}
+export const methodUnusable = (exit: number, message: string, hint: string) =>
+  failure('method_unusable', message, { exit, retry: 'never', hint });
 
 export const noRedirectUri = (what: string) =>
-  new MethodUnusable(
+  methodUnusable(
     EXIT.config,
     `${what} needs provider.redirect_uri: an address that the provider has registered for provider.client_id.`,
     "The address bar of the provider's own login page shows it after redirect_uri=.",
@@ -32,11 +25,11 @@ export async function adopt(
   await budget.forget();
 }
 
-/** Rejects with MethodUnusable, and as `beginDeviceFlow` does. */
+/** Rejects with method_unusable, and as `beginDeviceFlow` does. */
 export async function beginDevice(issuer: Issuer): Promise<DeviceFlow> {
   const flow = await issuer.withScope((scope) => issuer.beginDeviceFlow(scope));
   if (flow !== null) return flow;
-  throw new MethodUnusable(
+  throw methodUnusable(
     EXIT.credentials,
     'The issuer does not offer to sign in on another device.',
     'Configure provider.redirect_uri, and sign in by a link (--method link).',

@@ -8,39 +8,27 @@ import { Moving } from '../fleet/accounts/moving.ts';
 import { type Listed, Roster } from '../fleet/accounts/roster.ts';
 import { type Visit, visitFleet } from '../fleet/accounts/visit.ts';
 import { countWords } from '../fleet/words.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from './command.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
 import { formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
-class NoFleet extends Failure {
-  readonly code = 'no_fleet';
-  readonly exitCode = EXIT.config;
-
-  constructor() {
-    super(
-      'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.',
-      {
-        retry: 'never',
-      },
-    );
-  }
-}
+const noFleet = () =>
+  failure(
+    'no_fleet',
+    'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.',
+    { exit: EXIT.config, retry: 'never' },
+  );
 
 /** All mistakes of the file, a line each. */
-class FileWrong extends Failure {
-  readonly code = 'accounts_file_wrong';
-  readonly exitCode = EXIT.usage;
-
-  constructor(file: string, mistakes: readonly string[]) {
-    super(mistakes.map((one) => `${file}, ${one}`).join('\n'), {
-      retry: 'never',
-      hint: `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
-    });
-  }
-}
+const fileWrong = (file: string, mistakes: readonly string[]) =>
+  failure('accounts_file_wrong', mistakes.map((one) => `${file}, ${one}`).join('\n'), {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
+  });
 
 interface Parts {
   readonly given: Arguments;
@@ -55,7 +43,7 @@ interface Parts {
 /** What it takes beside `--config`. */
 interface Action {
   readonly options: readonly string[];
-  /** Throws WrongUsage. */
+  /** Throws wrong_usage. */
   readonly look: (words: readonly string[], given: Arguments, io: Io) => void;
   readonly run: (parts: Parts, io: Io) => Promise<number>;
 }
@@ -64,14 +52,14 @@ export const accounts: Command = async (given, io) => {
   const [name = 'nothing', ...words] = given.words;
   const action = ACTIONS[name];
   if (action === undefined)
-    throw new WrongUsage(`accounts takes ${Object.keys(ACTIONS).join(', ')}; found: ${name.slice(0, 40)}.`);
+    throw wrongUsage(`accounts takes ${Object.keys(ACTIONS).join(', ')}; found: ${name.slice(0, 40)}.`);
   const stray = Object.keys(given.options).find((one) => one !== 'config' && !action.options.includes(one));
-  if (stray !== undefined) throw new WrongUsage(`accounts ${name} takes no --${stray}.`);
+  if (stray !== undefined) throw wrongUsage(`accounts ${name} takes no --${stray}.`);
   action.look(words, given, io);
   const settings = await loadSettings(given, io);
   const { scrubber, config } = settings;
   const { fleet } = config;
-  if (fleet === undefined) throw new NoFleet();
+  if (fleet === undefined) throw noFleet();
   const { clock, interrupted } = io;
   const own = { clock, log: await openSilentLog(scrubber, io), scrubber, interrupted };
   const visit = await visitFleet(fleet, process.versions.node, own);
@@ -85,11 +73,11 @@ export const accounts: Command = async (given, io) => {
 const noWords =
   (name: string): Action['look'] =>
   (words) => {
-    if (words.length > 0) throw new WrongUsage(`accounts ${name} takes no further words.`);
+    if (words.length > 0) throw wrongUsage(`accounts ${name} takes no further words.`);
   };
 
 const needsIds = (name: string, words: readonly string[]): void => {
-  if (words.length === 0) throw new WrongUsage(`accounts ${name} takes the ID of an account, or several.`);
+  if (words.length === 0) throw wrongUsage(`accounts ${name} takes the ID of an account, or several.`);
 };
 
 const ACTIONS: Readonly<Record<string, Action>> = {
@@ -97,7 +85,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     options: ['from-state'],
     look(words, { options }) {
       if (options['from-state'] ? words.length > 0 : words.length !== 1)
-        throw new WrongUsage('accounts import takes one word, the FILE.csv; or --from-state and none.');
+        throw wrongUsage('accounts import takes one word, the FILE.csv; or --from-state and none.');
     },
     run: (parts, io) =>
       parts.given.options['from-state'] ? importHousehold(parts, io) : importFile(parts, io),
@@ -139,17 +127,17 @@ async function refuseUnknown(ids: readonly string[], roster: Roster): Promise<vo
   const unknown = await roster.unknown(ids);
   if (unknown.length === 0) return;
   const named = unknown.map((id) => id.slice(0, 64)).join(', ');
-  throw new WrongUsage(`No account of the fleet is called ${named}: nothing was changed.`);
+  throw wrongUsage(`No account of the fleet is called ${named}: nothing was changed.`);
 }
 
 async function importFile({ words: [file = ''], roster }: Parts, io: Io): Promise<number> {
   const text = await readFile(file)
     .then(decodeText)
     .catch((err) => {
-      throw new WrongUsage(`${file}: found ${whyUnreadable(err)}; allowed: a CSV file in UTF-8.`);
+      throw wrongUsage(`${file}: found ${whyUnreadable(err)}; allowed: a CSV file in UTF-8.`);
     });
   const { logins, mistakes } = readLogins(text);
-  if (mistakes.length > 0) throw new FileWrong(file, mistakes);
+  if (mistakes.length > 0) throw fileWrong(file, mistakes);
   const { imported, changed, unchanged, busy } = await roster.import(logins);
   io.out(`imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}\n`);
   if (busy.length === 0) return EXIT.fine;

@@ -15,7 +15,7 @@ import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.
 import { openBroker } from '../mqtt/broker.ts';
 import { clientIdOf } from '../store/installation.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
-import { directoryNotices, StateDirectory, StateUnwritable } from '../store/stateDirectory.ts';
+import { directoryNotices, StateDirectory, stateUnwritable } from '../store/stateDirectory.ts';
 import type { Arguments, Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './questions/readingCloses.ts';
@@ -137,7 +137,7 @@ function offlineProbes({ config, path }: Settings): Probes {
       await makePrivateDirectory(config.state_dir);
       await access(config.state_dir, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch (err) {
-      throw new StateUnwritable(config.state_dir, err);
+      throw stateUnwritable(config.state_dir, err);
     }
     const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
     return [config.state_dir, ...unsafe.map(({ message, hint }) => `${message} ${hint}`)].join('. ');

@@ -1,7 +1,7 @@
 // What a command is given, what it gives back, and how it refuses its words.
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 
 /** What a command sees of the terminal and the process it runs in. */
 export interface Io {
@@ -29,16 +29,14 @@ export interface Arguments {
 export type Command = (given: Arguments, io: Io) => Promise<number>;
 
 /** The command line cannot be understood. */
-export class WrongUsage extends Failure {
-  readonly code = 'wrong_usage';
-  readonly exitCode = EXIT.usage;
+export const wrongUsage = (message: string) =>
+  failure('wrong_usage', message, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: `\`${about.name} --help\` lists commands and options.`,
+  });
 
-  constructor(message: string) {
-    super(message, { retry: 'never', hint: `\`${about.name} --help\` lists commands and options.` });
-  }
-}
-
-/** Throws WrongUsage unless the value of an option is one of these. */
+/** Throws wrong_usage unless the value of an option is one of these. */
 export function choiceOf<T extends string>(name: string, value: unknown, choices: readonly T[]): T {
   const found = choices.find((choice) => choice === value);
   if (found === undefined) throw wrongOption(name, value, choices.join(', '));
@@ -47,12 +45,12 @@ export function choiceOf<T extends string>(name: string, value: unknown, choices
 
 /** About an option that is there, but not with this value. */
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
-  new WrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
+  wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 
-/** For a command that asks before it changes something elsewhere. Throws WrongUsage when nobody could answer. */
+/** For a command that asks before it changes something elsewhere. Throws wrong_usage when nobody could answer. */
 export function mustBeAnswerable(command: string, { options }: Arguments, { isInteractive }: Io): void {
   if (!options.yes && !isInteractive)
-    throw new WrongUsage(`${command} asks once, and nobody sits at the input: it then needs --yes.`);
+    throw wrongUsage(`${command} asks once, and nobody sits at the input: it then needs --yes.`);
 }
 
 /** Asks, unless `--yes` has been given. */

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';
-import { type Command, type Io, WrongUsage } from './command.ts';
+import { type Command, type Io, wrongUsage } from './command.ts';
 
 interface Option {
   readonly type: 'string' | 'boolean';
@@ -207,7 +207,7 @@ const COMMANDS: readonly CommandRow[] = [
   },
 ];
 
-/** Parses and runs; resolves to the exit code. Rejects with WrongUsage, or with the failure of the command. */
+/** Parses and runs; resolves to the exit code. Rejects with wrong_usage, or with the failure of the command. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
   const [first] = argv;
   const isNamed = first !== undefined && !first.startsWith('-');
@@ -220,10 +220,10 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
     io.out(isNamed && row ? helpOf(row) : overview());
     return EXIT.fine;
   }
-  if (!row) throw new WrongUsage(`Unknown command: ${first?.slice(0, 40)}.`);
+  if (!row) throw wrongUsage(`Unknown command: ${first?.slice(0, 40)}.`);
   const { values, positionals } = parse(row, isNamed ? argv.slice(1) : argv);
   if (!row.words && positionals[0] !== undefined) {
-    throw new WrongUsage(`${row.name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
+    throw wrongUsage(`${row.name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
   }
   const command = await row.load();
   return command({ options: values, words: positionals }, io);
@@ -238,8 +238,8 @@ function parse(row: CommandRow, args: readonly string[]) {
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
     const value = row.options[name]?.value;
     const instead = row.gone?.[name];
-    if (instead !== undefined) throw new WrongUsage(`--${name} is gone: ${instead}.`);
-    throw new WrongUsage(`${said || 'Wrong usage'}${value ? `; allowed: --${name} ${value}` : ''}.`);
+    if (instead !== undefined) throw wrongUsage(`--${name} is gone: ${instead}.`);
+    throw wrongUsage(`${said || 'Wrong usage'}${value ? `; allowed: --${name} ${value}` : ''}.`);
   }
 }
 

@@ -1,23 +1,18 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
 import { knownMeters } from '../accounts/knownMeters.ts';
 import { EnergyDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from './command.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
 import { type Column, tableLines } from './printing.ts';
 import { loadSettings, openSilentLog, refuseInFleet } from './settings.ts';
 
-class NoHomeAssistant extends Failure {
-  readonly code = 'no_home_assistant';
-  readonly exitCode = EXIT.config;
-
-  constructor() {
-    super('The configuration has no home_assistant.', {
-      retry: 'never',
-      hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
-    });
-  }
-}
+const noHomeAssistant = () =>
+  failure('no_home_assistant', 'The configuration has no home_assistant.', {
+    exit: EXIT.config,
+    retry: 'never',
+    hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
+  });
 
 type Row = Awaited<ReturnType<EnergyDashboard['look']>>['gas'][number];
 
@@ -33,7 +28,7 @@ export const energyDashboard: Command = async (given, io) => {
   const change = changeFrom(given, io);
   const { config, scrubber } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
-  if (!config.home_assistant) throw new NoHomeAssistant();
+  if (!config.home_assistant) throw noHomeAssistant();
   const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
   const meters = await knownMeters(state, config);
   const say = (...lines: readonly string[]) => io.out(lines.map((line) => `${line}\n`).join(''));
@@ -68,7 +63,7 @@ export const energyDashboard: Command = async (given, io) => {
 
 function changeFrom(given: Arguments, io: Io): 'add' | 'remove' | null {
   const { add, remove } = given.options;
-  if (add && remove) throw new WrongUsage('energy-dashboard takes --add or --remove, not both.');
+  if (add && remove) throw wrongUsage('energy-dashboard takes --add or --remove, not both.');
   if (!add && !remove) return null;
   mustBeAnswerable('energy-dashboard', given, io);
   return add ? 'add' : 'remove';

@@ -1,7 +1,7 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
 
 import type { Upstream } from '../accounts/upstream.ts';
-import { adopt, beginDevice, MethodUnusable, mistakeOf, noRedirectUri } from '../auth/byPerson.ts';
+import { adopt, beginDevice, methodUnusable, mistakeOf, noRedirectUri } from '../auth/byPerson.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
@@ -75,7 +75,7 @@ function rejectUnusable(method: Method, { id, password }: Account, { config }: S
   if ((method === 'form' || method === 'link') && config.provider?.redirect_uri === undefined)
     throw noRedirectUri(`--method ${method}`);
   if ((method === 'form' || method === 'password') && password === undefined)
-    throw new MethodUnusable(
+    throw methodUnusable(
       EXIT.config,
       `--method ${method} needs the password of ${id} in the configuration, and there is none.`,
       'With --method device or --method link nothing but the provider sees the password.',
@@ -128,7 +128,7 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
     for (;;) {
       const pasted = await io.ask('Paste the address: ');
       if (pasted === null)
-        throw new MethodUnusable(EXIT.usage, 'No address was pasted.', 'Run the command in a terminal.');
+        throw methodUnusable(EXIT.usage, 'No address was pasted.', 'Run the command in a terminal.');
       const mistake = mistakeOf(pasted.trim(), flow);
       if (mistake === null) return flow.finish(new URL(pasted.trim()));
       io.out(`${mistake}\n`);
@@ -137,7 +137,7 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
 }
 
 const endedEarly = () =>
-  new MethodUnusable(EXIT.unexpected, 'Ended before anybody signed in.', 'Run the command again.');
+  methodUnusable(EXIT.unexpected, 'Ended before anybody signed in.', 'Run the command again.');
 
 /** Asks a person beforehand, and again when the login page wants a code and none was typed. */
 function codePrompt(io: Io): () => Promise<string | null> {

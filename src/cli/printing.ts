@@ -18,7 +18,7 @@ export interface Column<Row> {
 export const keyColumns = <Key extends string>(...keys: readonly Key[]): Column<Record<Key, Cell>>[] =>
   keys.map((key) => ({ head: key, value: (record) => record[key] }));
 
-/** Without the option: a table on a terminal, JSON elsewhere. Throws WrongUsage. */
+/** Without the option: a table on a terminal, JSON elsewhere. Throws wrong_usage. */
 export function formatFrom(option: unknown, io: Io): Format {
   if (option === undefined) return io.isTerminal ? 'table' : 'json';
   return choiceOf('--format', option, FORMATS);

@@ -1,23 +1,18 @@
 // The retained messages that an installation has left on its broker: found, and cleared for good.
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import { filtersOf, isDiscovery, isOurs } from '../publication/ownership.ts';
 import { clear, Topics } from '../publication/topics.ts';
 
-class NotCleared extends Failure {
-  readonly code = 'not_cleared';
-  readonly exitCode = EXIT.broker;
-
-  constructor(what: string, cause?: unknown) {
-    super(what, {
-      retry: 'later',
-      hint: 'Check that the broker lets mqtt.username write there. What was cleared stays cleared.',
-      cause,
-    });
-  }
-}
+const notCleared = (what: string, cause?: unknown) =>
+  failure('not_cleared', what, {
+    exit: EXIT.broker,
+    retry: 'later',
+    hint: 'Check that the broker lets mqtt.username write there. What was cleared stays cleared.',
+    cause,
+  });
 
 const AT_ONCE = 32;
 // Retained messages follow a subscription at once; only a silence shows that the last one has come.
@@ -76,7 +71,7 @@ export async function findRetained(
         await clock.sleep(LOOK_MS);
       return answers > 0;
     },
-    /** Clears them, and looks again. Rejects with NotCleared. */
+    /** Clears them, and looks again. Rejects with not_cleared. */
     async clear(): Promise<void> {
       // Devices first: without them nobody misses the states.
       const left = [...found].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
@@ -89,13 +84,12 @@ export async function findRetained(
       found.clear();
       await read();
       const [first] = found;
-      if (first !== undefined)
-        throw new NotCleared(`The broker still keeps ${found.size}, such as ${first}.`);
+      if (first !== undefined) throw notCleared(`The broker still keeps ${found.size}, such as ${first}.`);
     },
     close: () => connection.close(500),
   };
 }
 
 function refuse(err: unknown): never {
-  throw new NotCleared('The broker did not take it.', err);
+  throw notCleared('The broker did not take it.', err);
 }

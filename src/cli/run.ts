@@ -9,25 +9,24 @@ import { SUPERVISORS_INGRESS } from '../daemon/monitor/ingress.ts';
 import { startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/locks.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
 /** A supervisor may start the program again: the port may be free then. */
-class BrokerNotStarted extends Failure {
-  readonly code = 'broker_not_started';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor(cause: NodeJS.ErrnoException) {
-    super(`The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`, {
+const brokerNotStarted = (cause: NodeJS.ErrnoException) =>
+  failure(
+    'broker_not_started',
+    `The broker of heat2mqtt itself (mqtt.embedded) cannot listen on its port (${cause.code}).`,
+    {
+      exit: EXIT.unexpected,
       retry: 'later',
       hint: 'If another broker runs there, write its address as mqtt.url and take mqtt.embedded away; else choose another port.',
       cause,
-    });
-  }
-}
+    },
+  );
 
 export const run: Command = async (given, io) => {
   const isApp = Boolean(io.env.SUPERVISOR_TOKEN);
@@ -58,7 +57,7 @@ export const run: Command = async (given, io) => {
         ingress: isApp ? SUPERVISORS_INGRESS : null,
       })
   ).catch((err: NodeJS.ErrnoException) => {
-    throw err.syscall === 'listen' ? new BrokerNotStarted(err) : err;
+    throw err.syscall === 'listen' ? brokerNotStarted(err) : err;
   });
   const systemd = systemdNotifier(io.env, systemClock, log);
   await systemd.ready();
@@ -116,7 +115,7 @@ async function startFleetProcess(
 export const reportOf = (settings: Settings, io: Io) => async (): Promise<string> =>
   (await import('./report.ts')).reportText(settings, io, 'This report comes from the running daemon.');
 
-/** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with AlreadyRunning. */
+/** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with already_running. */
 export async function startRealDaemon(
   given: Omit<DaemonOptions, 'clock' | 'random' | 'startTicker'>,
 ): Promise<Daemon> {

@@ -5,7 +5,7 @@ import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
 import type { VisitedAccount } from '../fleet/accounts/visit.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import type { Arguments, Io } from './command.ts';
 
@@ -15,21 +15,16 @@ export interface Settings extends Loaded {
   readonly visited?: VisitedAccount;
 }
 
-/** For a command of a household. Throws NotInFleet. */
+/** For a command of a household. Throws not_in_fleet. */
 export function refuseInFleet(fleet: unknown, command: string, instead: string): void {
-  if (fleet !== undefined) throw new NotInFleet(command, instead);
+  if (fleet !== undefined) throw notInFleet(command, instead);
 }
 
-class NotInFleet extends Failure {
-  readonly code = 'not_in_fleet';
-  readonly exitCode = EXIT.usage;
-
-  constructor(command: string, instead: string) {
-    super(`${command} is for a household, and the configuration has a fleet: ${instead}.`, {
-      retry: 'never',
-    });
-  }
-}
+const notInFleet = (command: string, instead: string) =>
+  failure('not_in_fleet', `${command} is for a household, and the configuration has a fleet: ${instead}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+  });
 
 /** Rejects with ConfigInvalid. */
 export async function loadSettings(

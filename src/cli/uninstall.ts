@@ -1,6 +1,6 @@
 // heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker.
 
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { clientIdOf } from '../store/installation.ts';
 import { isDaemonRunning } from '../store/locks.ts';
@@ -10,17 +10,12 @@ import { findRetained, type RetainedMessages } from './retainedMessages.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
 /** Another heat2mqtt would bring everything back. */
-class StillRunning extends Failure {
-  readonly code = 'still_running';
-  readonly exitCode = EXIT.usage;
-
-  constructor(where: string) {
-    super(`heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {
-      retry: 'never',
-      hint: 'Stop it first, then try again.',
-    });
-  }
-}
+const stillRunning = (where: string) =>
+  failure('still_running', `heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Stop it first, then try again.',
+  });
 
 const MOST_NAMED = 20;
 
@@ -33,13 +28,13 @@ export const uninstall: Command = async (given, io) => {
     io.out(whatIsLeft(settings));
     return EXIT.fine;
   }
-  if (!fleet && (await isDaemonRunning(state_dir))) throw new StillRunning(state_dir);
+  if (!fleet && (await isDaemonRunning(state_dir))) throw stillRunning(state_dir);
   const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
   const announced = state.document('announced', announcedCodec);
   const remembered = (await announced.read())?.topics ?? [];
   const retained = await findRetained(mqtt, await clientIdOf(state), remembered, io.clock);
   try {
-    if (await retained.isInUse()) throw new StillRunning(mqtt.base_topic);
+    if (await retained.isInUse()) throw stillRunning(mqtt.base_topic);
     if (retained.topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {

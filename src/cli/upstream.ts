@@ -7,15 +7,15 @@ import type { Visit, VisitedAccount } from '../fleet/accounts/visit.ts';
 import { Failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
-import { type Arguments, type Io, WrongUsage } from './command.ts';
+import { type Arguments, type Io, wrongUsage } from './command.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
-/** The account of `--account`, else the first. Throws WrongUsage. */
+/** The account of `--account`, else the first. Throws wrong_usage. */
 export function pickAccount({ config }: Settings, option: unknown): Account {
   const account = option === undefined ? config.accounts[0] : config.accounts.find(({ id }) => id === option);
   if (account) return account;
   const known = config.accounts.map(({ id }) => id).join(', ') || 'none is configured';
-  throw new WrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
+  throw wrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
 /**

@@ -3,7 +3,7 @@
 import { type Answered, caveat } from '../domain/constituency.ts';
 import type { Zone } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Message } from '../mqtt/message.ts';
@@ -80,7 +80,7 @@ export class Constituencies {
     this.#rate = new RateLimit(deps.clock, MOST_IN_WINDOW, WINDOW_MS);
   }
 
-  /** Equal questions share a fetch. Throws RequestMalformed. */
+  /** Equal questions share a fetch. Throws request_malformed. */
   async answer(parameters: Parameters): Promise<Answer> {
     const asked = this.#publicList.readQuestion(parameters);
     const { question, isOfSittingHouse, force } = asked;
@@ -272,18 +272,13 @@ function refuseWorse(known: Answered, came: Answered): void {
       'The list from before stays. If this lasts, please report it.',
     );
   const gap = caveat(came);
-  if (gap !== null && caveat(known) === null) throw new ListIncomplete(gap);
+  if (gap !== null && caveat(known) === null) throw listIncomplete(gap);
 }
 
 /** A list with gaps came where a whole one is kept. */
-class ListIncomplete extends Failure {
-  readonly code = 'incomplete_list';
-  readonly exitCode = EXIT.provider;
-
-  constructor(gap: string) {
-    super(`${gap} The whole list from before stays.`, {
-      retry: 'later',
-      hint: 'Ask again later, or for one house.',
-    });
-  }
-}
+const listIncomplete = (gap: string) =>
+  failure('incomplete_list', `${gap} The whole list from before stays.`, {
+    exit: EXIT.provider,
+    retry: 'later',
+    hint: 'Ask again later, or for one house.',
+  });

@@ -40,7 +40,7 @@ export class PublicList {
     });
   }
 
-  /** Without parameters, what the configuration asks. `nameOf`: a parameter, as the user calls it. Throws RequestMalformed. */
+  /** Without parameters, what the configuration asks. `nameOf`: a parameter, as the user calls it. Throws request_malformed. */
   readQuestion(parameters: Parameters, nameOf?: (parameter: string) => string): Asked {
     const given = readParameters(REQUESTS.constituencies, parameters, nameOf);
     const { chamber, house_no, chamber_id = [], skip = null, limit = null, force = false } = given;

@@ -3,7 +3,7 @@
 import type { Constituencies } from '../constituencies/onDemand.ts';
 import { verdict } from '../domain/health.ts';
 import type { Zone } from '../domain/period.ts';
-import { type Handler, NotConfigured, readParameters } from '../mqtt/requests.ts';
+import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
 import type { FleetHealth } from './members/status.ts';
@@ -34,7 +34,7 @@ export function fleetHandlers(
       return { status: 'ok', data: { accounts: [] } };
     },
     async backfill() {
-      throw new NotConfigured('A fleet does not read days again on request.');
+      throw notConfigured('A fleet does not read days again on request.');
     },
     async health(parameters) {
       readParameters(REQUESTS.health, parameters);
@@ -44,7 +44,7 @@ export function fleetHandlers(
     },
     async constituencies(parameters) {
       if (constituencies !== null) return constituencies.answer(parameters);
-      throw new NotConfigured('No constituencies are configured: the section constituencies is missing.');
+      throw notConfigured('No constituencies are configured: the section constituencies is missing.');
     },
   };
 }

@@ -1,7 +1,7 @@
 // Requests over MQTT: `<base>/bridge/request/<name>` in, an answer on `<base>/bridge/response/<name>` out.
 import * as z from 'zod';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import type { Incoming, Message } from './message.ts';
@@ -20,42 +20,27 @@ export type Parameters = Readonly<Record<string, unknown>>;
 export type Handler = (parameters: Parameters, tell: (progress: Parameters) => void) => Promise<Answer>;
 
 /** The request cannot be understood; the text names each parameter, what was found and what is allowed. */
-export class RequestMalformed extends Failure {
-  readonly code = 'request_malformed';
-  readonly exitCode = EXIT.usage;
-
-  constructor(message: string) {
-    super(message, { retry: 'never' });
-  }
-}
+export const requestMalformed = (message: string) =>
+  failure('request_malformed', message, { exit: EXIT.usage, retry: 'never' });
 
 /** The request is understood, but the configuration leaves out what it is about. */
-export class NotConfigured extends Failure {
-  readonly code = 'not_configured';
-  readonly exitCode = EXIT.config;
+export const notConfigured = (message: string) =>
+  failure('not_configured', message, { exit: EXIT.config, retry: 'never' });
 
-  constructor(message: string) {
-    super(message, { retry: 'never' });
-  }
-}
-
-class UnknownRequest extends Failure {
-  readonly code = 'unknown_request';
-  readonly exitCode = EXIT.usage;
-
-  constructor(name: string, known: readonly string[]) {
-    super(`Unknown request "${name}"; there are: ${known.join(', ')}.`, { retry: 'never' });
-  }
-}
+const unknownRequest = (name: string, known: readonly string[]) =>
+  failure('unknown_request', `Unknown request "${name}"; there are: ${known.join(', ')}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+  });
 
 const LONGEST_ECHO = 60;
 
-/** One mistake of a RequestMalformed. */
+/** One mistake of a request_malformed. */
 export const mistake = (parameter: string, found: unknown, allowed: string): string =>
   `${parameter}: found ${(JSON.stringify(found) ?? 'nothing').slice(0, LONGEST_ECHO)}; allowed: ${allowed}.`;
 
 /**
- * Checks the parameters of a request; each message of the schema says what is allowed. Throws RequestMalformed with
+ * Checks the parameters of a request; each message of the schema says what is allowed. Throws request_malformed with
  * every mistake, the parameters as `nameOf` calls them.
  */
 export function readParameters<S extends z.ZodObject>(
@@ -74,7 +59,7 @@ export function readParameters<S extends z.ZodObject>(
     return mistake(nameOf(parameter), given[parameter], issue.message);
   });
   // A list may have the same mistake many times.
-  throw new RequestMalformed([...new Set(mistakes)].join(' '));
+  throw requestMalformed([...new Set(mistakes)].join(' '));
 }
 
 const LARGEST_REQUEST_BYTES = 8_192;
@@ -179,14 +164,14 @@ export class Requests {
     const request = name.slice(0, LONGEST_SHOWN_REQUEST);
     this.#throttledLog.write('unknown', (more) => log.warn({ ...more, request }, 'unknown request'));
     return async () => {
-      throw new UnknownRequest(name, Object.keys(handlers).sort());
+      throw unknownRequest(name, Object.keys(handlers).sort());
     };
   }
 }
 
 function parse(payload: Buffer): Parameters {
   if (payload.length > LARGEST_REQUEST_BYTES) {
-    throw new RequestMalformed(
+    throw requestMalformed(
       `The request has more than ${LARGEST_REQUEST_BYTES} bytes, which is all that is allowed.`,
     );
   }
@@ -196,7 +181,7 @@ function parse(payload: Buffer): Parameters {
     if (text === '') return {};
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
-    throw new RequestMalformed('The request is not a JSON object; allowed is an empty payload or an object.');
+    throw requestMalformed('The request is not a JSON object; allowed is an empty payload or an object.');
   }
 }
 

@@ -3,21 +3,16 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as z from 'zod';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Documents } from './snapshot.ts';
 
 /** The file is no backup, or not a whole one. */
-export class BackupUnreadable extends Failure {
-  readonly code = 'backup_unreadable';
-  readonly exitCode = EXIT.usage;
-
-  constructor(found: string, allowed = 'a file that heat2mqtt backup has written') {
-    super(`The backup cannot be used: found ${found}; allowed: ${allowed}.`, {
-      retry: 'never',
-      hint: 'Nothing was changed.',
-    });
-  }
-}
+export const backupUnreadable = (found: string, allowed = 'a file that heat2mqtt backup has written') =>
+  failure('backup_unreadable', `The backup cannot be used: found ${found}; allowed: ${allowed}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Nothing was changed.',
+  });
 
 const backupFile = z.object({
   heat2mqtt_backup: z.literal(1),
@@ -54,36 +49,36 @@ export const pack = ({ madeAt, madeBy, config, documents }: Backup): Buffer =>
 const LARGEST_BYTES = 64 * 1024 * 1024;
 const LARGEST_UNPACKED_BYTES = 4 * LARGEST_BYTES;
 
-/** Rejects with BackupUnreadable. */
+/** Rejects with backup_unreadable. */
 export async function readBackup(path: string): Promise<Backup> {
   // A pipe that nothing writes into would never be opened otherwise.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;
   const file = await open(path, flags).catch((err: NodeJS.ErrnoException) => {
-    throw new BackupUnreadable(`${path}, which cannot be read (${err.code})`);
+    throw backupUnreadable(`${path}, which cannot be read (${err.code})`);
   });
   try {
     const found = await file.stat();
-    if (!found.isFile()) throw new BackupUnreadable('something else than a file');
-    if (found.size > LARGEST_BYTES) throw new BackupUnreadable(`${found.size} bytes`, 'at most 64 MiB');
+    if (!found.isFile()) throw backupUnreadable('something else than a file');
+    if (found.size > LARGEST_BYTES) throw backupUnreadable(`${found.size} bytes`, 'at most 64 MiB');
     return unpack(await file.readFile());
   } finally {
     await file.close();
   }
 }
 
-/** Throws BackupUnreadable. */
+/** Throws backup_unreadable. */
 export function unpack(bytes: Buffer): Backup {
   const json = jsonIn(bytes);
   const version: unknown = Object(json).heat2mqtt_backup;
-  if (typeof version !== 'number' || version < 1) throw new BackupUnreadable('a file of something else');
+  if (typeof version !== 'number' || version < 1) throw backupUnreadable('a file of something else');
   if (version !== 1)
-    throw new BackupUnreadable('a backup of a newer heat2mqtt', 'one of this version or an older one');
+    throw backupUnreadable('a backup of a newer heat2mqtt', 'one of this version or an older one');
   const parsed = backupFile.safeParse(json, { jitless: true });
   if (!parsed.success) {
     const [place] = parsed.error.issues[0]?.path ?? [];
     if (place === 'sealed')
-      throw new BackupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
-    throw new BackupUnreadable(`a mistake at ${String(place)}`);
+      throw backupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
+    throw backupUnreadable(`a mistake at ${String(place)}`);
   }
   const { made_at, made_by, config, documents } = parsed.data;
   return { madeAt: Date.parse(made_at), madeBy: made_by, config, documents };
@@ -95,7 +90,7 @@ function jsonIn(bytes: Buffer): unknown {
     return JSON.parse(text);
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
-      throw new BackupUnreadable('more than 256 MiB when unpacked', 'at most that');
-    throw new BackupUnreadable('a file that is damaged or cut off, or of something else');
+      throw backupUnreadable('more than 256 MiB when unpacked', 'at most that');
+    throw backupUnreadable('a file that is damaged or cut off, or of something else');
   }
 }

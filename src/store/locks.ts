@@ -12,33 +12,23 @@ import { chmod, chown, readdir, rename, rm, rmdir, stat, unlink, utimes } from '
 import { connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { create, makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
 
-export class StateBusy extends Failure {
-  readonly code = 'state_busy';
-  readonly exitCode = EXIT.unexpected;
+const stateBusy = () =>
+  failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
+    exit: EXIT.unexpected,
+    retry: 'soon',
+    hint: 'Wait until it is done, or end it.',
+  });
 
-  constructor() {
-    super('Another heat2mqtt on this state directory is signing in at the moment.', {
-      retry: 'soon',
-      hint: 'Wait until it is done, or end it.',
-    });
-  }
-}
-
-export class AlreadyRunning extends Failure {
-  readonly code = 'already_running';
-  readonly exitCode = EXIT.usage;
-
-  constructor(directory: string) {
-    super(`heat2mqtt already runs with this state directory: ${directory}.`, {
-      retry: 'never',
-      hint: 'Stop the other one first, or give this one a state_dir and an mqtt.base_topic of its own.',
-    });
-  }
-}
+export const alreadyRunning = (directory: string) =>
+  failure('already_running', `heat2mqtt already runs with this state directory: ${directory}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Stop the other one first, or give this one a state_dir and an mqtt.base_topic of its own.',
+  });
 
 export interface LockHolder {
   readonly kind: 'command' | 'daemon' | 'start';
@@ -54,7 +44,7 @@ const LONGEST_WAIT_MS = 60_000;
 
 /**
  * Runs the step while no other process runs one under the lock at this path. `isHeld` is false where no lock can be
- * made, such as on a full disk or without the permission to write. Rejects with StateBusy after a minute.
+ * made, such as on a full disk or without the permission to write. Rejects with state_busy after a minute.
  */
 export async function withLock<T>(
   lock: string,
@@ -114,7 +104,7 @@ async function acquire(lock: string, kind: string, clock: Clock): Promise<string
       if (touched !== seen) [seen, seenAt] = [touched, clock.monotonic()];
       else if (lookedAt - seenAt >= STALE_MS) await unlink(holder).catch(() => undefined);
     }
-    if (clock.monotonic() - began >= LONGEST_WAIT_MS) throw new StateBusy();
+    if (clock.monotonic() - began >= LONGEST_WAIT_MS) throw stateBusy();
     await clock.sleep(LOOK_MS);
   }
 }
@@ -177,7 +167,7 @@ export const isDaemonRunning = (directory: string): Promise<boolean> =>
   }).catch(() => false);
 
 /**
- * Resolves to the function that gives the directory up. Rejects with AlreadyRunning, and never for a daemon that is dead
+ * Resolves to the function that gives the directory up. Rejects with already_running, and never for a daemon that is dead
  * or a socket that cannot be made: then it goes on without.
  */
 export async function claimDirectory(
@@ -188,7 +178,7 @@ export async function claimDirectory(
   const without = (err: unknown) => log.debug({ err }, 'a second daemon would not be noticed: no socket');
   const server = createServer((visitor) => visitor.destroy());
   const listen = async (file: string) => {
-    if (await isDaemonRunning(directory)) throw new AlreadyRunning(directory);
+    if (await isDaemonRunning(directory)) throw alreadyRunning(directory);
     await makePrivateDirectory(directory);
     await rm(file, { force: true });
     await once(server.listen(file), 'listening');

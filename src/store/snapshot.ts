@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import {
   announcedCodec,
   constituenciesCodec,
@@ -87,27 +87,24 @@ export function plainPart(documents: Documents): Documents {
   return { ...Object.fromEntries(rest), ...Object.fromEntries(marked) };
 }
 
-class StateUnreadable extends Failure {
-  readonly code = 'state_unreadable';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor(directory: string, cause: NodeJS.ErrnoException) {
-    super(`The state directory cannot be read: ${directory} (${cause.code ?? 'unknown error'}).`, {
+const stateUnreadable = (directory: string, cause: NodeJS.ErrnoException) =>
+  failure(
+    'state_unreadable',
+    `The state directory cannot be read: ${directory} (${cause.code ?? 'unknown error'}).`,
+    {
+      exit: EXIT.unexpected,
       retry: 'never',
       hint: 'Run the command as the user that the daemon runs as, or as root.',
       cause,
-    });
-  }
-}
+    },
+  );
 
-class StateRestless extends Failure {
-  readonly code = 'state_restless';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor(directory: string) {
-    super(`The state directory keeps changing: ${directory}.`, { retry: 'soon', hint: 'Try again.' });
-  }
-}
+const stateRestless = (directory: string) =>
+  failure('state_restless', `The state directory keeps changing: ${directory}.`, {
+    exit: EXIT.unexpected,
+    retry: 'soon',
+    hint: 'Try again.',
+  });
 
 const MOST_LOOKS = 50;
 const LOOK_MS = 100;
@@ -115,20 +112,20 @@ const LOOK_MS = 100;
 /**
  * Each document is replaced whole, but several belong together, such as journal and ledgers. They are read until two
  * looks in a row find the same: that is how they all were between the two. Text that is no JSON is given as text.
- * Rejects with StateUnreadable or StateRestless.
+ * Rejects with state_unreadable or state_restless.
  */
 export async function readDocuments(directory: string, clock: Clock): Promise<Documents> {
   let before: string | null = null;
   for (let look = 0; look < MOST_LOOKS; look += 1) {
     const found = await readOnce(directory).catch((err) => {
-      throw new StateUnreadable(directory, err);
+      throw stateUnreadable(directory, err);
     });
     const now = JSON.stringify(found);
     if (now === before) return Object.fromEntries(found.map(([name, text]) => [name, parsed(text)]));
     before = now;
     await clock.sleep(LOOK_MS);
   }
-  throw new StateRestless(directory);
+  throw stateRestless(directory);
 }
 
 async function readOnce(directory: string): Promise<[string, string][]> {
@@ -161,7 +158,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Puts these documents in the place of all others. Rejects with StateUnwritable. */
+/** Puts these documents in the place of all others. Rejects with state_unwritable. */
 export const replaceDocuments = async (directory: string, documents: Documents): Promise<void> =>
   restoreDocuments(directory, {
     write: documents,

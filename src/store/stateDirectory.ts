@@ -2,7 +2,7 @@
 import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type LockHolder, release, removeLocksOfDaemon, withLock } from './locks.ts';
@@ -10,19 +10,15 @@ import { refuseLinks, replace } from './privateFiles.ts';
 import { finishRestore } from './restoring.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
-export class StateUnwritable extends Failure {
-  readonly code = 'state_unwritable';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor(path: string, cause: unknown) {
-    const { code, message } = cause as NodeJS.ErrnoException;
-    const reason = code === 'ELOOP' ? message : (code ?? 'unknown error');
-    super(`The state directory cannot be written: ${path} (${reason}).`, {
-      retry: 'later',
-      hint: 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
-      cause,
-    });
-  }
+export function stateUnwritable(path: string, cause: unknown) {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  const reason = code === 'ELOOP' ? message : (code ?? 'unknown error');
+  return failure('state_unwritable', `The state directory cannot be written: ${path} (${reason}).`, {
+    exit: EXIT.unexpected,
+    retry: 'later',
+    hint: 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
+    cause,
+  });
 }
 
 /**
@@ -60,7 +56,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 
 /** A write or removal that failed and has not been repeated. */
 interface Unfinished {
-  readonly fault: StateUnwritable;
+  readonly fault: Failure;
   again(): Promise<void>;
 }
 
@@ -82,19 +78,19 @@ export class StateDirectory implements StateStore {
 
   /**
    * For the daemon: removes what a killed one has left behind, which a command must not do beside it, and finishes an
-   * interrupted restore. Rejects with StateUnwritable when that is not possible.
+   * interrupted restore. Rejects with state_unwritable when that is not possible.
    */
   static async open(path: string, log: Log): Promise<StateDirectory> {
     await removeLocksOfDaemon(path);
     const names = await readdir(path, { recursive: true }).catch(() => []);
     for (const name of names) if (TEMPORARY_FILE.test(name)) await rm(join(path, name), { force: true });
     await finishRestore(path).catch((err) => {
-      throw new StateUnwritable(path, err);
+      throw stateUnwritable(path, err);
     });
     return new StateDirectory(path, log, DAEMON);
   }
 
-  get fault(): StateUnwritable | null {
+  get fault(): Failure | null {
     const [first] = this.#unfinished.values();
     return first?.fault ?? null;
   }
@@ -114,7 +110,7 @@ export class StateDirectory implements StateStore {
         await step();
         this.#unfinished.delete(name);
       } catch (err) {
-        const fault = new StateUnwritable(this.path, err);
+        const fault = stateUnwritable(this.path, err);
         const again = () =>
           inOrder(async () => {
             // Unless something newer has been written, or has failed, meanwhile.

@@ -20,7 +20,7 @@ export interface MonitorAnswers {
 /** Any other name may have been pointed here by somebody's page. */
 export const OWN_NAME = /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/;
 
-/** `listen` is `host:port`. Rejects with ListenFailed. */
+/** `listen` is `host:port`. Rejects with listen_failed. */
 export const serve = (listen: string, answers: MonitorAnswers, options: ServerOptions): Promise<Listening> =>
   openServer(
     listen,

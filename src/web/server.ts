@@ -9,22 +9,21 @@ import {
 import type { AddressInfo, Socket } from 'node:net';
 import { splitHostAndPort } from '../config/sections/values.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { networkOf, withoutPrefix } from './addresses.ts';
 
 /** The address of the HTTP server is taken, or not one of this machine. */
-export class ListenFailed extends Failure {
-  readonly code = 'listen_failed';
-  readonly exitCode = EXIT.unexpected;
-
-  constructor(listen: string, cause: unknown) {
-    super(`Cannot listen on ${listen} (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'}).`, {
+const listenFailed = (listen: string, cause: unknown) =>
+  failure(
+    'listen_failed',
+    `Cannot listen on ${listen} (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'}).`,
+    {
+      exit: EXIT.unexpected,
       retry: 'never',
       hint: 'Choose another address in http.listen, or switch it off with http: false.',
       cause,
-    });
-  }
-}
+    },
+  );
 
 export interface Listening {
   readonly port: number;
@@ -59,7 +58,7 @@ const TURNS_BETWEEN = 8;
 /** What watches the program is answered when there are too many connections, too. */
 const VITAL = /^\/(healthz|readyz)(\?|$)/;
 
-/** `address` is `host:port`. Rejects with ListenFailed. */
+/** `address` is `host:port`. Rejects with listen_failed. */
 export async function openServer(
   address: string,
   answer: RequestListener,
@@ -110,7 +109,7 @@ export async function openServer(
 async function listen(server: Server, address: string): Promise<void> {
   const { host, port } = splitHostAndPort(address) ?? { host: '', port: 0 };
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (err) => reject(new ListenFailed(address, err)));
+    server.once('error', (err) => reject(listenFailed(address, err)));
     server.listen(port, host, resolve);
   });
 }

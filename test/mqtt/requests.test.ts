@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
 import { Outbox } from '../../src/mqtt/outbox.ts';
-import { type Handler, RequestMalformed, Requests } from '../../src/mqtt/requests.ts';
+import { type Handler, Requests, requestMalformed } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -192,7 +192,7 @@ test('a failing handler answers in its own safe words', async () => {
       transaction: 1,
     },
   ]);
-  const wrong = open(() => Promise.reject(new RequestMalformed('limit: found -1; allowed: 0 and more.')));
+  const wrong = open(() => Promise.reject(requestMalformed('limit: found -1; allowed: 0 and more.')));
   expect(await wrong.ask()).toMatchObject([{ error: { code: 'request_malformed' } }]);
 });
 

@@ -2,7 +2,7 @@
 import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { directoryNotices, StateUnwritable } from '../../src/store/stateDirectory.ts';
+import { directoryNotices } from '../../src/store/stateDirectory.ts';
 import { handClock } from '../support/clock.ts';
 import { place, wordCodec } from './directory.ts';
 
@@ -47,7 +47,7 @@ test.each([
   const document = state.document('accounts/home/word', wordCodec);
   expect(await document.read()).toBeNull();
   expect(messages('error')).toEqual(['state document cannot be read']);
-  await expect(document.write('secret')).rejects.toThrow(StateUnwritable);
+  await expect(document.write('secret')).rejects.toMatchObject({ code: 'state_unwritable' });
   await expect(document.write('secret')).rejects.toThrow(`${at} is a symbolic link, and is not followed`);
   await expect(document.remove()).rejects.toThrow('symbolic link');
   if (!at.endsWith('.json')) {

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { claimDirectory, isDaemonRunning, StateBusy } from '../../src/store/locks.ts';
+import { claimDirectory, isDaemonRunning } from '../../src/store/locks.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -102,7 +102,7 @@ test('a lock from the future, or that somebody else goes on touching, is respect
     }
   })();
   const waiting = other.withLock('session', clock, async () => undefined);
-  const outcome = expect(waiting).rejects.toBeInstanceOf(StateBusy);
+  const outcome = expect(waiting).rejects.toMatchObject({ code: 'state_busy' });
   expect(await seconds(waiting)).toBeGreaterThanOrEqual(60);
   await outcome;
   stop.abort();

@@ -9,7 +9,7 @@ import { EXIT } from '../../foundation/failure.ts';
 import { pack, readBackup } from '../../store/backup.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { type Documents, notUnderstood, plainPart, readDocuments, summary } from '../../store/snapshot.ts';
-import { type Arguments, type Command, WrongUsage } from '../command.ts';
+import { type Arguments, type Command, wrongUsage } from '../command.ts';
 import { loadSettings, refuseInFleet, type Settings } from '../settings.ts';
 
 export const backup: Command = async (given, io) => {
@@ -29,7 +29,7 @@ export const backup: Command = async (given, io) => {
     documents: plainPart(documents),
   });
   await replace(resolve(file), bytes).catch((err: NodeJS.ErrnoException) => {
-    throw new WrongUsage(`${file} cannot be written (${err.code}).`);
+    throw wrongUsage(`${file} cannot be written (${err.code}).`);
   });
   const rows = [
     `${file}: ${text === null ? '' : 'the configuration, '}${contentWords(documents)}. Only you can read it.`,
@@ -57,10 +57,10 @@ async function configOf({
   return { text, leftOut: [...taken, ...files, ...outside] };
 }
 
-/** The one word. Throws WrongUsage. */
+/** The one word. Throws wrong_usage. */
 export function fileOf({ words }: Arguments, command: string): string {
   const [file, ...rest] = words;
-  if (!file || rest.length > 0) throw new WrongUsage(`${command} takes one word: the FILE.`);
+  if (!file || rest.length > 0) throw wrongUsage(`${command} takes one word: the FILE.`);
   return file;
 }
 
@@ -72,12 +72,12 @@ export function contentWords(documents: Documents): string {
 
 async function refuseUnwritable(file: string, isForced: boolean): Promise<void> {
   if (existsSync(file)) {
-    if (!isForced) throw new WrongUsage(`${file} is there already: --force replaces it.`);
+    if (!isForced) throw wrongUsage(`${file} is there already: --force replaces it.`);
     await readBackup(file).catch(() => {
-      throw new WrongUsage(`${file} is there and is no backup: it is not replaced.`);
+      throw wrongUsage(`${file} is there and is no backup: it is not replaced.`);
     });
   }
   await access(dirname(resolve(file)), constants.W_OK).catch((err) => {
-    throw new WrongUsage(`${file} cannot be written there (${err.code}).`);
+    throw wrongUsage(`${file} cannot be written there (${err.code}).`);
   });
 }

@@ -8,10 +8,10 @@ import { decodeText } from '../../config/secrets/secrets.ts';
 import { pathIn } from '../../config/sources/relativePaths.ts';
 import { filesIn, isOfFleet, stateDirOf, withStateDir } from '../../config/transfer.ts';
 import { about } from '../../foundation/about.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
+import { EXIT, failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
-import { type Backup, BackupUnreadable, pack, readBackup } from '../../store/backup.ts';
-import { AlreadyRunning, claimDirectory, isDaemonRunning } from '../../store/locks.ts';
+import { type Backup, backupUnreadable, pack, readBackup } from '../../store/backup.ts';
+import { alreadyRunning, claimDirectory, isDaemonRunning } from '../../store/locks.ts';
 import { replace } from '../../store/privateFiles.ts';
 import { finishRestore } from '../../store/restoring.ts';
 import {
@@ -24,23 +24,18 @@ import {
   summary,
   tokensIn,
 } from '../../store/snapshot.ts';
-import { StateUnwritable } from '../../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, WrongUsage } from '../command.ts';
+import { stateUnwritable } from '../../store/stateDirectory.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from '../command.ts';
 import { openSilentLog, refuseInFleet } from '../settings.ts';
 import { contentWords, fileOf } from './backup.ts';
 
 /** What is there is newer than the backup. */
-class StateNewer extends Failure {
-  readonly code = 'state_newer';
-  readonly exitCode = EXIT.usage;
-
-  constructor(directory: string, why: string) {
-    super(`The state directory is newer than the backup: ${directory} ${why}.`, {
-      retry: 'never',
-      hint: 'Nothing was changed. --force replaces it all the same.',
-    });
-  }
-}
+const stateNewer = (directory: string, why: string) =>
+  failure('state_newer', `The state directory is newer than the backup: ${directory} ${why}.`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Nothing was changed. --force replaces it all the same.',
+  });
 
 /** Where everything goes. */
 interface Plan {
@@ -62,13 +57,13 @@ export const restore: Command = async (given, io) => {
   const backup = await readBackup(file);
   const strange = notUnderstood(backup.documents);
   if (strange.length > 0)
-    throw new BackupUnreadable(
+    throw backupUnreadable(
       `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(backup.madeBy)}`,
       `what heat2mqtt ${about.version} knows`,
     );
   const plan = await planOf(backup, given, io);
   const { stateDir } = plan;
-  if (await isDaemonRunning(stateDir)) throw new AlreadyRunning(stateDir);
+  if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
   const before = await readDocuments(stateDir, io.clock);
   const refuseNewer = (found: Documents) => {
@@ -115,10 +110,10 @@ async function planOf(backup: Backup, { options }: Arguments, { env }: Io): Prom
 function refuseIfNewer(stateDir: string, before: Documents, madeAt: number): void {
   const [strange] = notUnderstood(before);
   if (strange !== undefined)
-    throw new StateNewer(stateDir, `has ${strange}.json, which this version does not understand`);
+    throw stateNewer(stateDir, `has ${strange}.json, which this version does not understand`);
   const { newestAt } = summary(before);
   if (newestAt > madeAt)
-    throw new StateNewer(
+    throw stateNewer(
       stateDir,
       `was filled at ${new Date(newestAt).toISOString()}, and the backup was made at ${new Date(madeAt).toISOString()}`,
     );
@@ -170,7 +165,7 @@ async function carryOut(
       await write(join(stateDir, BEFORE), pack(kept));
     }
     await replaceDocuments(stateDir, documents).catch((err) => {
-      throw new StateUnwritable(stateDir, err);
+      throw stateUnwritable(stateDir, err);
     });
   } finally {
     await giveUp();
@@ -186,7 +181,7 @@ async function writeConfig({ path, text, isThere }: NonNullable<Plan['config']>)
 
 const write = (path: string, content: string | Buffer): Promise<void> =>
   replace(resolve(path), content).catch((err: NodeJS.ErrnoException) => {
-    throw new WrongUsage(`${shown(path)} cannot be written (${err.code}).`);
+    throw wrongUsage(`${shown(path)} cannot be written (${err.code}).`);
   });
 
 /** Text of a file that may come from anywhere. */

@@ -1,7 +1,7 @@
 // The port of a server that a command starts: the one that was asked for, else the usual one, else any that is free.
-import { WrongUsage, wrongOption } from '../command.ts';
+import { wrongOption, wrongUsage } from '../command.ts';
 
-/** `null`: none was asked for. Throws WrongUsage. */
+/** `null`: none was asked for. Throws wrong_usage. */
 export function portFrom(option: unknown): number | null {
   if (option === undefined) return null;
   const port = Number(option);
@@ -9,7 +9,7 @@ export function portFrom(option: unknown): number | null {
   throw wrongOption('--port', option, 'a port from 0 to 65535');
 }
 
-/** A port that was asked for must be free: otherwise it rejects with WrongUsage. */
+/** A port that was asked for must be free: otherwise it rejects with wrong_usage. */
 export async function onSomePort<T>(
   wanted: number | null,
   usual: number,
@@ -19,7 +19,7 @@ export async function onSomePort<T>(
     return await start(wanted ?? usual);
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw err;
-    if (wanted !== null) throw new WrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
+    if (wanted !== null) throw wrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
     return start(0);
   }
 }

@@ -20,7 +20,7 @@ import type { ReadingCloses } from '../../domain/readingCloses.ts';
 import { fitTariff } from '../../domain/tariff/tariff.ts';
 import { sumAmounts } from '../../domain/totals.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
-import { type Arguments, type Command, choiceOf, type Io, WrongUsage, wrongOption } from '../command.ts';
+import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from '../command.ts';
 import { formatFrom } from '../printing.ts';
 import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from '../upstream.ts';
 import { findClosing } from './readingCloses.ts';
@@ -85,14 +85,14 @@ const DEFAULT_LENGTH = { day: 30, week: 12, month: 12, quarter: 8, year: 4 } as 
 /** No meter of this kind is older; a mistyped year would take a thousand requests. */
 const EARLIEST = '2000-01-01';
 
-/** The values of --interval, --from and --to. Throws WrongUsage. */
+/** The values of --interval, --from and --to. Throws wrong_usage. */
 export const periodOptions = (options: Arguments['options']) => ({
   interval: choiceOf('--interval', options.interval ?? 'day', INTERVALS),
   from: dayFrom('--from', options.from),
   to: dayFrom('--to', options.to),
 });
 
-/** What is asked for, at most until today. Throws WrongUsage. */
+/** What is asked for, at most until today. Throws wrong_usage. */
 export function periodOf(
   { interval, from: first, to: until }: ReturnType<typeof periodOptions>,
   today: Day,
@@ -100,8 +100,8 @@ export function periodOf(
   const to = until ?? today;
   const last = to > today ? today : to;
   const from = first ?? intervalStart(interval, last, -DEFAULT_LENGTH[interval]);
-  if (from > to) throw new WrongUsage(`--from ${from} is after --to ${to}.`);
-  if (from > today) throw new WrongUsage(`--from: found ${from}; allowed: a day not after today, ${today}.`);
+  if (from > to) throw wrongUsage(`--from ${from} is after --to ${to}.`);
+  if (from > today) throw wrongUsage(`--from: found ${from}; allowed: a day not after today, ${today}.`);
   return { interval, span: { from, to: addDays(last, 1) }, wasShortened: to > today };
 }
 

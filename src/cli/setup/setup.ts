@@ -7,29 +7,24 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../../auth/login.ts';
 import { POLL_NOW } from '../../auth/refusals.ts';
 import { ConfigInvalid, loadConfig } from '../../config/load.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { openBroker } from '../../mqtt/broker.ts';
 import { newClientId } from '../../store/installation.ts';
 import { makePrivateDirectory, replace } from '../../store/privateFiles.ts';
-import { type Command, type Io, WrongUsage } from '../command.ts';
+import { type Command, type Io, wrongUsage } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
 import { openUpstreamBeside, pickAccount } from '../upstream.ts';
 import { PRESETS, type ProviderAnswers, UNCONFIRMED } from './presets.ts';
 import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
 
-class SetupEnded extends Failure {
-  readonly code = 'setup_ended';
-  readonly exitCode = EXIT.usage;
-
-  constructor() {
-    super('Ended before the last answer; no configuration was written.', {
-      retry: 'never',
-      hint: 'Run it again; a session that was signed in is kept.',
-    });
-  }
-}
+const setupEnded = () =>
+  failure('setup_ended', 'Ended before the last answer; no configuration was written.', {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Run it again; a session that was signed in is kept.',
+  });
 
 interface Good<T> {
   readonly answer: T;
@@ -51,14 +46,14 @@ const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
 
 export const setup: Command = async (given, io) => {
   if (!io.isInteractive)
-    throw new WrongUsage(
+    throw wrongUsage(
       'setup asks questions, and nobody sits at the input. `config example` prints a file to fill in.',
     );
   const path = typeof given.options.config === 'string' ? given.options.config : 'config.yaml';
   if (existsSync(path))
-    throw new WrongUsage(`${path} is there already, and is not touched: --config PATH writes another one.`);
+    throw wrongUsage(`${path} is there already, and is not touched: --config PATH writes another one.`);
   await access(dirname(resolve(path)), constants.W_OK).catch((err) => {
-    throw new WrongUsage(`${path} cannot be written there (${codeOf(err)}).`);
+    throw wrongUsage(`${path} cannot be written there (${codeOf(err)}).`);
   });
   io.out(
     `This writes ${path}. Each answer is tried at once; Enter takes what is in brackets, Ctrl-C ends it.\n\n`,
@@ -288,7 +283,7 @@ async function askPassword(
   const kept = given.before ?? there;
   const enter = kept === null ? otherwise : place.typed.has(kept) ? 'the one before' : `the one in ${kept}`;
   const typed = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
-  if (typed === null || io.interrupted.aborted) throw new SetupEnded();
+  if (typed === null || io.interrupted.aborted) throw setupEnded();
   return typed === '' ? kept : keep(place, file, typed);
 }
 
@@ -321,11 +316,11 @@ async function number(io: Io, most: number, usual: string | undefined): Promise<
 const isYes = async (io: Io, question: string): Promise<boolean> =>
   /^y(es)?$/i.test(await line(io, question, 'n'));
 
-/** What was typed, or `usual` for nothing; without `usual` it asks again. Rejects with SetupEnded. */
+/** What was typed, or `usual` for nothing; without `usual` it asks again. Rejects with setup_ended. */
 async function line(io: Io, question: string, usual?: string): Promise<string> {
   for (;;) {
     const typed = await io.ask(`${question}${usual ? ` [${usual}]` : ''}: `);
-    if (typed === null || io.interrupted.aborted) throw new SetupEnded();
+    if (typed === null || io.interrupted.aborted) throw setupEnded();
     const answer = typed.trim() || usual;
     if (answer !== undefined) return answer;
   }

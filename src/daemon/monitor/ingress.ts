@@ -12,7 +12,7 @@ export interface Ingress {
 
 export const SUPERVISORS_INGRESS: Ingress = { listen: '0.0.0.0:8098', from: '172.30.32.2' };
 
-/** Rejects with ListenFailed. */
+/** Rejects with listen_failed. */
 export const serveIngress = (
   { listen, from }: Ingress,
   answer: RequestListener,

@@ -9,10 +9,10 @@ import {
   type Answer,
   type Handler,
   mistake,
-  NotConfigured,
+  notConfigured,
   type Parameters,
-  RequestMalformed,
   readParameters,
+  requestMalformed,
 } from '../../mqtt/requests.ts';
 import { REQUESTS } from '../../publication/payloads/requests.ts';
 import type { Context } from '../context.ts';
@@ -52,7 +52,7 @@ export function requestHandlers(
     },
     async constituencies(parameters) {
       if (constituencies !== null) return constituencies.answer(parameters);
-      throw new NotConfigured('No constituencies are configured: the section constituencies is missing.');
+      throw notConfigured('No constituencies are configured: the section constituencies is missing.');
     },
   };
 }
@@ -71,7 +71,7 @@ export function pollHandlers(
   }
 
   const nothingToPoll: Handler = async () => {
-    throw new NotConfigured('No account is configured: there is nothing to poll.');
+    throw notConfigured('No account is configured: there is nothing to poll.');
   };
   if (accounts.length === 0) return { refresh: nothingToPoll, backfill: nothingToPoll };
 
@@ -99,7 +99,7 @@ function daysOf(parameters: Parameters, today: Day): { from: Day; to: Day } {
   const mistakes: string[] = [];
   if (to > today) mistakes.push(mistake('to', to, `a day not after ${today}`));
   if (from > to) mistakes.push(mistake('from', from, `a day not after ${to}`));
-  if (mistakes.length > 0) throw new RequestMalformed(mistakes.join(' '));
+  if (mistakes.length > 0) throw requestMalformed(mistakes.join(' '));
   return { from, to };
 }
 

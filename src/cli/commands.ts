@@ -159,7 +159,11 @@ const COMMANDS: readonly CommandRow[] = [
   {
     name: 'simulate',
     summary: 'the simulated provider alone; prints a configuration that works with it',
-    options: { port: text('N', "the provider's port; default: 8180, or a free one") },
+    options: {
+      port: text('N', "the provider's port; default: 8180, or a free one"),
+      accounts: text('N', 'so many accounts with a meter each; default: 1'),
+      fault: text('wrong-password|down|slow|late|correction|html', 'a bad day to rehearse'),
+    },
     load: async () => (await import('./demo/simulate.ts')).simulate,
   },
   {

@@ -140,6 +140,19 @@ export function demoAccounts(seed = 1, heat: MeterOptions = {}): AccountOptions[
   return [{ username: 'me@example.org', password: 'demo', groups, onTop: 0.135 }];
 }
 
+/** `count` accounts with one heat meter each: flat-1@example.org with the password demo-1, and so on. */
+export const flatAccounts = (count: number, heat: MeterOptions = {}): AccountOptions[] =>
+  Array.from({ length: count }, (_, n) => ({
+    username: `flat-${n + 1}@example.org`,
+    password: `demo-${n + 1}`,
+    groups: [
+      {
+        type: 'payment',
+        properties: [{ services: [{ identifier: String(70_600_001 + n), meter: { seed: n + 1, ...heat } }] }],
+      },
+    ],
+  }));
+
 /** Two payment groups, three properties (one without any service), a group of another type, and a neighbour. */
 export function wideAccounts(seed = 1): AccountOptions[] {
   const groups: GroupOptions[] = [

@@ -51,6 +51,7 @@ export async function startSimulator(options: {
     port: server.port,
     switches,
     counters,
+    accounts: accounts as readonly { readonly username: string }[],
     /** The newest 1000 requests, oldest first. */
     requests: counters.log as readonly SeenRequest[],
     properties: (username?: string) =>

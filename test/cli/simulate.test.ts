@@ -62,3 +62,43 @@ test('a port that was asked for must be free', async () => {
   });
   await expect(typed(['simulate', '--port', '70000'])).rejects.toMatchObject({ exitCode: 2 });
 });
+
+test('several accounts are one configuration, each with a meter of its own', async () => {
+  const { out } = await simulated('--port', '0', '--accounts', '3');
+  expect(parse(out).accounts).toEqual(
+    [1, 2, 3].map((n) => ({ id: `flat-${n}`, username: `flat-${n}@example.org`, password: `demo-${n}` })),
+  );
+  const folder = await stack.folder();
+  const config = join(folder, 'simulated.yaml');
+  await writeFile(config, out);
+  const { out: told } = await typed(['check', '--live', '--config', config], {
+    env: { HEAT2MQTT_STATE_DIR: folder },
+  });
+  expect(told.match(/provider for flat-\d: signed in, 1 heat meter/g)).toHaveLength(3);
+});
+
+test.each([
+  ['wrong-password', 4, /FAILED provider for home: .*refused/],
+  ['down', 5, /FAILED provider for home: .*could not be reached/],
+  ['html', 5, /FAILED provider for home: .*text\/html/],
+  ['late', 0, /provider for home: signed in/],
+  ['correction', 0, /provider for home: signed in/],
+])('a bad day: %s', async (fault, exitCode, words) => {
+  const { out } = await simulated('--port', '0', '--fault', fault);
+  expect(out).toContain('# It has a bad day. ');
+  const folder = await stack.folder();
+  const config = join(folder, 'simulated.yaml');
+  await writeFile(config, out);
+  const ended = await typed(['check', '--live', '--config', config], {
+    env: { HEAT2MQTT_STATE_DIR: folder },
+  });
+  expect(ended.out).toMatch(words);
+  expect(ended.exitCode).toBe(exitCode);
+});
+
+test.each([
+  [['--accounts', '0'], '--accounts: found 0; allowed: a number from 1 to 1000.'],
+  [['--fault', 'rain'], '--fault: found rain; allowed: wrong-password, down, slow, late, correction, html.'],
+])('refused: %s', async (words, message) => {
+  await expect(typed(['simulate', '--port', '0', ...words])).rejects.toMatchObject({ exitCode: 2, message });
+});

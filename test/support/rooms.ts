@@ -60,6 +60,9 @@ export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   ],
   store: ['*', 'database'],
   provider: ['*', 'monetization', 'openProvider.ts'],
+  cli: ['*', 'questions', 'data', 'demo', 'setup', 'check.ts', 'commands.ts', 'program.ts'],
+  simulator: ['*', 'usage', 'issuer', 'extras.ts', 'billing.ts', 'provider.ts'],
+  web: ['page', '*'],
   publication: ['views.ts', 'entities', 'payloads', '*'],
   daemon: ['context.ts', 'polling', 'homeAssistant', 'publishing', 'requests', 'monitor', 'daemon.ts'],
 };

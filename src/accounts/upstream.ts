@@ -6,7 +6,6 @@ import { LoginBudget } from '../auth/loginBudget.ts';
 import { asksForOffline, Issuer, type IssuerMemory } from '../auth/oidc.ts';
 import { oneTimeCode } from '../auth/oneTimeCode.ts';
 import { Session } from '../auth/session.ts';
-import type { TokenSet } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
@@ -14,7 +13,14 @@ import type { EntityContext } from '../domain/reading.ts';
 import { type Gate, HttpClient } from '../http/client.ts';
 import { openProvider } from '../provider/openProvider.ts';
 import { type Ask, createAsk, type Reply } from '../provider/request.ts';
-import { contextCodec, extrasCodec, loginBudgetCodec, tokensCodec, wayInCodec } from '../store/documents.ts';
+import {
+  contextCodec,
+  extrasCodec,
+  loginBudgetCodec,
+  type TokenSet,
+  tokensCodec,
+  wayInCodec,
+} from '../store/documents.ts';
 import { type Document, owned } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
 
@@ -31,7 +37,7 @@ export function openUpstream(
   account: Account,
   context: Pick<AccountContext, 'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider'>,
   options: {
-    /** For a command, which a daemon may run beside: it refreshes only what it can store for the daemon. */
+    /** A command may run beside a daemon: it refreshes only what it can store for the daemon. */
     readonly isCommand?: boolean;
     /** Takes the session whatever scopes it was asked for with. */
     readonly anyScopes?: boolean;
@@ -79,7 +85,7 @@ export function openUpstream(
     log,
     memory: options.issuerMemory ?? { metadata: null },
   });
-  const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock);
+  const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock, log);
   const signIn = options.signIn ?? provider.sign_in;
   const { username, password, totp_secret: totp } = account;
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
@@ -123,12 +129,13 @@ export function openUpstream(
     wayIn: owned(state.document(`${folder}/way-in`, wayInCodec), owner),
     log,
   });
-  const exclusively = <T>(step: (isHeld: boolean) => Promise<T>) =>
+  const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
     state.withLock(sessionLock(account.id), clock, step);
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
   const session = new Session({
     issuer,
     login,
+    budget,
     wantsRefreshToken: provider.offline_access,
     tokens: options.anyScopes ? tokens : askedWith(issuer.scopes, tokens),
     clock,
@@ -138,7 +145,7 @@ export function openUpstream(
     onChange: options.onChange ?? nothing,
     scrub: scrubber.registerToken,
     // The daemon goes on where no lock can be made, such as on a full disk: it is the one that keeps the session.
-    exclusively: (step) => exclusively((isHeld) => step(isHeld || !options.isCommand)),
+    withLock: (step) => withLock((isHeld) => step(isHeld || !options.isCommand)),
   });
   const api = {
     baseUrl: provider.api_url,
@@ -176,7 +183,7 @@ export function openUpstream(
     budget,
     state,
     /** A login is asked for, whatever the budget says. Waits for one under way: it may end the refusal, or renew it. */
-    askForLogin: () => exclusively(() => budget.ask()),
+    askForLogin: () => withLock(() => budget.ask()),
     identity,
     provider: (context.openProvider ?? openProvider)({
       username,

@@ -16,12 +16,12 @@ export const noRedirectUri = (what: string) =>
     "The address bar of the provider's own login page shows it after redirect_uri=.",
   );
 
-/** Takes what a person has brought: no refusal counts any more. */
-export async function adopt(
+/** Stores what a person has brought: no refusal counts any more. */
+export async function storeGrant(
   grant: Grant,
   { session, budget }: { readonly session: Session; readonly budget: LoginBudget },
 ): Promise<void> {
-  await session.adopt(grant);
+  await session.storeGrant(grant);
   await budget.forget();
 }
 

@@ -231,14 +231,14 @@ const isUsername = ({ name, attributes }: Field) =>
   name === 'username' ||
   words(attributes.autocomplete).some((word) => word === 'username' || word === 'email');
 
-/** By its address, or by what it sends along: terms to be accepted look just like it otherwise. */
+/** Its address tells, or what it sends along: terms to be accepted look just like it otherwise. */
 const isConsent = ({ action, fields, hasCaptcha }: Form): boolean =>
   !hasCaptcha &&
   fields.every(({ type }) => type === 'hidden' || type === 'submit') &&
   (/consent/i.test(action?.pathname ?? '') ||
     fields.some(({ type, name, value }) => type === 'hidden' && [name, value].includes('consent')));
 
-/** Of several buttons Keycloak's for yes. */
+/** Keycloak's page has a second button, to decline. */
 function withAccept(form: Form): Form {
   const isAccept = ({ type, name }: Field) => type === 'submit' && name === 'accept';
   if (!form.fields.some(isAccept)) return form;

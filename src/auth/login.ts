@@ -1,23 +1,19 @@
-// One login that needs nobody: by password, or through the provider's login page; when the login budget allows it.
+// One login without a person: by password, or through the provider's login page; when the login budget allows it.
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
+import type { WayIn } from '../store/documents.ts';
+import type { Document } from '../store/stateStore.ts';
 import { EXTRA_TRY_AFTER_MS, type LoginBudget, type Suspension } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
 import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
-import type { Grant, TokenStore } from './tokens.ts';
-import { GrantUnusable } from './unreachable.ts';
+import type { Grant } from './tokens.ts';
 
 /** `null`: there is none to be had. */
 export type OneTimeCode = () => Promise<string | null>;
 
 export type SignIn = 'auto' | 'password' | 'form' | 'device' | 'link';
 
-/** How a login that needs nobody worked last, where it was not by password alone. */
-export interface WayIn {
-  readonly way: 'form';
-}
-
-/** What a person types for one attempt; nobody keeps it. */
+/** What a person types for one attempt; it is not kept. */
 export interface TypedCredentials {
   readonly username: string;
   readonly password: string;
@@ -42,7 +38,7 @@ export interface LoginOptions {
   /** Whatever else a login depends on (issuer, client, scopes): a change resets the budget like a new password. */
   readonly context: string;
   readonly budget: LoginBudget;
-  readonly wayIn: TokenStore<WayIn>;
+  readonly wayIn: Document<WayIn>;
   readonly log: Log;
   /** An instant (epoch milliseconds) for a sentence, in full minutes. */
   readonly timeWords: TimeWords;
@@ -137,23 +133,13 @@ export class Login {
     await this.#rejectIfSuspended(typed === null ? secret : null);
     // Before the attempt is noted: without an issuer nothing is sent.
     const offersDevice = await issuer.offersDevice();
-    const attempt = await budget.begin(secret);
-    try {
-      const code = typed?.code == null ? oneTimeCode : async () => typed.code;
-      const grant = await this.#signInBy(password, typed?.username ?? username, code, offersDevice);
-      await attempt.granted().catch((err) => this.#logUnsaved(err));
-      return grant;
-    } catch (err) {
-      const isRefused = err instanceof LoginRefused;
-      if (isRefused) log.error({ code: err.code, hint: err.hint }, 'login refused');
-      const noted = isRefused
-        ? attempt.refused(err)
-        : err instanceof GrantUnusable
-          ? attempt.useless(err)
-          : attempt.unanswered();
-      await noted.catch((fault) => this.#logUnsaved(fault));
-      throw err;
-    }
+    const code = typed?.code == null ? oneTimeCode : async () => typed.code;
+    return budget
+      .attempt(secret, () => this.#signInBy(password, typed?.username ?? username, code, offersDevice))
+      .catch((err) => {
+        if (err instanceof LoginRefused) log.error({ code: err.code, hint: err.hint }, 'login refused');
+        throw err;
+      });
   }
 
   /**
@@ -164,23 +150,9 @@ export class Login {
     return this.#options.budget.inForce(await this.#secretNow());
   }
 
-  /** The last login was granted, and the API has neither accepted nor refused its tokens yet. */
-  isUnproven(): Promise<boolean> {
-    return this.#options.budget.isUnproven();
-  }
-
-  /** The API has accepted the tokens of the last login. */
-  async useful(): Promise<void> {
-    await this.#options.budget.useful().catch((err) => this.#logUnsaved(err));
-  }
-
   /** The tokens of the last login are of no use. */
   async useless(fault: Failure): Promise<void> {
-    await this.#options.budget.useless(fault, await this.#secretNow()).catch((err) => this.#logUnsaved(err));
-  }
-
-  #logUnsaved(err: unknown): void {
-    this.#options.log.error({ err }, 'login budget could not be saved');
+    await this.#options.budget.useless(fault, await this.#secretNow());
   }
 
   async #secretNow(): Promise<string | null> {
@@ -252,7 +224,7 @@ export class Login {
   ): Promise<{ password: string; secret: string }> {
     const { username, context, readTotpSecret } = this.#options;
     const reading = readPassword?.();
-    // Whoever types one needs none that can be read.
+    // With a typed password the configured one need not be readable.
     const configured = await (typed === null ? reading : reading?.catch(() => undefined));
     const totp = readTotpSecret ? [await readTotpSecret()] : [];
     const password = typed?.password ?? configured ?? '';

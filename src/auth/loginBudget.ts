@@ -4,37 +4,12 @@ import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
 import type { AuthState } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
-import { type LoginRefused, REFUSALS } from './refusals.ts';
-import type { TokenStore } from './tokens.ts';
-
-/** A login that was granted, and whose tokens could not be used: when, and why in words of our own. */
-export interface UselessLogin {
-  readonly at: number;
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string;
-}
-
-/** As kept on disk; times in epoch milliseconds. */
-export interface LoginBudgetRecord {
-  /** Attempts that the password step has refused, or that no answer is known of. */
-  readonly refusals: number;
-  /** `null` = stopped until the secret changes or somebody asks. */
-  readonly nextAttemptAt: number | null;
-  /** `null`: the last login was not refused. `backoff`: the program ended in the middle of a login. */
-  readonly state: LoginRefused['state'] | 'backoff' | null;
-  readonly code: string | null;
-  /** What has to be done elsewhere, in the words of the refusal; `null`: its code says all. */
-  readonly message: string | null;
-  /** Salted hash of the credentials, to notice when they change; `null`: not known. */
-  readonly secretMark: string | null;
-  /** When somebody last asked for one more attempt after a refusal of the password step, and got it. */
-  readonly askedAt: number | null;
-  /** Those of the last day, oldest first. */
-  readonly useless: readonly UselessLogin[];
-  /** The newest login that was granted, until the API has accepted or refused its tokens. */
-  readonly unprovenAt: number | null;
-}
+import type { Log } from '../foundation/log.ts';
+import type { LoginBudgetRecord } from '../store/documents.ts';
+import type { Document } from '../store/stateStore.ts';
+import { LoginRefused, REFUSALS } from './refusals.ts';
+import type { Grant } from './tokens.ts';
+import { GrantUnusable } from './unreachable.ts';
 
 /** Why no login may be tried now. `about` as of a refusal, or `tokens`: those of the last logins were of no use. */
 export interface Suspension {
@@ -49,21 +24,10 @@ export interface Suspension {
   readonly askedAt: number | null;
 }
 
-/** A login that is under way, and noted on disk. Exactly one of these is called. */
-export interface Attempt {
-  /** Its tokens are to be proved: `useful()` or `useless()` of the budget follows. */
-  granted(): Promise<void>;
-  /** Granted, and the tokens cannot be used. */
-  useless(fault: Failure): Promise<void>;
-  refused(refusal: LoginRefused): Promise<void>;
-  /** Nothing was learned about the credentials: everything is as before the attempt. */
-  unanswered(): Promise<void>;
-}
-
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Between two tries that somebody asked for. */
+/** Between two tries that a user asked for. */
 export const EXTRA_TRY_AFTER_MS = HOUR_MS;
 const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
 const LONGEST_WAIT_MS = 6 * HOUR_MS;
@@ -89,25 +53,27 @@ const EMPTY: LoginBudgetRecord = {
 };
 
 export class LoginBudget {
-  readonly #store: TokenStore<LoginBudgetRecord>;
+  readonly #store: Document<LoginBudgetRecord>;
   readonly #clock: Clock;
+  readonly #log: Log;
   readonly #scryptCost: number;
   readonly #openedAt: number;
   /** What could not be written to disk; it counts all the same. */
   #unsaved: LoginBudgetRecord | undefined;
   /** A refusal of the client: the lock does not count it, so that a restart may try again. */
-  #client: { suspension: Suspension; credentials: string; at: number } | null = null;
+  #client: { refusal: LoginRefused; credentials: string; at: number } | null = null;
   #askedFor = false;
   #lastAskedAt: number | null = null;
-  /** By the time in the record, the monotonic time of logins that this process has made. */
+  /** Logins that this process has made: the time in the record, and the monotonic time. */
   readonly #grantedAt = new Map<number, number>();
   /** The last comparison: the hash is slow on purpose, and a suspended login is asked about every few seconds. */
   #compared: { credentials: string; mark: string; same: boolean } | null = null;
 
   /** `scryptCost`: a power of two. Only tests have a reason to lower it. */
-  constructor(store: TokenStore<LoginBudgetRecord>, clock: Clock, scryptCost = SCRYPT_COST) {
+  constructor(store: Document<LoginBudgetRecord>, clock: Clock, log: Log, scryptCost = SCRYPT_COST) {
     this.#store = store;
     this.#clock = clock;
+    this.#log = log;
     this.#scryptCost = scryptCost;
     this.#openedAt = clock.monotonic();
   }
@@ -125,8 +91,11 @@ export class LoginBudget {
     return refused ?? this.#uselessOf(record);
   }
 
-  /** To be called before the credentials are sent: a crash until the answer comes counts as an attempt. */
-  async begin(credentials: string): Promise<Attempt> {
+  /**
+   * Runs a login, and notes what came of it. Noted beforehand: a crash until the answer comes counts as an attempt.
+   * Rejects as the step does.
+   */
+  async attempt(credentials: string, step: () => Promise<Grant>): Promise<Grant> {
     const found = await this.#read();
     const before = this.#mayBeMarkOf(credentials, found) ? found : EMPTY;
     const wait = WAITS_AFTER_A_CRASH_MS[before.refusals] ?? LONGEST_WAIT_MS;
@@ -142,13 +111,21 @@ export class LoginBudget {
       unprovenAt: null,
     }).catch(() => undefined);
     const { useless, secretMark } = before;
-    return {
-      granted: () => this.#write({ ...EMPTY, useless, secretMark, unprovenAt: this.#noteGrant() }),
-      useless: (fault) =>
-        this.#writeUseless({ ...EMPTY, useless, secretMark }, this.#noteGrant(), fault, credentials),
-      unanswered: () => this.#write(found),
-      refused: (refusal) => this.#refused(refusal, credentials, { found, before }),
-    };
+    const granted = () => ({ ...EMPTY, useless, secretMark, unprovenAt: this.#noteGrant() });
+    try {
+      const grant = await step();
+      await this.#save(granted());
+      return grant;
+    } catch (err) {
+      // Anything else says nothing about the credentials.
+      if (err instanceof GrantUnusable) await this.#save(this.#withUseless(granted(), err, credentials));
+      else if (!(err instanceof LoginRefused)) await this.#save(found);
+      else if (err.about === 'client') {
+        this.#client = { refusal: err, credentials, at: this.#clock.monotonic() };
+        await this.#save(found);
+      } else await this.#save(this.#withRefusal(before, err, credentials));
+      throw err;
+    }
   }
 
   async isUnproven(): Promise<boolean> {
@@ -158,19 +135,19 @@ export class LoginBudget {
   /** The API has accepted the tokens of the newest login. */
   async useful(): Promise<void> {
     const record = await this.#read();
-    if (record.unprovenAt !== null) await this.#write({ ...record, unprovenAt: null });
+    if (record.unprovenAt !== null) await this.#save({ ...record, unprovenAt: null });
   }
 
-  /** The API has refused the tokens of the newest login. Changes nothing where it has accepted them before. */
+  /** The tokens of the newest login are of no use. Changes nothing where the API has accepted them before. */
   async useless(fault: Failure, credentials: string | null): Promise<void> {
     const record = await this.#read();
-    if (record.unprovenAt !== null) await this.#writeUseless(record, record.unprovenAt, fault, credentials);
+    if (record.unprovenAt !== null) await this.#save(this.#withUseless(record, fault, credentials));
   }
 
   /**
-   * Somebody asks for one more attempt while a refusal is in force. After one of the password step it is granted once an
+   * A user asks for one more attempt while a refusal is in force. After one of the password step it is granted once an
    * hour, and only if that can be written to disk: it may get the account locked. Any other is tried again whenever
-   * somebody asks. Logins of no use are not: each leaves a session at the issuer.
+   * a user asks. Logins of no use are not: each leaves a session at the issuer.
    */
   async ask(): Promise<void> {
     this.#client = null;
@@ -188,41 +165,46 @@ export class LoginBudget {
     );
   }
 
-  /** Somebody has signed in: no refusal counts any more. */
+  /** A person has signed in: no refusal counts any more. */
   async forget(): Promise<void> {
     this.#client = null;
     const { useless, secretMark } = await this.#read();
     await this.#write({ ...EMPTY, useless, secretMark });
   }
 
-  async #refused(
-    refusal: LoginRefused,
+  #withRefusal(
+    before: LoginBudgetRecord,
+    { state, code, about, message }: LoginRefused,
     credentials: string,
-    { found, before }: Record<'found' | 'before', LoginBudgetRecord>,
-  ): Promise<void> {
-    const { state, code, about, message } = refusal;
-    const now = this.#clock.now();
-    if (about === 'client') {
-      const { refusals, askedAt } = before;
-      const nextAttemptAt = now + LONGEST_WAIT_MS;
-      const suspension = { about, state, code, message, refusals, nextAttemptAt, askedAt };
-      this.#client = { suspension, credentials, at: this.#clock.monotonic() };
-      await this.#write(found);
-      return;
-    }
-    const refusals = before.refusals + (about === 'password' ? 1 : 0);
-    const wait = about === 'password' ? WAITS_MS[refusals - 1] : undefined;
-    const nextAttemptAt = wait === undefined ? null : now + wait;
+  ): LoginBudgetRecord {
     const secretMark = before.secretMark ?? this.#markOf(credentials);
-    const kept = about === 'password' ? null : message;
-    await this.#write({ ...before, refusals, state, code, message: kept, nextAttemptAt, secretMark });
+    // The waits are for the lock of the account, which counts nothing else.
+    if (about !== 'password') return { ...before, state, code, message, nextAttemptAt: null, secretMark };
+    const refusals = before.refusals + 1;
+    const wait = WAITS_MS[refusals - 1];
+    const nextAttemptAt = wait === undefined ? null : this.#clock.now() + wait;
+    return { ...before, refusals, state, code, message: null, nextAttemptAt, secretMark };
+  }
+
+  #withUseless(
+    record: LoginBudgetRecord,
+    { code, message, hint = '' }: Failure,
+    credentials: string | null,
+  ): LoginBudgetRecord {
+    const secretMark = record.secretMark ?? (credentials === null ? null : this.#markOf(credentials));
+    const at = record.unprovenAt ?? this.#clock.now();
+    const useless = [...record.useless, { at, code, message, hint }];
+    return { ...record, secretMark, useless, unprovenAt: null };
   }
 
   #clientRefusal(credentials: string | null): Suspension | null {
     if (this.#client === null) return null;
-    const { suspension, at, credentials: refused } = this.#client;
-    const isOver = this.#clock.monotonic() - at >= LONGEST_WAIT_MS;
-    return isOver || (credentials !== null && credentials !== refused) ? null : suspension;
+    const { refusal, at, credentials: refused } = this.#client;
+    const left = LONGEST_WAIT_MS - (this.#clock.monotonic() - at);
+    if (left <= 0 || (credentials !== null && credentials !== refused)) return null;
+    const { about, state, code, message } = refusal;
+    const nextAttemptAt = this.#clock.now() + left;
+    return { about, state, code, message, refusals: 0, nextAttemptAt, askedAt: null };
   }
 
   #uselessOf({ useless, refusals, askedAt }: LoginBudgetRecord): Suspension | null {
@@ -250,17 +232,6 @@ export class LoginBudget {
     return now;
   }
 
-  async #writeUseless(
-    record: LoginBudgetRecord,
-    at: number,
-    { code, message, hint = '' }: Failure,
-    credentials: string | null,
-  ): Promise<void> {
-    const secretMark = record.secretMark ?? (credentials === null ? null : this.#markOf(credentials));
-    const useless = [...record.useless, { at, code, message, hint }];
-    await this.#write({ ...record, secretMark, useless, unprovenAt: null });
-  }
-
   /** Milliseconds since a login, as both clocks agree: the wall clock may step ahead. */
   #ageOf(at: number): number {
     const grantedAt = this.#grantedAt.get(at);
@@ -279,12 +250,17 @@ export class LoginBudget {
       useless: record.useless.map((one) => ({ ...one, at: this.#notAhead(one.at) })),
       unprovenAt: record.unprovenAt === null ? null : this.#notAhead(record.unprovenAt),
     };
-    await this.#write(kept).catch(() => undefined);
+    await this.#save(kept);
     return kept;
   }
 
   #notAhead(at: number): number {
     return at <= this.#clock.now() ? at : this.#noteGrant();
+  }
+
+  /** What cannot be written counts in memory. */
+  #save(record: LoginBudgetRecord): Promise<void> {
+    return this.#write(record).catch((err) => this.#log.error({ err }, 'login budget could not be saved'));
   }
 
   async #write(record: LoginBudgetRecord): Promise<void> {

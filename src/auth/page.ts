@@ -60,7 +60,7 @@ export function readPage(html: string, address: URL): Page {
   };
 }
 
-/** Of an attribute that is a list, such as `class` and `autocomplete`. */
+/** The words of an attribute that is a list, such as `class` and `autocomplete`. */
 export const words = (list: string | undefined): string[] => (list ?? '').toLowerCase().split(/\s+/);
 
 // Below ten seconds: a longer one is the end of a session.
@@ -88,7 +88,7 @@ function elementsIn(html: string): Element[] {
     onclosetag(name, isImplied) {
       depth -= 1;
       if (name === 'template') templates -= 1;
-      // As in browsers: only its own end tag closes a form, not the end of what it stands in.
+      // Browsers do the same: only its own end tag closes a form, not the end of what it stands in.
       if (name === 'form' && !isImplied) form = null;
     },
   });

@@ -1,11 +1,11 @@
 // What a refusal of the issuer means. The body (`error`, `error_description`) decides, never the HTTP status: Keycloak
 // answers a wrong password with 401 up to 26.5 and with 400 from 26.6 on.
 import type { AuthState } from '../domain/health.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
 
 /**
  * What a refusal was about, which decides when the next login is tried. `password`: counted by the lock of the account,
- * so that the waits grow. `client`: the lock does not count it, every six hours. `person`: only when somebody asks.
+ * so that the waits grow. `client`: the lock does not count it, every six hours. `person`: only when a user asks.
  */
 export type RefusedFor = 'password' | 'client' | 'person';
 
@@ -191,7 +191,7 @@ export function classifyLoginError(error: string, description: string): LoginRef
   return new LoginRefused(refusalRow(error, description.toLowerCase()));
 }
 
-/** Of a code that a person has brought: no password is in play. */
+/** A person has brought a code: no password is in play. */
 export function classifyCodeError(error: string, description: string): LoginRefused | RefusedForNow | null {
   if (['invalid_grant', 'expired_token', 'access_denied'].includes(error))
     return new RefusedForNow(CODE_REFUSED);
@@ -248,14 +248,9 @@ export function classifyRefreshError(
 }
 
 /** The API refuses access tokens that the issuer has just granted. */
-export class AccessTokenRejected extends Failure {
-  readonly code = 'key_rejected';
-  readonly exitCode = EXIT.provider;
-
-  constructor() {
-    super('The API refuses access tokens that the issuer has just granted.', {
-      retry: 'later',
-      hint: 'Check that provider.api_url, provider.client_id and provider.scopes belong together.',
-    });
-  }
-}
+export const accessTokenRejected = (): Failure =>
+  failure('key_rejected', 'The API refuses access tokens that the issuer has just granted.', {
+    exit: EXIT.provider,
+    retry: 'later',
+    hint: 'Check that provider.api_url, provider.client_id and provider.scopes belong together.',
+  });

@@ -4,11 +4,14 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { RateLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
+import type { TokenSet } from '../store/documents.ts';
+import type { Document } from '../store/stateStore.ts';
 import { sessionIdIn } from './claims.ts';
 import { type Login, LoginSuspended, type TypedCredentials } from './login.ts';
+import type { LoginBudget } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
 import {
-  AccessTokenRejected,
+  accessTokenRejected,
   LoginRefused,
   NO_REFRESH_TOKEN,
   RefusedForNow,
@@ -19,11 +22,9 @@ import { GrantUnusable } from './unreachable.ts';
 
 export interface SessionOptions {
   readonly issuer: Pick<Issuer, 'refresh' | 'endSession'>;
-  readonly login: Pick<
-    Login,
-    'attempt' | 'suspendedBy' | 'needsPerson' | 'isUnproven' | 'useful' | 'useless'
-  >;
-  readonly tokens: token.TokenStore<token.TokenSet>;
+  readonly login: Pick<Login, 'attempt' | 'suspendedBy' | 'needsPerson' | 'useless'>;
+  readonly budget: Pick<LoginBudget, 'isUnproven' | 'useful'>;
+  readonly tokens: Document<TokenSet>;
   /** The configuration asks for a session without an end, which needs a refresh token. */
   readonly wantsRefreshToken: boolean;
   readonly clock: Clock;
@@ -36,17 +37,15 @@ export interface SessionOptions {
   /** Gets each token before anything else may see it. */
   readonly scrub: (secret: string) => void;
   /** Runs a step that no other process runs for this account at the same moment. `false`: it must not refresh. */
-  readonly exclusively: <T>(step: (mayRefresh: boolean) => Promise<T>) => Promise<T>;
+  readonly withLock: <T>(step: (mayRefresh: boolean) => Promise<T>) => Promise<T>;
 }
 
 const HOUR_MS = 3_600_000;
-/** What `#renewNow` resolves to when no new token was granted. */
-const NONE = '';
 
 export class Session {
   readonly #options: SessionOptions;
   // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
-  readonly #flight = new SingleFlight<string>();
+  readonly #flight = new SingleFlight<string | null>();
   // Realms end sessions after hours; some do after minutes.
   readonly #loginsForEndedSession: RateLimit;
   #current: token.CurrentTokens | null | undefined;
@@ -54,7 +53,7 @@ export class Session {
   #nextAttemptAt: number | null = null;
   #fault: Failure | null = null;
   /** The tokens that were on the disk when they were last read or written: others are news. */
-  #onDisk: token.TokenSet | null = null;
+  #onDisk: TokenSet | null = null;
   /** The API has accepted tokens since this process has taken those of another login. */
   #areUseful = false;
   #refreshesSinceLogin = 0;
@@ -68,18 +67,19 @@ export class Session {
 
   /**
    * An access token that is valid now. `rejected` lists the tokens that the API refused within one exchange: after the
-   * first the session is refreshed, after the second it logs in, after the third it rejects with AccessTokenRejected.
+   * first the session is refreshed, after the second it logs in, after the third it rejects with `key_rejected`.
    */
   async accessToken(rejected: readonly string[] = []): Promise<string> {
     const current = await this.current();
     if (current && this.#isUsable(current, rejected)) return current.set.accessToken;
     while (this.#flight.current !== null) {
       const granted = await this.#flight.current;
-      if (granted !== NONE && !rejected.includes(granted)) return granted;
+      if (granted !== null && !rejected.includes(granted)) return granted;
     }
-    return this.#flight.run(() =>
-      this.#options.exclusively((mayRefresh) => this.#obtain(rejected, mayRefresh)),
+    const obtained = await this.#flight.run(() =>
+      this.#options.withLock((mayRefresh) => this.#obtain(rejected, mayRefresh)),
     );
+    return obtained ?? this.accessToken(rejected);
   }
 
   /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
@@ -88,13 +88,13 @@ export class Session {
     if (isInDoubt && this.#current && this.#isUsable(this.#current, [])) this.#enter('ok');
     if (this.#areUseful) return;
     this.#areUseful = true;
-    const { login, exclusively } = this.#options;
-    if (await login.isUnproven()) await exclusively(() => login.useful());
+    const { budget, withLock } = this.#options;
+    if (await budget.isUnproven()) await withLock(() => budget.useful());
   }
 
   /** To be called when the tokens turn out to be of no use. */
   async useless(fault: Failure): Promise<void> {
-    await this.#options.exclusively(() => this.#options.login.useless(fault));
+    await this.#options.withLock(() => this.#options.login.useless(fault));
   }
 
   /**
@@ -102,8 +102,8 @@ export class Session {
    * Resolves to whether there are new tokens.
    */
   async renew(): Promise<boolean> {
-    const granted = await this.#flight.run(() => this.#options.exclusively(() => this.#renewNow()));
-    return granted !== NONE;
+    const granted = await this.#flight.run(() => this.#options.withLock(() => this.#renewNow()));
+    return granted !== null;
   }
 
   /** Logs in, whatever tokens there are. */
@@ -111,20 +111,20 @@ export class Session {
     await this.#alone(() => this.#logIn(typed));
   }
 
-  /** Takes tokens that a person has brought, by a sign-in of another kind. */
-  async adopt(grant: token.Grant): Promise<void> {
-    await this.#alone(() => this.#keep(grant, null));
+  /** Stores what a person has brought, by a sign-in of another kind. */
+  async storeGrant(grant: token.Grant): Promise<void> {
+    await this.#alone(() => this.#store(grant, null));
   }
 
   /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
   async reload(): Promise<boolean> {
-    return this.#flight.current === null && this.#adoptStored();
+    return this.#flight.current === null && this.#takeStored();
   }
 
   /** Ends the session at the issuer and forgets the tokens. Resolves to false when there was none. */
   async end(): Promise<boolean> {
-    const { issuer, tokens, exclusively } = this.#options;
-    return exclusively(async () => {
+    const { issuer, tokens, withLock } = this.#options;
+    return withLock(async () => {
       const stored = await tokens.read();
       if (stored?.refreshToken) await issuer.endSession(stored.refreshToken);
       await tokens.remove();
@@ -179,7 +179,7 @@ export class Session {
   /** After whatever is under way. */
   async #alone(step: () => Promise<string>): Promise<void> {
     while (this.#flight.current !== null) await this.#flight.current.catch(() => undefined);
-    await this.#flight.run(() => this.#options.exclusively(step));
+    await this.#flight.run(() => this.#options.withLock(step));
   }
 
   async #obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
@@ -200,7 +200,7 @@ export class Session {
   /** The API refuses whatever tokens there are: another login may help, and may be tried now, or it rejects. */
   async #rejectIfUseless(rejected: readonly string[]): Promise<void> {
     const { login } = this.#options;
-    const fault = new AccessTokenRejected();
+    const fault = accessTokenRejected();
     await login.useless(fault);
     const mayLogIn =
       rejected.length <= 2 &&
@@ -211,34 +211,34 @@ export class Session {
     throw fault;
   }
 
-  async #renewNow(): Promise<string> {
+  async #renewNow(): Promise<string | null> {
     const before = await this.current();
     const current = await this.#newest();
     if (current && current !== before) return current.set.accessToken;
-    if (!current || !token.refreshIsWorthTrying(current, this.#options.clock)) return NONE;
+    if (!current || !token.refreshIsWorthTrying(current, this.#options.clock)) return null;
     const wasRefreshed = this.#refreshesSinceLogin > 0;
-    // Does not enter 'refreshing': nobody waits, and it would be the most frequent message of all.
+    // Does not enter 'refreshing': no poll waits, and it would be the most frequent message of all.
     const refreshed = await this.#refresh(current);
     if (refreshed !== null) return refreshed;
     // If the realm ends each session at its first refresh, the next login waits for the next poll.
     const mayLogIn = this.#options.login.needsPerson || wasRefreshed;
-    return mayLogIn && this.#loginsForEndedSession.tryStart() ? this.#logIn() : NONE;
+    return mayLogIn && this.#loginsForEndedSession.tryStart() ? this.#logIn() : null;
   }
 
   /** `null` when the issuer has ended the session. */
-  async #refresh({ set }: token.CurrentTokens): Promise<string | null> {
+  async #refresh(current: token.CurrentTokens): Promise<string | null> {
     const { issuer, tokens, log, onRefresh } = this.#options;
+    const { set } = current;
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
       this.#refreshesSinceLogin += 1;
       onRefresh();
-      return await this.#keep(grant, set);
+      return await this.#store(grant, set);
     } catch (err) {
-      if (err instanceof GrantUnusable) await this.#keepRotated(err.grant, set);
+      if (err instanceof GrantUnusable) await this.#storeRotated(err.grant, current);
       if (!(err instanceof SessionEnded)) {
-        const wasAnswered = err instanceof RefusedForNow;
-        if (!wasAnswered) this.#isUnanswered = true;
-        this.#fail(err, wasAnswered ? err.state : 'provider_down');
+        if (!(err instanceof RefusedForNow)) this.#isUnanswered = true;
+        this.#fail(err);
         throw err;
       }
       // A lost answer means that the token was used; without one, using it twice is our own bug.
@@ -260,52 +260,45 @@ export class Session {
       this.#areUseful = false;
       log.info('logged in');
       onLogin();
-      return await this.#keep(grant, null);
+      return await this.#store(grant, null);
     } catch (err) {
       if (err instanceof GrantUnusable) onLogin();
-      if (err instanceof LoginSuspended)
-        this.#fail(err, err.suspension.state, login.needsPerson ? null : err.suspension.nextAttemptAt);
-      else if (err instanceof LoginRefused)
-        this.#fail(err, err.state, login.needsPerson ? null : await this.#nextLoginAt());
-      // The secret cannot be read: nobody has asked the issuer.
-      else if (err instanceof Failure && err.exitCode === EXIT.config) this.#fail(err, 'needs_user_action');
-      else this.#fail(err, 'provider_down', err instanceof GrantUnusable ? await this.#nextLoginAt() : null);
+      const next = login.needsPerson ? null : await login.suspendedBy();
+      this.#fail(err, next?.nextAttemptAt ?? null);
       throw err;
     }
   }
 
-  async #nextLoginAt(): Promise<number | null> {
-    return (await this.#options.login.suspendedBy())?.nextAttemptAt ?? null;
-  }
-
-  /** The refresh token that an unusable answer has brought: the one before it is used up. */
-  async #keepRotated(grant: token.Grant, previous: token.TokenSet): Promise<void> {
-    const { clock, tokens, log } = this.#options;
-    const session = sessionIdIn(previous.refreshToken) ?? sessionIdIn(previous.accessToken);
-    if (session === null || sessionIdIn(grant.refreshToken) !== session || this.#current == null) return;
-    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, clock.now(), previous);
-    const set = { ...previous, refreshToken, refreshExpiresAt };
-    this.#scrub(set);
-    this.#current = { ...this.#current, set };
-    const fault = await tokens.write(set).catch((err: unknown) => err);
-    if (fault === undefined) this.#onDisk = set;
-    else log.error({ err: fault }, 'tokens could not be saved');
-  }
-
-  async #keep(grant: token.Grant, previous: token.TokenSet | null): Promise<string> {
-    const { clock, tokens, log } = this.#options;
+  async #store(grant: token.Grant, previous: TokenSet | null): Promise<string> {
+    const { clock, log } = this.#options;
     const set = token.toTokenSet(grant, clock.now(), previous);
-    const next = token.grantedNow(set, clock);
-    this.#scrub(set);
-    // On disk before its first use: a crash in between must not lose the only valid pair.
-    const fault = await tokens.write(set).catch((err: unknown) => err);
-    if (fault === undefined) this.#onDisk = set;
-    else log.error({ err: fault }, 'tokens could not be saved');
-    this.#current = next;
+    await this.#save(token.grantedNow(set, clock));
     if (this.lacksRefreshToken) log.warn(NO_REFRESH_TOKEN, 'the session cannot be refreshed');
     this.#isUnanswered = false;
     this.#enter('ok');
     return set.accessToken;
+  }
+
+  /** The refresh token that an unusable answer has brought: the one before it is used up. */
+  async #storeRotated(grant: token.Grant, current: token.CurrentTokens): Promise<void> {
+    const { set } = current;
+    const session = sessionIdIn(set.refreshToken) ?? sessionIdIn(set.accessToken);
+    if (session === null || sessionIdIn(grant.refreshToken) !== session) return;
+    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, this.#options.clock.now(), set);
+    await this.#save({ ...current, set: { ...set, refreshToken, refreshExpiresAt } });
+  }
+
+  /** On disk before its first use: a crash in between must not lose the only valid pair. */
+  async #save(next: token.CurrentTokens): Promise<void> {
+    const { tokens, log } = this.#options;
+    this.#scrub(next.set);
+    try {
+      await tokens.write(next.set);
+      this.#onDisk = next.set;
+    } catch (err) {
+      log.error({ err }, 'tokens could not be saved');
+    }
+    this.#current = next;
   }
 
   #isUsable(current: token.CurrentTokens, rejected: readonly string[]): boolean {
@@ -314,11 +307,11 @@ export class Session {
 
   /** The newest tokens: those in use, or what another process has stored since. */
   async #newest(): Promise<token.CurrentTokens | null> {
-    await this.#adoptStored();
+    await this.#takeStored();
     return this.current();
   }
 
-  async #adoptStored(): Promise<boolean> {
+  async #takeStored(): Promise<boolean> {
     const before = await this.current();
     const stored = await this.#options.tokens.read();
     // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
@@ -333,8 +326,8 @@ export class Session {
     return true;
   }
 
-  #fail(err: unknown, state: AuthState, nextAttemptAt: number | null = null): void {
-    this.#enter(state, nextAttemptAt, err instanceof Failure ? err : null);
+  #fail(err: unknown, nextAttemptAt: number | null = null): void {
+    this.#enter(stateAfter(err), nextAttemptAt, err instanceof Failure ? err : null);
   }
 
   #enter(state: AuthState, nextAttemptAt: number | null = null, fault: Failure | null = null): void {
@@ -344,11 +337,18 @@ export class Session {
     this.#options.onChange();
   }
 
-  #scrub({ accessToken, refreshToken }: token.TokenSet): void {
+  #scrub({ accessToken, refreshToken }: TokenSet): void {
     this.#options.scrub(accessToken);
     if (refreshToken !== null) this.#options.scrub(refreshToken);
   }
 }
 
-const areSame = (one: token.TokenSet, other: token.TokenSet | null): boolean =>
+const areSame = (one: TokenSet, other: TokenSet | null): boolean =>
   one.accessToken === other?.accessToken && one.refreshToken === other.refreshToken;
+
+function stateAfter(err: unknown): AuthState {
+  if (err instanceof LoginSuspended) return err.suspension.state;
+  if (err instanceof LoginRefused || err instanceof RefusedForNow) return err.state;
+  // The secret cannot be read: the issuer was not asked.
+  return err instanceof Failure && err.exitCode === EXIT.config ? 'needs_user_action' : 'provider_down';
+}

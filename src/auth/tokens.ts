@@ -1,5 +1,6 @@
 // A pair of tokens and the arithmetic of its life, safe against clocks that jump or stand still.
 import type { Clock } from '../foundation/clock.ts';
+import type { TokenSet } from '../store/documents.ts';
 
 /** What a token endpoint granted. Lifetimes in seconds; `null` = the reply named none. */
 export interface Grant {
@@ -7,24 +8,6 @@ export interface Grant {
   readonly refreshToken: string | null;
   readonly expiresInSeconds: number;
   readonly refreshExpiresInSeconds: number | null;
-}
-
-/** As kept on disk: raw tokens and absolute times in epoch milliseconds. */
-export interface TokenSet {
-  readonly accessToken: string;
-  readonly refreshToken: string | null;
-  readonly obtainedAt: number;
-  readonly accessExpiresAt: number;
-  readonly refreshExpiresAt: number | null;
-  /** The scopes asked for at the login. Without them nobody can tell, and the tokens are used. */
-  readonly scopes?: readonly string[] | undefined;
-}
-
-/** Where tokens, or a login budget, are kept between restarts. */
-export interface TokenStore<T> {
-  read(): Promise<T | null>;
-  write(value: T): Promise<void>;
-  remove(): Promise<void>;
 }
 
 /** A token set in memory, with the monotonic time at which it was obtained. */
@@ -72,7 +55,7 @@ export const accessLifeMs = (set: TokenSet): number => set.accessExpiresAt - set
 const refreshLifeMs = ({ refreshExpiresAt, obtainedAt }: TokenSet): number =>
   (refreshExpiresAt ?? Number.POSITIVE_INFINITY) - obtainedAt;
 
-// By both clocks: the monotonic one stands still while the machine is suspended, the wall clock may step.
+// Both clocks are asked: the monotonic one stands still while the machine is suspended, the wall clock may step.
 const agesMs = ({ set, monotonicAt }: CurrentTokens, clock: Clock): [number, number] => [
   clock.now() - set.obtainedAt,
   clock.monotonic() - monotonicAt,

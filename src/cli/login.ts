@@ -1,7 +1,7 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
 
 import type { Upstream } from '../accounts/upstream.ts';
-import { adopt, beginDevice, methodUnusable, mistakeOf, noRedirectUri } from '../auth/byPerson.ts';
+import { beginDevice, methodUnusable, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
@@ -85,8 +85,8 @@ function rejectUnusable(method: Method, { id, password }: Account, { config }: S
 /** With `auto`: by itself, else on another device, else by a link. */
 async function signIn(method: Method, upstream: Upstream, settings: Settings, io: Io): Promise<void> {
   const redirectUri = settings.config.provider?.redirect_uri;
-  if (method === 'device') return adopt(await byDevice(upstream, io), upstream);
-  if (method === 'link' && redirectUri) return adopt(await byLink(upstream, redirectUri, io), upstream);
+  if (method === 'device') return storeGrant(await byDevice(upstream, io), upstream);
+  if (method === 'link' && redirectUri) return storeGrant(await byLink(upstream, redirectUri, io), upstream);
   await upstream.askForLogin();
   const refused = await upstream.session.logIn().then(
     () => null,
@@ -102,7 +102,7 @@ async function signIn(method: Method, upstream: Upstream, settings: Settings, io
     io.out(`${err.message} Signing in by a link instead.\n\n`);
     return byLink(upstream, redirectUri, io);
   });
-  await adopt(grant, upstream);
+  await storeGrant(grant, upstream);
 }
 
 async function byDevice(upstream: Upstream, io: Io): Promise<Grant> {
@@ -137,7 +137,7 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
 }
 
 const endedEarly = () =>
-  methodUnusable(EXIT.unexpected, 'Ended before anybody signed in.', 'Run the command again.');
+  methodUnusable(EXIT.unexpected, 'Ended before the sign-in was complete.', 'Run the command again.');
 
 /** Asks a person beforehand, and again when the login page wants a code and none was typed. */
 function codePrompt(io: Io): () => Promise<string | null> {

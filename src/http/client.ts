@@ -33,7 +33,7 @@ export interface HttpResponse {
   readonly body: Buffer;
 }
 
-/** What stands between us and the other side: it may hold a request back, and hears what is answered. */
+/** A request hook: it may hold a request back, and is told what is answered. */
 export interface Gate {
   /** Resolves once the request may be sent, to a signal that ends it early. */
   enter(): Promise<AbortSignal>;

@@ -35,40 +35,51 @@ export const installationCodec = versioned(
 /** Names whose document it is, so that nobody else's is taken for it. */
 const ownedBy = <T extends z.ZodType>(value: T) => versioned(z.object({ owner: z.string(), value }));
 
-export const tokensCodec = ownedBy(
-  z.object({
-    accessToken: z.string(),
-    refreshToken: z.string().nullable(),
-    obtainedAt: instant,
-    accessExpiresAt: instant,
-    refreshExpiresAt: instant.nullable(),
-    /** What was asked for, not what was granted. Versions up to 0.1 did not write it. */
-    scopes: z.array(z.string()).optional(),
-  }),
-);
+/** Raw tokens and absolute times in epoch milliseconds. */
+const tokenSet = z.object({
+  accessToken: z.string(),
+  refreshToken: z.string().nullable(),
+  obtainedAt: instant,
+  accessExpiresAt: instant,
+  refreshExpiresAt: instant.nullable(),
+  /** The scopes that were asked for at the login, not those that were granted. Versions up to 0.1 did not write them. */
+  scopes: z.array(z.string()).readonly().optional(),
+});
+export type TokenSet = Readonly<z.infer<typeof tokenSet>>;
+export const tokensCodec = ownedBy(tokenSet);
 
-/** How a login that needs nobody worked last, where it was not by password alone. */
-export const wayInCodec = ownedBy(z.object({ way: z.literal('form') }));
+/** How a login that needs no person worked last, where it was not by password alone. */
+const wayIn = z.object({ way: z.literal('form') });
+export type WayIn = z.infer<typeof wayIn>;
+export const wayInCodec = ownedBy(wayIn);
 
-/** Refused and useless logins. `secretMark` is a salted hash of the secret, to notice a new one. */
-export const loginBudgetCodec = versioned(
-  z.object({
-    refusals: z.number().int().min(0),
-    nextAttemptAt: instant.nullable(),
-    state: z
-      .enum(['backoff', 'bad_credentials_or_locked', 'needs_user_action', 'method_disabled', 'login_needed'])
-      .nullable(),
-    code: z.string().nullable(),
-    secretMark: z.string().nullable(),
-    askedAt: instant.nullable(),
-    // Earlier versions did not write these.
-    message: z.string().nullable().default(null),
-    useless: z
-      .array(z.object({ at: instant, code: z.string(), message: z.string(), hint: z.string() }))
-      .default([]),
-    unprovenAt: instant.nullable().default(null),
-  }),
-);
+/** A login that was granted, and whose tokens could not be used: when, and why in words of our own. */
+const uselessLogin = z.object({ at: instant, code: z.string(), message: z.string(), hint: z.string() });
+
+const loginBudget = z.object({
+  /** Attempts that the password step has refused, or that no answer is known of. */
+  refusals: z.number().int().min(0),
+  /** `null` = stopped until the secret changes or somebody asks. */
+  nextAttemptAt: instant.nullable(),
+  /** `null`: the last login was not refused. `backoff`: the program ended in the middle of a login. */
+  state: z
+    .enum(['backoff', 'bad_credentials_or_locked', 'needs_user_action', 'method_disabled', 'login_needed'])
+    .nullable(),
+  code: z.string().nullable(),
+  /** Salted hash of the credentials, to notice when they change; `null`: not known. */
+  secretMark: z.string().nullable(),
+  /** When somebody last asked for one more attempt after a refusal of the password step, and got it. */
+  askedAt: instant.nullable(),
+  // Versions up to 0.1 did not write these.
+  /** What has to be done elsewhere, in the words of the refusal; `null`: its code says all. */
+  message: z.string().nullable().default(null),
+  /** Those of the last day, oldest first. */
+  useless: z.array(uselessLogin).readonly().default([]),
+  /** The newest login that was granted, until the API has accepted or refused its tokens. */
+  unprovenAt: instant.nullable().default(null),
+});
+export type LoginBudgetRecord = Readonly<z.infer<typeof loginBudget>>;
+export const loginBudgetCodec = versioned(loginBudget);
 
 export const contextCodec = ownedBy(entityContext);
 

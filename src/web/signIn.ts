@@ -1,6 +1,6 @@
 // The routes below /sign-in: a person signs in at the provider, with one attempt at a time by each method. Nothing of it is on a topic.
 import { Hono } from 'hono/tiny';
-import { adopt, beginDevice, mistakeOf, noRedirectUri } from '../auth/byPerson.ts';
+import { beginDevice, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
 import type { Login, TypedCredentials } from '../auth/login.ts';
 import type { LoginBudget } from '../auth/loginBudget.ts';
 import type { CodeFlow, DeviceFlow, Issuer } from '../auth/oidc.ts';
@@ -228,7 +228,7 @@ class Attempts {
     this.#link = await issuer.withScope(async (scope) => {
       if (!isFirst) return issuer.beginCodeFlow(this.#redirectUri(), scope);
       isFirst = false;
-      await adopt(await flow.finish(new URL(pasted)), this.#upstream);
+      await storeGrant(await flow.finish(new URL(pasted)), this.#upstream);
       return null;
     });
     if (this.#link !== null) return this.#link.url.href;
@@ -265,7 +265,7 @@ class Attempts {
 
   async #finishDevice(flow: DeviceFlow, view: DeviceView, ending: AbortSignal): Promise<void> {
     try {
-      await adopt(await flow.wait(ending), this.#upstream);
+      await storeGrant(await flow.wait(ending), this.#upstream);
       view.state = 'done';
       this.#signedIn('device');
     } catch (err) {

@@ -1,13 +1,14 @@
 // One account in front of the simulated issuer: all of auth, wired as the daemon does it.
+
 import { onTestFinished } from 'vitest';
 import { keepAlive } from '../../src/auth/keepAlive.ts';
-import { Login, type LoginOptions, type SignIn, type WayIn } from '../../src/auth/login.ts';
-import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
+import { Login, type LoginOptions, type SignIn } from '../../src/auth/login.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { Issuer, type IssuerOptions } from '../../src/auth/oidc.ts';
 import { Session } from '../../src/auth/session.ts';
-import type { TokenSet } from '../../src/auth/tokens.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
+import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
@@ -84,7 +85,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       };
       const { log, events, scrubber } = account;
       const issuer = account.issuer();
-      const budget = new LoginBudget(account.budgetStore, clock, QUICK_HASH);
+      const budget = new LoginBudget(account.budgetStore, clock, log, QUICK_HASH);
       const login = new Login({
         issuer,
         form: account.form,
@@ -102,6 +103,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       const session: Session = new Session({
         issuer,
         login,
+        budget,
         wantsRefreshToken: account.offlineAccess,
         tokens: account.tokens,
         clock,
@@ -110,7 +112,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
         onRefresh: () => void events.push('refresh'),
         onChange: () => void events.push(session.status().state),
         scrub: scrubber.registerToken,
-        exclusively: (step) => step(true),
+        withLock: (step) => step(true),
       });
       return {
         session,

@@ -1,7 +1,12 @@
 // A login budget on a store in memory, under a clock that the test moves.
-import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
+
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import type { Grant } from '../../src/auth/tokens.ts';
+import type { Failure } from '../../src/foundation/failure.ts';
+import type { LoginBudgetRecord } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
 import { QUICK_HASH } from './account.ts';
 
@@ -11,12 +16,20 @@ export const MINE = 'me / my password';
 export const OTHER = 'me / my new password';
 export const bad = new LoginRefused(REFUSALS.badCredentials);
 
+const GRANT: Grant = {
+  accessToken: 'a',
+  refreshToken: 'r',
+  expiresInSeconds: 1800,
+  refreshExpiresInSeconds: null,
+};
+
 export type BudgetHome = ReturnType<typeof openBudget>;
 
 export function openBudget() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const store = memoryStore<LoginBudgetRecord>();
-  const open = () => new LoginBudget(store, clock, QUICK_HASH);
+  const { log } = logLines();
+  const open = () => new LoginBudget(store, clock, log, QUICK_HASH);
   const home = {
     clock,
     store,
@@ -25,9 +38,22 @@ export function openBudget() {
       home.budget = open();
     },
     isFree: async (credentials = MINE) => (await home.budget.inForce(credentials)) === null,
-    refused: async (refusal: LoginRefused, credentials: string) =>
-      (await home.budget.begin(credentials)).refused(refusal),
-    granted: async () => (await home.budget.begin(MINE)).granted(),
+    refused: async (refusal: Failure, credentials = MINE): Promise<void> => {
+      await home.budget.attempt(credentials, () => Promise.reject(refusal)).catch(() => undefined);
+    },
+    granted: async (credentials = MINE): Promise<void> => {
+      await home.budget.attempt(credentials, async () => GRANT);
+    },
+    /** The process dies before the answer comes. */
+    async crash(): Promise<void> {
+      await new Promise<void>((resolve) => {
+        void home.budget.attempt(MINE, () => {
+          resolve();
+          return new Promise(() => undefined);
+        });
+      });
+      home.restart();
+    },
     /** Granted, and the API accepts the tokens. */
     accepted: async () => {
       await home.granted();

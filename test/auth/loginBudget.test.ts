@@ -1,7 +1,10 @@
 // How often a refused login may be tried again: waits, restarts, a changed secret, clocks that jump, one more attempt.
+
 import { beforeEach, describe, expect, test } from 'vitest';
-import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import type { LoginBudgetRecord } from '../../src/store/documents.ts';
+import { logLines } from '../support/logLines.ts';
 import { type BudgetHome, bad, HOUR, MINE, MINUTE, OTHER, openBudget } from './budget.ts';
 
 const final = new LoginRefused(REFUSALS.notSetUp);
@@ -97,7 +100,7 @@ describe('another secret', () => {
     const secretMark = 'kyq2qULTPGyyLKynQYORsQ.x2yF63yHNXEPsDe0EkRQ_zC6yHfiBuhCd4fHL96e54Y';
     await home.refuse(1);
     home.store.kept = { ...(home.store.kept as LoginBudgetRecord), secretMark };
-    home.budget = new LoginBudget(home.store, home.clock);
+    home.budget = new LoginBudget(home.store, home.clock, logLines().log);
     expect([await home.isFree(), await home.isFree(OTHER)]).toEqual([false, true]);
     await home.refused(bad, MINE);
     expect(home.store.kept).toMatchObject({ refusals: 2, secretMark });

@@ -2,6 +2,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
+import { logLines } from '../support/logLines.ts';
 import { QUICK_HASH } from './account.ts';
 import { type BudgetHome, bad, HOUR, MINE, MINUTE, OTHER, openBudget } from './budget.ts';
 
@@ -41,15 +43,9 @@ describe('a refusal of the client', () => {
 });
 
 describe('a crash in the middle of a login', () => {
-  /** The process dies before the answer comes. */
-  async function crash(): Promise<void> {
-    await home.budget.begin(MINE);
-    home.restart();
-  }
-
   test('counts as an attempt: a minute, then the waits of a refusal', async () => {
     for (const wait of [MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, 6 * HOUR]) {
-      await crash();
+      await home.crash();
       const record = await home.budget.inForce(MINE);
       expect(record).toMatchObject({ state: 'backoff', code: 'login_unfinished' });
       expect(record?.nextAttemptAt).toBe(home.clock.now() + wait);
@@ -63,7 +59,7 @@ describe('a crash in the middle of a login', () => {
   test('after refusals does not shorten their waits', async () => {
     await home.refuse(2);
     home.clock.advance(HOUR);
-    await crash();
+    await home.crash();
     expect(await home.budget.inForce(MINE)).toMatchObject({
       refusals: 3,
       nextAttemptAt: home.clock.now() + HOUR,
@@ -74,7 +70,7 @@ describe('a crash in the middle of a login', () => {
     await home.refuse(1);
     const before = home.store.kept;
     home.clock.advance(15 * MINUTE);
-    await (await home.budget.begin(MINE)).unanswered();
+    await home.refused(new IssuerUnreachable('Away.', { retry: 'soon' }));
     expect(home.store.kept).toEqual(before);
     await home.accepted();
     expect(home.store.kept).toBeNull();
@@ -82,10 +78,11 @@ describe('a crash in the middle of a login', () => {
 });
 
 test('what another process was refused counts here as well', async () => {
-  const other = new LoginBudget(home.store, home.clock, QUICK_HASH);
+  const { store, clock } = home;
+  const other = new LoginBudget(store, clock, logLines().log, QUICK_HASH);
   expect(await home.isFree()).toBe(true);
-  await (await other.begin(MINE)).refused(bad);
+  await other.attempt(MINE, () => Promise.reject(bad)).catch(() => undefined);
   expect(await home.isFree()).toBe(false);
-  await (await other.begin(MINE)).granted();
+  await other.forget();
   expect(await home.isFree()).toBe(true);
 });

@@ -1,10 +1,12 @@
 // In any order of events the issuer never sees more refused logins than the budget allows.
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Login } from '../../src/auth/login.ts';
-import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
 import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
+import type { LoginBudgetRecord } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
@@ -54,7 +56,7 @@ async function run(steps: readonly Step[]) {
       throw new LoginRefused(REFUSALS[row]);
     },
   };
-  let budget = new LoginBudget(store, clock, QUICK_HASH);
+  let budget = new LoginBudget(store, clock, log, QUICK_HASH);
   const open = () =>
     new Login({
       issuer,
@@ -81,7 +83,7 @@ async function run(steps: readonly Step[]) {
       askedAt.push(clock.monotonic());
       await budget.ask();
     } else {
-      budget = new LoginBudget(store, clock, QUICK_HASH);
+      budget = new LoginBudget(store, clock, log, QUICK_HASH);
       login = open();
     }
   }

@@ -1,15 +1,17 @@
 // Processes of one account on one store, with the lock between them, which may be killed at any moment; and what each
 // of them sends to the issuer.
+
 import { join } from 'node:path';
-import { Login, type WayIn } from '../../src/auth/login.ts';
-import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
+import { Login } from '../../src/auth/login.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
 import { Issuer } from '../../src/auth/oidc.ts';
 import { Session } from '../../src/auth/session.ts';
-import type { TokenSet, TokenStore } from '../../src/auth/tokens.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
+import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
 import { withLock } from '../../src/store/locks.ts';
+import type { Document } from '../../src/store/stateStore.ts';
 import type { HandClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
@@ -54,7 +56,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       }
     };
     const own: Clock = { ...clock, sleep: (ms, signal) => unlessKilled(() => clock.sleep(ms, signal)) };
-    const disk = <T>(store: TokenStore<T>): TokenStore<T> => ({
+    const disk = <T>(store: Document<T>): Document<T> => ({
       read: () => unlessKilled(() => store.read()),
       write: (value) => unlessKilled(() => store.write(value)),
       remove: () => unlessKilled(() => store.remove()),
@@ -96,6 +98,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       log,
       memory: { metadata: null },
     });
+    const budget = new LoginBudget(disk(budgetStore), own, log, QUICK_HASH);
     const login = new Login({
       issuer,
       form: null,
@@ -106,11 +109,12 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       oneTimeCode: null,
       timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
       context: 'as configured',
-      budget: new LoginBudget(disk(budgetStore), own, QUICK_HASH),
+      budget,
       wayIn: disk(wayIn),
       log,
     });
     const session = new Session({
+      budget,
       wantsRefreshToken: false,
       issuer,
       login,
@@ -121,7 +125,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       onRefresh: () => undefined,
       onChange: () => undefined,
       scrub: scrubber.registerToken,
-      exclusively: (step) =>
+      withLock: (step) =>
         withLock(join(folder, 'session.lock'), own, { kind: 'command', held: new Set() }, step),
     });
     return {
@@ -139,7 +143,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
         const grant = await issuer.login('me@example.org', 'demo').finally(() => {
           wanted -= 1;
         });
-        await session.adopt(grant);
+        await session.storeGrant(grant);
       },
       kill(): void {
         isAlive = false;

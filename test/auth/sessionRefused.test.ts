@@ -1,6 +1,5 @@
 // A session when the API refuses its access tokens, when the issuer ends it, and when the login is refused.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { AccessTokenRejected } from '../../src/auth/refusals.ts';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { look } from '../simulator/visitor.ts';
 import { type Account, expiring, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
@@ -22,7 +21,7 @@ describe('when the API refuses the access token', () => {
     rejected.push(await session.accessToken(rejected));
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
     expect(new Set(rejected).size).toBe(3);
-    expect(await refusalOf(session.accessToken(rejected))).toBeInstanceOf(AccessTokenRejected);
+    expect(await refusalOf(session.accessToken(rejected))).toMatchObject({ code: 'key_rejected' });
     expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
     expect(session.status().state).toBe('backoff');
   });

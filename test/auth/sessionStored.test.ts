@@ -1,6 +1,7 @@
 // Tokens on the disk: reused after a restart, written before they are used, and a disk that refuses.
+
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TokenSet } from '../../src/auth/tokens.ts';
+import type { TokenSet } from '../../src/store/documents.ts';
 import { type Account, openAccount, TOKEN_PATH } from './account.ts';
 
 const SECOND = 1000;

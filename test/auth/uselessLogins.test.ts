@@ -1,12 +1,14 @@
 // Logins that are granted and of no use: at most one an hour and four a day, in any order of events.
+
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Login } from '../../src/auth/login.ts';
-import { LoginBudget, type LoginBudgetRecord } from '../../src/auth/loginBudget.ts';
-import { AccessTokenRejected, LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
+import { LoginBudget } from '../../src/auth/loginBudget.ts';
+import { accessTokenRejected, LoginRefused, REFUSALS, SessionEnded } from '../../src/auth/refusals.ts';
 import { Session } from '../../src/auth/session.ts';
-import type { Grant, TokenSet } from '../../src/auth/tokens.ts';
+import type { Grant } from '../../src/auth/tokens.ts';
 import { GrantUnusable, IssuerUnreachable } from '../../src/auth/unreachable.ts';
+import type { LoginBudgetRecord, TokenSet } from '../../src/store/documents.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { memoryStore } from '../support/tokenStore.ts';
@@ -19,10 +21,9 @@ beforeEach(() => {
 });
 
 describe('a login of no use', () => {
-  const misfit = new AccessTokenRejected();
-  const granted = async () => (await home.budget.begin(MINE)).granted();
+  const misfit = accessTokenRejected();
   const useless = async () => {
-    await granted();
+    await home.granted();
     await home.budget.useless(misfit, MINE);
   };
 
@@ -57,12 +58,12 @@ describe('a login of no use', () => {
   test('other credentials are free, and begin anew', async () => {
     await useless();
     expect(await home.isFree(OTHER)).toBe(true);
-    await (await home.budget.begin(OTHER)).granted();
+    await home.granted(OTHER);
     expect(home.store.kept).toMatchObject({ useless: [] });
   });
 
   test('is one as long as it was not accepted; a refusal later on is no news of the login', async () => {
-    await granted();
+    await home.granted();
     home.restart();
     expect(await home.budget.isUnproven()).toBe(true);
     await home.budget.useful();
@@ -72,15 +73,22 @@ describe('a login of no use', () => {
   });
 
   test('one that is not proved is no reason to wait, and forgotten with the next', async () => {
-    await granted();
+    await home.granted();
     expect(await home.isFree()).toBe(true);
-    await granted();
+    await home.granted();
     await home.budget.useless(misfit, MINE);
     expect(home.store.kept?.useless).toHaveLength(1);
   });
 
   test('tokens that the program itself cannot use count at once', async () => {
-    await (await home.budget.begin(MINE)).useless(misfit);
+    const away = new IssuerUnreachable('Of another issuer.', { retry: 'later' });
+    const grant = {
+      accessToken: 'a',
+      refreshToken: null,
+      expiresInSeconds: 60,
+      refreshExpiresInSeconds: null,
+    };
+    await home.refused(new GrantUnusable(away, grant));
     expect(await home.isFree()).toBe(false);
   });
 
@@ -166,7 +174,7 @@ async function run(all: readonly Step[]): Promise<number[]> {
     },
   };
   const open = () => {
-    const budget = new LoginBudget(store, clock, QUICK_HASH);
+    const budget = new LoginBudget(store, clock, log, QUICK_HASH);
     const login = new Login({
       issuer,
       form: null,
@@ -182,6 +190,7 @@ async function run(all: readonly Step[]): Promise<number[]> {
       log,
     });
     const session = new Session({
+      budget,
       wantsRefreshToken: false,
       issuer,
       login,
@@ -192,7 +201,7 @@ async function run(all: readonly Step[]): Promise<number[]> {
       onRefresh: () => undefined,
       onChange: () => undefined,
       scrub: () => undefined,
-      exclusively: (step) => step(true),
+      withLock: (step) => step(true),
     });
     return { budget, session };
   };

@@ -3,13 +3,13 @@ import { Failure } from './failure.ts';
 
 const FIRST_WAIT_MS = { soon: 15_000, later: 60_000, never: 30 * 60_000 } as const;
 const LONGEST_WAIT_MS = 30 * 60_000;
-// A typing error of the provider must not silence the bridge for a year.
-const LONGEST_RETRY_AFTER_MS = 24 * 3_600_000;
+// A mistake on the other side must not silence the bridge for a week.
+const LONGEST_RETRY_AFTER_MS = LONGEST_WAIT_MS;
 
 /**
  * Milliseconds to wait after the `failures`-th failure in a row (1 = the first).
  * `random` draws from [0, 1); the result lies within 25 % around the doubled step.
- * A `Retry-After` of the other side is a floor, even above the cap.
+ * A `Retry-After` of the other side is a floor, with the same cap.
  */
 export function backOffMs(thrown: unknown, failures: number, random: () => number): number {
   const first = FIRST_WAIT_MS[thrown instanceof Failure ? thrown.retry : 'later'];

@@ -42,11 +42,9 @@ export const bundling = {
     socks: './scripts/absent.cjs',
     tldts: './scripts/absent.cjs',
     'worker-timers': './scripts/absent.cjs',
-    // Of pg and pg-boss: files of passwords, another runtime's sockets, and schedules of their own.
+    // Of pg: files of passwords, and another runtime's sockets.
     pgpass: './scripts/absent.cjs',
     'pg-cloudflare': './scripts/absent.cjs',
-    'rrule-temporal': './scripts/absent.cjs',
-    'cron-parser': './scripts/absent.cjs',
     // The same code as ES modules, of which the bundler leaves out what is not used.
     yaml: './node_modules/yaml/browser/index.js',
     // Threads of pino that write: our lines go through a scrubber first, in this one.

@@ -3,11 +3,20 @@ import { readFile } from 'node:fs/promises';
 import type { Fleet } from '../config/schema.ts';
 import { decodeText, whyUnreadable } from '../config/secrets/secrets.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import { readLogins } from '../fleet/accounts/loginFile.ts';
-import { Moving } from '../fleet/accounts/moving.ts';
-import { type Listed, Roster } from '../fleet/accounts/roster.ts';
-import { type Visit, visitFleet } from '../fleet/accounts/visit.ts';
-import { countWords } from '../fleet/words.ts';
+import { readLogins } from '../fleet/loginFile.ts';
+import { moveHousehold } from '../fleet/moving.ts';
+import { type OpenFleet, openFleet } from '../fleet/open.ts';
+import {
+  importLogins,
+  type Listed,
+  listAccounts,
+  pauseAccounts,
+  removeAccounts,
+  resealAll,
+  resumeAccounts,
+  unknownIds,
+} from '../fleet/roster.ts';
+import { countWords } from '../fleet/status.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
@@ -15,20 +24,8 @@ import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wron
 import { formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 
-const noFleet = () =>
-  failure(
-    'no_fleet',
-    'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.',
-    { exit: EXIT.config, retry: 'never' },
-  );
-
-/** All mistakes of the file, a line each. */
-const fileWrong = (file: string, mistakes: readonly string[]) =>
-  failure('accounts_file_wrong', mistakes.map((one) => `${file}, ${one}`).join('\n'), {
-    exit: EXIT.usage,
-    retry: 'never',
-    hint: `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
-  });
+const NO_FLEET =
+  'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.';
 
 interface Parts {
   readonly given: Arguments;
@@ -36,14 +33,13 @@ interface Parts {
   readonly words: readonly string[];
   readonly settings: Settings;
   readonly fleet: Fleet;
-  readonly visit: Visit;
-  readonly roster: Roster;
+  readonly opened: OpenFleet;
 }
 
 /** What it takes beside `--config`. */
 interface Action {
   readonly options: readonly string[];
-  /** Throws wrong_usage. */
+  /** Throws WrongUsage. */
   readonly look: (words: readonly string[], given: Arguments, io: Io) => void;
   readonly run: (parts: Parts, io: Io) => Promise<number>;
 }
@@ -57,16 +53,13 @@ export const accounts: Command = async (given, io) => {
   if (stray !== undefined) throw wrongUsage(`accounts ${name} takes no --${stray}.`);
   action.look(words, given, io);
   const settings = await loadSettings(given, io);
-  const { scrubber, config } = settings;
-  const { fleet } = config;
-  if (fleet === undefined) throw noFleet();
-  const { clock, interrupted } = io;
-  const own = { clock, log: await openSilentLog(scrubber, io), scrubber, interrupted };
-  const visit = await visitFleet(fleet, process.versions.node, own);
+  const { fleet } = settings.config;
+  if (fleet === undefined) throw failure('no_fleet', NO_FLEET, { exit: EXIT.config, retry: 'never' });
+  const opened = await openFleet(fleet, await openSilentLog(settings.scrubber, io));
   try {
-    return await action.run({ given, words, settings, fleet, visit, roster: new Roster(visit) }, io);
+    return await action.run({ given, words, settings, fleet, opened }, io);
   } finally {
-    await visit.close();
+    await opened.close();
   }
 };
 
@@ -76,104 +69,139 @@ const noWords =
     if (words.length > 0) throw wrongUsage(`accounts ${name} takes no further words.`);
   };
 
-const needsIds = (name: string, words: readonly string[]): void => {
-  if (words.length === 0) throw wrongUsage(`accounts ${name} takes the ID of an account, or several.`);
-};
+const needsIds =
+  (name: string): Action['look'] =>
+  (words) => {
+    if (words.length === 0) throw wrongUsage(`accounts ${name} takes the ID of an account, or several.`);
+  };
 
 const ACTIONS: Readonly<Record<string, Action>> = {
   import: {
-    options: ['from-state'],
+    options: ['from-state', 'dry-run'],
     look(words, { options }) {
       if (options['from-state'] ? words.length > 0 : words.length !== 1)
-        throw wrongUsage('accounts import takes one word, the FILE.csv; or --from-state and none.');
+        throw wrongUsage('accounts import takes one word, the FILE.csv; or --from-state DIR and none.');
     },
     run: (parts, io) =>
-      parts.given.options['from-state'] ? importHousehold(parts, io) : importFile(parts, io),
+      parts.given.options['from-state'] === undefined ? importFile(parts, io) : importHousehold(parts, io),
   },
-  list: { options: ['format'], look: noWords('list'), run: listAccounts },
+  list: { options: ['format', 'failing'], look: noWords('list'), run: printAccounts },
   pause: {
-    options: ['resume'],
-    look: (words) => needsIds('pause', words),
-    async run({ words, given, roster }, io) {
-      await refuseUnknown(words, roster);
-      const isResumed = given.options.resume === true;
-      const changed = await roster.pause(words, !isResumed);
+    options: [],
+    look: needsIds('pause'),
+    async run({ words, opened: { database } }, io) {
+      await refuseUnknown(words, database);
+      const changed = await pauseAccounts(words, database);
       const already = words.length - changed;
       const rest = already === 0 ? '' : `, ${already} ${already === 1 ? 'was' : 'were'} so already`;
-      io.out(`${isResumed ? 'resumed' : 'paused'} ${changed}${rest}\n`);
+      io.out(`paused ${changed}${rest}\n`);
+      return EXIT.fine;
+    },
+  },
+  resume: {
+    options: [],
+    look: needsIds('resume'),
+    async run({ words, opened: { database } }, io) {
+      await refuseUnknown(words, database);
+      io.out(`resumed ${await resumeAccounts(words, database)}: polled at once\n`);
       return EXIT.fine;
     },
   },
   remove: {
     options: ['yes'],
     look(words, given, io) {
-      needsIds('remove', words);
+      needsIds('remove')(words, given, io);
       mustBeAnswerable('accounts remove', given, io);
     },
-    async run({ words, given, roster }, io) {
-      await refuseUnknown(words, roster);
+    async run({ words, given, opened: { database } }, io) {
+      await refuseUnknown(words, database);
       const question = `Remove ${countWords(new Set(words).size, 'account')} from the fleet, with all readings and topics?`;
       if (!(await isAgreed(question, given, io))) {
         io.out('Nothing was changed.\n');
         return EXIT.fine;
       }
-      io.out(`removed ${await roster.remove(words)}: the next process that works clears the topics\n`);
+      io.out(
+        `removed ${await removeAccounts(words, database)}: the next process that works clears the topics\n`,
+      );
       return EXIT.fine;
+    },
+  },
+  reseal: {
+    options: [],
+    look: noWords('reseal'),
+    async run({ opened }, io) {
+      const { changed, damaged } = await resealAll(opened);
+      io.out(`sealed anew with the first key: ${changed}\n`);
+      for (const place of damaged) io.err(`Cannot be opened by any key, and was left: ${place}.\n`);
+      return damaged.length === 0 ? EXIT.fine : EXIT.unexpected;
     },
   },
 };
 
-async function refuseUnknown(ids: readonly string[], roster: Roster): Promise<void> {
-  const unknown = await roster.unknown(ids);
+async function refuseUnknown(ids: readonly string[], database: OpenFleet['database']): Promise<void> {
+  const unknown = await unknownIds(ids, database);
   if (unknown.length === 0) return;
   const named = unknown.map((id) => id.slice(0, 64)).join(', ');
   throw wrongUsage(`No account of the fleet is called ${named}: nothing was changed.`);
 }
 
-async function importFile({ words: [file = ''], roster }: Parts, io: Io): Promise<number> {
+async function importFile({ words: [file = ''], given, opened }: Parts, io: Io): Promise<number> {
   const text = await readFile(file)
     .then(decodeText)
     .catch((err) => {
       throw wrongUsage(`${file}: found ${whyUnreadable(err)}; allowed: a CSV file in UTF-8.`);
     });
   const { logins, mistakes } = readLogins(text);
-  if (mistakes.length > 0) throw fileWrong(file, mistakes);
-  const { imported, changed, unchanged, busy } = await roster.import(logins);
-  io.out(`imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}\n`);
-  if (busy.length === 0) return EXIT.fine;
-  io.err(`Being removed at this moment, import again in a minute: ${busy.join(', ')}\n`);
-  return EXIT.unexpected;
+  if (mistakes.length > 0)
+    throw failure('accounts_file_wrong', mistakes.map((one) => `${file}, ${one}`).join('\n'), {
+      exit: EXIT.usage,
+      retry: 'never',
+      hint: `${countWords(mistakes.length, 'mistake')}: nothing was imported.`,
+    });
+  const isDry = given.options['dry-run'] === true;
+  const { imported, changed, unchanged } = await importLogins(logins, isDry, opened);
+  const would = isDry ? 'would be ' : '';
+  io.out(`${would}imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}\n`);
+  if (isDry) {
+    for (const id of imported) io.out(`  new: ${id}\n`);
+    for (const id of changed) io.out(`  another login or history_since: ${id}\n`);
+  }
+  return EXIT.fine;
 }
 
-async function importHousehold({ settings, fleet, visit }: Parts, io: Io): Promise<number> {
+async function importHousehold({ settings, fleet, opened, given }: Parts, io: Io): Promise<number> {
   const { config, scrubber } = settings;
+  const directory = String(given.options['from-state']);
+  const isDry = given.options['dry-run'] === true;
   const log = await openSilentLog(scrubber, io);
-  const giveUp = await claimDirectory(config.state_dir, io.clock, log);
+  const giveUp = await claimDirectory(directory, io.clock, log);
   try {
-    const household = new StateDirectory(config.state_dir, log);
-    const moving = new Moving({ ...visit, household, clock: visit.clock }, fleet.claim_seconds);
-    const { moved, known } = await moving.move(config.accounts);
-    io.out(`moved ${moved.length}, known ${known.length}\n`);
+    const household = new StateDirectory(directory, log);
+    const parts = { opened, fleet, household, clock: io.clock, log };
+    const { moved, known } = await moveHousehold(config.accounts, isDry, parts);
+    io.out(`${isDry ? 'would be ' : ''}moved ${moved.length}, known ${known.length}\n`);
   } finally {
     await giveUp();
   }
+  if (isDry) return EXIT.fine;
   io.out(
     [
       'The fleet has them now, with their sessions and readings. What is left to do:',
       '  in the configuration: take out the section accounts, and state_dir',
       '  start heat2mqtt run with it, on one machine or several',
-      `  once the readings are there: delete ${config.state_dir}. Its tokens are gone, so that nobody uses them twice.`,
+      `  once the readings are there: delete ${directory}. Its tokens are gone, so that they are not used twice.`,
       '',
     ].join('\n'),
   );
   return EXIT.fine;
 }
 
-async function listAccounts({ given, settings, roster }: Parts, io: Io): Promise<number> {
-  const format = formatFrom(given.options.format, io);
+async function printAccounts({ given, settings, opened: { database } }: Parts, io: Io): Promise<number> {
+  const { format: wanted = 'table', failing } = given.options;
+  const format = formatFrom(wanted, io);
   const zone = zoneOf(settings.config.usage.timezone);
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
-  const listed = await roster.list();
+  const listed = await listAccounts(database, failing === true);
   const records = listed.map((one) => ({
     id: one.id,
     state: stateOf(one),
@@ -182,6 +210,8 @@ async function listAccounts({ given, settings, roster }: Parts, io: Io): Promise
     failing_since: at(one.failing_since),
     failures: one.failures,
     last_error: one.last_error,
+    auth_state: one.auth_state,
+    advice: one.advice,
   }));
   const short = (time: string | null) => time?.slice(0, 16).replace('T', ' ') ?? null;
   const table = () => [
@@ -193,6 +223,7 @@ async function listAccounts({ given, settings, roster }: Parts, io: Io): Promise
         { head: 'Next run', value: (one) => short(one.next_run_at) },
         { head: 'Failing since', value: (one) => short(one.failing_since) },
         { head: 'Last error', value: ({ last_error }) => last_error },
+        ...(failing ? [{ head: 'What to do', value: (one: (typeof records)[number]) => one.advice }] : []),
       ],
       records,
     ),
@@ -207,6 +238,8 @@ async function listAccounts({ given, settings, roster }: Parts, io: Io): Promise
       'failing_since',
       'failures',
       'last_error',
+      'auth_state',
+      'advice',
     ] as const),
   );
   print(format, { records, csv: columns, table }, io);

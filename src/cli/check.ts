@@ -4,7 +4,7 @@ import { strayNames } from '../accounts/friendlyNames.ts';
 import type { Account, Config } from '../config/schema.ts';
 import type { Secret } from '../config/secrets/secrets.ts';
 import { totpParameters } from '../config/secrets/totpSecret.ts';
-import { keyBytes } from '../config/sections/fleetSection.ts';
+import { keysIn } from '../config/sections/fleetSection.ts';
 import { PublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';
@@ -16,11 +16,11 @@ import { openBroker } from '../mqtt/broker.ts';
 import { clientIdOf } from '../store/installation.ts';
 import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { directoryNotices, StateDirectory, stateUnwritable } from '../store/stateDirectory.ts';
-import type { Arguments, Command, Io } from './command.ts';
+import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './questions/readingCloses.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
-import { openUpstreamBeside, visitFleetOf, withVisited } from './upstream.ts';
+import { fleetHealthOf, openUpstreamBeside } from './upstream.ts';
 
 interface Result {
   readonly check: string;
@@ -53,12 +53,10 @@ export const check: Command = async (given, io) => {
   });
   tell({ ...configuration, ...advice });
   if (settings !== null) {
-    const probes = offlineProbes(settings);
+    const probes = offlineProbes(settings, io);
     for (const [name, run] of Object.entries(probes)) tell(await probe(name, run));
-    const { database, settings: own } = await tryFleet(settings, given, io);
-    for (const result of database) tell(result);
     if (given.options.live)
-      for (const [name, run] of Object.entries(liveProbes(own, io))) tell(await probe(name, run));
+      for (const [name, run] of Object.entries(liveProbes(settings, io))) tell(await probe(name, run));
   }
   if (given.options.json) {
     const rows = results.map(({ exitCode: _, ...row }) => row);
@@ -66,27 +64,6 @@ export const check: Command = async (given, io) => {
   }
   return worst(results);
 };
-
-/** With the account of `--account` in the settings; without the option, with the only one, if it is. */
-async function tryFleet(
-  settings: Settings,
-  { options }: Arguments,
-  io: Io,
-): Promise<{ database: Result[]; settings: Settings }> {
-  if (!settings.config.fleet) return { database: [], settings };
-  let own: Settings = { ...settings, config: { ...settings.config, accounts: [] } };
-  const database = await probe('database of the fleet', async () => {
-    const visit = await visitFleetOf(settings, io);
-    if (visit === null) return '';
-    const { fleet } = await visit.health(zoneOf(settings.config.usage.timezone));
-    const found = `${fleet.accounts} account(s), ${fleet.processes.length} process(es) at work`;
-    if (options.account === undefined && fleet.accounts !== 1)
-      return options.live ? `${found}; --account ID would read one of them` : found;
-    own = withVisited(settings, await visit.account(options.account));
-    return found;
-  });
-  return { database: [database], settings: own };
-}
 
 async function probe(name: string, run: Probe): Promise<Result> {
   try {
@@ -107,7 +84,8 @@ function worst(results: readonly Result[]): number {
 /** By the name of what is tried, in this order. */
 type Probes = Record<string, Probe>;
 
-function offlineProbes({ config, path }: Settings): Probes {
+function offlineProbes(settings: Settings, io: Io): Probes {
+  const { config, path } = settings;
   const { mqtt, web, home_assistant, fleet } = config;
   const accounts = fleet ? [] : config.accounts;
   const probes: Probes = {};
@@ -130,8 +108,14 @@ function offlineProbes({ config, path }: Settings): Probes {
   tell('password of the page', web ? web.password : undefined);
   tell('token of Home Assistant', home_assistant?.token);
   tell('fleet.database_url', fleet?.database_url);
-  tell('fleet.key', fleet?.key, (key) => `${keyBytes(key).length} bytes`);
-  if (fleet) return probes;
+  tell('fleet.key', fleet?.key, (keys) => `${keysIn(keys).length} of 32 bytes`);
+  if (fleet) {
+    probes['database of the fleet'] = async () => {
+      const health = await fleetHealthOf(settings, io);
+      return `${health?.fleet.accounts} account(s), ${health?.fleet.processes.length} process(es) at work`;
+    };
+    return probes;
+  }
   probes['state directory'] = async () => {
     try {
       await makePrivateDirectory(config.state_dir);
@@ -160,14 +144,16 @@ async function openness({ path, origin }: Secret, configuration: string | undefi
 }
 
 function liveProbes(settings: Settings, io: Io): Probes {
-  const { accounts, constituencies, meters, mqtt, home_assistant, usage } = settings.config;
+  const { constituencies, meters, mqtt, home_assistant, usage, fleet } = settings.config;
+  const accounts = fleet ? [] : settings.config.accounts;
   const probes: Probes = {};
   const readers: Readers = new Map();
   const found: Found = new Map();
   for (const account of accounts) {
     probes[`provider for ${account.id}`] = () => tryProvider(settings, account, io, { readers, found });
   }
-  if (Object.keys(meters).length > 0) probes.meters = async () => namesWords(meters, found, accounts.length);
+  if (!fleet && Object.keys(meters).length > 0)
+    probes.meters = async () => namesWords(meters, found, accounts.length);
   if (constituencies) {
     probes.constituencies = async () => {
       const publicList = new PublicList(constituencies, io.clock);

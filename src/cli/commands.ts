@@ -29,7 +29,7 @@ const text = (value: string, help: string): Option => ({ type: 'string', value, 
 const SECRETS_APART = 'a backup has no secrets; keep passwords and password files apart';
 
 const CONFIG = { config: text('PATH', 'the configuration file') };
-const ACCOUNT = text('ID', 'the account; default: the first, in a fleet the only one');
+const ACCOUNT = text('ID', 'the account; default: the first');
 const FORMAT = text('table|json|csv', 'how to print; table on a terminal');
 
 const COMMANDS: readonly CommandRow[] = [
@@ -45,7 +45,6 @@ const COMMANDS: readonly CommandRow[] = [
     options: {
       ...CONFIG,
       live: flag('also ask issuer, provider, broker and Home Assistant (at most one login)'),
-      account: text('ID', 'in a fleet: the account to read live'),
       json: flag('print JSON'),
     },
     load: async () => (await import('./check.ts')).check,
@@ -92,7 +91,7 @@ const COMMANDS: readonly CommandRow[] = [
     summary: 'print the readings that are on this disk as CSV or JSON; asks nobody',
     options: {
       ...CONFIG,
-      account: text('ID', 'the account; default: all, in a fleet the only one'),
+      account: text('ID', 'the account; default: all'),
       interval: text('day|week|month', 'default: day'),
       format: text('csv|json', 'default: csv'),
       revisions: flag('also how often each was corrected, and when it came'),
@@ -125,7 +124,7 @@ const COMMANDS: readonly CommandRow[] = [
   {
     name: 'report',
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
-    options: { ...CONFIG, account: text('ID', 'in a fleet: the account; default: the only one, or none') },
+    options: CONFIG,
     load: async () => (await import('./report.ts')).report,
   },
   {
@@ -191,13 +190,17 @@ const COMMANDS: readonly CommandRow[] = [
   },
   {
     name: 'accounts',
-    words: 'import FILE.csv|list|pause ID…|remove ID…',
+    words: 'import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal',
     summary: 'the accounts of a fleet (docs/fleet.md)',
     options: {
       ...CONFIG,
-      'from-state': flag('import: the accounts of this configuration, with all that state_dir keeps of them'),
-      format: { ...FORMAT, help: `list: ${FORMAT.help}` },
-      resume: flag('pause: the opposite'),
+      'from-state': text(
+        'DIR',
+        'import: the accounts of this configuration, with all that DIR, its state_dir, keeps',
+      ),
+      'dry-run': flag('import: only say what it would do'),
+      failing: flag('list: only those that fail, and what to do'),
+      format: text('table|json|csv', 'list: how to print; default: table'),
       yes: flag('remove: do not ask'),
     },
     load: async () => (await import('./accounts.ts')).accounts,

@@ -32,8 +32,7 @@ export const login: Command = async ({ options, words }, io) => {
   if (provider?.offline_access && refreshExpiresAt !== null)
     io.out('It has an end though offline_access was asked for: the issuer did not give it.\n');
   if (upstream.session.lacksRefreshToken) io.out(`${NO_REFRESH_TOKEN.message}\n`);
-  await settings.visited?.wake();
-  io.out(settings.visited ? 'The fleet goes on with it.\n' : 'A running bridge takes it within a minute.\n');
+  io.out('A running bridge takes it within a minute.\n');
   return EXIT.fine;
 };
 
@@ -48,11 +47,7 @@ export const logout: Command = async ({ options, words }, io) => {
       : 'No session is stored.\n',
   );
   if (!byItself.needsPerson)
-    io.out(
-      settings.visited
-        ? 'The fleet signs in again by itself at the next poll, unless the account is paused.\n'
-        : 'The configuration has a password: a running bridge signs in again by itself.\n',
-    );
+    io.out('The configuration has a password: a running bridge signs in again by itself.\n');
   return EXIT.fine;
 };
 

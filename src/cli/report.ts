@@ -22,7 +22,7 @@ import type { Command, Io } from './command.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
-import { stateOf, visitFleetOf, withVisited } from './upstream.ts';
+import { fleetHealthOf, stateOf } from './upstream.ts';
 
 /** Heading and lines. */
 type Section = readonly [string, readonly string[]];
@@ -37,19 +37,13 @@ export const report: Command = async (given, io) => {
     io.out(withoutHome(written([mistakes]), io.env.HOME));
     return EXIT.config;
   }
-  io.out(await reportText(settings, io, (await askHealth(settings.config)).words, given.options.account));
+  io.out(await reportText(settings, io, (await askHealth(settings.config)).words));
   return EXIT.fine;
 };
 
-/** `daemon`: how the running daemon is. `account`: of a fleet, the one that this is about. */
-export async function reportText(
-  settings: Settings,
-  io: Io,
-  daemon: string,
-  account?: unknown,
-): Promise<string> {
-  const { settings: own, section } = await fleetSection(settings, io, account);
-  const text = written([...section, ...(await sectionsOf(own, settings, io, daemon))]);
+/** `daemon`: how the running daemon is. */
+export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
+  const text = written([...(await fleetSection(settings, io)), ...(await sectionsOf(settings, io, daemon))]);
   return withoutHome(settings.scrubber.scrub(text), io.env.HOME);
 }
 
@@ -60,14 +54,13 @@ function written(sections: readonly Section[]): string {
   return `# ${about.name} report\n\n${text.join('\n')}`;
 }
 
-/** `shown`: as configured. */
-async function sectionsOf(settings: Settings, shown: Settings, io: Io, daemon: string): Promise<Section[]> {
+async function sectionsOf(settings: Settings, io: Io, daemon: string): Promise<Section[]> {
   const { config } = settings;
   const zone = zoneOf(config.usage.timezone);
   const state = await stateOf(settings, io);
   const now = Date.now();
   const accounts: Section[] = [];
-  for (const { id } of config.accounts) {
+  for (const { id } of config.fleet ? [] : config.accounts) {
     accounts.push([`Account ${id}`, await accountLines(state, id, zone)]);
     accounts.push(...(await meterSections(state, id, zone, zone.dayAt(now))));
   }
@@ -75,7 +68,7 @@ async function sectionsOf(settings: Settings, shown: Settings, io: Io, daemon: s
   return [
     ['Clock', [clock, `up for ${Math.round(os.uptime() / 60)} minutes`]],
     ['Daemon', [daemon]],
-    ['Configuration', showConfig(shown, 'stranger').trimEnd().split('\n')],
+    ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
     ...accounts,
     ['Shapes of replies (keys and types, no values)', await replyLines(state, zone)],
   ];
@@ -88,36 +81,25 @@ function versions(): Section {
   return ['Versions', [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system]];
 }
 
-/** How the fleet is, and the settings with the account that was asked for. A database that cannot be used is told. */
-async function fleetSection(
-  settings: Settings,
-  io: Io,
-  account: unknown,
-): Promise<{ settings: Settings; section: Section[] }> {
-  const without = { ...settings, config: { ...settings.config, accounts: [] } };
+/** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
+async function fleetSection(settings: Settings, io: Io): Promise<Section[]> {
   try {
-    const visit = await visitFleetOf(settings, io);
-    if (visit === null) return { settings, section: [] };
+    const health = await fleetHealthOf(settings, io);
+    if (health === null) return [];
+    const { fleet } = health;
     const zone = zoneOf(settings.config.usage.timezone);
-    const { fleet } = await visit.health(zone);
-    const section: Section = [
-      'Fleet',
-      [
-        `${fleet.accounts} account(s): ${fleet.paused} paused, ${fleet.failing} failing, ${fleet.overdue} overdue`,
-        ...(fleet.oldestDueAt === null ? [] : [`the oldest since ${zone.iso(fleet.oldestDueAt)}`]),
-        ...fleet.processes.map(
-          ({ number, version, startedAt }) => `process ${number}: ${version}, since ${zone.iso(startedAt)}`,
-        ),
-      ],
+    const lines = [
+      `${fleet.accounts} account(s): ${fleet.paused} paused, ${fleet.failing} failing, ${fleet.overdue} overdue`,
+      ...(fleet.oldestDueAt === null ? [] : [`the oldest since ${zone.iso(fleet.oldestDueAt)}`]),
+      ...fleet.processes.map(
+        ({ number, version, startedAt }) => `process ${number}: ${version}, since ${zone.iso(startedAt)}`,
+      ),
+      ...health.reasons.map(({ message }) => message),
     ];
-    const isAbout = account !== undefined || fleet.accounts === 1;
-    return {
-      settings: isAbout ? withVisited(settings, await visit.account(account)) : without,
-      section: [section],
-    };
+    return [['Fleet', lines]];
   } catch (err) {
-    if (!(err instanceof Failure) || err.exitCode === EXIT.usage) throw err;
-    return { settings: without, section: [['Fleet', [err.message]]] };
+    if (!(err instanceof Failure)) throw err;
+    return [['Fleet', [err.message]]];
   }
 }
 

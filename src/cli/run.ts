@@ -6,7 +6,7 @@ import { ConfigInvalid } from '../config/load.ts';
 import type { Fleet } from '../config/schema.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from '../daemon/daemon.ts';
 import { SUPERVISORS_INGRESS } from '../daemon/monitor/ingress.ts';
-import { startCron } from '../daemon/polling/schedule.ts';
+import { cronTimes, startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
@@ -46,7 +46,7 @@ export const run: Command = async (given, io) => {
   for (const { message, ...notice } of notices) log.warn(notice, message);
   const fleet = config.fleet;
   const daemon = await (fleet
-    ? startFleetProcess(fleet, settings, log, logTail, io)
+    ? startFleetProcess(fleet, settings, log, io)
     : startRealDaemon({
         config,
         notices,
@@ -79,33 +79,33 @@ async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
   await Promise.all(opened.map((one) => one.stop()));
 }
 
-const WAIT_FOR_DATABASE_MS = 3_000;
+const WAIT_FOR_DATABASE_MS = 60_000;
+const TRY_DATABASE_EVERY_MS = 3_000;
 
 /** One process of several. Only a fleet loads what it needs of PostgreSQL. */
 async function startFleetProcess(
   fleet: Fleet,
   settings: Settings,
   log: Log,
-  logTail: LogTail,
-  io: Io,
-): Promise<Daemon> {
+  { interrupted }: Io,
+): Promise<Pick<Daemon, 'stop'>> {
   const { config, scrubber } = settings;
-  const { interrupted } = io;
   if (config.accounts.length > 0)
     log.warn('the accounts in the configuration are not used: those of a fleet are in its database');
   const { startFleet } = await import('../fleet/fleet.ts');
-  const report = reportOf(settings, io);
-  const own = { clock: systemClock, random: Math.random, startTicker: startCron, logTail, report };
-  const nodeVersion = process.versions.node;
+  const cron = cronTimes(config.usage.schedule, config.usage.timezone);
+  const own = { clock: systemClock, random: Math.random, cron };
+  const began = systemClock.monotonic();
   for (let told = ''; ; ) {
     try {
-      return await startFleet({ ...own, config, log, scrubber, fleet, nodeVersion });
+      return await startFleet({ ...own, config, log, scrubber, fleet });
     } catch (err) {
-      // PostgreSQL may start later than its workers, or anew.
-      if (!(err instanceof Failure) || err.retry !== 'soon') throw err;
+      // PostgreSQL may start later than its workers; whatever supervises this process tries again later still.
+      const isOver = systemClock.monotonic() - began >= WAIT_FOR_DATABASE_MS;
+      if (!(err instanceof Failure) || err.retry !== 'soon' || isOver) throw err;
       if (told !== err.message) log.warn(safeWords(err), 'waits for the database of the fleet');
       told = err.message;
-      await systemClock.sleep(WAIT_FOR_DATABASE_MS, interrupted);
+      await systemClock.sleep(TRY_DATABASE_EVERY_MS, interrupted);
       if (interrupted.aborted) throw err;
     }
   }

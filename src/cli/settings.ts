@@ -4,15 +4,12 @@ import { existsSync } from 'node:fs';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
-import type { VisitedAccount } from '../fleet/accounts/visit.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
 import type { Arguments, Io } from './command.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
-  /** In a fleet, the account that a command is about. */
-  readonly visited?: VisitedAccount;
 }
 
 /** For a command of a household. Throws not_in_fleet. */

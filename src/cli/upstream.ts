@@ -3,12 +3,13 @@
 import { currencyOf } from '../accounts/site.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
-import type { Visit, VisitedAccount } from '../fleet/accounts/visit.ts';
+import { zone as zoneOf } from '../domain/period.ts';
+import type { FleetHealth } from '../fleet/status.ts';
 import { Failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { type Arguments, type Io, wrongUsage } from './command.ts';
-import { loadSettings, openSilentLog, type Settings } from './settings.ts';
+import { loadSettings, openSilentLog, refuseInFleet, type Settings } from './settings.ts';
 
 /** The account of `--account`, else the first. Throws wrong_usage. */
 export function pickAccount({ config }: Settings, option: unknown): Account {
@@ -18,34 +19,30 @@ export function pickAccount({ config }: Settings, option: unknown): Account {
   throw wrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
 }
 
-/**
- * The settings of a command about one account. In a fleet that of `--account` comes from the database, and is the only one in
- * them. Rejects with a Failure.
- */
+/** The settings of a command about one account of a household. Rejects with a Failure. */
 export async function loadWithAccount(given: Arguments, io: Io): Promise<Settings> {
   const settings = await loadSettings(given, io);
-  const fleet = await visitFleetOf(settings, io);
-  return fleet === null ? settings : withVisited(settings, await fleet.account(given.options.account));
+  refuseInFleet(
+    settings.config.fleet,
+    'This command',
+    'its views answer in SQL, and `heat2mqtt accounts` works on accounts',
+  );
+  return settings;
 }
 
-/** `null`: there is no fleet. What it opens ends with the process. */
-export async function visitFleetOf({ config, scrubber }: Settings, io: Io): Promise<Visit | null> {
-  if (!config.fleet) return null;
-  const { visitFleet } = await import('../fleet/accounts/visit.ts');
-  const { clock, interrupted } = io;
-  const own = { clock, log: await openSilentLog(scrubber, io), scrubber, interrupted };
-  return visitFleet(config.fleet, process.versions.node, own);
+/** `null`: there is no fleet. Rejects with a Failure. */
+export async function fleetHealthOf({ config, scrubber }: Settings, io: Io): Promise<FleetHealth | null> {
+  const { fleet, usage } = config;
+  if (!fleet) return null;
+  const { openFleet } = await import('../fleet/open.ts');
+  const { readHealth } = await import('../fleet/status.ts');
+  const { database, close } = await openFleet(fleet, await openSilentLog(scrubber, io));
+  return readHealth(database, fleet.claim_seconds, zoneOf(usage.timezone)).finally(close);
 }
-
-export const withVisited = (settings: Settings, visited: VisitedAccount): Settings => ({
-  ...settings,
-  config: { ...settings.config, accounts: [visited.account] },
-  visited,
-});
 
 /** Where the accounts of these settings keep what they know. */
-export const stateOf = async ({ config, scrubber, visited }: Settings, io: Io): Promise<StateStore> =>
-  visited?.state ?? new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
+export const stateOf = async ({ config, scrubber }: Settings, io: Io): Promise<StateStore> =>
+  new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
 
 /** Shares the session with a running daemon. */
 export async function openUpstreamBeside(
@@ -54,15 +51,11 @@ export async function openUpstreamBeside(
   io: Io,
   more: Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'> = {},
 ): Promise<Upstream> {
-  const { config, scrubber, visited } = settings;
+  const { config, scrubber } = settings;
   const log = await openSilentLog(scrubber, io);
   const state = await stateOf(settings, io);
-  const { clock = io.clock, gate } = visited ?? {};
-  return openUpstream(
-    account,
-    { config, state, clock, log, scrubber },
-    { isCommand: true, ...(gate ? { gate } : {}), ...more },
-  );
+  const { clock } = io;
+  return openUpstream(account, { config, state, clock, log, scrubber }, { isCommand: true, ...more });
 }
 
 /** As configured, else as the daemon has stored it, else as the provider says now, if it does. */

@@ -208,6 +208,9 @@ export function schemaFor(
     // What belongs to one household, or to one process.
     for (const path of hasFleet ? [['home_assistant'], ['mqtt', 'embedded']] : [])
       if ((valueAt(config, path) ?? false) !== false) report(path, 'false, or nothing, with fleet');
+    const signIn = ['provider', 'sign_in'];
+    if (hasFleet && ['device', 'link'].includes(String(valueAt(config, signIn))))
+      report(signIn, 'auto, password or form with fleet: no person signs in there');
 
     const cron = ['usage', 'schedule'];
     const expression = textAt(config, cron);

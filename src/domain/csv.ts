@@ -24,14 +24,23 @@ export interface CsvRow {
 }
 
 const QUOTED = /"([^"]*(?:""[^"]*)*)"/y;
-const PLAIN = /[^,\r\n]*/y;
-const END = /,|\r\n|\n|\r|$/y;
+/** By what cells are separated. */
+const CELLS = {
+  ',': { plain: /[^,\r\n]*/y, end: /,|\r\n|\n|\r|$/y },
+  ';': { plain: /[^;\r\n]*/y, end: /;|\r\n|\n|\r|$/y },
+};
 const REST = /[^\r\n]*/y;
 const LINE_END = /\r\n|\n|\r/g;
 
-/** Without empty lines, and without the byte order mark that spreadsheets begin with. */
+/**
+ * Without empty lines, and without the byte order mark that spreadsheets begin with. Cells are separated by semicolons where
+ * the first line has one and no comma: so do spreadsheets in languages whose decimal sign is a comma.
+ */
 export function readCsv(given: string): CsvRow[] {
   const text = given.replace(/^\uFEFF/, '');
+  const head = text.slice(0, text.search(/[\r\n]|$/));
+  const separator = head.includes(';') && !head.includes(',') ? ';' : ',';
+  const { plain, end: cellEnd } = CELLS[separator];
   const rows: CsvRow[] = [];
   let at = 0;
   let line = 1;
@@ -52,15 +61,15 @@ export function readCsv(given: string): CsvRow[] {
         fault = 'quote_without_end';
         at = text.length;
       }
-      const cell = quoted?.[1]?.replaceAll('""', '"') ?? take(PLAIN)?.[0] ?? '';
-      let end = take(END);
+      const cell = quoted?.[1]?.replaceAll('""', '"') ?? take(plain)?.[0] ?? '';
+      let end = take(cellEnd);
       if (end === null) {
         fault ??= 'text_after_quote';
         take(REST);
-        end = take(END);
+        end = take(cellEnd);
       }
       cells.push(cell);
-      isOpen = end?.[0] === ',';
+      isOpen = end?.[0] === separator;
     }
     if (cells.length > 1 || cells[0] !== '' || fault !== null) rows.push({ line, cells, fault });
     line += text.slice(start, at).match(LINE_END)?.length ?? 0;

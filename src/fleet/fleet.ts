@@ -2,13 +2,11 @@
 
 import { Counters } from '../accounts/metrics.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
-import type { Fleet } from '../config/schema.ts';
-import { Constituencies } from '../constituencies/onDemand.ts';
-import { type Context, Signals } from '../daemon/context.ts';
-import type { Daemon, DaemonOptions } from '../daemon/daemon.ts';
-import { OutdoorTemperatures } from '../daemon/homeAssistant/outdoorTemperatures.ts';
+import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
@@ -18,59 +16,59 @@ import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { Claims } from '../store/database/claims.ts';
 import { SharedClock } from '../store/database/database.ts';
-import { SharedState } from '../store/database/sharedState.ts';
-import { Keeper } from './members/keeper.ts';
-import { join, Membership } from './members/membership.ts';
-import { readHealth } from './members/status.ts';
+import { Keeper } from './keeper.ts';
+import { Membership, NumberTaken } from './membership.ts';
+import { startFleetMonitor } from './monitor.ts';
 import { openFleet } from './open.ts';
-import { startFleetMonitor } from './page/monitor.ts';
+import { Pace } from './pace.ts';
 import { fleetHandlers } from './requests.ts';
-import { Budget } from './work/budget.ts';
-import { untilNextPoll } from './work/spread.ts';
-import { Worker } from './work/worker.ts';
+import { type CronTimes, Schedule } from './schedule.ts';
+import { type FleetHealth, readHealth } from './status.ts';
+import { Worker } from './worker.ts';
 
-export interface FleetOptions extends Omit<DaemonOptions, 'ingress'> {
+export interface FleetOptions {
+  readonly config: Config;
   readonly fleet: Fleet;
-  /** As `process.versions.node`. */
-  readonly nodeVersion: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly scrubber: Scrubber;
+  /** Draws from [0, 1). */
+  readonly random: () => number;
+  /** Of `usage.schedule`. */
+  readonly cron: CronTimes;
+}
+
+export interface FleetProcess {
+  readonly httpPort: number | null;
+  stop(): Promise<void>;
 }
 
 const BEAT_MS = 2_000;
+const COUNT_EVERY_MS = 10_000;
 
 /** Rejects with a Failure when the database cannot be used. */
-export async function startFleet(options: FleetOptions): Promise<Daemon> {
-  const { config, log, random, scrubber, fleet, nodeVersion, startTicker, logTail, report } = options;
+export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
+  const { log, random, scrubber, fleet } = options;
+  const config: Config = { ...options.config, web: false };
   const { mqtt, usage } = config;
-  const { claim_seconds: claimSeconds, requests_per_second: perSecond } = fleet;
+  const claimSeconds = fleet.claim_seconds;
   const clock = new SharedClock(options.clock);
-  const opened = await openFleet(fleet, nodeVersion, true, { clock, log });
-  const { database, seal, jobs, installation } = opened;
-  const membership = new Membership(await join(database), database, clock);
-  await membership.beat();
-  const { id, number } = membership.member;
-  const counters = new Counters();
+  const opened = await openFleet(fleet, log);
+  const { database, installation } = opened;
+  const membership = await Membership.join(database, clock);
+  const { number } = membership;
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);
-  const state = new SharedState(database);
-  const context: Context = {
-    config,
-    clock,
-    log,
-    scrubber,
-    random,
-    zone,
-    topics,
-    counters,
-    state,
-    outdoor: await OutdoorTemperatures.open({ config, clock, log, state, zone }),
-    signals: new Signals(),
-    limit: concurrencyLimit(usage.concurrency),
+  const limit = concurrencyLimit(usage.concurrency);
+  const counters = new Counters();
+  const outdoor = { weather: null };
+  const context = { config, clock, log, scrubber, random, zone, topics, counters, outdoor, limit };
+  const pace = new Pace(fleet.requests_per_second, clock);
+  let health: FleetHealth | null = null;
+  const count = async () => {
+    health = await readHealth(database, claimSeconds, zone);
+    return health;
   };
-  const ticker = startTicker(usage.schedule, usage.timezone, () => undefined, log);
-  const budget = new Budget(database, perSecond, clock);
-  const claims = new Claims(database, id, claimSeconds, clock);
-  const issuerMemory: IssuerMemory = { metadata: null };
-  const health = () => readHealth(database, { claimSeconds, zone, now: clock.now() });
   const link = new Link({
     address: () => brokerAddress(mqtt, mqtt.url, `${installation}_${number}`),
     versions: protocolVersions(mqtt),
@@ -85,23 +83,15 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
     log,
     random,
   });
-  const constituencies: Constituencies | null =
-    config.constituencies === undefined
-      ? null
-      : await Constituencies.open(config.constituencies, {
-          ...context,
-          publishNow: () => link.publish(constituencies?.messages() ?? []),
-          onPostponed: () => undefined,
-        });
-  const onFault = (err: unknown) => log.warn({ err }, 'accounts could not be woken');
+  const publish: Link['publish'] = (messages) => link.publish(messages);
   const requests = new Requests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
     protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: fleetHandlers({ database, jobs }, health, constituencies, zone, onFault),
+    handlers: fleetHandlers({ database, health: count, publish }, context),
     transaction,
-    publish: (messages) => link.publish(messages),
+    publish,
   });
   const stopping = new AbortController();
   link.start({
@@ -109,42 +99,58 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
     onMessage: (incoming) => {
       if (incoming.topic !== topics.of('bridge/state')) void requests.onMessage(incoming);
       // The will of a keeper that died, on a broker that does not let it wait: others live.
-      else if (incoming.payload.toString('utf8') === 'offline' && !stopping.signal.aborted)
+      else if (incoming.payload.toString('utf8') === 'offline' && isAtWork())
         link.publish([stateMessage(topics, 'online')]);
     },
     onDelivered: () => undefined,
   });
-  const worker = new Worker({
-    context,
-    database,
-    seal,
-    claims,
-    budget,
-    issuerMemory,
-    jobs,
-    link,
-    claimSeconds,
-    untilNextPoll: (account) =>
-      untilNextPoll(account, clock.now(), ticker.next() ?? clock.now(), ticker.step()),
-  });
-  const keeper = new Keeper({ membership, health, jobs, database, link, installation }, context);
+  const isAtWork = () => !stopping.signal.aborted && !membership.isDatabaseGone;
+  const issuerMemory: IssuerMemory = { metadata: null };
+  const claims = new Claims(database, membership.id, claimSeconds, clock);
+  const schedule = new Schedule(options.cron, clock.now());
+  const pauseAll = (ms: number) => {
+    pace.pause(ms);
+    const text = `UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))`;
+    database
+      .query(text, [ms / 1000])
+      .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
+  };
+  const shared = { context, opened, claims, pace, schedule, issuerMemory, pauseAll };
+  const worker = new Worker({ ...shared, link, claimSeconds });
+  const keeper = new Keeper({ membership, health: () => health, database, installation }, context);
   const looking = new SingleFlight<void>();
   let lastBeatAt = clock.monotonic();
+  let countedAt = Number.NEGATIVE_INFINITY;
+
+  async function beat(): Promise<void> {
+    lastBeatAt = clock.monotonic();
+    try {
+      const { processes, pausedMs } = await membership.beat();
+      pace.processes = processes;
+      if (pausedMs > 0) pace.pause(pausedMs);
+      if (clock.monotonic() - countedAt < COUNT_EVERY_MS) return;
+      countedAt = clock.monotonic();
+      await opened.readSecretsAgain();
+      await count();
+    } catch (err) {
+      if (err instanceof NumberTaken) throw err;
+      log.debug({ err }, 'the database does not hear this process');
+      await opened.readSecretsAgain().catch(() => undefined);
+    }
+  }
+  await beat();
   const beating = (async () => {
     while (!stopping.signal.aborted) {
       await clock.sleep(BEAT_MS, stopping.signal);
-      lastBeatAt = clock.monotonic();
       if (stopping.signal.aborted) return;
-      await membership.beat().catch((err) => log.debug({ err }, 'the database does not hear this process'));
+      await beat();
       // A broker that does not answer must not stop the beat.
       void looking.run(() => keeper.look());
     }
   })();
+  const monitored = { link, worker, membership, pace, health: () => health };
   const ageMs = () => clock.monotonic() - lastBeatAt;
-  const monitor = await startFleetMonitor(
-    { link, worker, number, ageMs, database, requests, logTail, report },
-    context,
-  );
+  const monitor = await startFleetMonitor({ ...monitored, ageMs }, context);
   log.info({ process: number, claimSeconds }, 'works for the fleet');
 
   async function leave(): Promise<void> {
@@ -154,16 +160,13 @@ export async function startFleet(options: FleetOptions): Promise<Daemon> {
   }
   return {
     httpPort: monitor?.port ?? null,
-    brokerUrl: mqtt.url,
     stop: () => {
       stopping.abort();
-      ticker.stop();
       return shutDown(
         [
           { name: 'runs', deadlineMs: 4_500, run: () => worker.stop(3_500) },
           { name: 'membership', deadlineMs: 1_000, run: () => leave() },
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
-          { name: 'constituencies', deadlineMs: 200, run: () => constituencies?.stop() },
           {
             name: 'mqtt',
             deadlineMs: 1_000,

@@ -1,87 +1,69 @@
-// Opens the database of a fleet, for its processes and for commands: tables, key, and the jobs of the accounts.
-
+// Opens the database of a fleet, for its processes and for commands: tables, key, and what all of them share.
 import type { Fleet } from '../config/schema.ts';
-import { keyBytes } from '../config/sections/fleetSection.ts';
-import type { Clock } from '../foundation/clock.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { keysIn } from '../config/sections/fleetSection.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { Database } from '../store/database/database.ts';
-import { grantRights, migrate } from '../store/database/migrations.ts';
-import { Seal } from '../store/database/seal.ts';
-import { Jobs } from './work/jobs.ts';
+import { DocumentForm } from '../store/database/documents.ts';
+import { prepareTables } from '../store/database/schema.ts';
+import { newMarkKey, PLACES, Seal } from '../store/database/seal.ts';
+import { sharedDocuments } from '../store/database/sharedDocuments.ts';
+import type { StateStore } from '../store/stateStore.ts';
 
 export interface OpenFleet {
   readonly database: Database;
   readonly seal: Seal;
-  readonly jobs: Jobs;
+  readonly form: DocumentForm;
+  readonly shared: Pick<StateStore, 'document'>;
   /** Drawn once for the fleet: its client ids at the broker begin with it. */
   readonly installation: string;
+  /** Takes another password or key from its file. Rejects with a Failure. */
+  readSecretsAgain(): Promise<void>;
   close(): Promise<void>;
 }
 
-class OtherKey extends Failure {
-  readonly code = 'other_key';
-  readonly exitCode = EXIT.config;
-
-  constructor() {
-    super('fleet.key is not the key that this database was sealed with.', {
-      retry: 'never',
-      hint: 'Use the key file of the other processes, or the one kept with the backup.',
-    });
-  }
-}
-
-class NodeTooOld extends Failure {
-  readonly code = 'node_too_old';
-  readonly exitCode = EXIT.config;
-
-  constructor(version: string) {
-    super(`A fleet needs Node 22.12 or newer; this is ${version}.`, { retry: 'never' });
-  }
-}
-
-const CHECK_PLACE = 'fleet key_check';
-
-/** `supervise`: for a process that works, not for a command. Rejects with a Failure. */
-export async function openFleet(
-  fleet: Fleet,
-  nodeVersion: string,
-  supervise: boolean,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): Promise<OpenFleet> {
-  const [major = 0, minor = 0] = nodeVersion.split('.').map(Number);
-  if (major < 22 || (major === 22 && minor < 12)) throw new NodeTooOld(nodeVersion);
-  const { claim_seconds: claimSeconds } = fleet;
-  const database = new Database(await fleet.database_url.read(), (claimSeconds * 1000) / 2, log);
+/** Rejects with a Failure. */
+export async function openFleet(fleet: Fleet, log: Log): Promise<OpenFleet> {
+  const database = new Database(await fleet.database_url.read(), (fleet.claim_seconds * 1000) / 2, log);
+  const keys = async () => keysIn(await fleet.key.read());
   try {
-    const isOwner = await migrate(database);
-    const seal = new Seal(keyBytes(await fleet.key.read()));
-    const installation = await checkKey(database, seal);
-    const jobs = await Jobs.open(database, { claimSeconds, supervise, isOwner }, { clock, log });
-    if (isOwner) await grantRights(database);
-    const close = async () => {
-      await jobs.stop();
-      await database.close();
+    await prepareTables(database);
+    const seal = new Seal(await keys());
+    const { markKey, installation } = await readFleetRow(database, seal);
+    return {
+      database,
+      seal,
+      form: new DocumentForm(seal, markKey),
+      shared: sharedDocuments(database),
+      installation,
+      async readSecretsAgain() {
+        database.moveTo(await fleet.database_url.read());
+        seal.use(await keys());
+      },
+      close: () => database.close(),
     };
-    return { database, seal, jobs, installation, close };
   } catch (err) {
     await database.close();
     throw err;
   }
 }
 
-/** The first process leaves a mark by which the others know that they have the same key. */
-async function checkKey(database: Database, seal: Seal): Promise<string> {
-  await database.query('UPDATE heat2mqtt.fleet SET key_check = $1 WHERE key_check IS NULL', [
-    seal.close(CHECK_PLACE, 'heat2mqtt'),
+/** The first process leaves something sealed, by which the others know that they have the same key. */
+async function readFleetRow(database: Database, seal: Seal) {
+  await database.query('UPDATE heat2mqtt.fleet SET mark_key = $1 WHERE mark_key IS NULL', [
+    seal.close(PLACES.markKey, newMarkKey()),
   ]);
-  const [row] = await database.query<{ key_check: Buffer; installation: string }>(
-    'SELECT key_check, installation FROM heat2mqtt.fleet',
+  const [row] = await database.query<{ mark_key: Buffer; installation: string }>(
+    'SELECT mark_key, installation FROM heat2mqtt.fleet',
   );
   try {
-    seal.open(CHECK_PLACE, row?.key_check ?? Buffer.alloc(0));
+    const markKey = String(seal.open(PLACES.markKey, row?.mark_key ?? Buffer.alloc(0)));
+    return { markKey, installation: row?.installation ?? '' };
   } catch {
-    throw new OtherKey();
+    throw failure('other_key', 'fleet.key is not the key that this database was sealed with.', {
+      exit: EXIT.config,
+      retry: 'never',
+      hint: 'Use the key file of the other processes, or the one kept with the backup.',
+    });
   }
-  return row?.installation ?? '';
 }

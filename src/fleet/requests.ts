@@ -1,36 +1,58 @@
-// What a fleet does when asked over MQTT: polls of all accounts, and its health.
-
-import type { Constituencies } from '../constituencies/onDemand.ts';
+// What a fleet does when asked over MQTT: polls of all accounts, its health, and lists of constituencies.
+import type { AccountContext } from '../accounts/context.ts';
+import { PublicList } from '../constituencies/publicList.ts';
+import { type Answered, caveat } from '../domain/constituency.ts';
 import { verdict } from '../domain/health.ts';
-import type { Zone } from '../domain/period.ts';
-import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
+import { RateLimit } from '../foundation/limits.ts';
+import type { Message } from '../mqtt/message.ts';
+import {
+  type Answer,
+  type Handler,
+  notConfigured,
+  type Parameters,
+  readParameters,
+} from '../mqtt/requests.ts';
+import { countOf, listMessage, listName, listTopic, toRecord } from '../publication/constituencies.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
-import type { FleetHealth } from './members/status.ts';
-import type { Jobs } from './work/jobs.ts';
+import type { FleetHealth } from './status.ts';
+
+type Context = Pick<AccountContext, 'zone' | 'config' | 'clock' | 'topics'>;
+
+interface Parts {
+  readonly database: Database;
+  readonly health: () => Promise<FleetHealth>;
+  readonly publish: (messages: readonly Message[]) => void;
+}
+
+const MOST_FETCHES = 30;
+const FETCHES_WITHIN_MS = 5 * 60_000;
 
 export function fleetHandlers(
-  { database, jobs }: { readonly database: Database; readonly jobs: Jobs },
-  health: () => Promise<FleetHealth>,
-  constituencies: Constituencies | null,
-  zone: Zone,
-  onFault: (err: unknown) => void,
+  { database, health, publish }: Parts,
+  context: Context,
 ): Readonly<Record<string, Handler>> {
+  const { zone, config, clock } = context;
+  const publicList = config.constituencies ? new PublicList(config.constituencies, clock) : null;
+  const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
   return {
     async refresh(parameters) {
       readParameters(REQUESTS.refresh, parameters);
-      const accepted = await database.query(
-        `UPDATE heat2mqtt.fleet SET asked_at = now() WHERE asked_at <= now() - interval '5 minutes' RETURNING id`,
+      // Accounts that the provider has told to wait are taken after that.
+      const [accepted] = await database.query(
+        `WITH asked AS (UPDATE heat2mqtt.fleet SET asked_at = now() WHERE asked_at <= now() - interval '5 minutes' RETURNING id),
+        woken AS (UPDATE heat2mqtt.account SET wanted = wanted + 1, due_at = least(due_at, now())
+          FROM asked WHERE NOT paused AND NOT removed)
+        SELECT id FROM asked`,
       );
-      if (accepted.length === 0) {
+      if (accepted === undefined) {
         const { pollNowAt } = await health();
-        return { status: 'skipped', data: { reason: 'cool_down', next_at: zone.iso(pollNowAt ?? 0) } };
+        return {
+          status: 'skipped',
+          data: { reason: 'cool_down', next_at: zone.iso(pollNowAt ?? clock.now()) },
+        };
       }
-      const rows = await database.query<{ id: string }>(
-        'UPDATE heat2mqtt.account SET wanted = wanted + 1, due_at = now() WHERE NOT paused RETURNING id',
-      );
       // What comes of it is on the topics of each account.
-      void jobs.wake(rows.map(({ id }) => id)).catch(onFault);
       return { status: 'ok', data: { accounts: [] } };
     },
     async backfill() {
@@ -43,8 +65,36 @@ export function fleetHandlers(
       return { status: 'ok', data: { state: verdict(found), failures_in_a_row: failuresInARow, reasons } };
     },
     async constituencies(parameters) {
-      if (constituencies !== null) return constituencies.answer(parameters);
-      throw notConfigured('No constituencies are configured: the section constituencies is missing.');
+      if (publicList === null)
+        throw notConfigured('No constituencies are configured: the section constituencies is missing.');
+      const asked = publicList.readQuestion(parameters);
+      if (!fetches.tryStart()) {
+        const next_at = zone.iso(clock.now() + fetches.waitMs());
+        return { status: 'skipped', data: { reason: 'rate_limit', next_at } };
+      }
+      return answerWith(await publicList.read(asked), publish, context);
     },
   };
+}
+
+/** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */
+function answerWith(answered: Answered, publish: Parts['publish'], { topics, zone, clock }: Context): Answer {
+  const { question, list } = answered;
+  const view = { ...answered, fetchedAt: clock.now(), stale: false };
+  const warning = caveat(answered);
+  const isWhole = list.constituencies !== null && warning === null && countOf(list) !== 0;
+  const name = isWhole ? listName(question) : null;
+  if (name !== null) publish([listMessage(topics, zone, name, view)]);
+  const data: Parameters = {
+    topic: name === null ? null : listTopic(topics, name),
+    count: countOf(list),
+    total: list.total,
+    complete: list.complete,
+    fetched_at: zone.iso(view.fetchedAt),
+    stale: false,
+    constituencies: list.constituencies?.map(toRecord) ?? null,
+    ...(warning === null ? {} : { warning }),
+    fetched: true,
+  };
+  return { status: 'ok', data };
 }

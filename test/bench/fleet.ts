@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NODE } from '../e2e-fleet/nodeForFleet.ts';
 import { type Postgres, startPostgres } from '../e2e-fleet/postgres.ts';
 import {
   type Child,
@@ -145,7 +144,7 @@ async function configure(folder: string, { provider, postgres, broker }: Service
   return path;
 }
 
-const command = (args: readonly string[]) => start([PROGRAM, ...args], {}, undefined, NODE);
+const command = (args: readonly string[]) => start([PROGRAM, ...args], {});
 
 /** Resolves to the seconds that it took. */
 async function importAccounts(folder: string, config: string, accounts: number): Promise<number> {
@@ -177,7 +176,6 @@ async function untilPolled(postgres: Postgres, since: string): Promise<void> {
 async function dueAtOnce(postgres: Postgres): Promise<void> {
   const [now] = await postgres.query<{ at: string }>('SELECT now()::text AS at');
   await postgres.query('UPDATE heat2mqtt.account SET due_at = now(), poll_at = now()');
-  await postgres.query(`UPDATE heat2mqtt_engine.job SET start_after = now() WHERE state < 'active'`);
   await untilPolled(postgres, now?.at ?? 'epoch');
 }
 

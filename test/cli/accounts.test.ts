@@ -18,12 +18,12 @@ const FLEET = {
 };
 
 test.each([
-  [[], 'accounts takes import, list, pause, remove; found: nothing.'],
-  [['sweep'], 'accounts takes import, list, pause, remove; found: sweep.'],
-  [['import'], 'accounts import takes one word, the FILE.csv; or --from-state and none.'],
+  [[], 'accounts takes import, list, pause, resume, remove, reseal; found: nothing.'],
+  [['sweep'], 'accounts takes import, list, pause, resume, remove, reseal; found: sweep.'],
+  [['import'], 'accounts import takes one word, the FILE.csv; or --from-state DIR and none.'],
   [
-    ['import', 'a.csv', '--from-state'],
-    'accounts import takes one word, the FILE.csv; or --from-state and none.',
+    ['import', 'a.csv', '--from-state', './state'],
+    'accounts import takes one word, the FILE.csv; or --from-state DIR and none.',
   ],
   [['list', 'home'], 'accounts list takes no further words.'],
   [['pause'], 'accounts pause takes the ID of an account, or several.'],
@@ -49,10 +49,13 @@ test('without a fleet in the configuration there is nothing to list', async () =
   });
 });
 
-test.each([[['backup', 'x.backup']], [['energy-dashboard']]])('%j is for a household', async (words) => {
-  const env = { ...(await environment()), ...FLEET };
-  await expect(typed(words, { env })).rejects.toMatchObject({ code: 'not_in_fleet', exitCode: 2 });
-});
+test.each([[['backup', 'x.backup']], [['energy-dashboard']], [['usage']], [['login']], [['export']]])(
+  '%j is for a household',
+  async (words) => {
+    const env = { ...(await environment()), ...FLEET };
+    await expect(typed(words, { env })).rejects.toMatchObject({ code: 'not_in_fleet', exitCode: 2 });
+  },
+);
 
 test('a backup is not restored over the configuration of a fleet', async () => {
   const env = await environment();

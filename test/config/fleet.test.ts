@@ -1,5 +1,6 @@
 // The section fleet: its two secrets, what it does not go with, and what it changes elsewhere.
 import { expect, test } from 'vitest';
+import { keysIn } from '../../src/config/sections/fleetSection.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { faultPaths, load, PROVIDER, refusal } from './loading.ts';
 
@@ -33,6 +34,20 @@ test('a key of another length is refused, and so is another database', async () 
     'fleet.claim_seconds',
     'fleet.database_url',
     'fleet.key',
+  ]);
+});
+
+test.each(['device', 'link'])('%s is a way to sign in that needs a person', async (way) => {
+  const file = FLEET.replace('provider:', `provider:\n  sign_in: ${way}`);
+  expect(await faultPaths(file)).toContain('provider.sign_in');
+});
+
+test('the key file may have two keys: a line each', async () => {
+  const other = Buffer.alloc(32, 9).toString('base64');
+  const { config } = await load(FLEET.replace(`key: ${KEY}`, `key: "${KEY}\\n${other}\\n"`));
+  expect(keysIn((await config.fleet?.key.read()) ?? '')).toEqual([
+    Buffer.from(KEY, 'base64'),
+    Buffer.alloc(32, 9),
   ]);
 });
 

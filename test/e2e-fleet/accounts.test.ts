@@ -60,12 +60,14 @@ test('imported, mended, paused and removed, beside a process that works', async 
   expect((await probe.until(STATE, () => true)).energy_total).toBeCloseTo(booked(flat.simulator).kwh, 3);
 
   // That a broker has forgotten everything buys no further try of a refused password.
-  await flat.postgres.query("UPDATE heat2mqtt.account SET anew = true WHERE id = 'flat-2'");
-  await command('accounts', 'pause', 'flat-2');
-  await command('accounts', 'pause', 'flat-2', '--resume');
+  await flat.postgres.query(
+    "UPDATE heat2mqtt.account SET republish = republish + 1, due_at = now() WHERE id = 'flat-2'",
+  );
   await waitFor('it to be published anew', async () => {
-    const [row] = await flat.postgres.query("SELECT anew FROM heat2mqtt.account WHERE id = 'flat-2'");
-    return row?.anew === false;
+    const [row] = await flat.postgres.query(
+      "SELECT republish = republished AS is_told FROM heat2mqtt.account WHERE id = 'flat-2'",
+    );
+    return row?.is_told === true;
   });
   expect(flat.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
 
@@ -79,7 +81,7 @@ test('imported, mended, paused and removed, beside a process that works', async 
   expect(await command('accounts', 'pause', 'flat-2', 'flat-9')).toMatchObject({ code: 2 });
   expect((await command('accounts', 'pause', 'flat-2')).output).toBe('paused 1\n');
   expect((await listed(flat))['flat-2']).toMatchObject({ state: 'paused', next_run_at: null });
-  expect((await command('accounts', 'pause', 'flat-2', '--resume')).output).toBe('resumed 1\n');
+  expect((await command('accounts', 'resume', 'flat-2')).output).toBe('resumed 1: polled at once\n');
   await untilState(flat, 'flat-2', 'ok');
 
   expect(await command('accounts', 'remove', 'flat-1')).toMatchObject({ code: 2 });
@@ -102,21 +104,23 @@ test('a household moves in: no login, no history read again, the same totals; tw
   await daemon.says('"polled"');
   const { energy_total: before } = await probe.until(STATE, () => true);
   await flat.configure({ accounts });
-  expect(await command('accounts', 'import', '--from-state')).toMatchObject({
+  const fromState = ['accounts', 'import', '--from-state', join(folder, 'state')];
+  expect(await command(...fromState)).toMatchObject({
     code: 2,
     errors: expect.stringContaining('already runs with this state directory'),
   });
   await daemon.end('SIGTERM');
 
   const asked = simulator.requests.length;
-  expect((await command('accounts', 'import', '--from-state')).output).toMatch(/^moved 1, known 0\n/);
+  expect((await command(...fromState, '--dry-run')).output).toBe('would be moved 1, known 0\n');
+  expect((await command(...fromState)).output).toMatch(/^moved 1, known 0\n/);
   // Its history is read: it does not wait with those whose is not.
-  const jobs = `SELECT priority FROM heat2mqtt_engine.job WHERE singleton_key = 'home'`;
-  expect(await flat.postgres.query(jobs)).toEqual([{ priority: 0 }]);
-  expect((await command('accounts', 'import', '--from-state')).output).toMatch(/^moved 0, known 1\n/);
+  const waits = 'SELECT first_history FROM heat2mqtt.account';
+  expect(await flat.postgres.query(waits)).toEqual([{ first_history: false }]);
+  expect((await command(...fromState)).output).toMatch(/^moved 0, known 1\n/);
   const other = [{ id: 'home', username: 'you@example.org', password: 'invented words' }];
   await flat.configure({ accounts: other });
-  expect(await command('accounts', 'import', '--from-state')).toMatchObject({
+  expect(await command(...fromState)).toMatchObject({
     code: 2,
     errors: expect.stringContaining('accounts home: found this id in the fleet, of another login'),
   });

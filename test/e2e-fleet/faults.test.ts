@@ -9,7 +9,7 @@ import { CLAIM_SECONDS, type Fleet, openFleet } from './fleet.ts';
 import { MARKS, type Resident } from './residents.ts';
 import { waitForTruth } from './truth.ts';
 
-const { HEAT2MQTT_FLEET_ACCOUNTS = '200', HEAT2MQTT_FLEET_FAULTS = '16', HEAT2MQTT_SEED = '1' } = process.env;
+const { HEAT2MQTT_FLEET_ACCOUNTS = '200', HEAT2MQTT_FLEET_FAULTS = '60', HEAT2MQTT_SEED = '1' } = process.env;
 const ACCOUNTS = Number(HEAT2MQTT_FLEET_ACCOUNTS);
 const FAULTS = Number(HEAT2MQTT_FLEET_FAULTS);
 const SEED = Number(HEAT2MQTT_SEED);

@@ -4,7 +4,6 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ENTRY, openHomeWithBroker, type RunOptions, run } from '../e2e/program.ts';
 import { startChild } from '../support/child.ts';
-import { NODE } from './nodeForFleet.ts';
 import { startPostgres } from './postgres.ts';
 
 /** To be called from within a test. `configure` leaves the accounts out, unless `over` has some. */
@@ -21,7 +20,7 @@ export async function openFlat() {
   await configure();
   const config = join(folder, 'config.yaml');
   const start = (...args: string[]) =>
-    stack.use(startChild(NODE, [ENTRY, ...args, '--config', config], { cwd: folder }));
+    stack.use(startChild(process.execPath, [ENTRY, ...args, '--config', config], { cwd: folder }));
   return {
     ...home,
     postgres,

@@ -11,7 +11,6 @@ import { openStack } from '../support/stack.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openCable } from './cable.ts';
 import { startListener } from './listener.ts';
-import { NODE } from './nodeForFleet.ts';
 import { startPostgres } from './postgres.ts';
 import { type Resident, residents, SINCE } from './residents.ts';
 import { TokenBook } from './tokenBook.ts';
@@ -89,7 +88,7 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
 
   const owner = await configure('owner', postgres.urlAs('heat2mqtt'));
   const command = async (...args: string[]) => {
-    const child = startChild(NODE, [ENTRY, ...args, '--config', owner]);
+    const child = startChild(process.execPath, [ENTRY, ...args, '--config', owner]);
     return { code: await child.exited, output: child.output, errors: child.errors };
   };
   const places = await Promise.all(
@@ -154,9 +153,13 @@ function placeOf(
     async start(): Promise<void> {
       const config = await configure(name, `${databaseUrl}?application_name=${name}-${runs.length}`);
       const env = { CLOCK_SHIFT_MS: String(shiftMs) };
-      const started = startChild(NODE, ['--import', SHIFTED_CLOCK, ENTRY, 'run', '--config', config], {
-        env,
-      });
+      const started = startChild(
+        process.execPath,
+        ['--import', SHIFTED_CLOCK, ENTRY, 'run', '--config', config],
+        {
+          env,
+        },
+      );
       child = started;
       runs.push(started);
       void started.exited.then(() => {

@@ -33,7 +33,6 @@ test('the questions of the page have answers; a reader sees the views only, and 
     expect(row.account).toBe(people[0]?.id);
   }
   await expect(reader('SELECT * FROM heat2mqtt.account')).rejects.toThrow('permission denied');
-  await expect(reader('SELECT * FROM heat2mqtt_engine.job')).rejects.toThrow('permission denied');
 
   const worker = await as('heat2mqtt_worker');
   expect(await worker('SELECT id FROM heat2mqtt.account')).toHaveLength(3);

@@ -1,7 +1,7 @@
 // The file of `accounts import`: all its mistakes at once, and nothing of it in any of them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readLogins } from '../../src/fleet/accounts/loginFile.ts';
+import { readLogins } from '../../src/fleet/loginFile.ts';
 
 const login = fc.record({
   username: fc.string({ minLength: 1 }),
@@ -9,12 +9,19 @@ const login = fc.record({
 });
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
-test('logins come back as they were written', () => {
+test('logins come back as they were written, separated by commas or by semicolons', () => {
   fc.assert(
-    fc.property(fc.array(login, { minLength: 1 }), (given) => {
-      const logins = given.map((one, n) => ({ id: `flat_${n}`, ...one }));
-      const lines = logins.map(({ id, username, password }) => [id, username, password].map(quoted).join());
-      const text = `\uFEFF${['id,username,password', ...lines].join('\r\n')}`;
+    fc.property(fc.array(login, { minLength: 1 }), fc.constantFrom(',', ';'), (given, separator) => {
+      const logins = given.map((one, n) => ({
+        id: `flat_${n}`,
+        ...one,
+        historySince: n % 2 ? '2025-09-01' : null,
+      }));
+      const lines = logins.map(({ id, username, password, historySince }) =>
+        [id, username, password, historySince ?? ''].map(quoted).join(separator),
+      );
+      const head = ['id', 'username', 'password', 'history_since'].join(separator);
+      const text = `\uFEFF${[head, ...lines].join('\r\n')}`;
       expect(readLogins(text)).toEqual({ logins, mistakes: [] });
     }),
   );
@@ -36,20 +43,26 @@ test('each mistake with its line, what was found and what is allowed', () => {
     `line 2, id: found 6 characters, not all of them fit; ${allowedIds}`,
     'line 3, username: found nothing; allowed: the user name at the provider',
     'line 3, password: found nothing; allowed: the password at the provider',
-    'line 4: found 2 cells; allowed: 3: id,username,password; a cell with a comma stands in quotes',
+    'line 4: found 2 cells; allowed: 3: id,username,password; a cell with a comma or a semicolon stands in quotes',
     'line 5, id: found the id of line 3 again; allowed: each id once',
     `line 6, id: found 0 characters; ${allowedIds}`,
-    'line 7: found text behind the quote that ends a cell; allowed: a comma or the end of the line there',
+    'line 7: found text behind the quote that ends a cell; allowed: a comma, a semicolon or the end of the line there',
   ]);
 });
 
 test.each([
   ['', 'nothing'],
   ['home,me@example.org,invented words\n', '3 cells that are something else'],
-  ['id;username;password\nhome;me@example.org;invented words\n', 'a line that is separated by semicolons'],
 ])('a file without the header is not read any further', (text, found) => {
-  const allowed = 'allowed: the header id,username,password';
+  const allowed = 'allowed: the header id,username,password, with or without history_since behind it';
   expect(readLogins(text)).toEqual({ logins: [], mistakes: [`line 1: found ${found}; ${allowed}`] });
+});
+
+test('a day that is none is a mistake', () => {
+  const { mistakes } = readLogins('id;username;password;history_since\nhome;me;words;2025-02-30\n');
+  expect(mistakes).toEqual([
+    'line 2, history_since: found something else; allowed: a day as YYYY-MM-DD, or nothing',
+  ]);
 });
 
 test('a header alone is a mistake', () => {

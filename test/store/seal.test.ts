@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Seal } from '../../src/store/database/seal.ts';
+import { markOf, Seal } from '../../src/store/database/seal.ts';
 
-const seal = new Seal(randomBytes(32));
+const seal = new Seal([randomBytes(32)]);
 
 test('what was sealed is opened again, and each time it looks different', () => {
   fc.assert(
@@ -20,7 +20,7 @@ test('what was sealed is opened again, and each time it looks different', () => 
 test('another key, another place or a changed byte open nothing', () => {
   const sealed = seal.close('account a login', { password: 'invented words' });
   expect(sealed.includes('invented')).toBe(false);
-  expect(() => new Seal(randomBytes(32)).open('account a login', sealed)).toThrow();
+  expect(() => new Seal([randomBytes(32)]).open('account a login', sealed)).toThrow();
   expect(() => seal.open('account b login', sealed)).toThrow();
   for (const at of sealed.keys()) {
     const changed = Buffer.from(sealed);
@@ -29,8 +29,19 @@ test('another key, another place or a changed byte open nothing', () => {
   }
 });
 
+test('of two keys the first one seals and both open: what the second sealed is sealed anew', () => {
+  const [before, next] = [randomBytes(32), randomBytes(32)];
+  const sealed = new Seal([before]).close('place', 'words');
+  const both = new Seal([next, before]);
+  expect(both.open('place', sealed)).toBe('words');
+  const renewed = both.renewed('place', sealed) ?? Buffer.alloc(0);
+  expect(new Seal([next]).open('place', renewed)).toBe('words');
+  expect(both.renewed('place', renewed)).toBeNull();
+  expect(() => both.renewed('elsewhere', sealed)).toThrow('elsewhere cannot be opened');
+});
+
 test('a mark is the same for the same text, and another with another key', () => {
-  expect(seal.mark('ledger-5001')).toBe(seal.mark('ledger-5001'));
-  expect(seal.mark('ledger-5001')).not.toBe(seal.mark('ledger-5002'));
-  expect(new Seal(randomBytes(32)).mark('ledger-5001')).not.toBe(seal.mark('ledger-5001'));
+  expect(markOf('a key', 'ledger-5001')).toBe(markOf('a key', 'ledger-5001'));
+  expect(markOf('a key', 'ledger-5001')).not.toBe(markOf('a key', 'ledger-5002'));
+  expect(markOf('another', 'ledger-5001')).not.toBe(markOf('a key', 'ledger-5001'));
 });

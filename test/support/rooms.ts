@@ -37,9 +37,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'accounts auth config constituencies domain foundation http mqtt publication homeassistant store web'.split(
       ' ',
     ),
-  fleet: 'accounts auth config constituencies daemon domain foundation http mqtt publication store web'.split(
-    ' ',
-  ),
+  fleet: 'accounts auth config constituencies domain foundation http mqtt publication store web'.split(' '),
   cli: 'accounts auth config constituencies daemon domain fleet foundation homeassistant/recorder.ts mqtt/broker.ts mqtt/connection.ts publication store web/server.ts'.split(
     ' ',
   ),
@@ -94,7 +92,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   ws: /^(homeassistant\/connection|mqtt\/stream)\.ts$/,
   'home-assistant-js-websocket': /^homeassistant\/connection\.ts$/,
   pg: /^store\/database\/database\.ts$/,
-  'pg-boss': /^fleet\/work\/jobs\.ts$/,
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,

@@ -40,8 +40,7 @@ export const exportLedgers: Command = async (given, io) => {
   });
   for (const name of unreadable)
     io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
-  if (ledgers.length === 0 && unreadable.length === 0)
-    io.err(`No readings in ${settings.visited ? 'the database' : config.state_dir} yet.\n`);
+  if (ledgers.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
   const columns = keyColumns<string>(...(options.revisions ? REVISIONS : COLUMNS));
   print(format, { records, csv: columns, table: () => [] }, io);
   return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
@@ -51,7 +50,7 @@ const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: 
 
 /** Of all accounts, under the names that the meters have in topics. `unreadable`: documents of the `only` account. */
 async function ledgersOf(settings: Settings, io: Io, only: string | null) {
-  const { config, visited } = settings;
+  const { config } = settings;
   const state = await stateOf(settings, io);
   const found: (LedgerDocument & { readonly account: string; readonly meter: string })[] = [];
   const unreadable: string[] = [];
@@ -67,8 +66,7 @@ async function ledgersOf(settings: Settings, io: Io, only: string | null) {
     for (const property of [...known, ...gone]) {
       const name = ledgerFile(account, property);
       const ledger = await state.document(name, ledgerCodec).read();
-      const ofFleet = await visited?.state.seriesName(property.propertyCustomerId);
-      const meter = ofFleet ?? names.nameOf(property);
+      const meter = names.nameOf(property);
       if (ledger !== null) found.push({ ...ledger, account, meter });
       else if ((only ?? account) === account && ids.includes(property.propertyCustomerId))
         unreadable.push(name);

@@ -23,7 +23,7 @@ export const invoices: Command = async ({ options, words }, io) => {
   const currency = await findCurrency(settings, upstream);
   const zone = zoneOf(settings.config.usage.timezone);
   const ledgers = await ledgersOf(settings, upstream, zone);
-  if (ledgers === null) io.err(settings.visited ? NO_DAYS_IN_FLEET : NO_DAYS);
+  if (ledgers === null) io.err(NO_DAYS);
   const since = account.history_since;
   const compared = ledgers?.map((ledger) => ledgerSince(ledger, since ?? ledger.origin));
   const checks = checkInvoices(found, compared ?? [], zone);
@@ -56,8 +56,6 @@ async function readAll({ provider, context }: Upstream, io: Io): Promise<Invoice
 
 const NO_DAYS =
   'The invoices are not compared with their days: the history of a running bridge is not in state_dir.\n';
-const NO_DAYS_IN_FLEET =
-  'The invoices are not compared with their days: the history of this account is not complete yet, or another account has it.\n';
 
 /** Of the meters of the account, as the daemon keeps them; `null` unless all of them are there and complete. */
 async function ledgersOf(

@@ -18,14 +18,21 @@ export const databaseUrl: SecretForm = {
   },
 };
 
+const KEY_LINES = /^[A-Za-z0-9+/]{43}=(\s+[A-Za-z0-9+/]{43}=)?$/;
+
 export const sealingKey: SecretForm = {
-  allowed: 'base64 of 32 bytes, as `openssl rand -base64 32` prints it',
+  allowed:
+    'base64 of 32 bytes, as `openssl rand -base64 32` prints it; or two of them, a line each: the first seals, both open',
   example: 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=',
-  secretIn: (text) => (/^[A-Za-z0-9+/]{43}=$/.test(text.trim()) ? text : undefined),
+  secretIn: (text) => (KEY_LINES.test(text.trim()) ? text : undefined),
 };
 
-/** The bytes of `fleet.key`. */
-export const keyBytes = (key: string): Buffer => Buffer.from(key, 'base64').subarray(0, KEY_BYTES);
+/** The bytes of the keys in `fleet.key`. */
+export const keysIn = (text: string): Buffer[] =>
+  text
+    .trim()
+    .split(/\s+/)
+    .map((key) => Buffer.from(key, 'base64').subarray(0, KEY_BYTES));
 
 export const fleetSection = section({
   ...secretKeys(

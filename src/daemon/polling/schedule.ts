@@ -38,6 +38,15 @@ export const startCron: StartTicker = (expression, timezone, onTick, log) => {
   };
 };
 
+/** The times of an expression, without a timer: so many of the next, and whether one is in a second. */
+export function cronTimes(expression: string, timezone: string) {
+  const task = createTask(expression, () => undefined, { timezone });
+  return {
+    next: (count: number) => task.getNextRuns(count).map((at) => at.getTime()),
+    matches: (at: number) => task.match(new Date(at)),
+  };
+}
+
 export class Schedule {
   readonly #poller: Poller;
   readonly #clock: Clock;

@@ -1,8 +1,9 @@
 // Claims: which process works on which account. Each claim raises a number in the account's row, the fence, and every
 // write of that claim names it, so that a write that comes late is refused.
-import { type Clock, systemClock } from '../../foundation/clock.ts';
+import type { Day } from '../../domain/period.ts';
+import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
-import type { Database, Statements } from './database.ts';
+import type { Database } from './database.ts';
 
 /** The claim is over, or another process has the account now: everything of this run is dropped. */
 export class FenceLost extends Failure {
@@ -20,16 +21,57 @@ export interface ClaimedRow {
   readonly fence: number;
   /** Sealed: user name and password. */
   readonly login: Buffer;
-  readonly paused: boolean;
+  readonly history_since: Day | null;
   readonly removed: boolean;
-  /** How often somebody has asked for a poll, and how many of these are answered. */
+  readonly first_history: boolean;
+  /** How often a poll was asked for, and how many of these are answered. */
   readonly wanted: number;
   readonly answered: number;
-  /** Everything is to be published again. */
-  readonly anew: boolean;
+  /** The same for publishing everything again. */
+  readonly republish: number;
+  readonly republished: number;
   readonly poll_at: number;
   readonly failures: number;
-  readonly last_success_at: number | null;
+  readonly failing_since: number | null;
+  readonly needs_user: boolean;
+}
+
+const COLUMNS =
+  'id, fence, login, history_since, removed, first_history, wanted, answered, republish, republished, poll_at, failures, failing_since, needs_user'
+    .split(', ')
+    .map((column) => `a.${column}`)
+    .join(', ');
+
+/** What a run makes of the account's row. */
+export type Columns = Readonly<Record<string, unknown>>;
+/** Takes a value, and gives its place in the statement; the first two are the account and its fence. */
+export type Given = (value: unknown) => string;
+
+export const setColumns = (columns: Columns, given: Given): string =>
+  Object.entries(columns)
+    .map(([name, value]) => `${name} = ${given(value)}`)
+    .join(', ');
+
+/** What a run has done for wishes, and when the account is due without another. */
+export interface GivenBack {
+  readonly dueAt: Date;
+  readonly answered: number;
+  readonly republished: number;
+}
+
+/** With a new fence, what the network still holds back of the run is refused when it comes. */
+export function givenBack(
+  { dueAt, answered, republished }: GivenBack,
+  columns: Columns,
+  given: Given,
+): string {
+  const set = setColumns(
+    { answered, republished, claimed_until: new Date(0), claimed_by: null, ...columns },
+    given,
+  );
+  return `UPDATE heat2mqtt.account SET fence = fence + 1, ${set}, due_at = CASE
+      WHEN wanted > ${given(answered)} OR republish > ${given(republished)} THEN now() ELSE ${given(dueAt)}::timestamptz END
+    WHERE id = $1 AND fence = $2`;
 }
 
 export class Claim {
@@ -77,12 +119,6 @@ export class Claim {
   }
 }
 
-/** Ends a claim, with its fence: what the network still holds back of it is refused when it comes. */
-export const GIVEN_BACK = `claimed_until = 'epoch', claimed_by = NULL, fence = fence + 1`;
-
-const COLUMNS =
-  'a.id, a.fence, a.login, a.paused, a.removed, a.wanted, a.answered, a.anew, a.poll_at, a.failures, a.last_success_at';
-
 export class Claims {
   readonly #database: Database;
   readonly #process: string;
@@ -91,24 +127,46 @@ export class Claims {
   readonly #held = new Set<Claim>();
 
   /** `process`: a UUID. `seconds`: how long a claim lasts unless it is renewed, by the clock of the database. */
-  constructor(database: Database, process: string, seconds: number, clock: Clock = systemClock) {
+  constructor(database: Database, process: string, seconds: number, clock: Clock) {
     this.#database = database;
     this.#process = process;
     this.#seconds = seconds;
     this.#clock = clock;
   }
 
-  /** Claims those of the accounts that nobody has. `sql`: within a transaction; where that fails, they are to be forgotten. */
-  async raise(accounts: readonly string[], sql: Statements = this.#database): Promise<Claim[]> {
+  /**
+   * Claims up to so many accounts that are due, the oldest first; of these at most so many whose history is read for the first
+   * time. Rejects with DatabaseTrouble.
+   */
+  take(most: number, mostFirstHistories: number): Promise<Claim[]> {
+    const due = (
+      kind: string,
+    ) => `SELECT id FROM heat2mqtt.account WHERE ${kind} AND NOT paused AND due_at <= now()
+      AND claimed_until <= now() AND retry_after <= now() ORDER BY due_at`;
+    return this.#raise(
+      `fresh AS (${due('first_history')} LIMIT $4 FOR UPDATE SKIP LOCKED),
+      others AS (${due('NOT first_history')} LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED),
+      free AS (SELECT id FROM fresh UNION ALL SELECT id FROM others)`,
+      [most, mostFirstHistories],
+    );
+  }
+
+  /** Claims one account, due or not, for a command. `null`: another process has it, or it is not there. */
+  async takeOne(account: string): Promise<Claim | null> {
+    const free =
+      'SELECT id FROM heat2mqtt.account WHERE id = $3 AND claimed_until <= now() FOR UPDATE SKIP LOCKED';
+    return (await this.#raise(`free AS (${free})`, [account]))[0] ?? null;
+  }
+
+  // Held only once the statement has ended: a renewal on another connection does not see the new fence before.
+  async #raise(free: string, values: readonly unknown[]): Promise<Claim[]> {
     const endsAt = this.#nextEnd();
-    // Not the time at which the transaction began: the database's claim must end later than ours.
-    const rows = await sql.query<ClaimedRow>(
-      `UPDATE heat2mqtt.account a
-      SET fence = a.fence + 1, claimed_by = $2, claimed_until = clock_timestamp() + make_interval(secs => $3)
-      FROM (SELECT id FROM heat2mqtt.account WHERE id = ANY($1) AND claimed_until <= clock_timestamp()
-        ORDER BY id FOR UPDATE SKIP LOCKED) free
-      WHERE a.id = free.id RETURNING ${COLUMNS}`,
-      [accounts, this.#process, this.#seconds],
+    const rows = await this.#database.query<ClaimedRow>(
+      `WITH ${free}
+      UPDATE heat2mqtt.account a
+      SET fence = a.fence + 1, claimed_by = $1, claimed_until = clock_timestamp() + make_interval(secs => $2)
+      FROM free WHERE a.id = free.id RETURNING ${COLUMNS}`,
+      [this.#process, this.#seconds, ...values],
     );
     return rows.map((row) => {
       const claim = new Claim(row, endsAt, this.#clock);
@@ -123,14 +181,14 @@ export class Claims {
     if (living.length === 0) return;
     const endsAt = this.#nextEnd();
     const rows = await this.#database.query<{ id: string }>(
-      `UPDATE heat2mqtt.account a SET claimed_until = now() + make_interval(secs => $3)
-      FROM unnest($1::text[], $2::bigint[]) AS mine(id, fence)
-      WHERE a.id = mine.id AND a.fence = mine.fence AND a.claimed_by = $4 RETURNING a.id`,
+      `UPDATE heat2mqtt.account a SET claimed_until = clock_timestamp() + make_interval(secs => $2)
+      FROM unnest($3::text[], $4::bigint[]) AS mine(id, fence)
+      WHERE a.id = mine.id AND a.fence = mine.fence AND a.claimed_by = $1 RETURNING a.id`,
       [
+        this.#process,
+        this.#seconds,
         living.map(({ account }) => account),
         living.map(({ row }) => row.fence),
-        this.#seconds,
-        this.#process,
       ],
     );
     const renewed = new Set(rows.map(({ id }) => id));
@@ -144,6 +202,13 @@ export class Claims {
   async confirm(claim: Claim): Promise<void> {
     await this.renew([claim]);
     claim.check();
+  }
+
+  /** Gives the account back without anything else of the run. Rejects with DatabaseTrouble. */
+  async giveBack({ account, row }: Claim, how: GivenBack, columns: Columns): Promise<void> {
+    const values: unknown[] = [account, row.fence];
+    const text = givenBack(how, columns, (value) => `$${values.push(value)}`);
+    await this.#database.query(text, values);
   }
 
   /** The run is over, whatever came of it. */

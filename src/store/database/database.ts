@@ -1,20 +1,37 @@
-// The PostgreSQL database of a fleet: connections, transactions, and the time that all processes share. The only door to pg.
+// The PostgreSQL database of a fleet, and the time that all its processes share. The only door to pg.
+// Each step is one statement, which is its own transaction: nothing is held while a process is stopped, and a connection
+// pooler may give each statement another connection.
 import pg from 'pg';
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, Failure } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 
-export type Row = Record<string, unknown>;
-
-export interface Statements {
-  /**
-   * Runs one statement. Days come as `YYYY-MM-DD`, instants as epoch milliseconds, big integers as numbers.
-   * Rejects with DatabaseTrouble.
-   */
-  query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]>;
-  /** The same with the types of pg, which the engine of the jobs expects. */
-  plain(text: string, values?: readonly unknown[]): Promise<Row[]>;
-}
+/** Of a database that cannot be used: a sentence, and what to do. By SQLSTATE, or the code of the system. */
+const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: string]>> = {
+  '28P01': ['PostgreSQL refuses the password of fleet.database_url.', 'Correct the password in it.'],
+  '28000': [
+    'PostgreSQL refuses the user of fleet.database_url.',
+    'Check pg_hba.conf, and that the user may log in.',
+  ],
+  '3D000': [
+    'PostgreSQL has no database of the name in fleet.database_url.',
+    'Create it, or correct the name.',
+  ],
+  '42501': [
+    'The user of fleet.database_url lacks a right in the database.',
+    'Run `heat2mqtt accounts list` once as the user who owns the database: it gives the worker its rights.',
+  ],
+  '53300': [
+    'PostgreSQL has no connection left.',
+    'Raise its max_connections: a process of the fleet takes up to ten.',
+  ],
+  '25001': [
+    'A connection pooler hands out connections for a single statement.',
+    'Set pool_mode = transaction, or session, for this database of PgBouncer.',
+  ],
+};
+const OTHERWISE =
+  'Check that PostgreSQL runs, and fleet.database_url. What the accounts have stays as it is meanwhile.';
 
 /** The database cannot be reached, or refuses. */
 export class DatabaseTrouble extends Failure {
@@ -25,11 +42,11 @@ export class DatabaseTrouble extends Failure {
 
   constructor(cause: unknown) {
     const reason = String(Object(cause).code ?? 'no answer');
-    super(`The database of the fleet cannot be used (${reason}).`, {
-      retry: 'soon',
-      hint: 'Check that PostgreSQL runs, and fleet.database_url. What the accounts have stays as it is meanwhile.',
-      cause,
-    });
+    const [sentence, hint] = SENTENCES[reason] ?? [
+      `The database of the fleet cannot be used (${reason}).`,
+      OTHERWISE,
+    ];
+    super(sentence, { retry: 'soon', hint, cause });
     this.reason = reason;
   }
 }
@@ -47,82 +64,58 @@ const types = {
   getTypeParser: (oid: number) => READ.get(oid) ?? pg.types.getTypeParser(oid, 'text'),
 } as pg.CustomTypesConfig;
 
-export class Database implements Statements {
-  readonly #pool: pg.Pool;
+export class Database {
+  readonly #patienceMs: number;
+  readonly #log: Log;
+  #url = '';
+  #pool: pg.Pool;
 
-  /** `patienceMs`: after this, a statement is given up, and so is a transaction with which nobody goes on. */
+  /** `patienceMs`: after this, a statement is given up. */
   constructor(url: string, patienceMs: number, log: Log) {
-    this.#pool = new pg.Pool({
-      connectionString: url,
-      max: MOST_CONNECTIONS,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: patienceMs,
-      statement_timeout: patienceMs,
-      // A process that is stopped in the middle of a transaction must not hold the row of an account.
-      idle_in_transaction_session_timeout: patienceMs,
-      keepAlive: true,
-      application_name: 'heat2mqtt',
-    });
-    this.#pool.on('error', (err) => log.debug({ err }, 'an idle connection to the database was lost'));
+    this.#patienceMs = patienceMs;
+    this.#log = log;
+    this.#pool = this.#open(url);
   }
 
-  query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<R[]> {
-    return statementsOf(this.#pool).query(text, values);
-  }
-
-  plain(text: string, values?: readonly unknown[]): Promise<Row[]> {
-    return statementsOf(this.#pool).plain(text, values);
-  }
-
-  /** All of the step or nothing. Rejects with DatabaseTrouble, or with what the step rejects with. */
-  async transaction<T>(step: (statements: Statements) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect().catch((err) => Promise.reject(new DatabaseTrouble(err)));
-    // Told by the next statement; without a listener it would end the process.
-    const hear = () => undefined;
-    client.on('error', hear);
-    const statements = statementsOf(client);
-    const { query } = statements;
-    let fault: unknown;
+  /**
+   * Runs one statement; without values there may be several in the text, which are one transaction. Days come as
+   * `YYYY-MM-DD`, instants as epoch milliseconds, big integers as numbers. Rejects with DatabaseTrouble.
+   */
+  async query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     try {
-      await query('BEGIN');
-      const result = await step(statements);
-      await query('COMMIT');
-      return result;
+      const given = values.length === 0 ? {} : { values: [...values] };
+      const result = await this.#pool.query<R>({ text, types, ...given });
+      return [result].flat().flatMap(({ rows }) => rows);
     } catch (err) {
-      fault = err;
-      // A connection on which something is still under way is of no use any more.
-      if (!(err instanceof DatabaseTrouble))
-        await query('ROLLBACK').then(
-          () => (fault = undefined),
-          () => undefined,
-        );
-      throw err;
-    } finally {
-      if (fault === undefined) client.off('error', hear);
-      client.release(fault !== undefined);
+      throw new DatabaseTrouble(err);
     }
+  }
+
+  /** From now on at this address: a password that was changed needs no restart. */
+  moveTo(url: string): void {
+    if (url === this.#url) return;
+    const before = this.#pool;
+    this.#pool = this.#open(url);
+    void before.end().catch(() => undefined);
   }
 
   async close(): Promise<void> {
     await this.#pool.end().catch(() => undefined);
   }
-}
 
-function statementsOf(connection: Pick<pg.Pool | pg.PoolClient, 'query'>): Statements {
-  const run = async <R extends object>(text: string, values: readonly unknown[], own: object) => {
-    try {
-      // Without parameters there may be several statements in one text, with a result each.
-      const parameters = values.length === 0 ? {} : { values: [...values] };
-      const result = await (connection as pg.Pool).query<R>({ text, ...parameters, ...own });
-      return [result].flat().flatMap(({ rows }) => rows);
-    } catch (err) {
-      throw new DatabaseTrouble(err);
-    }
-  };
-  return {
-    query: (text, values = []) => run(text, values, { types }),
-    plain: (text, values = []) => run(text, values, {}),
-  };
+  #open(url: string): pg.Pool {
+    this.#url = url;
+    const pool = new pg.Pool({
+      connectionString: url,
+      max: MOST_CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: this.#patienceMs,
+      keepAlive: true,
+      application_name: 'heat2mqtt',
+    });
+    pool.on('error', (err) => this.#log.debug({ err }, 'an idle connection to the database was lost'));
+    return pool;
+  }
 }
 
 /** The database's time, carried on by the monotonic clock of this process: the clocks of the machines do not matter. */
@@ -140,9 +133,9 @@ export class SharedClock implements Clock {
     this.after = (ms, step) => own.after(ms, step);
   }
 
-  /** `databaseNow`: epoch milliseconds, asked for at `askedAt` on the monotonic clock. */
-  set(databaseNow: number, askedAt: number): void {
-    this.#ahead = databaseNow - askedAt;
+  /** `databaseNow`: epoch milliseconds, as it was told at this moment. */
+  set(databaseNow: number): void {
+    this.#ahead = databaseNow - this.#own.monotonic();
   }
 
   now(): number {

@@ -1,4 +1,4 @@
-// Sealing what nobody may read in a dump of the database: AES-256-GCM, bound to the place where it is kept.
+// Seals what may not be read in a dump of the database: AES-256-GCM, bound to the place where it is kept.
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 
 const CIPHER = 'aes-256-gcm';
@@ -7,33 +7,64 @@ const TAG_BYTES = 16;
 const MARK_BYTES = 16;
 
 export class Seal {
-  readonly #key: Buffer;
+  #keys: readonly Buffer[];
 
-  /** `key`: 32 bytes. */
-  constructor(key: Buffer) {
-    this.#key = key;
+  /** `keys`: 32 bytes each. The first one seals, all of them open. */
+  constructor(keys: readonly Buffer[]) {
+    this.#keys = keys;
   }
 
-  /** `place`, such as an account and a column: what was sealed for one cannot be opened at another. */
+  /** From now on with these keys. */
+  use(keys: readonly Buffer[]): void {
+    this.#keys = keys;
+  }
+
+  /** `place`, such as a column and an account: what was sealed for one cannot be opened at another. */
   close(place: string, json: unknown): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, this.#key, nonce).setAAD(Buffer.from(place));
+    const cipher = createCipheriv(CIPHER, this.#keys[0] ?? Buffer.alloc(0), nonce).setAAD(Buffer.from(place));
     const text = Buffer.concat([cipher.update(JSON.stringify(json), 'utf8'), cipher.final()]);
     return Buffer.concat([nonce, cipher.getAuthTag(), text]);
   }
 
   /** Throws when it was sealed with another key, for another place, or has been changed. */
   open(place: string, sealed: Buffer): unknown {
-    const tagged = sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
-    const decipher = createDecipheriv(CIPHER, this.#key, sealed.subarray(0, NONCE_BYTES))
-      .setAAD(Buffer.from(place))
-      .setAuthTag(tagged);
-    const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
-    return JSON.parse(Buffer.concat([text, decipher.final()]).toString('utf8'));
+    for (const key of this.#keys) {
+      const text = opened(key, place, sealed);
+      if (text !== null) return JSON.parse(text);
+    }
+    throw new TypeError(`${place} cannot be opened`);
   }
 
-  /** The same for the same text, and tells nothing about it without the key. */
-  mark(text: string): string {
-    return createHmac('sha256', this.#key).update(text).digest().toString('hex', 0, MARK_BYTES);
+  /** The same, sealed by the first key; `null`: it is so already. Throws as `open` does. */
+  renewed(place: string, sealed: Buffer): Buffer | null {
+    const [first = Buffer.alloc(0)] = this.#keys;
+    return opened(first, place, sealed) === null ? this.close(place, this.open(place, sealed)) : null;
   }
 }
+
+function opened(key: Buffer, place: string, sealed: Buffer): string | null {
+  try {
+    const decipher = createDecipheriv(CIPHER, key, sealed.subarray(0, NONCE_BYTES))
+      .setAAD(Buffer.from(place))
+      .setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    const text = decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES));
+    return Buffer.concat([text, decipher.final()]).toString('utf8');
+  } catch {
+    return null;
+  }
+}
+
+/** The same for the same text, and tells nothing about it without the key, which is kept sealed. */
+export const markOf = (key: string, text: string): string =>
+  createHmac('sha256', key).update(text).digest().toString('hex', 0, MARK_BYTES);
+
+export const newMarkKey = (): string => randomBytes(32).toString('base64');
+
+/** Where something sealed is kept. */
+export const PLACES = {
+  login: (account: string) => `account ${account} login`,
+  document: (account: string, name: string) => `document ${account} ${name}`,
+  property: (mark: string) => `series ${mark} property`,
+  markKey: 'fleet mark_key',
+} as const;

@@ -1,13 +1,14 @@
 // bridge/state of a fleet: a connection of its own, which one process at a time holds under one client id. Its will waits, so
-// that the next keeper takes the session over before anybody reads offline; when all are gone, the broker publishes it.
-import type { Mqtt } from '../../config/schema.ts';
-import type { Clock } from '../../foundation/clock.ts';
-import { Failure, safeWords } from '../../foundation/failure.ts';
-import type { Log } from '../../foundation/log.ts';
-import { brokerAddress, protocolVersions } from '../../mqtt/broker.ts';
-import { Connection } from '../../mqtt/connection.ts';
-import { stateMessage } from '../../publication/bridge.ts';
-import type { Topics } from '../../publication/topics.ts';
+// that the next keeper takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
+import type { Mqtt } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
+import type { Log } from '../foundation/log.ts';
+import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
+import { Connection } from '../mqtt/connection.ts';
+import type { Message } from '../mqtt/message.ts';
+import { stateMessage } from '../publication/bridge.ts';
+import type { Topics } from '../publication/topics.ts';
 
 const WILL_AFTER_SECONDS = 30;
 // Retained messages follow a subscription at once.
@@ -28,6 +29,11 @@ export class Presence {
 
   constructor(parts: Parts) {
     this.#parts = parts;
+  }
+
+  /** False as soon as another process has taken it over. */
+  get isHeld(): boolean {
+    return this.#connection !== null;
   }
 
   /** Holds the connection. Resolves to whether it is new, and the broker has forgotten what was retained. Never rejects. */
@@ -62,7 +68,14 @@ export class Presence {
     }
   }
 
-  /** Another process is the keeper now. Without farewell: the will stays with the session that it takes over. */
+  /** Publishes as the one that holds it. Rejects when another process does by now. */
+  async send(messages: readonly Message[]): Promise<void> {
+    const connection = this.#connection;
+    if (connection === null) throw new Error('no connection for the state of the fleet');
+    for (const message of messages) await connection.publish(message);
+  }
+
+  /** Without farewell: the will stays with the session that the next one takes over. */
   async release(): Promise<void> {
     const connection = this.#connection;
     this.#connection = null;

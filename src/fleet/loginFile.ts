@@ -1,22 +1,30 @@
 // The file that `accounts import` reads: a CSV of logins, with all its mistakes at once and without a word of its content.
-import { type CsvRow, readCsv } from '../../domain/csv.ts';
-import { countWords } from '../words.ts';
+import { type CsvRow, readCsv } from '../domain/csv.ts';
+import type { Day } from '../domain/period.ts';
+import { countWords } from './status.ts';
 
 export interface AccountLogin {
   readonly id: string;
   readonly username: string;
   readonly password: string;
+  /** From when on its readings are asked for; `null`: as configured for all. */
+  readonly historySince: Day | null;
 }
 
 const HEADER = ['id', 'username', 'password'] as const;
-const HEADER_WORDS = `the header ${HEADER.join(',')}`;
+const SINCE = 'history_since';
+const HEADER_WORDS = `the header ${HEADER.join(',')}, with or without ${SINCE} behind it`;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const ID = /^[a-z0-9_-]{1,64}$/;
 const FAULTS = {
   quote_without_end: [
     'a quote that does not end',
     'a second quote at the end of the cell; a quote within it is written twice',
   ],
-  text_after_quote: ['text behind the quote that ends a cell', 'a comma or the end of the line there'],
+  text_after_quote: [
+    'text behind the quote that ends a cell',
+    'a comma, a semicolon or the end of the line there',
+  ],
 } as const;
 
 /** `mistakes`: each with its line, what was found and what is allowed. What was found is never quoted: it may be a password. */
@@ -28,7 +36,9 @@ export function readLogins(text: string): {
   const mistakes: string[] = [];
   const tell = (line: number, found: string, allowed: string, cell = '') =>
     void mistakes.push(`line ${line}${cell && `, ${cell}`}: found ${found}; allowed: ${allowed}`);
-  if (head === undefined || head.cells.join() !== HEADER.join()) {
+  const columns = head?.cells.map((cell) => cell.trim().toLowerCase()) ?? [];
+  const isKnown = [HEADER, [...HEADER, SINCE]].some((known) => known.join() === columns.join());
+  if (head === undefined || !isKnown) {
     tell(head?.line ?? 1, headWords(head), HEADER_WORDS);
     return { logins: [], mistakes };
   }
@@ -39,12 +49,12 @@ export function readLogins(text: string): {
       tell(line, found, allowed);
       return [];
     }
-    const [id = '', username = '', password = ''] = cells;
-    if (cells.length !== HEADER.length) {
+    const [id = '', username = '', password = '', since = ''] = cells;
+    if (cells.length !== columns.length) {
       tell(
         line,
         countWords(cells.length, 'cell'),
-        `${HEADER.length}: ${HEADER.join(',')}; a cell with a comma stands in quotes`,
+        `${columns.length}: ${columns.join(',')}; a cell with a comma or a semicolon stands in quotes`,
       );
       return [];
     }
@@ -60,16 +70,18 @@ export function readLogins(text: string): {
     else lines.set(id, line);
     if (username === '') tell(line, 'nothing', 'the user name at the provider', 'username');
     if (password === '') tell(line, 'nothing', 'the password at the provider', 'password');
-    return [{ id, username, password }];
+    if (since !== '' && !isDay(since)) tell(line, 'something else', 'a day as YYYY-MM-DD, or nothing', SINCE);
+    return [{ id, username, password, historySince: since || null }];
   });
   if (rows.length === 0) tell(head.line, 'nothing below the header', 'a line for each account');
   return { logins, mistakes };
 }
 
+const isDay = (text: string): boolean =>
+  DAY.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
+
 /** The first line may be one of an account, in a file without header. */
 function headWords(head: CsvRow | undefined): string {
   if (head === undefined) return 'nothing';
-  if (head.cells.length === 1 && head.cells[0]?.includes(';'))
-    return 'a line that is separated by semicolons';
   return `${countWords(head.cells.length, 'cell')} that are something else`;
 }

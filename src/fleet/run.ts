@@ -1,0 +1,386 @@
+// One run of one account under a claim: read what is kept, do what is due, write everything in one statement, publish, and
+// give the account back.
+import type { Account, AccountOutcome } from '../accounts/account.ts';
+import { composeAccount } from '../accounts/composition.ts';
+import type { AccountContext } from '../accounts/context.ts';
+import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
+import { openAccounts } from '../accounts/openAccounts.ts';
+import { SeriesNames } from '../accounts/seriesNames.ts';
+import { accountView, isIncomplete, meterViews } from '../accounts/views.ts';
+import type { IssuerMemory } from '../auth/oidc.ts';
+import { drawRefreshFraction } from '../auth/tokens.ts';
+import type { Account as ConfiguredAccount } from '../config/schema.ts';
+import { Secret } from '../config/secrets/secrets.ts';
+import { needsAPerson } from '../domain/health.ts';
+import type { Invoice } from '../domain/invoice.ts';
+import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
+import { concurrencyLimit } from '../foundation/limits.ts';
+import type { Log, Scrubber } from '../foundation/log.ts';
+import { backOffMs, retryAfterMs } from '../foundation/retry.ts';
+import type { Gate } from '../http/client.ts';
+import type { Link } from '../mqtt/link.ts';
+import type { Message } from '../mqtt/message.ts';
+import { RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
+import { AccountState } from '../store/database/accountState.ts';
+import type { Claim, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
+import { publishedCodec, toldCodec } from '../store/database/documents.ts';
+import { PLACES, type Seal } from '../store/database/seal.ts';
+import type { OpenFleet } from './open.ts';
+import type { Pace } from './pace.ts';
+import type { Schedule } from './schedule.ts';
+
+/** What all runs of a process share. */
+export interface RunParts {
+  readonly context: Omit<AccountContext, 'state' | 'signals'>;
+  readonly opened: OpenFleet;
+  readonly claims: Claims;
+  readonly pace: Pace;
+  readonly schedule: Schedule;
+  readonly issuerMemory: IssuerMemory;
+  readonly link: Pick<Link, 'send'>;
+  /** The provider has asked all accounts to wait. */
+  readonly pauseAll: (ms: number) => void;
+}
+
+/** Sealed in the account's row. */
+export interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** Of the life of an access token: no refresh is planned before. */
+const EARLIEST_REFRESH = 0.8;
+const PUBLISH_AGAIN_MS = 2_000;
+const LEAST_REST_MS = 1_000;
+// Too many requests; service unavailable.
+const ASKS_FOR_TIME = [429, 503];
+
+/** Rejects when the run is to be dropped: what it has not written never was. */
+export async function runAccount(claim: Claim, parts: RunParts): Promise<void> {
+  const { context, opened } = parts;
+  const { row } = claim;
+  const { clock, log } = context;
+  const state = await AccountState.open({ claim, ...opened, clock, log: log.child({ account: row.id }) });
+  const published = state.document('published', publishedCodec);
+  if (row.removed) {
+    const isTold = await publish([...eventsOf(state), ...withdrawAll(await published.read())], row, parts);
+    if (isTold) return state.deleteAccount();
+    const { answered, republished } = row;
+    const dueAt = new Date(clock.now() + PUBLISH_AGAIN_MS);
+    return state.giveBack({ dueAt, answered, republished }, {}, false);
+  }
+  const scrubber = ownScrubber(context.scrubber);
+  try {
+    const newInvoices: Invoice[] = [];
+    const signals = {
+      emit: (_: string, __: string, found: readonly Invoice[] = []) => newInvoices.push(...found),
+    };
+    const login = openLogin(row, opened.seal);
+    const own = {
+      ...context,
+      config: { ...context.config, accounts: [accountOf(row, login, scrubber)] },
+      limit: concurrencyLimit(1),
+      scrubber,
+      signals,
+      state,
+    };
+    const gates = openGates(claim, parts);
+    const [account] = await openAccounts(
+      own,
+      { apply: (meter) => meter.store.restore(null) },
+      { names: new FleetNames(state), issuerMemory: parts.issuerMemory, gate: gates.gate },
+    );
+    if (account === undefined) return;
+    const told = state.document('told', toldCodec);
+    account.told = (await told.read()) ?? account.told;
+    const { outcome, refreshFault } = await act(account, claim, own);
+    await account.settled();
+    claim.check();
+    gates.throwIfPaused();
+    const events = eventsAfter(account, { outcome, refreshFault, newInvoices }, row, own);
+    const columns = outcome === null ? sessionColumns(account) : columnsAfter(account, outcome, row, parts);
+    if (outcome !== null || events.length > 0) {
+      await told.write(account.told);
+      await state.commit(columns, events, {
+        currency: account.extras.currency,
+        nameOf: (series) => account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
+      });
+    }
+    const diff = new RetainedDiff(await published.read());
+    if (row.republish > row.republished) diff.forget();
+    const retained = await changesOf(account, diff, state, own);
+    const isTold = await publish([...retained, ...eventsOf(state)], row, parts);
+    if (isTold) {
+      for (const message of retained) diff.delivered(message);
+      await published.write(diff.kept());
+    }
+    const pollAt = 'poll_at' in columns ? Number(columns.poll_at) : row.poll_at;
+    const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
+    const how = {
+      dueAt: new Date(isTold ? restsUntil : clock.now() + PUBLISH_AGAIN_MS),
+      answered: outcome === null ? row.answered : row.wanted,
+      republished: isTold ? row.republish : row.republished,
+    };
+    await state.giveBack(how, outcome === null ? columns : {}, isTold);
+  } finally {
+    scrubber.forgetAll();
+  }
+}
+
+/** What is due: a poll, or a refresh of the session, or neither. */
+async function act(
+  account: Account,
+  { row, signal }: Claim,
+  { clock, config, counters, log }: RunParts['context'],
+) {
+  const isWanted = row.wanted > row.answered;
+  if (isWanted) await account.upstream.askForLogin();
+  if (isWanted || row.poll_at <= clock.now()) {
+    // While others read its meters, no request of its own would show that it is signed in again.
+    const isAnotherReading = row.needs_user && account.meters?.length === 0;
+    const refused = isAnotherReading ? await failureOf(account.upstream.session.accessToken()) : null;
+    const unread = { account: row.id, events: [], unread: [] };
+    const outcome = refused === null ? await account.poll(signal) : { ...unread, fault: refused };
+    counters.countPoll(outcome.fault);
+    tell(account, outcome, log);
+    return { outcome, refreshFault: null };
+  }
+  const isDue = config.provider?.keep_alive && (await account.refreshDelayMs(EARLIEST_REFRESH)) === 0;
+  return { outcome: null, refreshFault: isDue ? await account.refresh() : null };
+}
+
+const failureOf = (step: Promise<unknown>): Promise<unknown> =>
+  step.then(
+    () => null,
+    (err: unknown) => err,
+  );
+
+/** The row after a poll. */
+function columnsAfter(
+  account: Account,
+  { fault }: AccountOutcome,
+  row: ClaimedRow,
+  { context, schedule }: RunParts,
+): Columns {
+  const { clock, zone } = context;
+  const now = clock.now();
+  const failures = fault === null ? 0 : row.failures + 1;
+  const retryMs = account.retryDelayMs(fault, failures) ?? Number.POSITIVE_INFINITY;
+  const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
+  const slot = schedule.nextPoll(row.id, now);
+  const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
+  const { requests, logins } = account.history.today();
+  return {
+    answered: row.wanted,
+    poll_at: new Date(pollAt),
+    retry_after: new Date(now + toldToWait),
+    first_history: isIncomplete(account),
+    last_poll_at: new Date(now),
+    ...(fault === null ? { last_success_at: new Date(now) } : {}),
+    ...failureColumns(fault, failures, row, now),
+    ...sessionColumns(account),
+    requests_today: requests,
+    logins_today: logins,
+    counted_on: zone.dayAt(now),
+  };
+}
+
+/** Of an account that has failed so often in a row. */
+export function failureColumns(fault: unknown, failures: number, row: ClaimedRow, now: number): Columns {
+  const words = fault === null ? null : safeWords(fault);
+  return {
+    failures,
+    failing_since: failures === 0 ? null : new Date(row.failing_since ?? now),
+    last_error: words?.code ?? null,
+    advice: words === null ? null : (words.hint ?? words.message),
+  };
+}
+
+function sessionColumns({ upstream }: Account): Columns {
+  const { state } = upstream.session.status();
+  return { auth_state: state, needs_user: needsAPerson(state) };
+}
+
+/** Epoch milliseconds; infinite when there is nothing to refresh. */
+async function refreshAt(
+  account: Account,
+  fault: unknown,
+  { clock, random, config }: RunParts['context'],
+): Promise<number> {
+  const delayMs = await account.refreshDelayMs(drawRefreshFraction(random));
+  if (!config.provider?.keep_alive || delayMs === null) return Number.POSITIVE_INFINITY;
+  return clock.now() + Math.max(LEAST_REST_MS, fault === null ? delayMs : backOffMs(fault, 1, random));
+}
+
+const eventsOf = ({ events }: AccountState): Message[] =>
+  events.map((event) => ({ ...event, retain: false }));
+
+interface News {
+  readonly outcome: AccountOutcome | null;
+  readonly refreshFault: unknown;
+  readonly newInvoices: readonly Invoice[];
+}
+
+const eventsAfter = (
+  account: Account,
+  { outcome, refreshFault, newInvoices }: News,
+  row: ClaimedRow,
+  context: AccountContext,
+): Message[] => [
+  ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, context)),
+  ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context)),
+  ...eventsOfInvoices(account, newInvoices, context),
+  ...eventsOfStates(account, meterViews(account), context),
+];
+
+/** What differs from what was published last, and the clearing of what is gone. */
+async function changesOf(
+  account: Account,
+  diff: RetainedDiff,
+  state: AccountState,
+  context: AccountContext,
+): Promise<readonly Message[]> {
+  const { topics, config } = context;
+  const { discovery_prefix: prefix } = config.mqtt;
+  const discovery = prefix === false ? null : { prefix, topics, page: null };
+  const all = composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
+  const news = diff.take(account.id, all);
+  // Until then a meter may only be read anew.
+  const gone = isIncomplete(account) ? [] : diff.gone();
+  return [...news, ...(await notReadElsewhere(gone, state))];
+}
+
+const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
+
+/** Of topics that the account has no more, those that no other account writes by now: a meter may be read by another one. */
+async function notReadElsewhere(gone: readonly Message[], state: AccountState): Promise<readonly Message[]> {
+  if (gone.length === 0) return gone;
+  const meterOf = ({ topic }: Message) => METER_TOPIC.exec(topic)?.[1] ?? '';
+  const read = await state.othersSeries(gone.map(meterOf));
+  return gone.filter((message) => !read.includes(meterOf(message)));
+}
+
+/** Resolves to false when the broker has not acknowledged all: the next run publishes it. */
+async function publish(
+  messages: readonly Message[],
+  row: ClaimedRow,
+  { link, context }: RunParts,
+): Promise<boolean> {
+  try {
+    await link.send(messages);
+    return true;
+  } catch (err) {
+    context.log.info({ account: row.id, ...safeWords(err) }, 'not published yet: the next run does it');
+    return false;
+  }
+}
+
+/** Before each request stand the pace of the fleet and, before a token, the claim. */
+function openGates(claim: Claim, { claims, pace, context, pauseAll }: RunParts) {
+  let paused: unknown = null;
+  const { clock, log } = context;
+  const gate = (to: 'issuer' | 'provider'): Gate => ({
+    async enter() {
+      if (paused !== null) throw paused;
+      await pace.turn(claim.signal).catch((err) => {
+        paused = err;
+        throw err;
+      });
+      if (to === 'issuer') await claims.confirm(claim);
+      claim.check();
+      return claim.signal;
+    },
+    answered({ status, headers }) {
+      const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
+      if (!ms) return;
+      const isAboutAll = pace.isAboutAll(claim.account);
+      const told = { account: claim.account, seconds: Math.round(ms / 1000) };
+      log.warn(
+        told,
+        isAboutAll ? 'the provider asks all accounts to wait' : 'the provider asks this account to wait',
+      );
+      if (isAboutAll) pauseAll(ms);
+    },
+  });
+  return {
+    gate,
+    /** What was asked for in vain is no news of the account. */
+    throwIfPaused(): void {
+      if (paused !== null) throw paused;
+    },
+  };
+}
+
+export function openLogin({ id, login }: Pick<ClaimedRow, 'id' | 'login'>, seal: Seal): Login {
+  try {
+    return seal.open(PLACES.login(id), login) as Login;
+  } catch {
+    // The row has been changed by something else than this program.
+    throw failure('damaged_login', `The login of ${id} in the database cannot be opened.`, {
+      exit: EXIT.config,
+      retry: 'never',
+      hint: 'Import this account again with `heat2mqtt accounts import`.',
+    });
+  }
+}
+
+const accountOf = (
+  { id, history_since }: ClaimedRow,
+  { username, password }: Login,
+  scrubber: Scrubber,
+): ConfiguredAccount => ({
+  id,
+  username,
+  password: new Secret('database', async () => password, scrubber),
+  ...(history_since === null ? {} : { history_since }),
+});
+
+/** What is registered for one run is forgotten with it. */
+function ownScrubber(shared: Scrubber): Scrubber & { forgetAll(): void } {
+  const own = new Set<string>();
+  const register = (secret: string) => {
+    if (!own.has(secret)) shared.register(secret);
+    own.add(secret);
+  };
+  return {
+    ...shared,
+    register,
+    registerToken: register,
+    forgetAll() {
+      for (const secret of own) shared.forget(secret);
+    },
+  };
+}
+
+/** How the series of a property may be called. */
+export const wantedSeries = (property: Property) => {
+  const name = seriesName(property);
+  const { propertyCustomerId } = property;
+  return { property: propertyCustomerId, name, longerName: `${name}-${topicSafe(propertyCustomerId)}` };
+};
+
+/** Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has. */
+class FleetNames extends SeriesNames<Account> {
+  readonly #state: AccountState;
+
+  constructor(state: AccountState) {
+    super();
+    this.#state = state;
+  }
+
+  override async claim(properties: readonly Property[]): Promise<readonly Property[]> {
+    await this.#state.takeSeries(properties.map(wantedSeries));
+    return properties.filter((one) => this.#state.seriesName(one.propertyCustomerId) !== undefined);
+  }
+
+  override nameOf(property: Property): string {
+    return this.#state.seriesName(property.propertyCustomerId) ?? super.nameOf(property);
+  }
+}
+
+function tell({ id, meters }: Account, { fault }: AccountOutcome, log: Log): void {
+  if (fault === null) log.debug({ account: id, meters: meters?.length ?? 0 }, 'polled');
+  else if (fault instanceof Failure) log.warn({ account: id, ...safeWords(fault) }, 'poll failed');
+  else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
+}

@@ -1,0 +1,190 @@
+// The tables and views of a fleet, who may do what with them, and whether a database has them.
+import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
+import { type Database, DatabaseTrouble } from './database.ts';
+
+/** What is raised when the tables change. Version 1 was never released. */
+const VERSION = 2;
+
+const TABLES = `
+CREATE TABLE heat2mqtt.version (version int NOT NULL);
+INSERT INTO heat2mqtt.version VALUES (${VERSION});
+CREATE TABLE heat2mqtt.fleet (
+  id boolean PRIMARY KEY DEFAULT true CHECK (id),
+  mark_key bytea,
+  installation text NOT NULL DEFAULT 'heat2mqtt_' || substr(md5(random()::text), 1, 8),
+  paused_until timestamptz NOT NULL DEFAULT 'epoch',
+  asked_at timestamptz NOT NULL DEFAULT 'epoch',
+  told boolean NOT NULL DEFAULT false,
+  keeper uuid,
+  keeper_until timestamptz NOT NULL DEFAULT 'epoch'
+);
+INSERT INTO heat2mqtt.fleet DEFAULT VALUES;
+CREATE TABLE heat2mqtt.process (
+  id uuid PRIMARY KEY,
+  number int NOT NULL UNIQUE,
+  version text NOT NULL,
+  started_at timestamptz NOT NULL DEFAULT now(),
+  seen_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE heat2mqtt.account (
+  id text COLLATE "C" PRIMARY KEY,
+  login bytea NOT NULL,
+  history_since date,
+  paused boolean NOT NULL DEFAULT false,
+  removed boolean NOT NULL DEFAULT false,
+  first_history boolean NOT NULL DEFAULT true,
+  fence bigint NOT NULL DEFAULT 0,
+  claimed_by uuid,
+  claimed_until timestamptz NOT NULL DEFAULT 'epoch',
+  due_at timestamptz NOT NULL DEFAULT now(),
+  poll_at timestamptz NOT NULL DEFAULT now(),
+  retry_after timestamptz NOT NULL DEFAULT 'epoch',
+  wanted int NOT NULL DEFAULT 0,
+  answered int NOT NULL DEFAULT 0,
+  republish int NOT NULL DEFAULT 0,
+  republished int NOT NULL DEFAULT 0,
+  failures int NOT NULL DEFAULT 0,
+  failing_since timestamptz,
+  last_poll_at timestamptz,
+  last_success_at timestamptz,
+  last_error text,
+  advice text,
+  auth_state text,
+  needs_user boolean NOT NULL DEFAULT false,
+  requests_today int NOT NULL DEFAULT 0,
+  logins_today int NOT NULL DEFAULT 0,
+  counted_on date
+) WITH (fillfactor = 60);
+CREATE INDEX account_due ON heat2mqtt.account (first_history, due_at) WHERE NOT paused;
+CREATE TABLE heat2mqtt.document (
+  account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
+  name text NOT NULL,
+  json jsonb,
+  sealed bytea,
+  PRIMARY KEY (account, name)
+) WITH (fillfactor = 70);
+CREATE TABLE heat2mqtt.shared_document (name text PRIMARY KEY, json jsonb NOT NULL);
+CREATE TABLE heat2mqtt.series (
+  id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
+  mark text NOT NULL UNIQUE,
+  name text NOT NULL UNIQUE,
+  property bytea NOT NULL,
+  currency text,
+  friendly_name text,
+  ledger jsonb
+) WITH (fillfactor = 70);
+CREATE INDEX series_account ON heat2mqtt.series (account);
+CREATE TABLE heat2mqtt.reading (
+  series int NOT NULL REFERENCES heat2mqtt.series ON DELETE CASCADE,
+  day date NOT NULL,
+  energy bigint,
+  cost bigint,
+  revision int NOT NULL,
+  received_at timestamptz NOT NULL,
+  PRIMARY KEY (series, day)
+);
+CREATE TABLE heat2mqtt.outbox (
+  account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
+  fence bigint NOT NULL,
+  n int NOT NULL,
+  topic text NOT NULL,
+  payload text NOT NULL,
+  PRIMARY KEY (account, fence, n)
+);
+
+CREATE VIEW heat2mqtt_views.reading AS
+  SELECT s.account, s.name AS meter, r.day, trim_scale(r.energy / 1e6) AS energy_kwh, trim_scale(r.cost / 1e6) AS cost,
+    r.revision, r.received_at, s.currency, s.friendly_name AS meter_name
+  FROM heat2mqtt.reading r JOIN heat2mqtt.series s ON s.id = r.series;
+CREATE VIEW heat2mqtt_views.invoice AS
+  SELECT d.account, i.id AS invoice, i.status,
+    to_timestamp(i."startAt" / 1000.0) AS start_at, to_timestamp(i."endAt" / 1000.0) AS end_at,
+    to_timestamp(i."dueAt" / 1000.0) AS due_at, trim_scale(i.total / 1e6) AS total, trim_scale(i.open / 1e6) AS open,
+    (SELECT min(s.currency) FROM heat2mqtt.series s WHERE s.account = d.account) AS currency
+  FROM heat2mqtt.document d,
+    jsonb_to_recordset(CASE WHEN jsonb_typeof(d.json #> '{value,invoices,found,all}') = 'array'
+      THEN d.json #> '{value,invoices,found,all}' ELSE '[]' END) AS
+    i(id text, status text, "startAt" bigint, "endAt" bigint, "dueAt" bigint, total bigint, open bigint)
+  WHERE d.name = 'extras';
+CREATE VIEW heat2mqtt_views.account_state AS
+  SELECT a.id AS account, a.paused, a.removed, a.due_at, a.poll_at, a.last_poll_at, a.last_success_at, a.failures, a.failing_since,
+    a.last_error, a.auth_state, a.claimed_until > now() AS claimed, p.number AS process,
+    a.advice, a.needs_user, a.first_history, nullif(greatest(a.retry_after, now()), now()) AS retry_after
+  FROM heat2mqtt.account a
+  LEFT JOIN heat2mqtt.process p ON p.id = a.claimed_by AND a.claimed_until > now();
+`;
+
+/** What processes and readers may log in as; whoever owns the schema creates it. */
+const RIGHTS = `
+DO $$ BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'heat2mqtt_worker') THEN
+    GRANT USAGE ON SCHEMA heat2mqtt TO heat2mqtt_worker;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA heat2mqtt TO heat2mqtt_worker;
+  END IF;
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'heat2mqtt_reader') THEN
+    GRANT USAGE ON SCHEMA heat2mqtt_views TO heat2mqtt_reader;
+    GRANT SELECT ON ALL TABLES IN SCHEMA heat2mqtt_views TO heat2mqtt_reader;
+  END IF;
+END $$`;
+
+/** The tables are not those that this program works with. */
+const otherTables = (message: string, hint: string): Failure =>
+  failure('other_tables', message, { exit: EXIT.config, retry: 'never', hint });
+
+// One process at a time; the others wait, and find it done.
+const CREATION_LOCK = 4_832_001;
+
+/** Creates what is missing, if this user may. Rejects with a Failure. */
+export async function prepareTables(database: Database): Promise<void> {
+  const mayCreate = await isOwner(database);
+  let found = await versionOf(database, mayCreate);
+  if (found === null) {
+    const schemas = 'CREATE SCHEMA IF NOT EXISTS heat2mqtt; CREATE SCHEMA IF NOT EXISTS heat2mqtt_views;';
+    const creation = `SELECT pg_advisory_xact_lock(${CREATION_LOCK}); ${schemas} ${TABLES}`;
+    const fault = await database.query(creation).then(
+      () => null,
+      (err: unknown) => err,
+    );
+    // Another process may have been faster.
+    found = await versionOf(database, false);
+    if (found === null && fault !== null) throw fault;
+  }
+  if (found !== null && found > VERSION)
+    throw otherTables(
+      `The database is of a newer heat2mqtt: version ${found} of its tables, known is ${VERSION}.`,
+      'Use that version of heat2mqtt, or a backup from before it.',
+    );
+  if (found !== VERSION)
+    throw otherTables(
+      'The database has the tables of a heat2mqtt that was never released: begin with an empty database.',
+      'Create another one, name it in fleet.database_url, and import the accounts again.',
+    );
+  if (mayCreate) await database.query(RIGHTS);
+}
+
+async function isOwner(database: Database): Promise<boolean> {
+  const [right] = await database.query<{ may: boolean }>(
+    `SELECT CASE WHEN to_regnamespace('heat2mqtt') IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+      ELSE has_schema_privilege('heat2mqtt', 'CREATE') END AS may`,
+  );
+  return right?.may === true;
+}
+
+// SQLSTATE: no such schema, no such table, no right to look.
+const MISSING = ['3F000', '42P01', '42501'];
+
+/** `null`: there are none, and they are to be created. */
+async function versionOf(database: Database, mayCreate: boolean): Promise<number | null> {
+  try {
+    const [known] = await database.query<{ version: number }>('SELECT version FROM heat2mqtt.version');
+    return known?.version ?? 0;
+  } catch (err) {
+    if (!(err instanceof DatabaseTrouble) || !MISSING.includes(err.reason)) throw err;
+    if (mayCreate) return null;
+    throw otherTables(
+      'The tables of the fleet are missing, and the user of fleet.database_url may not make them.',
+      'Run `heat2mqtt accounts list` once with fleet.database_url of the user who owns the database.',
+    );
+  }
+}

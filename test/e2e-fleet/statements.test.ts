@@ -1,0 +1,148 @@
+// What single statements promise, on a real PostgreSQL: claims, the fence, and writes that come late or twice.
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { AccountState } from '../../src/store/database/accountState.ts';
+import { Claim, Claims } from '../../src/store/database/claims.ts';
+import type { Database } from '../../src/store/database/database.ts';
+import { DocumentForm } from '../../src/store/database/documents.ts';
+import { Seal } from '../../src/store/database/seal.ts';
+import { tokensCodec } from '../../src/store/documents.ts';
+import { turn } from '../support/waitFor.ts';
+import { openCable } from './cable.ts';
+import { openTables, silent } from './tables.ts';
+
+const SECONDS = 10;
+const form = new DocumentForm(new Seal([Buffer.alloc(32, 7)]), 'a key for marks');
+const shared = { document: () => Promise.reject(new Error('nothing is shared here')) } as never;
+const AT = new Date();
+const WORDS = { currency: 'EUR', nameOf: () => null };
+const EVENT = { topic: 'x/event', payload: '{}' };
+
+/** The claim of a process that has not noticed yet that it is over. */
+class ClaimWithoutEnd extends Claim {
+  override end(): void {}
+}
+
+const TOKENS = {
+  owner: 'home',
+  value: { accessToken: 'a', refreshToken: 'b', obtainedAt: 1, accessExpiresAt: 2, refreshExpiresAt: 3 },
+};
+
+async function openAccount(ids: readonly string[] = ['home']) {
+  const tables = await openTables();
+  const { database } = tables;
+  for (const id of ids)
+    await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
+  const claims = (on: Database = database) => new Claims(on, randomUUID(), SECONDS, systemClock);
+  const stateOf = (claim: Claim, on: Database = database) =>
+    AccountState.open({ claim, database: on, form, clock: systemClock, log: silent, shared });
+  const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);
+  return { ...tables, claims, stateOf, expire };
+}
+
+const take = async (claims: Claims): Promise<Claim> => {
+  const [claim] = await claims.take(1, 1);
+  if (claim === undefined) throw new Error('there was nothing to claim');
+  return claim;
+};
+
+test('whoever has lost an account writes nothing any more: no token, no result, and no release', async () => {
+  const { database, claims, stateOf, expire } = await openAccount();
+  const late = await take(claims());
+  const lateState = await stateOf(late);
+  await expire();
+  const present = await take(claims());
+  await (await stateOf(present)).document('tokens', tokensCodec).write(TOKENS);
+
+  const stolen = { ...TOKENS, owner: 'late' };
+  await expect(lateState.document('tokens', tokensCodec).write(stolen)).rejects.toMatchObject({
+    code: 'fence_lost',
+  });
+  const unaware = new ClaimWithoutEnd(late.row, systemClock.monotonic() + 60_000, systemClock);
+  await (await stateOf(unaware)).commit({ failures: 9 }, [EVENT], WORDS);
+  await claims().giveBack(late, { dueAt: AT, answered: 0, republished: 0 }, { failures: 9 });
+  const [row] = await database.query<{ failures: number; claimed: boolean }>(
+    'SELECT failures, claimed_until > now() AS claimed FROM heat2mqtt.account',
+  );
+  expect(row).toEqual({ failures: 0, claimed: true });
+  expect(await database.query('SELECT * FROM heat2mqtt.outbox')).toEqual([]);
+  const kept = await (await stateOf(present)).document('tokens', tokensCodec).read();
+  expect(kept?.owner).toBe('home');
+});
+
+test('a renewal that cannot see a claim yet does not end it: a slow commit costs no claim', async () => {
+  const ids = Array.from({ length: 40 }, (_, n) => `flat-${n}`);
+  const { database, claims } = await openAccount(ids);
+  // As a disk that is slow to sync: each statement that claims ends 100 ms later than its rows are written.
+  await database.query(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF NEW.fence > OLD.fence THEN PERFORM pg_sleep(0.1); END IF; RETURN NULL; END $$`);
+  await database.query(`CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON heat2mqtt.account
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`);
+  const own = claims();
+  const taken: Claim[] = [];
+  let isOver = false;
+  const renewing = (async () => {
+    for (; !isOver; await turn(1)) await own.renew();
+  })();
+  while (taken.length < ids.length) taken.push(...(await own.take(4, 4)));
+  isOver = true;
+  await renewing;
+  expect(taken.filter(({ signal }) => signal.aborted)).toEqual([]);
+});
+
+test('a claim ends here before it ends in the database, however late its answer came', async () => {
+  const { claims, database, open, postgres, stack } = await openAccount();
+  const cable = stack.use(await openCable(postgres.port));
+  const far = open(cable.port);
+  await far.query('SELECT 1');
+  cable.turn('silent');
+  const taking = take(claims(far));
+  setTimeout(() => cable.turn('whole'), 1_500);
+  const claim = await taking;
+  const [row] = await database.query<{ left_ms: number }>(
+    'SELECT (extract(epoch FROM claimed_until - clock_timestamp()) * 1000)::float8 AS left_ms FROM heat2mqtt.account',
+  );
+  expect(claim.remainingMs()).toBeLessThanOrEqual(row?.left_ms ?? 0);
+  expect(claim.remainingMs()).toBeLessThan(SECONDS * 1000 - 1_400);
+});
+
+test('a commit whose answer was lost is carried out once', async () => {
+  const { claims, database, stateOf } = await openAccount();
+  const claim = await take(claims());
+  const [first, second] = [await stateOf(claim), await stateOf(claim)];
+  await first.commit({ failures: 1 }, [EVENT, EVENT], WORDS);
+  await second.commit({ failures: 1 }, [EVENT, EVENT], WORDS);
+  expect(await database.query('SELECT topic, n FROM heat2mqtt.outbox ORDER BY n')).toEqual([
+    { topic: EVENT.topic, n: 1 },
+    { topic: EVENT.topic, n: 2 },
+  ]);
+  await (await stateOf(claim)).giveBack({ dueAt: AT, answered: 0, republished: 0 }, {}, true);
+  expect(await database.query('SELECT * FROM heat2mqtt.outbox')).toEqual([]);
+});
+
+test('a wish of meanwhile makes the account due at once', async () => {
+  const { claims, database, stateOf } = await openAccount(['one', 'two', 'three']);
+  const taken = await claims().take(3, 3);
+  await database.query(`UPDATE heat2mqtt.account SET wanted = wanted + 1 WHERE id = 'one'`);
+  await database.query(`UPDATE heat2mqtt.account SET republish = republish + 1 WHERE id = 'two'`);
+  const later = new Date(Date.now() + 3_600_000);
+  for (const claim of taken)
+    await (await stateOf(claim)).giveBack({ dueAt: later, answered: 0, republished: 0 }, {}, true);
+  const due = await database.query('SELECT id FROM heat2mqtt.account WHERE due_at <= now() ORDER BY id');
+  expect(due).toEqual([{ id: 'one' }, { id: 'two' }]);
+});
+
+test('while others are overdue, first histories have their share of what is taken', async () => {
+  const ids = Array.from({ length: 30 }, (_, n) => `flat-${n}`);
+  const { claims, database } = await openAccount(ids);
+  await database.query(`UPDATE heat2mqtt.account SET first_history = id IN ('flat-7', 'flat-8', 'flat-9'),
+    due_at = now() - CASE WHEN id IN ('flat-7', 'flat-8', 'flat-9') THEN interval '0' ELSE interval '1 hour' END`);
+  const own = claims();
+  const fresh = (taken: readonly Claim[]) => taken.filter(({ row }) => row.first_history).length;
+  const first = await own.take(8, 2);
+  expect([first.length, fresh(first)]).toEqual([8, 2]);
+  const second = await own.take(8, 0);
+  expect([second.length, fresh(second)]).toEqual([8, 0]);
+  expect(fresh(await own.take(30, 30))).toBe(1);
+});

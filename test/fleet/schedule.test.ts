@@ -1,0 +1,100 @@
+// Polls of a fleet: as many as the schedule has ticks, each account at a moment of its own after each tick.
+import fc from 'fast-check';
+import { afterEach, expect, test, vi } from 'vitest';
+import { cronTimes } from '../../src/daemon/polling/schedule.ts';
+import { Schedule } from '../../src/fleet/schedule.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const NOW = Date.UTC(2026, 10, 22, 13, 7, 11);
+
+afterEach(() => vi.useRealTimers());
+
+function open(expression: string, timezone = 'UTC') {
+  vi.useFakeTimers({ now: NOW, toFake: ['Date'] });
+  const cron = cronTimes(expression, timezone);
+  return { cron, schedule: new Schedule(cron, NOW) };
+}
+
+/** When an account is polled that is polled as soon as it is due. */
+function pollsOf(schedule: Schedule, account: string, count: number): number[] {
+  const polls = [NOW];
+  while (polls.length <= count) {
+    const now = polls.at(-1) ?? NOW;
+    vi.setSystemTime(now);
+    polls.push(schedule.nextPoll(account, now));
+  }
+  return polls.slice(1);
+}
+
+test.each([
+  ['0 6,7 * * *', 2, HOUR_MS],
+  ['23 */4 * * *', 6, 4 * HOUR_MS],
+  ['0 0 3 * * 1', 1 / 7, DAY_MS],
+])('%s: %d polls a day, each within %d ms after its tick', (expression, perDay, spanMs) => {
+  const { schedule, cron } = open(expression);
+  const polls = pollsOf(schedule, 'flat-7', 12);
+  const days = ((polls[11] ?? 0) - (polls[0] ?? 0)) / DAY_MS;
+  expect(11 / days).toBeCloseTo(perDay, 0);
+  for (const at of polls) {
+    const ticks = Array.from(
+      { length: Math.ceil(spanMs / 60_000) + 1 },
+      (_, n) => Math.floor(at / 60_000 - n) * 60_000,
+    );
+    expect(ticks.filter((tick) => at - tick <= spanMs && cron.matches(tick)).length).toBeGreaterThan(0);
+  }
+});
+
+const field = (last: number) =>
+  fc.oneof(
+    fc.integer({ min: 0, max: last }).map(String),
+    fc
+      .uniqueArray(fc.integer({ min: 0, max: last }), { minLength: 2, maxLength: 4 })
+      .map((all) => all.join(',')),
+    fc.integer({ min: 2, max: Math.min(12, last) }).map((step) => `*/${step}`),
+  );
+const expressions = fc
+  .tuple(field(59), field(23), fc.constantFrom('*', '1', '*/2'), fc.constantFrom('*', '1-5', '0'))
+  .map(([minute, hour, day, weekday]) => `${minute} ${hour} ${day} * ${weekday}`);
+
+test('every tick of a random schedule has one poll of each account, and each poll a tick', () => {
+  fc.assert(
+    fc.property(
+      expressions,
+      fc.stringMatching(/^[a-z0-9]{1,12}$/),
+      fc.constantFrom('UTC', 'Europe/Dublin'),
+      (expression, account, zone) => {
+        const { schedule, cron } = open(expression, zone);
+        const ticks = cron.next(40);
+        const polls = pollsOf(schedule, account, 30).filter((at) => at > (ticks[0] ?? 0));
+        const delays = polls.map((at) => {
+          const tick = ticks.findLast((one) => one < at || one === at) ?? 0;
+          return { tick, delay: at - tick };
+        });
+        // One of each, in order, and always as long after it.
+        expect(delays.map(({ tick }) => tick)).toEqual(ticks.slice(0, polls.length));
+        expect(new Set(delays.map(({ delay }) => Math.round(delay))).size).toBe(1);
+      },
+    ),
+    { numRuns: 20 },
+  );
+});
+
+test('a process that starts between two ticks polls what the last one still owes', () => {
+  const { schedule } = open('0 */12 * * *');
+  const owed = Array.from({ length: 200 }, (_, n) => schedule.nextPoll(`flat-${n}`, NOW));
+  const today = owed.filter((at) => at < Date.UTC(2026, 10, 23)).length;
+  expect(today).toBeGreaterThan(150);
+  expect(Math.min(...owed)).toBeGreaterThan(NOW);
+});
+
+test('thousands of accounts are due evenly over the shortest time between two ticks', () => {
+  const { schedule } = open('0 6,9 * * *');
+  const twelfths = new Array<number>(12).fill(0);
+  for (let n = 0; n < 12_000; n += 1) {
+    const place = (schedule.nextPoll(`flat-${n}`, NOW) % DAY_MS) - 6 * HOUR_MS;
+    const at = Math.floor((12 * place) / (3 * HOUR_MS));
+    twelfths[at] = (twelfths[at] ?? 0) + 1;
+  }
+  for (const count of twelfths) expect(count).toBeGreaterThan(850);
+});

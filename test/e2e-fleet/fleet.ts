@@ -42,7 +42,7 @@ export async function openFleet({ accounts, seed, everySeconds, isLasting = fals
   const people = residents(accounts, seed);
   const book = new TokenBook();
   const [postgres, broker, simulator] = await Promise.all([
-    startPostgres(),
+    startPostgres({ isLasting }),
     startMosquitto(['allow_anonymous true', 'max_queued_messages 0', 'max_inflight_messages 0'], isLasting),
     startSimulator({
       clock: systemClock,

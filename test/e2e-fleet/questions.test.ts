@@ -23,7 +23,7 @@ test('the questions of the page have answers; a reader sees the views only, and 
   const reader = await as('heat2mqtt_reader');
   const page = await readFile(join(ROOT, 'docs/fleet.md'), 'utf8');
   const questions = [...page.matchAll(/^```sql\n([\s\S]*?)^```$/gm)].map(([, sql = '']) => sql);
-  expect(questions).toHaveLength(3);
+  expect(questions).toHaveLength(4);
   for (const question of questions) expect(await reader(question)).toBeInstanceOf(Array);
   const views = ['reading', 'invoice', 'account_state'];
   for (const view of views) {

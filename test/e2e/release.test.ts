@@ -21,7 +21,8 @@ async function clone(name: string, testCommand = 'true') {
   const sh = (script: string, env: Readonly<Record<string, string>> = {}) =>
     execute('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: folder,
-      env: { ...process.env, ...AUTHOR, ...env },
+      // The tests that run in there are not counted with ours.
+      env: { ...process.env, TEST_REPORT_DIRECTORY: '', ...AUTHOR, ...env },
       maxBuffer: 1e8,
     });
   await mkdir(folder, { recursive: true });

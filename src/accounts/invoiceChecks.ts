@@ -1,9 +1,9 @@
 // The bills of accounts against the days of their meters, computed again only when one of them has changed.
 import type { Extras, Invoices } from '../domain/extras.ts';
-import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/bills/billForecast.ts';
-import { checkInvoices, type InvoiceCheck } from '../domain/insight/bills/invoiceCheck.ts';
+import { type BillChecks, billJudge } from '../domain/insight/bill.ts';
+import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/billForecast.ts';
 import type { Ledger } from '../domain/ledger.ts';
-import { addDays, type Day, type Zone } from '../domain/period.ts';
+import type { Day, Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import type { Meter } from './meter.ts';
 
@@ -18,12 +18,11 @@ interface Billed {
   }[];
 }
 
-type Checks = ReadonlyMap<string, InvoiceCheck>;
-
 interface Known {
   readonly invoices: Invoices | null;
   readonly days: readonly Ledger['days'][];
-  readonly checks: Checks;
+  readonly judge: ReturnType<typeof billJudge>;
+  readonly checks: BillChecks;
 }
 
 export class InvoiceChecks {
@@ -35,7 +34,7 @@ export class InvoiceChecks {
   }
 
   /** A check for each id of an invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
-  of(account: Billed): Checks {
+  of(account: Billed): BillChecks {
     const { invoices } = account.extras.known;
     const ledgers = metersOf(account).map(({ store }) => store.tenancy);
     const days = ledgers.map((ledger) => ledger.days);
@@ -45,8 +44,9 @@ export class InvoiceChecks {
       known.days.length === days.length &&
       days.every((one, at) => one === known.days[at]);
     if (known && isSame) return known.checks;
-    const checks = checkInvoices(invoices.found?.all ?? [], ledgers, this.#zone);
-    this.#known.set(account, { invoices: invoices.found, days, checks });
+    const judge = known?.judge ?? billJudge();
+    const checks = judge(invoices.found?.all ?? [], ledgers, this.#zone);
+    this.#known.set(account, { invoices: invoices.found, days, judge, checks });
     return checks;
   }
 
@@ -57,11 +57,9 @@ export class InvoiceChecks {
     const meters = metersOf(account);
     if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
     const checks = this.of(account);
-    const explained = all.map(({ id }) => checks.get(id)).find((check) => check?.usual);
-    const { usual = null, shift = 0 } = explained ?? {};
-    const days = { from: addDays(span.from, shift), to: addDays(span.to, shift) };
-    const forecasts = meters.map((meter) => meter.forecastOver(days));
-    return forecastBill(span, forecasts, usual);
+    const explained = all.map(({ id }) => checks.get(id)).find((check) => check?.rule);
+    const forecasts = meters.map((meter) => meter.forecastOver(span));
+    return forecastBill(span, forecasts, explained ?? null);
   }
 }
 

@@ -1,15 +1,16 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
+import { judgeUse } from '../domain/insight/alarm.ts';
 import {
-  type Forecasts,
-  forecastMonth,
-  forecastSpan,
-  type Known,
-} from '../domain/insight/forecast/forecast.ts';
+  degreeDaysWithin,
+  fitHouse,
+  splitHeat,
+  USUAL_BASE,
+  type Weather,
+} from '../domain/insight/degreeDays.ts';
+import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
-import { judgeUse } from '../domain/insight/use/unusualUse.ts';
-import { degreeDaysWithin, fittedWeather, type Weather } from '../domain/insight/use/weather.ts';
-import { weatherChange } from '../domain/insight/use/weatherChange.ts';
+import { weatherChange } from '../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -37,6 +38,7 @@ type Sums = Pick<
   | 'weather'
   | 'weatherChange'
   | 'degreeDaysMonth'
+  | 'heatParts'
   | 'use'
 >;
 
@@ -267,8 +269,10 @@ export class Meter {
 function sumsOf(ledger: Ledger, tenancy: Ledger, today: Day, weather: Weather | null, store: MeterLedger) {
   const tariff = store.tariffOf(ledger);
   const { days } = tenancy;
-  const fitted = weather && fittedWeather(days, weather, today);
-  const known: Known = { days, today, tariff, weather: fitted };
+  const known: Known = { days, today, tariff };
+  const month = { from: monthStart(today), to: addDays(today, 1) };
+  const house = weather && fitHouse(days, weather, today);
+  const base = house && typeof house === 'object' ? house.base : (weather?.base ?? USUAL_BASE);
   return {
     ledger,
     tenancy,
@@ -278,7 +282,8 @@ function sumsOf(ledger: Ledger, tenancy: Ledger, today: Day, weather: Weather | 
     tariff,
     monthForecast: forecastMonth(known),
     weatherChange: weather && weatherChange(days, weather),
-    degreeDaysMonth: weather && degreeDaysWithin(weather, { from: monthStart(today), to: addDays(today, 1) }),
-    use: judgeUse(days, today, fitted, tariff),
+    degreeDaysMonth: weather && degreeDaysWithin(weather.temperatures, base, month),
+    heatParts: weather && house && splitHeat(days, weather.temperatures, house, month),
+    use: judgeUse(days, today, weather?.temperatures ?? null, tariff),
   };
 }

@@ -70,10 +70,12 @@ const homeAssistantSection = section({
     .number(BASE)
     .min(5, BASE)
     .max(25, BASE)
-    .default(15.5)
-    .describe(
-      'Outdoor daily mean (°C) below which a building is heated. 15.5 is the custom in Ireland and Britain.',
-    ),
+    .optional()
+    .meta({
+      description:
+        'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
+      examples: [15.5],
+    }),
 });
 
 const httpSection = section({

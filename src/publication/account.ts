@@ -1,5 +1,5 @@
 // What is published of an account: its state, its invoices, and the event of a new one.
-import { invoiceCheckRecord } from '../domain/insight/bills/invoiceWords.ts';
+import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
@@ -47,5 +47,5 @@ type Facts = 'currency' | 'zone' | 'checks';
 
 function recordOf(invoice: Invoice, { currency, zone, checks }: Pick<AccountView, Facts>) {
   const check = checks.get(invoice.id);
-  return { ...invoiceRecord(invoice, zone), check: check ? invoiceCheckRecord(check, currency) : null };
+  return { ...invoiceRecord(invoice, zone), check: check ? billCheckRecord(check, currency) : null };
 }

@@ -1,7 +1,6 @@
 // What is published of a heat meter: its state, its usage and history, and events.
 import { inFull, knownInFull, knownUnits, toUnits } from '../domain/amount.ts';
-import type { Expectation } from '../domain/insight/use/expectation.ts';
-import type { UnusualUse } from '../domain/insight/use/unusualUse.ts';
+import type { Expectation, UnusualUse } from '../domain/insight/alarm.ts';
 import type { Change } from '../domain/ledger.ts';
 import { compareText } from '../domain/order.ts';
 import type { Day } from '../domain/period.ts';

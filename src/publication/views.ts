@@ -1,13 +1,13 @@
 // The facts that states and discovery are written from.
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
-import type { BillForecast } from '../domain/insight/bills/billForecast.ts';
-import type { InvoiceCheck } from '../domain/insight/bills/invoiceCheck.ts';
-import type { Forecasts } from '../domain/insight/forecast/forecast.ts';
+import type { UseJudgement } from '../domain/insight/alarm.ts';
+import type { BillChecks } from '../domain/insight/bill.ts';
+import type { BillForecast } from '../domain/insight/billForecast.ts';
+import type { HeatParts, Weather, WeatherSilence } from '../domain/insight/degreeDays.ts';
+import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
-import type { UseJudgement } from '../domain/insight/use/unusualUse.ts';
-import type { Weather } from '../domain/insight/use/weather.ts';
-import type { WeatherChange } from '../domain/insight/use/weatherChange.ts';
+import type { WeatherChange } from '../domain/insight/weatherChange.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
@@ -34,7 +34,10 @@ export interface MeterView {
   readonly weather: Weather | null;
   /** K·d of the running month, and of how many days. */
   readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
-  readonly weatherChange: WeatherChange | null;
+  /** Or why there is none. */
+  readonly weatherChange: WeatherChange | WeatherSilence | null;
+  /** The running month's heat apart; or why that is not known. */
+  readonly heatParts: HeatParts | WeatherSilence | null;
   /** `null`: too few days tell what is usual. */
   readonly use: UseJudgement | null;
   readonly zone: Zone;
@@ -64,7 +67,7 @@ export interface AccountView {
   readonly invoices: Invoices | null;
   readonly newestInvoice: Invoice | null;
   /** By the id of the invoice, of those that can be compared with their days. */
-  readonly checks: ReadonlyMap<string, InvoiceCheck>;
+  readonly checks: BillChecks;
   /** `null` without invoices that tell their periods. */
   readonly nextBill: BillForecast | null;
   readonly requestsToday: number;

@@ -2,7 +2,7 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { judgeUse } from '../../src/domain/insight/use/unusualUse.ts';
+import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { markRead, merge, openLedger } from '../../src/domain/ledger.ts';
 import { addDays, chunks, type Day, zone as zoneOf } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
@@ -76,6 +76,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       weather: null,
       degreeDaysMonth: null,
       weatherChange: null,
+      heatParts: null,
       use: judgeUse(merged.ledger.days, today, null, null),
       readingCloses: 'same_day' as const,
     };

@@ -59,9 +59,9 @@ test('CSV and table', async () => {
   const { type, simulator } = await openProvider();
   simulator.switches.site.currency = 'GBP';
   expect((await type('--format', 'csv')).out.split('\r\n')).toEqual([
-    `${Object.keys(RECORD).join(',')},sum_of_days,difference,difference_percent,explained_percent,explained_amount,rest,days_shifted,days_missing,days_estimated`,
-    '12,invoice,2026-02-01,,,,,,GBP,,,,,,,,,',
-    '11,invoice,2026-01-01,2026-01-31,2026-02-01,2026-02-19,48.1,,GBP,,,,,,,,,',
+    `${Object.keys(RECORD).join(',')},sum_of_days,difference,difference_percent,explained_percent,explained_amount,rest,verdict,expected,unexplained,doubt,days_missing,days_estimated`,
+    '12,invoice,2026-02-01,,,,,,GBP,,,,,,,,,,,,',
+    '11,invoice,2026-01-01,2026-01-31,2026-02-01,2026-02-19,48.1,,GBP,,,,,,,,,,,,',
     '',
   ]);
   const table = (await type('--format', 'table', '--account', 'home')).out.trimEnd().split('\n');

@@ -183,7 +183,6 @@ test('a sensor alone leaves the way to the Supervisor', async () => {
   expect(config.home_assistant).toMatchObject({
     url: 'ws://supervisor/core/websocket',
     outdoor_temperature: 'sensor.balcony',
-    degree_day_base: 15.5,
   });
   const off = { ...ENV, ...named, HEAT2MQTT_HOME_ASSISTANT: 'false' };
   expect((await load(BASE, off)).config.home_assistant).toBeUndefined();

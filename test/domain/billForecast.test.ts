@@ -1,7 +1,9 @@
 // The next bill: the days that it will be about, and what they come to with what bills have on top.
 import { expect, test } from 'vitest';
-import { forecastBill, nextBillSpan } from '../../src/domain/insight/bills/billForecast.ts';
-import { forecastSpan } from '../../src/domain/insight/forecast/forecast.ts';
+import type { BillCheck } from '../../src/domain/insight/bill.ts';
+import { forecastBill, nextBillSpan } from '../../src/domain/insight/billForecast.ts';
+import type { Rule } from '../../src/domain/insight/billRule.ts';
+import { forecastSpan } from '../../src/domain/insight/forecast.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import { DUBLIN, Household } from '../support/household.ts';
@@ -55,8 +57,19 @@ test('a bill that is cancelled, and one without a period, are left out', () => {
 test('all meters, and what bills have on top of their days', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
+  const rule: Rule = {
+    markup: { sum: 0.135, energy: 0, days: 0, bills: 3 },
+    terms: ['sum', 'bills'],
+    scatter: 0.01,
+    freedom: 9,
+    inverse: [
+      [0, 0],
+      [0, 0],
+    ],
+  };
+  const newest = { rule, standing: 0, days: 31 } as BillCheck;
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
-  expect(forecastBill(span, [meter, meter], { percent: 13.5, amount: 3 * EUR })).toEqual({
+  expect(forecastBill(span, [meter, meter], newest)).toEqual({
     span,
     cost: { amount: 230 * EUR, low: 207.3 * EUR, high: 252.7 * EUR },
     energy: { amount: 200 * EUR, low: null, high: null },
@@ -70,7 +83,7 @@ test('a bill of two months closes in on what it comes to', () => {
   const span = { from: '2025-01-01', to: '2025-03-01' };
   const halves = ['2025-01-02', '2025-01-20', '2025-02-10', '2025-02-28', '2025-03-04'].map((today) => {
     const days = house.until(addDays(today, -1));
-    const { energy } = forecastSpan(span, { days, today, tariff: null, weather: null });
+    const { energy } = forecastSpan(span, { days, today, tariff: null });
     return ((energy?.high ?? Number.NaN) - (energy?.low ?? Number.NaN)) / 2 / EUR;
   });
   expect(halves).toEqual([...halves].sort((a, b) => b - a));
@@ -79,7 +92,6 @@ test('a bill of two months closes in on what it comes to', () => {
     days: house.days,
     today: '2025-03-04',
     tariff: null,
-    weather: null,
   });
   expect((energy?.amount ?? 0) / EUR).toBeCloseTo(house.used(span), 1);
 });

@@ -1,7 +1,7 @@
 // Whatever days a ledger has, on whatever day it is looked at: the sums of months, the gaps and the forecast, as a calendar on paper gives them.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { forecastMonth } from '../../src/domain/insight/forecast/forecast.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { zone } from '../../src/domain/period.ts';
 import { totals } from '../../src/domain/totals.ts';
@@ -100,7 +100,7 @@ test('the forecast of a young meter is what the month has, and the mean of the n
       const ofMonth = given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)));
       const mean = (added(newest) ?? 0) / newest.length;
       const expected = (added(ofMonth) ?? 0) + Math.round(mean * (daysOfMonth - ofMonth.length));
-      const found = forecastMonth({ days: ledger.days, today: day, tariff: null, weather: null })[kind];
+      const found = forecastMonth({ days: ledger.days, today: day, tariff: null })[kind];
       expect(found && { ...found, amount: 0 }).toEqual(
         newest.length === 0 ? null : { amount: 0, low: null, high: null },
       );
@@ -113,7 +113,7 @@ test('a forecast lies within its band, and no part of it below what the month ha
   holds(days, today, (drawn, day) => {
     const ledger = ledgerWith(drawn);
     for (const kind of kinds) {
-      const found = forecastMonth({ days: ledger.days, today: day, tariff: null, weather: null })[kind];
+      const found = forecastMonth({ days: ledger.days, today: day, tariff: null })[kind];
       if (found?.low == null || found.high === null) continue;
       const sure = added(given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)))) ?? 0;
       expect([found.low >= sure, found.low <= found.amount, found.amount <= found.high]).toEqual([

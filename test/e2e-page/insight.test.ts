@@ -71,7 +71,7 @@ test.each([
   await page.getByText(/^It agrees with its days, /).waitFor();
   await page.getByRole('heading', { name: 'Bills' }).click();
   const bills = page.getByRole('region', { name: 'Bills' });
-  await bills.getByText('12.40 more than the days and the usual 13.5 % make').waitFor();
+  await bills.getByText('12.40 more than the days and 13.5 % on top make').waitFor();
   await bills
     .getByText(/13\.5 % on top, as in the last \w+ bills\./)
     .first()

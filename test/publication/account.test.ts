@@ -20,7 +20,7 @@ const NOTHING = {
   nextBill: null,
 };
 const SENTENCE =
-  '48.12 EUR billed; the days add up to 41.45; 6.67 more (16.1 %), which no other bill explains yet.';
+  '48.12 EUR billed; the days add up to 41.45; 6.67 more (16.1 %), which too few bills before it explain.';
 
 const STATE = {
   schema: 1,
@@ -34,6 +34,8 @@ const STATE = {
   invoice_overdue: true,
   overdue_invoices: ['880123'],
   invoice_difference: 6.673,
+  invoice_verdict: 'unknown',
+  invoice_unexplained: null,
   invoice_difference_explained_percent: null,
   invoice_difference_explained_amount: null,
   invoice_difference_rest: null,
@@ -90,7 +92,10 @@ test('the list of invoices is retained', () => {
       explained_percent: null,
       explained_amount: null,
       rest: null,
-      days_shifted: 0,
+      verdict: 'unknown',
+      expected: null,
+      unexplained: null,
+      doubt: 0,
       days_missing: 0,
       days_estimated: 0,
       sentence: SENTENCE,
@@ -134,7 +139,17 @@ test('Home Assistant is shown what the provider gives, and no more', () => {
     Object.keys(accountDocument(discovery, view).components).filter((key) =>
       /invoice|balance|event/.test(key),
     );
-  const fields = ['amount', 'due', 'status', 'issued', 'overdue', 'difference', 'forecast'];
+  const fields = [
+    'amount',
+    'due',
+    'status',
+    'issued',
+    'overdue',
+    'difference',
+    'verdict',
+    'unexplained',
+    'forecast',
+  ];
   const invoice = fields.map((field) => `invoice_${field}`);
   expect(keys(ACCOUNT)).toEqual(['balance_due', 'credit_balance', ...invoice, 'event']);
   expect(keys({ ...ACCOUNT, balance: null, credit: null })).toEqual([...invoice, 'event']);

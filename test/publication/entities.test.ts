@@ -75,7 +75,8 @@ test('binary sensors and enums have the payloads that their component understand
 test('what is fitted says so in an attribute, and not in its name', () => {
   const derived = METER_ROWS.filter((row) => row.derived).map(({ key }) => key);
   const ofTariff = ['unit_rate', 'standing_charge', 'cost_day_consumption', 'cost_day_standing'];
-  expect(derived).toEqual([...ofTariff, 'weather_adjusted_change', 'energy_day_expected']);
+  const ofMonth = ['energy_month_heating', 'energy_month_hot_water'];
+  expect(derived).toEqual([...ofTariff, 'weather_adjusted_change', ...ofMonth, 'energy_day_expected']);
   const [, , { components } = {}] = discoveryOf(options).map(bodyOf);
   for (const key of derived) {
     const { json_attributes_template: template } = Object(components)[key];

@@ -1,10 +1,10 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
 import type { HealthRecord } from '../../src/domain/health.ts';
-import { checkInvoices } from '../../src/domain/insight/bills/invoiceCheck.ts';
-import { forecastMonth } from '../../src/domain/insight/forecast/forecast.ts';
+import { judgeUse } from '../../src/domain/insight/alarm.ts';
+import { billJudge } from '../../src/domain/insight/bill.ts';
+import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import { checkRegister } from '../../src/domain/insight/registerCheck.ts';
-import { judgeUse } from '../../src/domain/insight/use/unusualUse.ts';
 import type { Invoice } from '../../src/domain/invoice.ts';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day, zone } from '../../src/domain/period.ts';
@@ -58,10 +58,11 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     tenancy: ledger,
     totals: sums,
     tariff,
-    monthForecast: forecastMonth({ days: ledger.days, today, tariff, weather: null }),
+    monthForecast: forecastMonth({ days: ledger.days, today, tariff }),
     weather: null,
     degreeDaysMonth: null,
     weatherChange: null,
+    heatParts: null,
     use: judgeUse(ledger.days, today, null, tariff),
     zone: timezone,
     readingCloses: 'same_day',
@@ -117,7 +118,7 @@ export const ACCOUNT: AccountView = {
   credit: { amount: 0 },
   invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], notFoundAt: null, fetchedAt: NOW },
   newestInvoice: INVOICE,
-  checks: checkInvoices([INVOICE], [FULL.ledger], DUBLIN),
+  checks: billJudge()([INVOICE], [FULL.ledger], DUBLIN),
   nextBill: {
     span: { from: '2025-06-01', to: '2025-07-01' },
     cost: { amount: 46_120_000, low: 44_000_000, high: 48_240_000 },

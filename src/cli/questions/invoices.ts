@@ -1,8 +1,8 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
 import { ledgerFile } from '../../accounts/meterLedger.ts';
 import type { Upstream } from '../../accounts/upstream.ts';
-import { checkInvoices } from '../../domain/insight/bills/invoiceCheck.ts';
-import { type InvoiceCheckRecord, invoiceCheckRecord } from '../../domain/insight/bills/invoiceWords.ts';
+import { billJudge } from '../../domain/insight/bill.ts';
+import { type BillCheckRecord, billCheckRecord } from '../../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, newestFirst } from '../../domain/invoice.ts';
 import { type Ledger, ledgerSince } from '../../domain/ledger.ts';
 import { compareText } from '../../domain/order.ts';
@@ -26,13 +26,13 @@ export const invoices: Command = async ({ options, words }, io) => {
   if (ledgers === null) io.err(NO_DAYS);
   const since = account.history_since;
   const compared = ledgers?.map((ledger) => ledgerSince(ledger, since ?? ledger.origin));
-  const checks = checkInvoices(found, compared ?? [], zone);
+  const checks = billJudge()(found, compared ?? [], zone);
   const records = found.map((invoice) => {
     const check = checks.get(invoice.id);
     return {
       ...invoiceRecord(invoice, zone),
       currency,
-      check: check ? invoiceCheckRecord(check, currency) : null,
+      check: check ? billCheckRecord(check, currency) : null,
     };
   });
   const table = () => [
@@ -78,7 +78,7 @@ async function ledgersOf(
   return ledgers.length === 0 ? null : ledgers;
 }
 
-type Listed = ReturnType<typeof invoiceRecord> & { readonly check: InvoiceCheckRecord | null };
+type Listed = ReturnType<typeof invoiceRecord> & { readonly check: BillCheckRecord | null };
 
 /** Below an empty line. */
 function sentences(records: readonly Listed[]): string[] {
@@ -90,7 +90,7 @@ function sentences(records: readonly Listed[]): string[] {
 
 const CHECK_KEYS = [
   ...(['sum_of_days', 'difference', 'difference_percent', 'explained_percent', 'explained_amount'] as const),
-  ...(['rest', 'days_shifted', 'days_missing', 'days_estimated'] as const),
+  ...(['rest', 'verdict', 'expected', 'unexplained', 'doubt', 'days_missing', 'days_estimated'] as const),
 ];
 
 const INVOICE_COLUMNS = keyColumns(

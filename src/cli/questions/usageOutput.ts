@@ -1,6 +1,6 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
 import { knownUnits, type Micro, sumKnown } from '../../domain/amount.ts';
-import { type Prices, pricesInWords } from '../../domain/insight/bills/anotherTariff.ts';
+import { type Prices, pricesInWords } from '../../domain/insight/anotherTariff.ts';
 import { addDays, type Day, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
 import type { Tariff } from '../../domain/tariff/tariff.ts';
 import { sumAmounts } from '../../domain/totals.ts';

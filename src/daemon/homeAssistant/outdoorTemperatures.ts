@@ -1,7 +1,7 @@
 // Daily means of the outdoor temperature: read from Home Assistant now and then, and kept on disk.
 import type { Config } from '../../config/schema.ts';
-import { dailyMeans } from '../../domain/insight/use/dailyMeans.ts';
-import type { Temperatures, Weather } from '../../domain/insight/use/weather.ts';
+import { dailyMeans } from '../../domain/insight/dailyMeans.ts';
+import type { Temperatures, Weather } from '../../domain/insight/degreeDays.ts';
 import { compareText } from '../../domain/order.ts';
 import { addDays, type Day, type Zone } from '../../domain/period.ts';
 import type { Clock } from '../../foundation/clock.ts';
@@ -38,7 +38,7 @@ const OWN: readonly TroubleKind[] = ['no_temperatures', 'not_a_temperature', 're
 export class OutdoorTemperatures {
   readonly #needs: Needs;
   readonly #document: Document<{ from: Day; days: [Day, number][] }>;
-  readonly #section: { readonly sensor: string; readonly base: number } | null;
+  readonly #section: { readonly sensor: string; readonly base: number | null } | null;
   #known: Known | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
   #weather: Weather | null = null;
@@ -52,7 +52,7 @@ export class OutdoorTemperatures {
   }
 
   private constructor(needs: Needs) {
-    const { outdoor_temperature: sensor, degree_day_base: base = 0 } = needs.config.home_assistant ?? {};
+    const { outdoor_temperature: sensor, degree_day_base: base = null } = needs.config.home_assistant ?? {};
     const document = needs.state.document('outdoor-temperatures', temperaturesCodec);
     this.#section = sensor === undefined ? null : { sensor, base };
     this.#document = owned(document, `${sensor} ${needs.zone.name}`);

@@ -1,8 +1,9 @@
 // The table of an account: its state, discovery and documentation derive from it.
 import { knownUnits } from '../../domain/amount.ts';
 import type { AuthState } from '../../domain/health.ts';
-import type { BillForecast } from '../../domain/insight/bills/billForecast.ts';
-import { invoiceCheckRecord } from '../../domain/insight/bills/invoiceWords.ts';
+import type { Verdict } from '../../domain/insight/bill.ts';
+import type { BillForecast } from '../../domain/insight/billForecast.ts';
+import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord, overdueInvoices } from '../../domain/invoice.ts';
 import { addDays } from '../../domain/period.ts';
 import type { AccountView } from '../views.ts';
@@ -49,8 +50,15 @@ const ofCheck = (
 
 function newestCheck({ newestInvoice, checks, currency }: AccountView) {
   const check = checks.get(newestInvoice?.id ?? '');
-  return check && { ...invoiceCheckRecord(check, currency), from: check.from, to: check.to };
+  return check && { ...billCheckRecord(check, currency), from: check.from, to: check.to };
 }
+
+const VERDICT_WORDS: Readonly<Record<Verdict, string>> = {
+  as_expected: 'As expected',
+  differs: 'Differs',
+  rule_changed: 'Rule changed',
+  unknown: 'Unknown',
+};
 
 const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
   ok: 'Signed in',
@@ -190,10 +198,31 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     given: ({ invoices }) => invoices !== null,
     read: (view) => newestCheck(view)?.difference ?? null,
   },
+  {
+    key: 'invoice_verdict',
+    name: 'Invoice verdict',
+    help: 'The newest invoice against its days, by the rule of the invoices before it: a tax, a fee, a charge. `rule_changed`: it is the third in a row that keeps to another one.',
+    platform: 'sensor',
+    deviceClass: 'enum',
+    icon: 'mdi:scale-balance',
+    options: VERDICT_WORDS,
+    given: ({ invoices }) => invoices !== null,
+    read: (view) => view.newestInvoice && (newestCheck(view)?.verdict ?? 'unknown'),
+  },
+  {
+    ...money,
+    key: 'invoice_unexplained',
+    name: 'Invoice unexplained',
+    help: 'What of the newest invoice remains beside its days and the rule; null while the verdict is unknown.',
+    icon: 'mdi:scale-unbalanced',
+    derived: true,
+    given: ({ invoices }) => invoices !== null,
+    read: (view) => newestCheck(view)?.unexplained ?? null,
+  },
   ofCheck(
     'explained_percent',
     'Usual percentage',
-    'What invoices usually have on top of the sum of their days, such as VAT; null until two of them agree.',
+    'What invoices have on top of the sum of their days, such as VAT; null until the rule is known, and where it has another form.',
     { unit: '%' },
   ),
   ofCheck(

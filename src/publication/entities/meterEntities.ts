@@ -78,7 +78,7 @@ function forecastRows(kind: 'energy' | 'cost', what: string, shape: Shape): Row[
     end(
       'low',
       'at least',
-      'In 80 of 100 months it is between this and the next; null with fewer than 60 days of readings.',
+      'In 80 of 100 months it is between this and the next; null with fewer than 30 days of readings.',
     ),
     end('high', 'at most', 'The other end.'),
   ];

@@ -1,6 +1,6 @@
 // Rows of a meter's table: what was expected of the latest day, and whether the heat used is unusual.
 import { knownUnits } from '../../domain/amount.ts';
-import type { Expectation } from '../../domain/insight/use/expectation.ts';
+import type { Expectation } from '../../domain/insight/alarm.ts';
 import type { MeterView } from '../views.ts';
 import type { EntityRow } from './entityRow.ts';
 
@@ -14,7 +14,7 @@ export const USE_ROWS: readonly Row[] = [
   {
     key: 'energy_day_expected',
     name: 'Expected latest day',
-    help: 'Heat that the days before let expect of the latest day, by its weather where that is known, else by the season and the recent weeks, and by the weekday; null for fewer than 30 usable days, a day that is not over, and a reading that carries several days.',
+    help: 'Heat that the days before let expect of the latest day: the middle of those most like it, by the weather where that is known, else of the newest ones; null for fewer than 30 usable days, a day that is not over, a reading that carries several days, and estimates.',
     platform: 'sensor',
     deviceClass: 'energy',
     unit: 'kWh',
@@ -37,7 +37,7 @@ export const USE_ROWS: readonly Row[] = [
   {
     key: 'unusual_use',
     name: 'Unusual use',
-    help: 'The latest day is far outside of what was expected, or it and one or two before are so together. It stays until use is usual again, or for three weeks (two without weather): then that is the new usual.',
+    help: 'The latest day is far above what was expected, or the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until three days are usual again.',
     platform: 'binary_sensor',
     deviceClass: 'problem',
     read: ({ use }) => use && use.unusual !== null,

@@ -1,5 +1,6 @@
 // The rows of a meter that compare its heat with the weather; shown where an outdoor temperature is known.
-import type { WeatherChange } from '../../domain/insight/use/weatherChange.ts';
+import type { Part } from '../../domain/insight/degreeDays.ts';
+import type { WeatherChange } from '../../domain/insight/weatherChange.ts';
 import type { MeterView } from '../views.ts';
 import type { EntityRow } from './entityRow.ts';
 
@@ -22,21 +23,23 @@ const ofChange = (
   help,
   platform: 'attribute',
   of: 'weather_adjusted_change',
-  read: ({ weatherChange }) => weatherChange && read(weatherChange),
+  read: ({ weatherChange }) =>
+    weatherChange === null || typeof weatherChange === 'string' ? null : read(weatherChange),
 });
 
 export const WEATHER_ROWS: readonly Row[] = [
   {
     key: 'weather_adjusted_change',
     name: 'Weather-adjusted change',
-    help: 'How much more heat the newest 90 days used than the same days a year before would have at the temperatures of this year; negative: saved. null with fewer than 60 such days in either year, or when the temperatures explain too little.',
+    help: 'How much more heat the newest 90 days used than the same days a year before would have at the temperatures of this year; negative: saved. null with the reason in an attribute.',
     platform: 'sensor',
     unit: '%',
     precision: 1,
     icon: 'mdi:home-thermometer-outline',
     derived: true,
     given,
-    read: ({ weatherChange }) => weatherChange && toTenths(weatherChange.percent),
+    read: ({ weatherChange }) =>
+      weatherChange === null || typeof weatherChange === 'string' ? null : toTenths(weatherChange.percent),
   },
   ofChange(
     'low',
@@ -57,10 +60,13 @@ export const WEATHER_ROWS: readonly Row[] = [
     ({ expected }) => toTenths(expected),
     'kWh',
   ),
+  silence('weather_adjusted_change', 'Weather-adjusted change', ({ weatherChange }) => weatherChange),
+  ...heatPart('heating', 'Heating', 'mdi:radiator'),
+  ...heatPart('hotWater', 'Hot water', 'mdi:water-thermometer'),
   {
     key: 'degree_days_month',
     name: 'Degree days this month',
-    help: 'How far the mean outdoor temperatures of the days of this month lie below home_assistant.degree_day_base, added up.',
+    help: 'How far the mean outdoor temperatures of the days of this month lie below the base temperature, added up: home_assistant.degree_day_base, else that of the house.',
     platform: 'sensor',
     unit: 'K·d',
     precision: 0,
@@ -78,3 +84,54 @@ export const WEATHER_ROWS: readonly Row[] = [
     read: ({ degreeDaysMonth }) => degreeDaysMonth?.days ?? null,
   },
 ];
+
+/** Why there is no value. */
+function silence(of: string, words: string, read: (view: MeterView) => object | string | null): Row {
+  return {
+    key: `${of}_reason`,
+    as: 'reason',
+    name: `${words} unknown because`,
+    help: 'Why it is null: `days_missing` (readings or temperatures), `not_heated` (the weather explains too little), `not_sure`.',
+    platform: 'attribute',
+    of,
+    read: (view) => {
+      const found = read(view);
+      return typeof found === 'string' ? found : null;
+    },
+  };
+}
+
+/** Heating or hot water of the running month, with its band. */
+function heatPart(part: 'heating' | 'hotWater', words: string, icon: string): Row[] {
+  const key = part === 'heating' ? 'energy_month_heating' : 'energy_month_hot_water';
+  const of = ({ heatParts }: MeterView, field: keyof Part): number | null =>
+    heatParts === null || typeof heatParts === 'string' ? null : toTenths(heatParts[part][field]);
+  const end = (as: 'low' | 'high', name: string, help: string): Row => ({
+    key: `${key}_${as}`,
+    as,
+    name: `${words} this month ${name}`,
+    help,
+    platform: 'attribute',
+    of: key,
+    unit: 'kWh',
+    read: (view) => of(view, as),
+  });
+  return [
+    {
+      key,
+      name: `${words} this month`,
+      help: `Estimated: the part of energy_month that is ${words.toLowerCase()}, by the outdoor temperatures of its days; null with the reason in an attribute.`,
+      platform: 'sensor',
+      deviceClass: 'energy',
+      unit: 'kWh',
+      precision: 1,
+      icon,
+      derived: true,
+      given,
+      read: (view) => of(view, 'energy'),
+    },
+    end('low', 'at least', 'In 80 of 100 cases it is between this and the next.'),
+    end('high', 'at most', 'The other end.'),
+    silence(key, `${words} this month`, ({ heatParts }) => heatParts),
+  ];
+}

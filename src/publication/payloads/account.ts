@@ -1,5 +1,6 @@
 // What is published of an account, as schemas; its state is derived from the table of entities.
 import * as z from 'zod';
+import { VERDICTS } from '../../domain/insight/bill.ts';
 import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
 import { EVENT_ROWS } from '../entities/eventEntities.ts';
 import { count, day, instant, payload, stateOf, text } from './parts.ts';
@@ -14,20 +15,27 @@ export const accountState = stateOf(ACCOUNT_ROWS, {
 
 const check = z
   .strictObject({
+    verdict: z
+      .enum(VERDICTS)
+      .describe('By the invoices before it. `rule_changed`: three in a row keep to another rule.'),
     sum_of_days: z.number().describe('Cost of the days of its period, of all meters.'),
-    days_shifted: z
-      .union([z.literal(-1), z.literal(0), z.literal(1)])
-      .describe(
-        '-1 where invoices count a reading a day later: the days are each one before the period. 1: one after it.',
-      ),
     difference: z.number().describe('`amount` less `sum_of_days`.'),
     difference_percent: z.number().nullable().describe('Of the sum; null where that is 0.'),
+    expected: z.number().nullable().describe('What the rule of the invoices before makes of the days.'),
+    unexplained: z.number().nullable().describe('The total less that; null while the verdict is unknown.'),
+    doubt: z
+      .number()
+      .describe(
+        'How far off a right invoice may be by readings at the ends of its period, or by rules that disagree.',
+      ),
     explained_percent: z
       .number()
       .nullable()
-      .describe('What invoices usually have on top of their days; null until two of them agree.'),
+      .describe(
+        'What invoices have on top of their days, where the rule is a percentage, an amount or both.',
+      ),
     explained_amount: z.number().nullable().describe('The same amount on each of them besides.'),
-    rest: z.number().nullable().describe('What remains of the difference then.'),
+    rest: z.number().nullable().describe('`unexplained`, where the rule has that form.'),
     days_missing: count.describe('Days without a cost: they are not in the sum, and nothing is concluded.'),
     days_estimated: count.describe('Days whose cost came with a later reading.'),
     sentence: text.describe('All of it in words.'),

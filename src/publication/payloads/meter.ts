@@ -6,6 +6,7 @@ import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateO
 
 const expectedBy = z.enum(['weather', 'season']);
 const unusualDirection = z.enum(['high', 'low']);
+const silence = z.enum(['days_missing', 'not_heated', 'not_sure']);
 const unusualReason = z.enum(['day', 'drift']);
 
 export const meterState = stateOf(METER_ROWS, {
@@ -14,6 +15,9 @@ export const meterState = stateOf(METER_ROWS, {
   unusual_use_direction: unusualDirection.nullable(),
   unusual_use_reason: unusualReason.nullable(),
   tariff: z.strictObject({ from: day, to: day, days_explained: count, days_seen: count }).nullable(),
+  weather_adjusted_change_reason: silence.nullable(),
+  energy_month_heating_reason: silence.nullable(),
+  energy_month_hot_water_reason: silence.nullable(),
   weather_adjusted_change_from: day.nullable(),
   weather_adjusted_change_to: day.nullable(),
   weather_adjusted_change_days: count.nullable(),

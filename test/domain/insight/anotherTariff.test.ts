@@ -1,7 +1,7 @@
 // Days at another price: heat by the kWh, and a standing charge for each day that a reading is about.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { costAt, type Prices } from '../../../src/domain/insight/bills/anotherTariff.ts';
+import { costAt, type Prices } from '../../../src/domain/insight/anotherTariff.ts';
 import { addDays, type Day } from '../../../src/domain/period.ts';
 import { holds } from '../../support/property.ts';
 import { bucket, type Line, row } from '../ledgers.ts';

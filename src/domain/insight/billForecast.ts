@@ -1,11 +1,12 @@
 // The next bill: which days it will be about, and what those come to.
-import { inFull, type Micro, toMicro } from '../../amount.ts';
-import type { Invoice } from '../../invoice.ts';
-import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../../period.ts';
-import type { Forecast, Forecasts } from '../forecast/forecast.ts';
-import { quantile } from '../statistics.ts';
+import { inFull, type Micro, toMicro } from '../amount.ts';
+import type { Invoice } from '../invoice.ts';
+import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
+import type { BillCheck } from './bill.ts';
 import { billPeriods } from './billPeriods.ts';
-import type { OnTop } from './invoiceCheck.ts';
+import { predict } from './billRule.ts';
+import type { Forecast, Forecasts } from './forecast.ts';
+import { quantile } from './robust.ts';
 
 export interface BillForecast extends Forecasts {
   readonly span: DaySpan;
@@ -43,11 +44,23 @@ function later(day: Day, length: number): Day {
   return within < next ? within : addDays(next, -1);
 }
 
-/** Of all meters of the account, with what bills usually have on top. The weather is the same for all: so are errors. */
-export function forecastBill(span: DaySpan, meters: readonly Forecasts[], onTop: OnTop | null): BillForecast {
+/**
+ * Sums all meters of the account, by the rule of the bills before. The weather is the same for all: so are errors. `newest`: the
+ * newest bill of which the rule is known; without one the days alone.
+ */
+export function forecastBill(
+  span: DaySpan,
+  meters: readonly Forecasts[],
+  newest: BillCheck | null,
+): BillForecast {
   const cost = sumOf(meters.map((meter) => meter.cost));
-  const { percent, amount } = onTop ?? { percent: 0, amount: 0 };
-  const billed = (sum: Micro): Micro => toMicro(inFull(sum) * (1 + percent / 100)) + amount;
+  const days = daysBetween(span.from, span.to);
+  const standing = newest ? inFull((newest.standing / newest.days) * days) : 0;
+  const billed = (micro: Micro): Micro => {
+    const sum = inFull(micro);
+    if (!newest?.rule) return micro;
+    return toMicro(predict(newest.rule, { sum, energy: sum - standing, days, bills: 1 }).expected);
+  };
   const total = cost && {
     amount: billed(cost.amount),
     low: cost.low === null ? null : billed(cost.low),

@@ -1,6 +1,6 @@
 // Daily means of the outdoor temperature, from those of hours.
-import type { Day, Zone } from '../../period.ts';
-import type { Temperatures } from './weather.ts';
+import type { Day, Zone } from '../period.ts';
+import type { Temperatures } from './degreeDays.ts';
 
 /** A day with fewer has no mean: it is not over yet, or the sensor was away. */
 const FEWEST_HOURS = 20;

@@ -1,7 +1,7 @@
 // What days would have cost by another tariff.
-import { inFull, type Micro } from '../../amount.ts';
-import type { Amounts } from '../../ledger.ts';
-import type { Day, DaySpan } from '../../period.ts';
+import { inFull, type Micro } from '../amount.ts';
+import type { Amounts } from '../ledger.ts';
+import type { Day, DaySpan } from '../period.ts';
 import { readingOfEachDay } from './carriedDays.ts';
 
 export interface Prices {

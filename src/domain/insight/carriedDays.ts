@@ -1,12 +1,12 @@
 // Which reading each day of a span is in: its own, or the next one where a few were missed.
-import type { Micro } from '../../amount.ts';
-import type { Amounts } from '../../ledger.ts';
-import { addDays, type Day, type DaySpan, daysOf } from '../../period.ts';
+import type { Micro } from '../amount.ts';
+import type { Amounts } from '../ledger.ts';
+import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 
 /** A longer gap between two readings is in none of them. */
 export const LONGEST_CARRIED_DAYS = 31;
 /** To see the readings on both sides of such a gap. */
-const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
+export const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
 
 export interface CarryingReading {
   readonly day: Day;

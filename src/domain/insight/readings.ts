@@ -1,9 +1,9 @@
 // Readings of a ledger on the scale of days since today, with the days that each of them has in it.
-import type { Micro } from '../../amount.ts';
-import type { Amounts } from '../../ledger.ts';
-import { addDays, type Day, daysOf } from '../../period.ts';
-import type { Days } from '../../tariff/billedDays.ts';
-import { chargesOn, type Tariff } from '../../tariff/tariff.ts';
+import type { Micro } from '../amount.ts';
+import type { Amounts } from '../ledger.ts';
+import { addDays, type Day, daysOf } from '../period.ts';
+import type { Days } from '../tariff/billedDays.ts';
+import { chargesOn, type Tariff } from '../tariff/tariff.ts';
 
 /** Days since today: -1 is yesterday. */
 export type Offset = number;
@@ -27,7 +27,7 @@ const LEARNT_FROM_DAYS = 2 * 366;
 const RHYTHM_DAYS = 60;
 const LONGEST_RHYTHM_DAYS = 7;
 
-/** Of two years, oldest first. `end`: readings from this day on do not count. */
+/** The readings of two years, oldest first. `end`: readings from this day on do not count. */
 export function readingsOf(
   kind: keyof Amounts,
   days: Days,

@@ -1,13 +1,12 @@
 // What a span of days will come to by its end, with the band that it should lie in four times out of five.
-import { type Micro, toMicro } from '../../amount.ts';
-import { addMonths, type Day, type DaySpan, daysBetween, monthStart } from '../../period.ts';
-import type { Days } from '../../tariff/billedDays.ts';
-import type { Tariff } from '../../tariff/tariff.ts';
-import type { FittedWeather } from '../use/weather.ts';
-import { type Outlook, outlook } from './outlook.ts';
-import { daysLeft, type OffsetSpan, type Reading, readingsOf } from './readings.ts';
+import { inFull, type Micro, toMicro } from '../amount.ts';
+import { addMonths, type Day, type DaySpan, daysBetween, monthStart } from '../period.ts';
+import type { Days } from '../tariff/billedDays.ts';
+import type { Tariff } from '../tariff/tariff.ts';
+import { daysLeft, type Offset, type OffsetSpan, type Reading, readingsOf } from './readings.ts';
+import { sumOfSquares } from './structuralModel.ts';
 
-/** `low`, `high`: the 80 % band; `null` with fewer than 60 days of readings. */
+/** `low`, `high`: the 80 % band; `null` with fewer than 30 days of readings. */
 export interface Forecast {
   readonly amount: Micro;
   readonly low: Micro | null;
@@ -25,26 +24,33 @@ export interface Known {
   readonly today: Day;
   /** `null`: the cost follows its own past. */
   readonly tariff: Tariff | null;
-  /** `null`: only the seasons count. */
-  readonly weather: FittedWeather | null;
 }
 
 /** Four of five normal errors are smaller than so many standard deviations. */
 const BAND = 1.2816;
 const NEWEST_WITHIN_DAYS = 31;
+/** Fewer days teach nothing: the mean of the newest readings goes on. */
+const FEWEST_DAYS = 30;
+const RECENT_READINGS = 14;
+
+/** The days that are left, in kWh or units of the currency. `variance`: `null` = too little is known. */
+interface Outlook {
+  readonly mean: number;
+  readonly variance: number | null;
+}
 
 export const forecastMonth = (known: Known): Forecasts =>
   forecastSpan({ from: monthStart(known.today), to: addMonths(known.today, 1) }, known);
 
 /** Energy and cost, each from the days that have it: those of the span without it count like days to come. */
 export function forecastSpan({ from, to }: DaySpan, known: Known): Forecasts {
-  const { days, tariff, today, weather } = known;
+  const { days, tariff, today } = known;
   const span = { from: daysBetween(today, from), to: daysBetween(today, to) };
   const energies = readingsOf('energy', days, tariff, today, span.to);
   const costs = readingsOf('cost', days, tariff, today, span.to);
-  const ahead = isRecent(energies) ? outlook(energies, daysLeft(span, energies), today, weather) : null;
+  const ahead = isRecent(energies) ? outlook(energies, daysLeft(span, energies), today) : null;
   const followsItself = () =>
-    isRecent(costs) ? banded(sumIn(span, costs), outlook(costs, daysLeft(span, costs), today, null)) : null;
+    isRecent(costs) ? banded(sumIn(span, costs), outlook(costs, daysLeft(span, costs), today)) : null;
   return {
     energy: ahead && banded(sumIn(span, energies), ahead),
     cost: tariff && ahead ? priced(tariff, energies, costs, span, ahead, known) : followsItself(),
@@ -58,7 +64,7 @@ function priced(
   costs: readonly Reading[],
   span: OffsetSpan,
   ahead: Outlook,
-  { today, weather }: Known,
+  { today }: Known,
 ): Forecast {
   const left = daysLeft(span, costs);
   const unpriced = energies.filter(({ at }) => left.includes(at));
@@ -66,7 +72,7 @@ function priced(
   const read = unpriced.reduce((sum, { amount }) => sum + amount, 0);
   const sure = sumIn(span, costs) + Math.round(unitRate * read) + standingCharge * left.length;
   const isSame = toCome.length === daysLeft(span, energies).length;
-  const { mean, variance } = isSame ? ahead : outlook(energies, toCome, today, weather);
+  const { mean, variance } = isSame ? ahead : outlook(energies, toCome, today);
   return banded(sure, { mean: unitRate * mean, variance: variance && unitRate ** 2 * variance });
 }
 
@@ -82,3 +88,24 @@ const isRecent = (readings: readonly Reading[]): boolean =>
 
 const sumIn = ({ from, to }: OffsetSpan, readings: readonly Reading[]): Micro =>
   readings.reduce((sum, { at, amount }) => (at >= from && at < to ? sum + amount : sum), 0);
+
+function outlook(readings: readonly Reading[], left: readonly Offset[], today: Day): Outlook {
+  if (left.length === 0) return { mean: 0, variance: 0 };
+  const past = readings.filter(({ at }) => at <= 0);
+  // A reading after a gap that carries an unknown number of days tells nothing of a day.
+  const plain = past.filter(({ missed, carries }) => carries === missed + 1);
+  const days = plain.reduce((sum, { carries }) => sum + carries, 0);
+  if (days < FEWEST_DAYS) return { mean: recentMean(past) * left.length, variance: null };
+  const points = plain.map(({ at, amount, carries }) => ({
+    at,
+    value: Math.sqrt(Math.max(0, inFull(amount)) / carries),
+    days: carries,
+  }));
+  return sumOfSquares(points, left, daysBetween(`${today.slice(0, 4)}-01-01`, today));
+}
+
+function recentMean(past: readonly Reading[]): number {
+  const newest = past.slice(-RECENT_READINGS);
+  const sum = newest.reduce((all, { amount }) => all + amount, 0);
+  return inFull(sum) / newest.reduce((days, { carries }) => days + carries, 0);
+}

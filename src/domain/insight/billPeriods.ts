@@ -1,19 +1,35 @@
 // The days that the bills of an account are about, as far as their periods tell.
-import { type Invoice, invoiceRecord } from '../../invoice.ts';
-import { addDays, type DaySpan, daysBetween, type Zone } from '../../period.ts';
+import { type Invoice, invoiceRecord } from '../invoice.ts';
+import { compareText } from '../order.ts';
+import { addDays, type DaySpan, daysBetween, type Zone } from '../period.ts';
+
+export interface BillPeriod extends DaySpan {
+  readonly invoice: Invoice;
+}
 
 const LONGEST_PERIOD_DAYS = 400;
 
-/** Oldest first. Without bills that are cancelled, or have no period that can be. */
-export function billPeriods(invoices: readonly Invoice[], zone: Zone): (DaySpan & { invoice: Invoice })[] {
+/**
+ * The periods by their ends; of those that end together the longest comes last, and of one period by the day they are due. Without bills
+ * that are cancelled, or have no period that can be.
+ */
+export function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
   const periods = invoices
     .flatMap((invoice) => {
       const span = periodOf(invoice, zone);
       return span ? [{ invoice, ...span }] : [];
     })
-    .sort((a, b) => (a.from < b.from ? -1 : 1));
-  const off = daysOff(periods);
-  return periods.map((period) => ({ ...period, to: addDays(period.to, off) }));
+    .sort(
+      (a, b) =>
+        compareText(a.to, b.to) ||
+        compareText(b.from, a.from) ||
+        (a.invoice.dueAt ?? 0) - (b.invoice.dueAt ?? 0) ||
+        compareText(a.invoice.id, b.invoice.id),
+    );
+  return periods.map((period, at) => ({
+    ...period,
+    to: addDays(period.to, daysOff(periods.slice(0, at + 1))),
+  }));
 }
 
 /** `null`: cancelled, or without a period that can be. */

@@ -1,0 +1,99 @@
+// Did I save, or was it mild? A span of days against the same days a year before, at this year's weather.
+import type { Ledger } from '../ledger.ts';
+import { addDays, type Day, type DaySpan, daysBetween } from '../period.ts';
+import {
+  daysIn,
+  degreesOf,
+  fitHouse,
+  type HeatSpan,
+  heatSpans,
+  longRun,
+  newestDay,
+  type Weather,
+  type WeatherSilence,
+} from './degreeDays.ts';
+
+export interface WeatherChange {
+  /** How much more was used than the year before, at this year's weather; percent. */
+  readonly percent: number;
+  /** Its 80 % band, percent. */
+  readonly low: number;
+  readonly high: number;
+  /** First and last day of the comparison. */
+  readonly from: Day;
+  readonly to: Day;
+  /** How many of its days are compared. */
+  readonly days: number;
+  /** What these days used, and would have as the year before; kWh. */
+  readonly used: number;
+  readonly expected: number;
+}
+
+const NEWEST_DAYS = 90;
+const YEAR_DAYS = 365;
+/** Share of the days of a span that has to be known in both years. */
+const SHARE_KNOWN = 2 / 3;
+/** 80 % of Student's distribution with about 25 degrees of freedom. */
+const BAND = 1.32;
+/** Half of the band, as a share: what is less sure than this tells nothing. */
+const LEAST_SURE = 0.5;
+/** Where less of the use than this is heating, there is no weather to take out. */
+const LEAST_HEATED = 0.15;
+
+/** Compares the newest 90 days with reading and temperature. */
+export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
+  const newest = newestDay(days, weather);
+  if (newest === null) return 'days_missing';
+  const to = addDays(newest, 1);
+  return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });
+}
+
+/**
+ * Expected is what the same days a year before used, and for the difference in degree days the slope of the year before
+ * the span.
+ */
+export function compareWithYearBefore(
+  days: Ledger['days'],
+  weather: Weather,
+  { from, to }: DaySpan,
+): WeatherChange | WeatherSilence {
+  const yearBefore = { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) };
+  const fit = fitHouse(days, weather, from);
+  const [spans, spansBefore] = [{ from, to }, yearBefore].map((span) =>
+    heatSpans(days, weather.temperatures, span),
+  ) as [HeatSpan[], HeatSpan[]];
+  const fewest = SHARE_KNOWN * daysBetween(from, to);
+  if (daysIn(spans) < fewest || daysIn(spansBefore) < fewest) return 'days_missing';
+  if (typeof fit === 'string') return fit;
+  const sumOf = (all: readonly HeatSpan[]) => ({
+    days: daysIn(all),
+    energy: all.reduce((sum, { energy }) => sum + energy, 0),
+    degreeDays: all.reduce((sum, span) => sum + degreesOf(span, fit.base), 0),
+  });
+  const [now, before] = [sumOf(spans), sumOf(spansBefore)];
+  if (fit.slope * Math.max(now.degreeDays, before.degreeDays) < LEAST_HEATED * before.energy)
+    return 'not_heated';
+
+  // The line alone would take a change in the middle of the year before for one of this year.
+  const level = (before.energy - fit.slope * before.degreeDays) / before.days;
+  const expectedOf = (span: HeatSpan) => span.felt.length * level + fit.slope * degreesOf(span, fit.base);
+  const expected = now.days * level + fit.slope * now.degreeDays;
+  if (expected <= 0) return 'not_sure';
+  const ratio = now.energy / expected;
+  const own = longRun(spans.map((span) => span.energy - ratio * expectedOf(span)));
+  const others = longRun(spansBefore.map((span) => span.energy - expectedOf(span)));
+  const share = now.days / before.days;
+  const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (now.degreeDays - share * before.degreeDays) ** 2;
+  const band = (BAND * Math.sqrt(own + ratio ** 2 * (share ** 2 * others + ofSlope))) / expected;
+  if (!(band <= LEAST_SURE)) return 'not_sure';
+  return {
+    percent: 100 * (ratio - 1),
+    low: 100 * Math.max(-1, ratio - 1 - band),
+    high: 100 * (ratio - 1 + band),
+    from,
+    to: addDays(to, -1),
+    days: now.days,
+    used: now.energy,
+    expected,
+  };
+}

@@ -1,0 +1,282 @@
+// Bills against their days: rules, wrong bills, changes of the rule, corrections, and what cannot be compared.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { billJudge } from '../../../src/domain/insight/bill.ts';
+import { billCheckRecord, billSentence } from '../../../src/domain/insight/billWords.ts';
+import type { Invoice } from '../../../src/domain/invoice.ts';
+import type { Ledger } from '../../../src/domain/ledger.ts';
+import { addDays, addMonths, type Day, daysBetween } from '../../../src/domain/period.ts';
+import { drawFor } from '../../../src/simulator/random.ts';
+import { BILLINGS, Building, DUBLIN, invoiceOf } from '../../support/building.ts';
+import { holds } from '../../support/property.ts';
+import { type Line, ledgerOf, row } from '../ledgers.ts';
+
+const start = (at: number): Day => addMonths('2024-01-01', at);
+const EUR = [4.2, 4.37, 3.9, 4.61, 2.6003, 3.1, 1.7, 2.2, 5.1, 4.05];
+const lengthOf = (at: number) => daysBetween(start(at), start(at + 1));
+/** As different from one another as days are. */
+const lines = EUR.flatMap((eur, at) =>
+  Array.from({ length: lengthOf(at) }, (_, day): Line => {
+    const more = ((5 * day) % 7) - 3;
+    return [addDays(start(at), day), 10 + more, eur + more / 10];
+  }),
+);
+const sumOf = (at: number) =>
+  lines.reduce((sum, [day, , eur]) => (day >= start(at) && day < start(at + 1) ? sum + (eur ?? 0) : sum), 0);
+const LEDGER = ledgerOf(lines, { origin: '2024-01-01', today: '2025-12-31' });
+
+const bill = (at: number, eur: number, more: Partial<Invoice> = {}) =>
+  invoiceOf(`B${at}`, start(at), start(at + 1), Math.round(eur * 100) * 10_000, more);
+
+/** Bills of months in a row; `total`: of a month by its sum and number. */
+const billed = (total: (sum: number, at: number) => number, count = EUR.length) =>
+  Array.from({ length: count }, (_, at) => bill(at, total(sumOf(at), at)));
+
+const check = (invoices: readonly Invoice[], ledgers: readonly Ledger[] = [LEDGER]) => {
+  const checks = billJudge()(invoices.toReversed(), ledgers, DUBLIN);
+  return invoices.map(({ id }) => checks.get(id));
+};
+const verdicts = (invoices: readonly Invoice[]) => check(invoices).map((one) => one?.verdict);
+const sentenceOf = (invoices: readonly Invoice[], at = -1) => {
+  const found = check(invoices).at(at);
+  return found && billSentence(found, 'EUR');
+};
+
+test.each<[string, (sum: number) => number, string, number | null, number | null]>([
+  ['nothing on top', (sum) => sum, 'nothing on top', 0, 0],
+  ['a tax', (sum) => sum * 1.135, '13.5 % on top', 13.5, 0],
+  ['a discount', (sum) => sum * 0.98, '2 % off', -2, 0],
+  ['an odd percentage', (sum) => sum * 1.0362, '3.62 % on top', 3.62, 0],
+  ['a fee', (sum) => sum + 3.49, '3.49 on top', 0, 3.49],
+  ['a tax and a fee', (sum) => sum * 1.135 + 3.49, '13.5 % and 3.49 on top', 13.5, 3.49],
+])('%s', (_, total, words, percent, amount) => {
+  const bills = billed(total);
+  const newest = check(bills).at(-1);
+  expect(newest && billCheckRecord(newest, 'EUR')).toMatchObject({
+    verdict: 'as_expected',
+    explained_percent: percent,
+    explained_amount: amount,
+    rest: 0,
+    unexplained: 0,
+  });
+  expect(sentenceOf(bills)).toMatch(new RegExp(`; ${words.replace('.', '\\.')}, as before\\.$`));
+});
+
+test('the first bills are explained by none before them', () => {
+  expect(verdicts(billed((sum) => sum * 1.135)).slice(0, 5)).toEqual([
+    'unknown',
+    'unknown',
+    'unknown',
+    'as_expected',
+    'as_expected',
+  ]);
+  expect(sentenceOf(billed((sum) => sum * 1.135, 1))).toMatch(
+    /; 17\.56 more \(13.5 %\), which too few bills/,
+  );
+});
+
+test('a charge by the month in place of that of the day has no percentage of the whole', () => {
+  const months = 20;
+  const draw = drawFor(3, 0, 'charge');
+  const days = Array.from({ length: 640 }, (_, at): Line => {
+    const kwh = Math.round(1000 * (4 + 20 * draw())) / 1000;
+    return [addDays('2024-01-01', at), kwh, 0.124 * kwh + 0.686];
+  });
+  const ledger = ledgerOf(days, { origin: '2024-01-01', today: '2025-12-31' });
+  const bills = Array.from({ length: months }, (_, at) => {
+    const within = days.filter(([day]) => day >= start(at) && day < start(at + 1));
+    const energy = within.reduce((sum, [, kwh]) => sum + 0.124 * (kwh ?? 0), 0);
+    return bill(at, 1.135 * (energy + 20));
+  });
+  const newest = check(bills, [ledger]).at(-1);
+  expect(newest && billCheckRecord(newest, 'EUR')).toMatchObject({
+    verdict: 'as_expected',
+    explained_percent: null,
+    explained_amount: null,
+    rest: null,
+  });
+  expect(newest && billSentence(newest, 'EUR')).toMatch(
+    /13\.5\d? % on the energy, 0\.6\d less a day, 22\.\d\d on each bill/,
+  );
+});
+
+test('12.40 too much is told, and the next bill is right again', () => {
+  const bills = billed((sum, at) => sum * 1.135 + (at === 7 ? 12.4 : 0));
+  expect(verdicts(bills).slice(-3)).toEqual(['differs', 'as_expected', 'as_expected']);
+  expect(sentenceOf(bills, 7)).toMatch(/; 12\.40 more than the days and 13\.5 % on top make\.$/);
+});
+
+test('another tax is told on the third bill that has it, and is the rule from there on', () => {
+  const bills = billed((sum, at) => sum * (at < 6 ? 1.09 : 1.19));
+  expect(verdicts(bills.slice(0, 8)).slice(-2)).toEqual(['differs', 'differs']);
+  expect(verdicts(bills).slice(5)).toEqual([
+    'as_expected',
+    'rule_changed',
+    'rule_changed',
+    'rule_changed',
+    'as_expected',
+  ]);
+  expect(sentenceOf(bills, 8)).toMatch(
+    /the rule has changed: 19 % on top since 2024-07-01, 9 % on top before\.$/,
+  );
+  expect(sentenceOf(bills)).toMatch(/19 % on top, since 2024-07-01, as before\.$/);
+});
+
+test('what is too much on every bill from one on is a change as well', () => {
+  const bills = billed((sum, at) => sum * 1.09 + (at < 6 ? 0 : 5));
+  expect(sentenceOf(bills, 8)).toMatch(/the rule has changed: 9 % and 5\.00 on top since/);
+});
+
+test('an estimated bill differs, and its correction is as expected together with it', () => {
+  const bills = billed((sum, at) => sum * 1.135 + (at === 6 ? 20 : at === 7 ? -20 : 0));
+  expect(verdicts(bills).slice(-4)).toEqual(['differs', 'as_expected', 'as_expected', 'as_expected']);
+  expect(sentenceOf(bills, 7)).toMatch(/together with the bill before it, which it puts right/);
+});
+
+describe('bills of a period add up', () => {
+  const taxed = billed((sum) => sum * 1.135, 8);
+
+  test('a credit note', () => {
+    const wrong = taxed.map((one, at) => (at === 7 ? { ...one, total: (one.total ?? 0) + 12_400_000 } : one));
+    const note = { ...bill(7, -12.4), id: 'C7', dueAt: DUBLIN.startOf('2024-12-31') };
+    expect(verdicts([...wrong, note]).slice(-2)).toEqual(['differs', 'as_expected']);
+    expect(sentenceOf([...wrong, note])).toMatch(/together with the other bill for these days/);
+  });
+
+  test('one that is taken back and replaced', () => {
+    const [last] = taxed.slice(-1) as [Invoice];
+    const late = (id: string, total: number, day: Day) => ({
+      ...last,
+      id,
+      total,
+      dueAt: DUBLIN.startOf(day),
+    });
+    const wrong = { ...last, total: (last.total ?? 0) + 30_000_000 };
+    const back = late('C7', -(wrong.total ?? 0), '2024-12-30');
+    const again = late('D7', last.total ?? 0, '2024-12-31');
+    const all = [...taxed.slice(0, -1), wrong, back, again];
+    expect(verdicts(all).slice(-3)).toEqual(['differs', 'unknown', 'as_expected']);
+  });
+
+  test.each([
+    ['repeats them', (_sum: number, paid: number) => paid],
+    ['is the bill of all', (sum: number) => sum * 1.135],
+  ])('a longer statement that %s', (_, total) => {
+    const [sum, paid] = [0, 1, 2, 3, 4, 5, 6, 7].reduce<[number, number]>(
+      ([sum, paid], at) => [sum + sumOf(at), paid + (taxed[at]?.total ?? 0) / 1e6],
+      [0, 0],
+    );
+    const statement = invoiceOf('Y', start(0), start(8), Math.round(total(sum, paid) * 100) * 10_000);
+    expect(verdicts([...taxed, statement]).at(-1)).toBe('as_expected');
+    const more = { ...statement, total: (statement.total ?? 0) + 5_000_000 };
+    expect(verdicts([...taxed, more]).at(-1)).toBe('differs');
+  });
+
+  test('flats that are billed apart: the second bill of a period is judged, for both', () => {
+    const half = ({ id, total, ...one }: Invoice, side: string) => ({
+      ...one,
+      id: `${id}${side}`,
+      total: (total ?? 0) / 2,
+    });
+    const apart = taxed.flatMap((one) => [half(one, 'a'), half(one, 'b')]);
+    expect(verdicts(apart).slice(-4)).toEqual(['unknown', 'as_expected', 'unknown', 'as_expected']);
+  });
+});
+
+describe('days', () => {
+  const taxed = billed((sum) => sum * 1.135, 7);
+
+  test('that are missing: the difference stands, nothing is concluded', () => {
+    const [last] = check(
+      [...taxed, bill(7, 100)],
+      [{ ...LEDGER, days: new Map([...LEDGER.days].filter(([day]) => day < '2024-08-20')) }],
+    ).slice(-1);
+    expect(last).toMatchObject({
+      verdict: 'unknown',
+      missing: 12,
+      reason: 'days_missing',
+      unexplained: null,
+    });
+    expect(last && billSentence(last, 'EUR')).toMatch(/the cost of 12 days is missing there/);
+  });
+
+  test('that were carried over the end of the period leave a doubt, which is told', () => {
+    const days = new Map([...LEDGER.days].filter(([day]) => day !== '2024-08-31'));
+    const first = days.get('2024-09-01');
+    if (!first) throw new Error('no 1 September');
+    days.set('2024-09-01', { ...first, cost: (first.cost ?? 0) + 2_200_000 });
+    const [last] = check([...taxed, bill(7, sumOf(7) * 1.135)], [{ ...LEDGER, days }]).slice(-1);
+    expect(last).toMatchObject({
+      verdict: 'as_expected',
+      estimated: 1,
+      doubt: expect.closeTo(7_945_000, -4),
+    });
+    expect(last && billSentence(last, 'EUR')).toMatch(/7\.9\d more or less is left open/);
+  });
+});
+
+describe('what cannot be compared', () => {
+  const march = bill(2, 124);
+  test.each<[string, Invoice[], Ledger[]]>([
+    ['no meter', [march], []],
+    ['days without cost', [march], [ledgerOf(row('2024-01-01', 120, 10, null))]],
+    ['a period before the origin', [march], [{ ...LEDGER, origin: '2024-03-02' }]],
+    ['no beginning', [{ ...march, startAt: null }], [LEDGER]],
+    ['an end before the beginning', [{ ...march, endAt: DUBLIN.startOf('2024-02-01') }], [LEDGER]],
+    ['no total', [{ ...march, total: null }], [LEDGER]],
+    ['cancelled', [{ ...march, status: 'CANCELLED' }], [LEDGER]],
+  ])('%s', (_, invoices, ledgers) => {
+    expect(check(invoices, ledgers)).toEqual([undefined]);
+  });
+
+  test('a period that overlaps another', () => {
+    const other = {
+      ...march,
+      id: 'other',
+      startAt: DUBLIN.startOf('2024-03-20'),
+      endAt: DUBLIN.startOf('2024-04-20'),
+    };
+    expect(check([march, other]).map((one) => one?.reason)).toEqual(['no_rule', 'overlaps']);
+  });
+});
+
+test('days are the same as judged alone: what is remembered changes nothing', () => {
+  const judge = billJudge();
+  const bills = billed((sum, at) => sum * 1.135 + (at === 7 ? 12.4 : 0));
+  for (let at = 1; at <= bills.length; at += 1) judge(bills.slice(0, at), [LEDGER], DUBLIN);
+  const days = new Map(LEDGER.days);
+  const corrected = days.get('2024-08-15');
+  if (!corrected) throw new Error('no 15 August');
+  days.set('2024-08-15', { ...corrected, cost: (corrected.cost ?? 0) + 12_400_000 / 1.135 });
+  const found = judge(bills, [{ ...LEDGER, days }], DUBLIN);
+  expect(found).toEqual(billJudge()(bills, [{ ...LEDGER, days }], DUBLIN));
+  expect(found.get('B7')?.verdict).toBe('as_expected');
+});
+
+test('a bill changes no verdict before it but by telling a change, and none of 1 EUR or more is acquitted', () => {
+  const house = fc.record({
+    seed: fc.integer({ min: 1, max: 1e6 }),
+    kind: fc.constantFrom(...BILLINGS.filter((kind) => kind !== 'estimated')),
+    wrongAt: fc.integer({ min: 3, max: 17 }),
+    cents: fc.integer({ min: 100, max: 5_000 }),
+    carried: fc.constantFrom(0, 0, 0.05),
+  });
+  holds(house, ({ seed, kind, wrongAt, cents, carried }) => {
+    const building = new Building({ seed, days: 18 * 31, carried });
+    const bills = building.bills({ kind, wrong: new Map([[wrongAt, cents / 100]]) });
+    const ledgers = [{ origin: building.from, days: building.days }];
+    const all = bills.map(({ invoice }) => invoice);
+    let before = new Map<string, string>();
+    for (let at = 1; at <= all.length; at += 1) {
+      const checks = billJudge()(all.slice(0, at), ledgers, DUBLIN);
+      for (const [id, verdict] of before) {
+        const now = checks.get(id)?.verdict;
+        if (now !== 'rule_changed') expect([id, now]).toEqual([id, verdict]);
+      }
+      before = new Map([...checks].map(([id, { verdict }]) => [id, verdict]));
+    }
+    const wrong = billJudge()(all, ledgers, DUBLIN).get(all[wrongAt]?.id ?? '');
+    const isWithin = cents * 10_000 <= (wrong?.doubt ?? 0) + 500_000;
+    if (wrong?.verdict === 'as_expected') expect(isWithin).toBe(true);
+  });
+});

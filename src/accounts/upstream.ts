@@ -85,7 +85,10 @@ export function openUpstream(
     log,
     memory: options.issuerMemory ?? { metadata: null },
   });
-  const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock, log);
+  const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock, log, {
+    // In a fleet, which has gates.
+    isOpenedForEachRun: options.gate !== undefined,
+  });
   const signIn = options.signIn ?? provider.sign_in;
   const { username, password, totp_secret: totp } = account;
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;

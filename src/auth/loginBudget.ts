@@ -57,11 +57,10 @@ export class LoginBudget {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #scryptCost: number;
+  readonly #isOpenedForEachRun: boolean;
   readonly #openedAt: number;
   /** What could not be written to disk; it counts all the same. */
   #unsaved: LoginBudgetRecord | undefined;
-  /** A refusal of the client: the lock does not count it, so that a restart may try again. */
-  #client: { refusal: LoginRefused; credentials: string; at: number } | null = null;
   #askedFor = false;
   #lastAskedAt: number | null = null;
   /** Logins that this process has made: the time in the record, and the monotonic time. */
@@ -69,8 +68,17 @@ export class LoginBudget {
   /** The last comparison: the hash is slow on purpose, and a suspended login is asked about every few seconds. */
   #compared: { credentials: string; mark: string; same: boolean } | null = null;
 
-  /** `scryptCost`: a power of two. Only tests have a reason to lower it. */
-  constructor(store: Document<LoginBudgetRecord>, clock: Clock, log: Log, scryptCost = SCRYPT_COST) {
+  /**
+   * `isOpenedForEachRun`: opening it is no start of the bridge, after which a refused client is tried again.
+   * `scryptCost`: a power of two. Only tests have a reason to lower it.
+   */
+  constructor(
+    store: Document<LoginBudgetRecord>,
+    clock: Clock,
+    log: Log,
+    { isOpenedForEachRun = false, scryptCost = SCRYPT_COST } = {},
+  ) {
+    this.#isOpenedForEachRun = isOpenedForEachRun;
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
@@ -83,12 +91,10 @@ export class LoginBudget {
    * Credentials of `null` cannot be read at present, and count as unchanged.
    */
   async inForce(credentials: string | null): Promise<Suspension | null> {
-    const ofClient = this.#clientRefusal(credentials);
-    if (ofClient !== null) return ofClient;
     const record = await this.#read();
     if (credentials !== null && !this.#mayBeMarkOf(credentials, record)) return null;
     const refused = this.#isWaiting(record) && !this.#askedFor ? refusalOf(record) : null;
-    return refused ?? this.#uselessOf(record);
+    return refused !== null && !this.#isFreeAfterStart(refused) ? refused : this.#uselessOf(record);
   }
 
   /**
@@ -100,7 +106,6 @@ export class LoginBudget {
     const before = this.#mayBeMarkOf(credentials, found) ? found : EMPTY;
     const wait = WAITS_AFTER_A_CRASH_MS[before.refusals] ?? LONGEST_WAIT_MS;
     this.#askedFor = false;
-    this.#client = null;
     await this.#write({
       ...before,
       refusals: before.refusals + 1,
@@ -119,11 +124,8 @@ export class LoginBudget {
     } catch (err) {
       // Anything else says nothing about the credentials.
       if (err instanceof GrantUnusable) await this.#save(this.#withUseless(granted(), err, credentials));
-      else if (!(err instanceof LoginRefused)) await this.#save(found);
-      else if (err.about === 'client') {
-        this.#client = { refusal: err, credentials, at: this.#clock.monotonic() };
-        await this.#save(found);
-      } else await this.#save(this.#withRefusal(before, err, credentials));
+      else if (err instanceof LoginRefused) await this.#save(this.#withRefusal(before, err, credentials));
+      else await this.#save(found);
       throw err;
     }
   }
@@ -150,7 +152,6 @@ export class LoginBudget {
    * a user asks. Logins of no use are not: each leaves a session at the issuer.
    */
   async ask(): Promise<void> {
-    this.#client = null;
     const record = await this.#read();
     if (!this.#isWaiting(record)) return;
     if (refusalOf(record)?.about !== 'password') {
@@ -167,7 +168,6 @@ export class LoginBudget {
 
   /** A person has signed in: no refusal counts any more. */
   async forget(): Promise<void> {
-    this.#client = null;
     const { useless, secretMark } = await this.#read();
     await this.#write({ ...EMPTY, useless, secretMark });
   }
@@ -178,12 +178,12 @@ export class LoginBudget {
     credentials: string,
   ): LoginBudgetRecord {
     const secretMark = before.secretMark ?? this.#markOf(credentials);
-    // The waits are for the lock of the account, which counts nothing else.
-    if (about !== 'password') return { ...before, state, code, message, nextAttemptAt: null, secretMark };
-    const refusals = before.refusals + 1;
-    const wait = WAITS_MS[refusals - 1];
+    // The lock of the account counts nothing but the password.
+    const refusals = before.refusals + (about === 'password' ? 1 : 0);
+    const wait = { password: WAITS_MS[refusals - 1], client: LONGEST_WAIT_MS, person: undefined }[about];
     const nextAttemptAt = wait === undefined ? null : this.#clock.now() + wait;
-    return { ...before, refusals, state, code, message: null, nextAttemptAt, secretMark };
+    const kept = about === 'password' ? null : message;
+    return { ...before, refusals, state, code, message: kept, nextAttemptAt, secretMark };
   }
 
   #withUseless(
@@ -197,14 +197,11 @@ export class LoginBudget {
     return { ...record, secretMark, useless, unprovenAt: null };
   }
 
-  #clientRefusal(credentials: string | null): Suspension | null {
-    if (this.#client === null) return null;
-    const { refusal, at, credentials: refused } = this.#client;
-    const left = LONGEST_WAIT_MS - (this.#clock.monotonic() - at);
-    if (left <= 0 || (credentials !== null && credentials !== refused)) return null;
-    const { about, state, code, message } = refusal;
-    const nextAttemptAt = this.#clock.now() + left;
-    return { about, state, code, message, refusals: 0, nextAttemptAt, askedAt: null };
+  /** A start of the bridge may follow a correction at the issuer. */
+  #isFreeAfterStart({ about, nextAttemptAt }: Suspension): boolean {
+    if (about !== 'client' || this.#isOpenedForEachRun) return false;
+    const age = LONGEST_WAIT_MS - ((nextAttemptAt ?? 0) - this.#clock.now());
+    return age > this.#clock.monotonic() - this.#openedAt;
   }
 
   #uselessOf({ useless, refusals, askedAt }: LoginBudgetRecord): Suspension | null {
@@ -315,6 +312,8 @@ export class LoginBudget {
 function refusalOf({ state, code, ...record }: LoginBudgetRecord): Suspension | null {
   if (state === null) return null;
   const { message, refusals, nextAttemptAt, askedAt } = record;
-  const about = state === 'backoff' || state === REFUSALS.badCredentials.state ? 'password' : 'person';
+  const isOfPassword = state === 'backoff' || state === REFUSALS.badCredentials.state;
+  // What only a person can cure has no time.
+  const about = isOfPassword ? 'password' : nextAttemptAt === null ? 'person' : 'client';
   return { about, state, code: code ?? state, message, refusals, nextAttemptAt, askedAt };
 }

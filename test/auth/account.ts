@@ -85,7 +85,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
       };
       const { log, events, scrubber } = account;
       const issuer = account.issuer();
-      const budget = new LoginBudget(account.budgetStore, clock, log, QUICK_HASH);
+      const budget = new LoginBudget(account.budgetStore, clock, log, { scryptCost: QUICK_HASH });
       const login = new Login({
         issuer,
         form: account.form,

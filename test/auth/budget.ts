@@ -29,7 +29,7 @@ export function openBudget() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const store = memoryStore<LoginBudgetRecord>();
   const { log } = logLines();
-  const open = () => new LoginBudget(store, clock, log, QUICK_HASH);
+  const open = () => new LoginBudget(store, clock, log, { scryptCost: QUICK_HASH });
   const home = {
     clock,
     store,

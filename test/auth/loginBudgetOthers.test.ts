@@ -27,15 +27,26 @@ describe('a refusal of the client', () => {
       await release();
       expect(await home.isFree()).toBe(true);
     }
-    expect(home.store.kept).toBeNull();
   });
 
-  test('neither counts nor clears refusals of the password', async () => {
+  test('holds for six hours where an account is opened for each run, as in a fleet', async () => {
+    await home.refused(client, MINE);
+    const open = () =>
+      new LoginBudget(home.store, home.clock, logLines().log, {
+        isOpenedForEachRun: true,
+        scryptCost: QUICK_HASH,
+      });
+    home.clock.advance(6 * HOUR - 1);
+    expect(await open().inForce(MINE)).toMatchObject({ about: 'client', code: 'client_refused' });
+    home.clock.advance(1);
+    expect(await open().inForce(MINE)).toBeNull();
+  });
+
+  test('of a command makes the running bridge wait as well, and neither counts nor clears refusals of the password', async () => {
     await home.refuse(2);
     home.clock.advance(HOUR);
-    const before = home.store.kept;
     await home.refused(client, MINE);
-    expect(home.store.kept).toEqual(before);
+    expect(home.store.kept).toMatchObject({ refusals: 2, secretMark: expect.any(String) });
     home.restart();
     await home.refused(bad, MINE);
     expect(home.store.kept).toMatchObject({ refusals: 3, nextAttemptAt: home.clock.now() + 6 * HOUR });
@@ -79,7 +90,7 @@ describe('a crash in the middle of a login', () => {
 
 test('what another process was refused counts here as well', async () => {
   const { store, clock } = home;
-  const other = new LoginBudget(store, clock, logLines().log, QUICK_HASH);
+  const other = new LoginBudget(store, clock, logLines().log, { scryptCost: QUICK_HASH });
   expect(await home.isFree()).toBe(true);
   await other.attempt(MINE, () => Promise.reject(bad)).catch(() => undefined);
   expect(await home.isFree()).toBe(false);

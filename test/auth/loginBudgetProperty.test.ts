@@ -56,7 +56,7 @@ async function run(steps: readonly Step[]) {
       throw new LoginRefused(REFUSALS[row]);
     },
   };
-  let budget = new LoginBudget(store, clock, log, QUICK_HASH);
+  let budget = new LoginBudget(store, clock, log, { scryptCost: QUICK_HASH });
   const open = () =>
     new Login({
       issuer,
@@ -83,7 +83,7 @@ async function run(steps: readonly Step[]) {
       askedAt.push(clock.monotonic());
       await budget.ask();
     } else {
-      budget = new LoginBudget(store, clock, log, QUICK_HASH);
+      budget = new LoginBudget(store, clock, log, { scryptCost: QUICK_HASH });
       login = open();
     }
   }

@@ -98,7 +98,7 @@ export function openProcesses(simulator: Simulator, clock: HandClock, folder: st
       log,
       memory: { metadata: null },
     });
-    const budget = new LoginBudget(disk(budgetStore), own, log, QUICK_HASH);
+    const budget = new LoginBudget(disk(budgetStore), own, log, { scryptCost: QUICK_HASH });
     const login = new Login({
       issuer,
       form: null,

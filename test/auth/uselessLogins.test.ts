@@ -174,7 +174,7 @@ async function run(all: readonly Step[]): Promise<number[]> {
     },
   };
   const open = () => {
-    const budget = new LoginBudget(store, clock, log, QUICK_HASH);
+    const budget = new LoginBudget(store, clock, log, { scryptCost: QUICK_HASH });
     const login = new Login({
       issuer,
       form: null,

@@ -61,7 +61,6 @@ export class EventStreams {
     mayStay: () => Promise<boolean>,
     ending: AbortSignal | undefined,
   ): Promise<void> {
-    const leave = () => void outgoing.destroy();
     const gone = new AbortController();
     let waking = new AbortController();
     const pending: string[] = [];
@@ -71,10 +70,17 @@ export class EventStreams {
       if (pending.length > MOST_PENDING) outgoing.destroy();
       wake();
     };
-    outgoing.once('close', () => {
-      ending?.removeEventListener('abort', leave);
+    const over = () => {
       gone.abort();
       wake();
+    };
+    const leave = () => {
+      outgoing.end();
+      over();
+    };
+    outgoing.once('close', () => {
+      ending?.removeEventListener('abort', leave);
+      over();
     });
     ending?.addEventListener('abort', leave);
     const follower = this.#source.follow({
@@ -106,7 +112,7 @@ export class EventStreams {
         if (this.#clock.monotonic() - askedAt < KEEP_ALIVE_MS) continue;
         askedAt = this.#clock.monotonic();
         if (await mayStay()) await send(': still here\n\n');
-        else outgoing.destroy();
+        else leave();
       }
     } finally {
       this.#open.delete(outgoing);

@@ -5,7 +5,7 @@ import { PIECES, residentMb, start, wait } from './children.ts';
 import { type Bench, openHome, type Row } from './home.ts';
 import { spread } from './numbers.ts';
 
-const PORT = 38_099;
+const PORT = 18_099;
 const CONNECTIONS = 200;
 const LOOK_MS = 10_000;
 const FLOODS = [

@@ -1,45 +1,45 @@
 // Constituencies and panels of the two chambers: what is asked, what was found, who is who, and in which order.
+import * as z from 'zod';
 import { compareText } from './order.ts';
 
 export const CHAMBERS = ['dail', 'seanad'] as const;
 export type Chamber = (typeof CHAMBERS)[number];
 
-export interface House {
-  readonly chamber: string | null;
-  readonly houseNo: number | null;
-  readonly name: string | null;
-  readonly uri: string | null;
-}
+const words = z.string().nullable();
+const count = z.int().nullable();
+
+const house = z.object({ chamber: words, houseNo: count, name: words, uri: words }).readonly();
 
 /** Known by its `uri`: the same name recurs in many houses. */
-export interface Constituency {
-  readonly uri: string;
-  readonly name: string;
-  readonly code: string | null;
-  readonly type: string | null;
-  readonly house: House;
-}
+const constituency = z.object({ uri: z.string(), name: z.string(), code: words, type: words, house });
+export type Constituency = Readonly<z.infer<typeof constituency>>;
 
 /** `null` and an empty list leave the choice open. */
-export interface ConstituencyQuestion {
-  readonly chamber: Chamber | null;
-  readonly houseNo: number | null;
+const question = z.object({
+  chamber: z.enum(CHAMBERS).nullable(),
+  houseNo: count,
   /** House URIs without their host, sorted, each once. */
-  readonly chamberIds: readonly string[];
-  readonly skip: number | null;
-  readonly limit: number | null;
-}
+  chamberIds: z.array(z.string()).readonly(),
+  skip: count,
+  limit: count,
+});
+export type ConstituencyQuestion = Readonly<z.infer<typeof question>>;
 
-export interface ConstituencyList {
+const list = z.object({
   /** Unique by uri, in order; `null` when no reply has had a known shape yet. */
-  readonly constituencies: readonly Constituency[] | null;
+  constituencies: z.array(constituency.readonly()).readonly().nullable(),
   /** How many match, whatever `skip` and `limit` leave out; `null` when the service does not tell. */
-  readonly total: number | null;
+  total: count,
   /** These are all that match; `null` when the service does not tell. */
-  readonly complete: boolean | null;
+  complete: z.boolean().nullable(),
   /** The newest reply, unaltered, when its shape was not known. */
-  readonly raw: Readonly<Record<string, unknown>> | null;
-}
+  raw: z.record(z.string(), z.unknown()).readonly().nullable(),
+});
+export type ConstituencyList = Readonly<z.infer<typeof list>>;
+
+/** A question and the list that answers it. */
+export const answered = z.object({ question: question.readonly(), list: list.readonly() });
+export type Answered = Readonly<z.infer<typeof answered>>;
 
 /** By name as Irish sorts it (a fada only breaks a tie), then by house; the provider's own order does not hold still. */
 export function inOrder(rows: Iterable<Constituency>): Constituency[] {
@@ -51,12 +51,6 @@ export function inOrder(rows: Iterable<Constituency>): Constituency[] {
       (a.house.houseNo ?? 0) - (b.house.houseNo ?? 0) ||
       compareText(a.uri, b.uri),
   );
-}
-
-/** A question and the list that answers it. */
-export interface Answered {
-  readonly question: ConstituencyQuestion;
-  readonly list: ConstituencyList;
 }
 
 /** How many of `total` matching rows `skip` and `limit` leave. */

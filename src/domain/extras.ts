@@ -1,8 +1,8 @@
 // What is asked for beside the usage, at most once a day: what was found, and when to ask again.
 import * as z from 'zod';
 import { type Invoice, invoice, newestFirst } from './invoice.ts';
-import { DAY_SHAPE, type Day, daysBetween } from './period.ts';
-import { type Property, registerHistory } from './reading.ts';
+import { type Day, daysBetween } from './period.ts';
+import { calendarDay, type Property, registerHistory } from './reading.ts';
 
 export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
 
@@ -10,7 +10,7 @@ export const NEVER_ASKED = { askedOn: null, off: false, found: null } as const;
 const extra = <T extends z.ZodType>(found: T) =>
   z.object({
     /** The day on which it was last asked for, whatever came of it. */
-    askedOn: z.string().regex(DAY_SHAPE).nullable(),
+    askedOn: calendarDay.nullable(),
     /** The provider does not give it, or not in a shape that is known. */
     off: z.boolean(),
     /** The last thing found stays, whatever comes later. */

@@ -1,7 +1,10 @@
 // What the provider says of one property: its meters, and one bucket for each day.
 import * as z from 'zod';
 import type { Micro } from './amount.ts';
-import type { Day } from './period.ts';
+import { DAY_SHAPE, type Day } from './period.ts';
+
+/** A `Day` in a document; not in period.ts, which the page in the browser loads without zod. */
+export const calendarDay = z.string().regex(DAY_SHAPE);
 
 const texts = z.array(z.string()).readonly();
 

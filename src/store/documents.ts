@@ -1,12 +1,11 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
 import * as z from 'zod';
+import { answered } from '../domain/constituency.ts';
 import { type Extras, extras } from '../domain/extras.ts';
-import { DAY_SHAPE } from '../domain/period.ts';
-import { entityContext } from '../domain/reading.ts';
+import { calendarDay, entityContext } from '../domain/reading.ts';
 import { type Codec, NewerDocument, type Owned } from './stateStore.ts';
 
 export const instant = z.number().int();
-export const day = z.string().regex(DAY_SHAPE);
 
 /** Wraps a schema as a document: `{ version, ...fields }`. `older` turns documents of earlier versions into this one. */
 export function versioned<T extends object>(
@@ -106,7 +105,7 @@ export const announcedCodec = versioned(
 
 /** Counts of one local day, and how polls went. */
 const accountRecord = z.object({
-  day,
+  day: calendarDay,
   requestsToday: z.number().int(),
   loginsToday: z.number().int(),
   lastPollAt: instant.nullable(),
@@ -133,8 +132,6 @@ export const repliesCodec = versioned(
   }),
 );
 
-const words = z.string().nullable();
-const count = z.number().int().nullable();
 /** What was found beside the usage. The owner is the one of the account's tokens: nobody sees another's invoices. */
 export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 
@@ -142,31 +139,10 @@ export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 export const temperaturesCodec = ownedBy(
   z.object({
     /** The first day that was asked for. */
-    from: day,
-    days: z.array(z.tuple([day, z.number()])),
+    from: calendarDay,
+    days: z.array(z.tuple([calendarDay, z.number()])),
   }),
 );
-
-const house = z.object({ chamber: words, houseNo: count, name: words, uri: words });
-const constituency = z.object({ uri: z.string(), name: z.string(), code: words, type: words, house });
 
 /** A list of constituencies as it was last published; the owner is the service's address. */
-export const constituenciesCodec = ownedBy(
-  z.object({
-    question: z.object({
-      chamber: z.enum(['dail', 'seanad']).nullable(),
-      houseNo: count,
-      chamberIds: z.array(z.string()),
-      skip: count,
-      limit: count,
-    }),
-    list: z.object({
-      constituencies: z.array(constituency).nullable(),
-      total: count,
-      complete: z.boolean().nullable(),
-      raw: z.record(z.string(), z.unknown()).nullable(),
-    }),
-    fetchedAt: instant,
-    stale: z.boolean(),
-  }),
-);
+export const constituenciesCodec = ownedBy(answered.extend({ fetchedAt: instant, stale: z.boolean() }));

@@ -2,9 +2,10 @@
 import * as z from 'zod';
 import type { Ledger } from '../domain/ledger.ts';
 import { DAY_SHAPE } from '../domain/period.ts';
+import { calendarDay } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
-import type { Tariff } from '../domain/tariff/tariff.ts';
-import { day, instant, versioned } from './documents.ts';
+import { type Tariff, tariff } from '../domain/tariff/tariff.ts';
+import { instant, versioned } from './documents.ts';
 import type { Codec } from './stateStore.ts';
 
 const micro = z.number().int();
@@ -42,29 +43,18 @@ function isDayRow(row: unknown): boolean {
 const ledgerSchema = z.object({
   timezone: z.string(),
   readingCloses: z.enum(['same_day', 'previous_day']).nullable(),
-  origin: day,
-  readTo: day,
+  origin: calendarDay,
+  readTo: calendarDay,
   complete: z.boolean(),
-  sweptOn: day.nullable(),
+  sweptOn: calendarDay.nullable(),
   /** The quarantined days. */
-  held: z.array(z.tuple([day, amounts.energy, amounts.cost])),
+  held: z.array(z.tuple([calendarDay, amounts.energy, amounts.cost])),
   /** What else is known of them: day, times changed, of the first history. Files of 0.1.0 do not have it. */
-  quarantine: z.array(z.tuple([day, z.number().int(), z.boolean()])).default([]),
+  quarantine: z.array(z.tuple([calendarDay, z.number().int(), z.boolean()])).default([]),
   isNew: z.boolean().default(false),
-  tariff: z
-    .object({
-      unitRate: z.number(),
-      standingCharge: micro,
-      from: day,
-      to: day,
-      daysExplained: z.number().int(),
-      daysSeen: z.number().int(),
-      tolerance: micro,
-    })
-    .nullable()
-    .default(null),
+  tariff: tariff.nullable().default(null),
   /** Of the newest days. Files of 0.1 do not have it. */
-  readTimes: z.array(z.tuple([day, instant])).default([]),
+  readTimes: z.array(z.tuple([calendarDay, instant])).default([]),
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });
 

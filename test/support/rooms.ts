@@ -95,5 +95,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
-  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(extras|invoice|reading)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
+  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

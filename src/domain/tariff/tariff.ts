@@ -1,23 +1,26 @@
 // The tariff that explains the newest days of a ledger: the price of energy and of a day, or nothing while none does.
+import * as z from 'zod';
 import type { Micro } from '../amount.ts';
 import type { Day } from '../period.ts';
+import { calendarDay } from '../reading.ts';
 import { type BilledDay, billedDay, type Days, newestBilledDays } from './billedDays.ts';
 import { findTariffLine, NEW_TARIFF_DAYS } from './tariffLine.ts';
 
-export interface Tariff {
+export const tariff = z.object({
   /** Currency units per kWh. */
-  readonly unitRate: number;
-  /** Of one day. */
-  readonly standingCharge: Micro;
+  unitRate: z.number(),
+  /** Of one day, in micro units. */
+  standingCharge: z.int(),
   /** First and last day that it explains. */
-  readonly from: Day;
-  readonly to: Day;
-  readonly daysExplained: number;
+  from: calendarDay,
+  to: calendarDay,
+  daysExplained: z.int(),
   /** Days with energy and cost since the first one. */
-  readonly daysSeen: number;
-  /** A day is explained when it costs what it should, this much more or less. */
-  readonly tolerance: Micro;
-}
+  daysSeen: z.int(),
+  /** A day is explained when it costs what it should, this much more or less, in micro units. */
+  tolerance: z.int(),
+});
+export type Tariff = Readonly<z.infer<typeof tariff>>;
 
 /** A tariff was told before, and another one holds now. */
 export interface TariffChange {

@@ -1,6 +1,7 @@
 // How the documents of an account stand in the database: what SQL may be asked about in plain, secrets and numbers sealed.
 import * as z from 'zod';
-import { day, versioned } from '../documents.ts';
+import { calendarDay } from '../../domain/reading.ts';
+import { versioned } from '../documents.ts';
 import { markOf, PLACES, type Seal } from './seal.ts';
 
 /** What an account of a fleet has published: digests by topic, and the components of each discovery topic. */
@@ -16,7 +17,7 @@ export const toldCodec = versioned(
   z.object({
     needsPerson: z.boolean(),
     late: z.record(z.string(), z.boolean()),
-    use: z.record(z.string(), z.object({ day, direction: z.string().nullable() })),
+    use: z.record(z.string(), z.object({ day: calendarDay, direction: z.string().nullable() })),
   }),
 );
 

@@ -242,8 +242,8 @@ export class Issuer {
         const refusal = classify(err.error, err.error_description ?? '');
         if (refusal) throw refusal;
       }
-      // The token endpoint may have moved: discover it again at the next attempt.
-      memory.metadata = null;
+      // What was found may be out of date: discover again at the next attempt, unless that was just done.
+      if (metadata === null || !mayHaveMoved(client, err)) memory.metadata = null;
       throw err instanceof Failure ? err : unreachable(err, clock.now());
     }
   }

@@ -204,22 +204,30 @@ describe('a token endpoint that has moved', () => {
     await expect(issuer.login('me@example.org', 'demo')).resolves.toBeDefined();
   });
 
-  test('an issuer that refuses everything is asked for its metadata every few minutes, by however many accounts', async () => {
-    const memory = { metadata: null };
-    account.simulator.switches.fault(TOKEN_PATH, FAULTS.clientRefused);
-    const discoveries = () =>
-      account.simulator.requests.filter(({ path }) => path.startsWith(DISCOVERY_PATH)).length;
-    for (let minute = 0; minute < 6; minute += 1) {
-      for (let count = 0; count < 5; count += 1) {
-        const issuer = account.issuer({ memory });
-        expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toMatchObject({
-          code: 'client_refused',
-        });
+  test.each<[string, Fault, string]>([
+    ['refuses the client', FAULTS.clientRefused, 'client_refused'],
+    [
+      'is not there',
+      { kind: 'reply', status: 404, body: { error: 'Realm does not exist' } },
+      'issuer_unreachable',
+    ],
+  ])(
+    'an issuer that %s is asked for its metadata every few minutes, by however many accounts',
+    async (_, fault, code) => {
+      const memory = { metadata: null };
+      account.simulator.switches.fault(TOKEN_PATH, fault);
+      const discoveries = () =>
+        account.simulator.requests.filter(({ path }) => path.startsWith(DISCOVERY_PATH)).length;
+      for (let minute = 0; minute < 6; minute += 1) {
+        for (let count = 0; count < 5; count += 1) {
+          const issuer = account.issuer({ memory });
+          expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toMatchObject({ code });
+        }
+        account.clock.advance(60_000);
       }
-      account.clock.advance(60_000);
-    }
-    expect(discoveries()).toBe(1 + 2);
-  });
+      expect(discoveries()).toBe(1 + 2);
+    },
+  );
 
   test("an address that nobody knows is the issuer's trouble, never a wrong password", async () => {
     account.simulator.switches.fault(TOKEN_PATH, {

@@ -95,6 +95,8 @@ function answerWith(answered: Answered, publish: Parts['publish'], { topics, zon
     constituencies: list.constituencies?.map(toRecord) ?? null,
     ...(warning === null ? {} : { warning }),
     fetched: true,
+    // What was published before is not known here.
+    changed: name !== null,
   };
   return { status: 'ok', data };
 }

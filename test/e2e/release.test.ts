@@ -19,7 +19,7 @@ afterAll(() => rm(work, { recursive: true, force: true }));
 async function clone(name: string, testCommand = 'true') {
   const folder = join(work, name);
   const sh = (script: string, env: Readonly<Record<string, string>> = {}) =>
-    execute('bash', ['-euo', 'pipefail', '-c', script], {
+    execute('bash', ['--norc', '-euo', 'pipefail', '-c', script], {
       cwd: folder,
       // The tests that run in there are not counted with ours.
       env: { ...process.env, TEST_REPORT_DIRECTORY: '', ...AUTHOR, ...env },

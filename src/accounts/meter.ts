@@ -281,7 +281,9 @@ function sumsOf(ledger: Ledger, tenancy: Ledger, today: Day, weather: Weather | 
     totals: totals(ledger, today, tenancy.origin),
     tariff,
     monthForecast: forecastMonth(known),
-    weatherChange: weather && weatherChange(days, weather),
+    weatherChange:
+      weather &&
+      weatherChange(days, { ...weather, base: house && typeof house === 'object' ? base : weather.base }),
     degreeDaysMonth: weather && degreeDaysWithin(weather.temperatures, base, month),
     heatParts: weather && house && splitHeat(days, weather.temperatures, house, month),
     use: judgeUse(days, today, weather?.temperatures ?? null, tariff),

@@ -55,7 +55,7 @@ const DAYS_TOGETHER = 3;
 const MOST_OF_A_DAY = 3;
 /** An alarm ends when three days are no further off in the mean, in standard deviations, and so many days back at the latest. */
 const OVER = 1;
-const LONGEST_DAYS = 21;
+const LONGEST_DAYS = 14;
 const UNUSUAL = { weather: 1.9, season: 2.97 };
 /** One day alone: what a correct day is about once in years. */
 const UNUSUAL_DAY = { weather: 4.5, season: 7 };
@@ -183,21 +183,15 @@ function usual(days: readonly Judged[], at: number, by: Expectation['by']): Usua
 }
 
 function nearest(earlier: readonly Judged[], day: Judged): readonly Judged[] {
-  const distances = earlier.flatMap((one) => {
+  const distances = Float64Array.from(earlier, (one) => {
     const apart = day.at - one.at;
     const ofYear = Math.min(apart % YEAR_DAYS, YEAR_DAYS - (apart % YEAR_DAYS));
-    if (ofYear > SEASON_DAYS) return [];
-    const distance = Math.abs((one.felt ?? 0) - (day.felt ?? 0)) + (apart > YEAR_DAYS / 2 ? YEAR_AWAY : 0);
-    return [{ one, distance }];
+    if (ofYear > SEASON_DAYS) return Number.POSITIVE_INFINITY;
+    return Math.abs((one.felt ?? 0) - (day.felt ?? 0)) + (apart > YEAR_DAYS / 2 ? YEAR_AWAY : 0);
   });
-  const found = distances.length < FEWEST_DAYS ? earlier.slice(-DAYS_ALIKE.weather) : null;
-  return (
-    found ??
-    distances
-      .sort((a, b) => a.distance - b.distance)
-      .slice(0, DAYS_ALIKE.weather)
-      .map(({ one }) => one)
-  );
+  const farthest = Float64Array.from(distances).sort()[DAYS_ALIKE.weather - 1] ?? Number.POSITIVE_INFINITY;
+  if (farthest === Number.POSITIVE_INFINITY) return earlier.slice(-DAYS_ALIKE.weather);
+  return earlier.filter((_, at) => (distances[at] as number) <= farthest);
 }
 
 function withFelt(one: Judged, temperatures: Temperatures): Judged[] {

@@ -3,7 +3,7 @@ import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
 import { type BillFacts, type MeterDays, rememberedFacts } from './billFacts.ts';
-import { billPeriods } from './billPeriods.ts';
+import { type BillPeriod, billPeriods } from './billPeriods.ts';
 import { changedRule, findRules, type Observation, predict, type Rule } from './billRule.ts';
 import { median } from './robust.ts';
 
@@ -104,12 +104,24 @@ const LARGEST_LIMIT = 0.5;
  * again, as long as nothing has changed in it or in a bill before it.
  */
 export function billJudge() {
+  let listed: { readonly invoices: readonly Invoice[]; readonly periods: readonly BillPeriod[] } | null =
+    null;
+  let known: readonly (BillFacts | null)[] = [];
   let judged: readonly { readonly key: string; readonly court: Court }[] = [];
-  const factsOf = rememberedFacts();
+  const rememberFacts = rememberedFacts();
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
+    const isListed = listed?.invoices === invoices;
+    if (!isListed || listed === null) listed = { invoices, periods: billPeriods(invoices, zone) };
+    const { periods } = listed;
+    const factsOf = rememberFacts(meters);
+    const facts = periods.map(factsOf);
+    // Most polls change nothing in a day that was billed.
+    const isSame = isListed && facts.every((one, at) => one === known[at]);
+    known = facts;
+    if (isSame) return judged.at(-1)?.court.checks ?? NEW_COURT.checks;
     let court = NEW_COURT;
     let isKnown = true;
-    judged = billsOf(invoices, factsOf(meters), zone).map((bill, at) => {
+    judged = billsOf(periods, facts).map((bill, at) => {
       const key = JSON.stringify(bill);
       isKnown &&= judged[at]?.key === key;
       court = (isKnown ? judged[at]?.court : null) ?? judge(court, bill);
@@ -120,14 +132,10 @@ export function billJudge() {
 }
 
 /** The bills in the order in which they are judged: a longer period after those within it, and a credit note after its bill. */
-function billsOf(
-  invoices: readonly Invoice[],
-  factsOf: (span: DaySpan) => BillFacts | null,
-  zone: Zone,
-): Bill[] {
+function billsOf(periods: readonly BillPeriod[], allFacts: readonly (BillFacts | null)[]): Bill[] {
   const bills: Bill[] = [];
-  for (const { invoice, from, to } of billPeriods(invoices, zone)) {
-    const facts = factsOf({ from, to });
+  for (const [at, { invoice, from, to }] of periods.entries()) {
+    const facts = allFacts[at] ?? null;
     if (invoice.total === null || facts === null) continue;
     const isSame = (one: DaySpan) => one.from === from && one.to === to;
     const others = bills.filter((one) => !isSame(one));

@@ -51,8 +51,11 @@ export function rememberedFacts() {
   };
 }
 
-const changedDays = (before: MeterDays['days'] | undefined, after: MeterDays['days']): Day[] =>
-  before === after ? [] : [...after].flatMap(([day, record]) => (before?.get(day) === record ? [] : day));
+function changedDays(before: MeterDays['days'] | undefined, after: MeterDays['days']): Day[] {
+  const changed: Day[] = [];
+  if (before !== after) for (const [day, record] of after) if (before?.get(day) !== record) changed.push(day);
+  return changed;
+}
 
 /** `null` where the ledgers begin later than the period, or know no cost in it. */
 export function billFacts(meters: readonly MeterDays[], span: DaySpan): BillFacts | null {

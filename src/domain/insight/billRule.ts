@@ -50,6 +50,7 @@ const OUTLIER = 2.5;
 const OUTLIER_RANGE = 100;
 /** A difference of the criterion that is very strong evidence (Kass and Raftery). */
 const MUCH_LESS_LIKELY = 10;
+const ENOUGH_BILLS = 8;
 /** Two-sided 99.9 %: of a thousand correct bills one is accused. */
 const LIMIT = 3.29;
 
@@ -68,13 +69,23 @@ export function predict(rule: Rule, bill: Terms): { readonly expected: number; r
  * likely. Empty: there is none, or there are too few bills.
  */
 export function findRules(bills: readonly Observation[], quorum = QUORUM): Rule[] {
-  const found = FORMS.filter(({ length }) => bills.length >= length + BILLS_TO_SPARE)
-    .flatMap((terms) => fitForm(terms, bills, quorum) ?? [])
-    .sort((a, b) => a.criterion - b.criterion);
-  const [best] = found;
-  return found
-    .filter(({ criterion }) => criterion <= (best?.criterion ?? 0) + MUCH_LESS_LIKELY)
-    .map(({ rule }) => rule);
+  const found: Fitted[] = [];
+  for (const terms of FORMS) {
+    if (bills.length < terms.length + BILLS_TO_SPARE) continue;
+    // Enough bills that one term explains to the cent need no second one.
+    if (terms.length > 1 && bills.length >= ENOUGH_BILLS && found.some(({ isExact }) => isExact)) break;
+    const fitted = fitForm(terms, bills, quorum);
+    if (fitted) found.push(fitted);
+  }
+  found.sort((a, b) => a.criterion - b.criterion);
+  const most = (found[0]?.criterion ?? 0) + MUCH_LESS_LIKELY;
+  return found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
+}
+
+interface Fitted {
+  readonly rule: Rule;
+  readonly criterion: number;
+  readonly isExact: boolean;
 }
 
 /** The rule of before with one term more or less of something, which all these bills keep to. */
@@ -113,7 +124,7 @@ function scatterOf(squares: number, freedom: number): Pick<Rule, 'scatter' | 'fr
   return { scatter: Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / all), freedom: all };
 }
 
-function fitForm(terms: readonly Term[], bills: readonly Observation[], quorum: number) {
+function fitForm(terms: readonly Term[], bills: readonly Observation[], quorum: number): Fitted | null {
   const rows = bills.map((bill) => pick(terms, bill));
   const markups = bills.map(markupOf);
   const rough = leastMedianOfSquares(rows, markups, terms.length);
@@ -146,7 +157,7 @@ function fitForm(terms: readonly Term[], bills: readonly Observation[], quorum: 
     freedom,
     inverse: fit.inverse,
   };
-  return { rule, criterion };
+  return { rule, criterion, isExact: count === bills.length && scatter <= ROUNDING };
 }
 
 const residual = (

@@ -2,8 +2,8 @@
 import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
-import { dot, leastSquares, quadratic } from './leastSquares.ts';
-import { meanOf, medianDeviation } from './robust.ts';
+import { dot, quadratic } from './leastSquares.ts';
+import { medianDeviation } from './robust.ts';
 
 /** Mean outdoor temperature of local days, °C. */
 export type Temperatures = ReadonlyMap<Day, number>;
@@ -40,7 +40,7 @@ export interface HeatSpan {
 
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
 export const USUAL_BASE = 15.5;
-const BASES = Array.from({ length: 11 }, (_, at) => 8 + at);
+const BASES = [...Array.from({ length: 11 }, (_, at) => 8 + at), USUAL_BASE];
 /** A house keeps a third of yesterday's cold. */
 const OF_YESTERDAY = 1 / 3;
 const FIT_DAYS = 365;
@@ -51,7 +51,7 @@ const LONGEST_SPAN_DAYS = 7;
 const LEAST_EXPLAINED = 0.3;
 /** Huber's constant: 95 % efficient for normal noise. Rounds until weights have settled. */
 const HUBER = 1.345;
-const ROUNDS = 5;
+const ROUNDS = 4;
 /** Share of the mean day below which a day's use is not expected to lie: its deviations would count too much. */
 const LEAST_USE = 0.1;
 /** How much likelier (twice the logarithm) another base than the usual one has to be, for days that are correlated. */
@@ -74,16 +74,6 @@ export function feltOn(temperatures: Temperatures, day: Day): number | null {
   const own = temperatures.get(day);
   if (own === undefined) return null;
   return own + OF_YESTERDAY * ((temperatures.get(addDays(day, -1)) ?? own) - own);
-}
-
-/** The newest day with a reading and a temperature, before the day `before`. */
-export function newestDay(days: Ledger['days'], { temperatures }: Weather, before?: Day): Day | null {
-  let newest: Day | null = null;
-  for (const [day, { energy }] of days) {
-    const isNewer = (newest === null || day > newest) && (before === undefined || day < before);
-    if (isNewer && energy !== null && temperatures.has(day)) newest = day;
-  }
-  return newest;
 }
 
 /**
@@ -121,10 +111,6 @@ export const daysIn = (spans: readonly HeatSpan[]): number =>
 export const degreesOf = ({ felt }: HeatSpan, base: number): number =>
   felt.reduce((sum, mean) => sum + degreeDays(mean, base), 0);
 
-/** What one day uses by the fit, kWh. */
-export const expectedHeat = ({ hotWater, slope, base }: HouseFit, felt: number): number =>
-  hotWater + slope * degreeDays(felt, base);
-
 /** The line through the days of up to a year before `before`, or why there is none. */
 export function fitHouse(
   days: Ledger['days'],
@@ -133,83 +119,96 @@ export function fitHouse(
 ): HouseFit | WeatherSilence {
   const spans = heatSpans(days, temperatures, { from: addDays(before, -FIT_DAYS), to: before });
   if (daysIn(spans) < FEWEST_DAYS) return 'days_missing';
-  const lines = (base === null ? BASES : [base]).flatMap((one) => huberLine(spans, one) ?? []);
-  const best = lines.reduce<Line | null>(
-    (least, one) => (least && least.loss <= one.loss ? least : one),
-    null,
-  );
-  if (best === null) return 'not_heated';
-  const usual = lines.find((one) => one.base === USUAL_BASE);
-  const line = usual && usual.loss - best.loss < LIKELIER ? usual : best;
-  return line.explained < LEAST_EXPLAINED || line.slope <= 0 ? 'not_heated' : line;
+  const lines = (base === null ? BASES : [base]).map((one) => huberLine(spans, one));
+  const best = lines.reduce((least, one) => (one.loss < least.loss ? one : least));
+  const usual = lines.find((one) => one.base === USUAL_BASE) ?? best;
+  return withDoubt(usual.loss - best.loss < LIKELIER ? usual : best);
 }
 
-interface Line extends HouseFit {
+interface Line extends Pick<HouseFit, 'base' | 'hotWater' | 'slope' | 'scatter'> {
   /** Minus twice the logarithm of its likelihood, by Huber's least favourable distribution. */
   readonly loss: number;
-  readonly explained: number;
+  /** Mean days of the spans: degree days, kWh, how many days they are, weights and Pearson residuals. */
+  readonly x: Float64Array;
+  readonly y: Float64Array;
+  readonly weights: Float64Array;
+  readonly off: Float64Array;
 }
 
 /**
  * Huber's M-estimate by iterated weights, of Pearson residuals: the variance of a day grows with what it uses. A reading
  * of several days counts as the mean of all of them.
  */
-function huberLine(spans: readonly HeatSpan[], base: number): Line | null {
+function huberLine(spans: readonly HeatSpan[], base: number): Line {
   const sizes = spans.map(({ felt }) => felt.length);
-  const rows = spans.map((span, at) => [1, degreesOf(span, base) / (sizes[at] ?? 1)]);
-  const values = spans.map(({ energy }, at) => energy / (sizes[at] ?? 1));
-  const least = LEAST_USE * meanOf(values, (value) => value) || Number.MIN_VALUE;
-  let weights: readonly number[] = sizes;
-  for (let round = 1; ; round += 1) {
-    const fit = leastSquares(rows, values, weights);
-    if (fit === null) return null;
-    const [hotWater = 0, slope = 0] = fit.coefficients;
-    const coefficients = hotWater >= 0 ? [hotWater, slope] : [0, slopeThroughZero(rows, values, weights)];
-    const expected = rows.map((row) => Math.max(least, dot(coefficients, row)));
-    const off = values.map((value, at) => {
-      const size = (sizes[at] ?? 1) / (expected[at] ?? 1);
-      return Math.sqrt(size) * (value - dot(coefficients, rows[at] ?? []));
-    });
-    const scatter = medianDeviation(off, 0) || Number.MIN_VALUE;
-    if (round < ROUNDS) {
-      weights = off.map((one, at) => {
-        const share = Math.min(1, (HUBER * scatter) / Math.abs(one) || 1);
-        return (share * (sizes[at] ?? 1)) / (expected[at] ?? 1);
-      });
-      continue;
+  const x = Float64Array.from(spans, (span, at) => degreesOf(span, base) / (sizes[at] ?? 1));
+  const y = Float64Array.from(spans, ({ energy }, at) => energy / (sizes[at] ?? 1));
+  const least = (LEAST_USE * y.reduce((sum, value) => sum + value, 0)) / y.length || Number.MIN_VALUE;
+  const weights = Float64Array.from(sizes);
+  const off = new Float64Array(spans.length);
+  let [hotWater, slope, scatter, loss] = [0, 0, 0, 0];
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    [hotWater, slope] = lineThrough(x, y, weights);
+    for (let at = 0; at < off.length; at += 1) {
+      const use = hotWater + slope * (x[at] as number);
+      weights[at] = (sizes[at] as number) / Math.max(least, use);
+      off[at] = Math.sqrt(weights[at] as number) * ((y[at] as number) - use);
     }
-    const loss = off.reduce((sum, one, at) => {
-      const far = Math.abs(one) / scatter;
-      const huber = far <= HUBER ? far ** 2 : HUBER * (2 * far - HUBER);
-      return sum + huber + 2 * Math.log(scatter) + Math.log(expected[at] ?? 1);
-    }, 0);
-    const mean = dot(weights, values) / weights.reduce((sum, one) => sum + one, 0);
-    const about = (center: (at: number) => number) =>
-      values.reduce((sum, value, at) => sum + (weights[at] ?? 0) * (value - center(at)) ** 2, 0);
-    const memory = longRun(off) / (off.reduce((sum, one) => sum + one ** 2, 0) || 1);
-    return {
-      base,
-      hotWater: coefficients[0] ?? 0,
-      slope: coefficients[1] ?? 0,
-      scatter,
-      covariance: fit.inverse.map((line) => line.map((one) => one * scatter ** 2 * Math.max(1, memory))),
-      loss,
-      explained: 1 - about((at) => dot(coefficients, rows[at] ?? [])) / (about(() => mean) || 1),
-    };
+    scatter = medianDeviation(off, 0) || Number.MIN_VALUE;
+    for (let at = 0; at < off.length; at += 1) {
+      const far = Math.abs(off[at] as number) / scatter;
+      if (round === ROUNDS)
+        loss += (far <= HUBER ? far ** 2 : HUBER * (2 * far - HUBER)) - Math.log(weights[at] as number);
+      if (far > HUBER) weights[at] = ((weights[at] as number) * HUBER) / far;
+    }
   }
+  loss += 2 * spans.length * Math.log(scatter);
+  return { base, hotWater, slope, scatter, loss, x, y, weights, off };
 }
 
-function slopeThroughZero(
-  rows: readonly (readonly number[])[],
-  values: readonly number[],
-  weights: readonly number[],
-) {
-  const x = rows.map(([, degrees = 0]) => [degrees]);
-  return Math.max(0, leastSquares(x, values, weights)?.coefficients[0] ?? 0);
+/** Weighted least squares among the lines that neither fall nor begin below zero. */
+function lineThrough(x: Float64Array, y: Float64Array, weights: Float64Array): [number, number] {
+  const { w, wx, wxx, wy, wxy } = sums(x, y, weights);
+  const slope = (w * wxy - wx * wy) / (w * wxx - wx * wx);
+  if (!(slope > 0)) return [Math.max(0, wy / w), 0];
+  const hotWater = (wy - slope * wx) / w;
+  return hotWater >= 0 ? [hotWater, slope] : [0, Math.max(0, wxy / wxx)];
+}
+
+function sums(x: Float64Array, y: Float64Array, weights: Float64Array) {
+  let [w, wx, wxx, wy, wxy, wyy] = [0, 0, 0, 0, 0, 0];
+  for (let at = 0; at < x.length; at += 1) {
+    const [weight, one, value] = [weights[at] as number, x[at] as number, y[at] as number];
+    w += weight;
+    wx += weight * one;
+    wxx += weight * one * one;
+    wy += weight * value;
+    wxy += weight * one * value;
+    wyy += weight * value * value;
+  }
+  return { w, wx, wxx, wy, wxy, wyy };
+}
+
+/** The coefficients' covariance, with days correlated as they are; a line that explains too little is none. */
+function withDoubt({ x, y, weights, off, ...line }: Line): HouseFit | WeatherSilence {
+  const { w, wx, wxx, wy, wxy, wyy } = sums(x, y, weights);
+  const { hotWater: a, slope: b } = line;
+  const left = wyy - 2 * (a * wy + b * wxy) + a * a * w + 2 * a * b * wx + b * b * wxx;
+  const all = wyy - wy ** 2 / w;
+  if (!(b > 0) || left > (1 - LEAST_EXPLAINED) * all) return 'not_heated';
+  const memory = Math.max(1, longRun(off) / (dot(off, off) || 1));
+  const size = (line.scatter ** 2 * memory) / (w * wxx - wx * wx);
+  return {
+    ...line,
+    covariance: [
+      [size * wxx, -size * wx],
+      [-size * wx, size * w],
+    ],
+  };
 }
 
 /** Variance of the sum of residuals, with what one day has in common with those after it (Newey and West). */
-export function longRun(residuals: readonly number[]): number {
+export function longRun(residuals: ArrayLike<number>): number {
   const count = residuals.length;
   const common = (lag: number) => {
     let sum = 0;

@@ -22,7 +22,7 @@ export function leastSquares(
   return inverse && { coefficients: inverse.map((line) => dot(line, moments)), inverse };
 }
 
-export function dot(one: readonly number[], other: readonly number[]): number {
+export function dot(one: ArrayLike<number>, other: ArrayLike<number>): number {
   let sum = 0;
   for (let at = 0; at < one.length; at += 1) sum += (one[at] as number) * (other[at] as number);
   return sum;

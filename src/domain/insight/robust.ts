@@ -9,15 +9,16 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(values.length - 1, Math.floor(share * values.length))] ?? 0;
 }
 
-export function median(values: readonly number[]): number {
-  const sorted = Float64Array.from(values).sort();
-  const middle = values.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
-}
+export const median = (values: ArrayLike<number>): number => middle(Float64Array.from(values));
 
-/** The median absolute deviation from the median, as the standard deviation of normal noise. */
-export function medianDeviation(values: readonly number[], middle = median(values)): number {
-  return NORMAL_PER_DEVIATION * median(values.map((value) => Math.abs(value - middle)));
+/** The median absolute deviation from the center, as the standard deviation of normal noise. */
+export const medianDeviation = (values: ArrayLike<number>, center = median(values)): number =>
+  NORMAL_PER_DEVIATION * middle(Float64Array.from(values, (value) => Math.abs(value - center)));
+
+function middle(values: Float64Array): number {
+  values.sort();
+  const half = values.length / 2;
+  return ((values[Math.ceil(half) - 1] ?? 0) + (values[Math.floor(half)] ?? 0)) / 2;
 }
 
 export const meanOf = <T>(all: readonly T[], of: (one: T) => number): number =>

@@ -8,7 +8,6 @@ import {
   type HeatSpan,
   heatSpans,
   longRun,
-  newestDay,
   type Weather,
   type WeatherSilence,
 } from './degreeDays.ts';
@@ -42,8 +41,10 @@ const LEAST_HEATED = 0.15;
 
 /** Compares the newest 90 days with reading and temperature. */
 export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
-  const newest = newestDay(days, weather);
-  if (newest === null) return 'days_missing';
+  let newest: Day = '';
+  for (const [day, { energy }] of days)
+    if (day > newest && energy !== null && weather.temperatures.has(day)) newest = day;
+  if (newest === '') return 'days_missing';
   const to = addDays(newest, 1);
   return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });
 }

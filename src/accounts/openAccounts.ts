@@ -2,6 +2,7 @@
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Gate } from '../http/client.ts';
+import type { Reply } from '../provider/request.ts';
 import { Account, type KeptElsewhere } from './account.ts';
 import type { AccountContext } from './context.ts';
 import { AccountExtras } from './extras.ts';
@@ -18,13 +19,15 @@ export async function openAccounts(
     readonly names?: SeriesNames<Account>;
     readonly issuerMemory?: IssuerMemory;
     readonly gate?: (to: 'issuer' | 'provider') => Gate;
+    /** Notes the shapes of replies. */
+    readonly onReply?: (reply: Reply) => void;
   } = {},
 ): Promise<Account[]> {
   const { config, counters, signals } = context;
   const { names = new SeriesNames<Account>(), issuerMemory = { metadata: null }, gate } = shared;
   // The rounds of extras of all accounts, one after the other.
   const extrasQueue = concurrencyLimit(1);
-  const onReply = await openReplyShapes(context);
+  const onReply = shared.onReply ?? (await openReplyShapes(context));
   const historyOf = await openPollHistories(context);
   const opened: Account[] = [];
   // In order: of two properties with the same meter the first keeps its name.

@@ -20,7 +20,7 @@ import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './questions/readingCloses.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
-import { fleetHealthOf, openUpstreamBeside } from './upstream.ts';
+import { lookAtFleet, openUpstreamBeside } from './upstream.ts';
 
 interface Result {
   readonly check: string;
@@ -111,8 +111,8 @@ function offlineProbes(settings: Settings, io: Io): Probes {
   tell('fleet.key', fleet?.key, (keys) => `${keysIn(keys).length} of 32 bytes`);
   if (fleet) {
     probes['database of the fleet'] = async () => {
-      const health = await fleetHealthOf(settings, io);
-      return `${health?.fleet.accounts} account(s), ${health?.fleet.processes.length} process(es) at work`;
+      const found = await lookAtFleet(settings, io);
+      return `${found?.health.fleet.accounts} account(s), ${found?.health.fleet.processes.length} process(es) at work`;
     };
     return probes;
   }

@@ -22,7 +22,7 @@ import type { Command, Io } from './command.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
-import { fleetHealthOf, stateOf } from './upstream.ts';
+import { lookAtFleet, stateOf } from './upstream.ts';
 
 /** Heading and lines. */
 type Section = readonly [string, readonly string[]];
@@ -70,7 +70,9 @@ async function sectionsOf(settings: Settings, io: Io, daemon: string): Promise<S
     ['Daemon', [daemon]],
     ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
     ...accounts,
-    ['Shapes of replies (keys and types, no values)', await replyLines(state, zone)],
+    ...(config.fleet
+      ? []
+      : [[SHAPES, replyLines(await state.document('replies', repliesCodec).read(), zone)] satisfies Section]),
   ];
 }
 
@@ -81,11 +83,14 @@ function versions(): Section {
   return ['Versions', [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system]];
 }
 
+const SHAPES = 'Shapes of replies (keys and types, no values)';
+
 /** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
 async function fleetSection(settings: Settings, io: Io): Promise<Section[]> {
   try {
-    const health = await fleetHealthOf(settings, io);
-    if (health === null) return [];
+    const found = await lookAtFleet(settings, io);
+    if (found === null) return [];
+    const { health, replies } = found;
     const { fleet } = health;
     const zone = zoneOf(settings.config.usage.timezone);
     const lines = [
@@ -96,7 +101,10 @@ async function fleetSection(settings: Settings, io: Io): Promise<Section[]> {
       ),
       ...health.reasons.map(({ message }) => message),
     ];
-    return [['Fleet', lines]];
+    return [
+      ['Fleet', lines],
+      [SHAPES, replyLines(replies, zone)],
+    ];
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
     return [['Fleet', [err.message]]];
@@ -178,8 +186,7 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
 }
 
-async function replyLines(state: StateStore, zone: Zone): Promise<string[]> {
-  const known = await state.document('replies', repliesCodec).read();
+function replyLines(known: ReturnType<typeof repliesCodec.decode> | null, zone: Zone): string[] {
   const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [
       `${what}, HTTP ${status}, first seen ${zone.iso(firstSeenAt)}`,

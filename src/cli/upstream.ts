@@ -4,8 +4,8 @@ import { currencyOf } from '../accounts/site.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import type { Account } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import type { FleetHealth } from '../fleet/status.ts';
 import { Failure } from '../foundation/failure.ts';
+import { repliesCodec } from '../store/documents.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { type Arguments, type Io, wrongUsage } from './command.ts';
@@ -30,14 +30,19 @@ export async function loadWithAccount(given: Arguments, io: Io): Promise<Setting
   return settings;
 }
 
-/** `null`: there is no fleet. Rejects with a Failure. */
-export async function fleetHealthOf({ config, scrubber }: Settings, io: Io): Promise<FleetHealth | null> {
+/** How the fleet is, and documents that its processes share; `null`: there is no fleet. Rejects with a Failure. */
+export async function lookAtFleet({ config, scrubber }: Settings, io: Io) {
   const { fleet, usage } = config;
   if (!fleet) return null;
   const { openFleet } = await import('../fleet/open.ts');
   const { readHealth } = await import('../fleet/status.ts');
-  const { database, close } = await openFleet(fleet, await openSilentLog(scrubber, io));
-  return readHealth(database, fleet.claim_seconds, zoneOf(usage.timezone)).finally(close);
+  const { database, shared, close } = await openFleet(fleet, await openSilentLog(scrubber, io));
+  try {
+    const health = await readHealth(database, fleet.claim_seconds, zoneOf(usage.timezone));
+    return { health, replies: await shared.document('replies', repliesCodec).read() };
+  } finally {
+    await close();
+  }
 }
 
 /** Where the accounts of these settings keep what they know. */

@@ -1,6 +1,7 @@
 // One process of a fleet: wires it together, starts it and stops it.
 
 import { Counters } from '../accounts/metrics.ts';
+import { openReplyShapes } from '../accounts/replyShapes.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
@@ -115,7 +116,8 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
       .query(text, [ms / 1000])
       .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
   };
-  const shared = { context, opened, claims, pace, schedule, issuerMemory, pauseAll };
+  const onReply = await openReplyShapes({ state: opened.shared, clock, log });
+  const shared = { context, opened, claims, pace, schedule, issuerMemory, onReply, pauseAll };
   const worker = new Worker({ ...shared, link, claimSeconds });
   const keeper = new Keeper({ membership, health: () => health, database, installation }, context);
   const looking = new SingleFlight<void>();

@@ -54,7 +54,7 @@ export class Keeper {
   async look(): Promise<void> {
     const { membership } = this.#parts;
     try {
-      // Nobody can become the next keeper while the database is gone: the last one says so.
+      // No process can become the next keeper while the database is gone: the last one says so.
       if (membership.isDatabaseGone) {
         if (this.#presence.isHeld) await this.#tellThatDatabaseIsGone();
       } else if (membership.isKeeper) await this.#keep();

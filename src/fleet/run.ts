@@ -5,6 +5,7 @@ import { composeAccount } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
+import type { openReplyShapes } from '../accounts/replyShapes.ts';
 import { SeriesNames } from '../accounts/seriesNames.ts';
 import { accountView, isIncomplete, meterViews } from '../accounts/views.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
@@ -38,6 +39,8 @@ export interface RunParts {
   readonly pace: Pace;
   readonly schedule: Schedule;
   readonly issuerMemory: IssuerMemory;
+  /** Notes the shapes of replies. */
+  readonly onReply: Awaited<ReturnType<typeof openReplyShapes>>;
   readonly link: Pick<Link, 'send'>;
   /** The provider has asked all accounts to wait. */
   readonly pauseAll: (ms: number) => void;
@@ -89,7 +92,12 @@ export async function runAccount(claim: Claim, parts: RunParts): Promise<void> {
     const [account] = await openAccounts(
       own,
       { apply: (meter) => meter.store.restore(null) },
-      { names: new FleetNames(state), issuerMemory: parts.issuerMemory, gate: gates.gate },
+      {
+        names: new FleetNames(state),
+        issuerMemory: parts.issuerMemory,
+        gate: gates.gate,
+        onReply: parts.onReply,
+      },
     );
     if (account === undefined) return;
     const told = state.document('told', toldCodec);

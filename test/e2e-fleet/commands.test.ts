@@ -16,7 +16,9 @@ test('check, report, healthcheck, config and uninstall work; what is for a house
     output: expect.stringMatching(/database of the fleet: 1 account\(s\), 1 process\(es\)/),
   });
   const report = await command('report');
-  expect(report.output).toMatch(/## Fleet[\s\S]*1 account\(s\): 0 paused, 0 failing/);
+  expect(report.output).toMatch(
+    /## Fleet[\s\S]*1 account\(s\): 0 paused, 0 failing[\s\S]*## Shapes[\s\S]*HTTP 200/,
+  );
   expect(report.output).not.toContain(ME.username);
   expect(await command('config', 'show')).toMatchObject({ code: 0 });
   for (const words of [

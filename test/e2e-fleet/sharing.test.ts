@@ -1,4 +1,4 @@
-// What accounts of a fleet share: a meter, the turn while there is a backlog, and the lists that anybody may ask for.
+// What accounts of a fleet share: a meter, the turn while there is a backlog, and the public lists.
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
 import { ME } from '../e2e/program.ts';

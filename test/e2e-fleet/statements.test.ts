@@ -14,7 +14,6 @@ import { openTables, silent } from './tables.ts';
 
 const SECONDS = 10;
 const form = new DocumentForm(new Seal([Buffer.alloc(32, 7)]), 'a key for marks');
-const shared = { document: () => Promise.reject(new Error('nothing is shared here')) } as never;
 const AT = new Date();
 const WORDS = { currency: 'EUR', nameOf: () => null };
 const EVENT = { topic: 'x/event', payload: '{}' };
@@ -36,7 +35,7 @@ async function openAccount(ids: readonly string[] = ['home']) {
     await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
   const claims = (on: Database = database) => new Claims(on, randomUUID(), SECONDS, systemClock);
   const stateOf = (claim: Claim, on: Database = database) =>
-    AccountState.open({ claim, database: on, form, clock: systemClock, log: silent, shared });
+    AccountState.open({ claim, database: on, form, clock: systemClock, log: silent });
   const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);
   return { ...tables, claims, stateOf, expire };
 }
@@ -47,7 +46,7 @@ const take = async (claims: Claims): Promise<Claim> => {
   return claim;
 };
 
-test('whoever has lost an account writes nothing any more: no token, no result, and no release', async () => {
+test('a process that has lost an account writes nothing any more: no token, no result, and no release', async () => {
   const { database, claims, stateOf, expire } = await openAccount();
   const late = await take(claims());
   const lateState = await stateOf(late);

@@ -28,7 +28,7 @@ const untilRow = (flat: Flat, id: string, what: string, is: (row: Record<string,
 
 const isRead = (row: Record<string, unknown>) => row.last_success_at !== null && row.failures === 0;
 
-test('a damaged row, and a login of another row: counted, told, in nobody else’s name, and mended by an import', async () => {
+test('a damaged row, and a login of another row: counted, told, never used for another account, and mended by an import', async () => {
   const flat = await openFlat();
   const { command, logins, postgres, simulator } = flat;
   const rows = ['flat-1', 'flat-2', 'flat-3'].map((id) => [id, ME.username, ME.password]);

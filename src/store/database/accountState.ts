@@ -34,8 +34,6 @@ interface Parts {
   readonly form: DocumentForm;
   readonly clock: Clock;
   readonly log: Log;
-  /** For documents that belong to no account. */
-  readonly shared: Pick<StateStore, 'document'>;
 }
 
 /** A property, and how its series may be called: the plain name, and one for when another has that. */
@@ -46,7 +44,6 @@ export interface WantedSeries {
 }
 
 const AT_ONCE = ['tokens', 'login-budget', 'way-in'];
-const OF_PROCESS = ['replies'];
 const RETRY_MS = 200;
 
 export class AccountState implements StateStore {
@@ -73,9 +70,7 @@ export class AccountState implements StateStore {
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
-    const { claim, shared } = this.#parts;
-    if (OF_PROCESS.includes(path)) return shared.document(path, codec);
-    const name = path.replace(`accounts/${claim.account}/`, '');
+    const name = path.replace(`accounts/${this.#parts.claim.account}/`, '');
     const put = async (json: unknown) => {
       if (AT_ONCE.includes(name)) await this.#writeAtOnce(name, json);
       else this.#changed.set(name, json);
@@ -91,7 +86,7 @@ export class AccountState implements StateStore {
     return [...new Set([...this.#stored.keys(), ...this.#changed.keys()])];
   }
 
-  /** Nobody else works on the account. */
+  /** The claim is the lock. */
   withLock<T>(_name: string, _clock: Clock, step: (isHeld: boolean) => Promise<T>): Promise<T> {
     return step(true);
   }
@@ -106,7 +101,7 @@ export class AccountState implements StateStore {
 
   /**
    * Takes the series of these properties, which are all that the account has: new ones, and those of accounts that may not read
-   * them, or come later by their id, and that nobody works on. A series of this account whose property is gone goes on
+   * them, or come later by their id, and that are not claimed. A series of this account whose property is gone goes on
    * under the property that has its meter now.
    */
   async takeSeries(all: readonly WantedSeries[]): Promise<void> {

@@ -115,7 +115,7 @@ CREATE VIEW heat2mqtt_views.account_state AS
   LEFT JOIN heat2mqtt.process p ON p.id = a.claimed_by AND a.claimed_until > now();
 `;
 
-/** What processes and readers may log in as; whoever owns the schema creates it. */
+/** For the roles that processes and readers log in as, where they exist. */
 const RIGHTS = `
 DO $$ BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'heat2mqtt_worker') THEN

@@ -3,7 +3,8 @@ import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, daysOf } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-import { feltOn, type Temperatures } from './degreeDays.ts';
+import { FLAT_DAYS } from './carriedDays.ts';
+import { feltOn, type Temperatures, YEAR_DAYS } from './degreeDays.ts';
 import { meanOf, median, medianDeviation } from './robust.ts';
 
 /** What the days before let expect of one. */
@@ -47,7 +48,6 @@ export const FEWEST_DAYS = 30;
 /** So many days tell what is usual: the most alike of those of the same season, or the newest ones. */
 const DAYS_ALIKE = { weather: 40, season: 21 };
 const SEASON_DAYS = 90;
-const YEAR_DAYS = 365;
 /** What a house did lately says more than what it did a year ago: so many °C for a day of the year before. */
 const YEAR_AWAY = 1;
 /** The mean of three days, each counted as at most so much, in standard deviations. */
@@ -69,8 +69,6 @@ const LEAST_DEVIATION = 0.03;
 const BAND = 2.576;
 /** Without a temperature for so long the season has to do. */
 const LONGEST_WAIT_DAYS = 3;
-/** The same reading so many days in a row is an estimate. */
-const FLAT_DAYS = 3;
 
 /** Judges the newest days before `before`. `null`: fewer than 30 days can be judged by. */
 export function judgeUse(

@@ -2,7 +2,7 @@
 import { inFull, type Micro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
-import { AROUND_DAYS, type CarryingReading, readingOfEachDay } from './carriedDays.ts';
+import { AROUND_DAYS, type CarryingReading, FLAT_DAYS, readingOfEachDay } from './carriedDays.ts';
 import { median } from './robust.ts';
 
 export interface BillFacts {
@@ -21,8 +21,6 @@ export interface BillFacts {
 
 export type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
-/** The same reading so many days in a row is an estimate; heat is not used that evenly. */
-const FLAT_DAYS = 4;
 /** Days by which price and standing charge are told apart; more make it slower and no better. */
 const MOST_DAYS_OF_PRICE = 31;
 
@@ -75,8 +73,10 @@ export function billFacts(meters: readonly MeterDays[], span: DaySpan): BillFact
     );
     sum += booked.reduce((all, { amount }) => all + amount, 0);
     standing += standingOf(meter.days, booked) * within.length;
-    mayBeEarlier += doubtAt(span.from, meter.days, readings[0]);
-    mayBeLater += doubtAt(span.to, meter.days, readings.at(-1));
+    // An estimate may be too high or too low.
+    const estimates = estimatedAround(span.from, meter.days) + estimatedAround(span.to, meter.days);
+    mayBeEarlier += estimates + carriedOver(span.from, readings[0]);
+    mayBeLater += estimates + carriedOver(span.to, readings.at(-1));
     read += booked.length;
   }
   if (read === 0) return null;
@@ -113,17 +113,14 @@ function standingOf(days: MeterDays['days'], readings: readonly CarryingReading[
   return Math.max(0, median(points.map(({ energy, cost }) => cost - slope * energy)));
 }
 
-/** What of the readings around the midnight before `day` may belong to its other side. */
-function doubtAt(day: Day, days: MeterDays['days'], reading: CarryingReading | null | undefined): Micro {
-  const carried =
-    reading && reading.days > 1 && addDays(reading.day, 1 - reading.days) < day && reading.day >= day
-      ? Math.abs(reading.amount)
-      : 0;
-  return Math.max(carried, flatAround(day, days));
-}
+/** The amount of a reading with days on both sides of the midnight before `day`. */
+const carriedOver = (day: Day, reading: CarryingReading | null | undefined): Micro =>
+  reading && reading.day >= day && addDays(reading.day, 1 - reading.days) < day
+    ? Math.abs(reading.amount)
+    : 0;
 
 /** The cost of a run of equal estimates on both sides, or of one that ends there and is put right on the other side. */
-function flatAround(day: Day, days: MeterDays['days']): Micro {
+function estimatedAround(day: Day, days: MeterDays['days']): Micro {
   const energyOf = (one: Day) => days.get(one)?.energy ?? 0;
   // The day that puts the estimates right may be the first one of the period.
   for (const inside of [addDays(day, -1), addDays(day, -2)]) {

@@ -176,11 +176,12 @@ function leastMedianOfSquares(
   let best: { readonly coefficients: readonly number[]; readonly median: number } | null = null;
   const squares = new Float64Array(rows.length);
   for (const sample of samples(rows.length, terms)) {
-    const coefficients = solved(
+    const exact = solved(
       sample.map((at) => rows[at] ?? []),
-      sample.map((at) => values[at] ?? 0),
+      sample.map((at) => [values[at] ?? 0]),
     );
-    if (coefficients === null) continue;
+    if (exact === null) continue;
+    const coefficients = exact.flat();
     for (let at = 0; at < rows.length; at += 1) squares[at] = residual(coefficients, rows, values, at) ** 2;
     const middle = squares.sort()[rows.length >> 1] ?? 0;
     if (best === null || middle < best.median) best = { coefficients, median: middle };

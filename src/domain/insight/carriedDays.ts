@@ -3,6 +3,8 @@ import type { Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 
+/** The same reading so many days in a row is an estimate; heat is not used that evenly. */
+export const FLAT_DAYS = 4;
 /** A longer gap between two readings is in none of them. */
 export const LONGEST_CARRIED_DAYS = 31;
 /** To see the readings on both sides of such a gap. */

@@ -3,7 +3,7 @@ import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 import { dot, quadratic } from './leastSquares.ts';
-import { medianDeviation } from './robust.ts';
+import { BAND, medianDeviation } from './robust.ts';
 
 /** Mean outdoor temperature of local days, °C. */
 export type Temperatures = ReadonlyMap<Day, number>;
@@ -43,7 +43,7 @@ export const USUAL_BASE = 15.5;
 const BASES = [...Array.from({ length: 11 }, (_, at) => 8 + at), USUAL_BASE];
 /** A house keeps a third of yesterday's cold. */
 const OF_YESTERDAY = 1 / 3;
-const FIT_DAYS = 365;
+export const YEAR_DAYS = 365;
 const FEWEST_DAYS = 60;
 /** A reading after a longer gap tells little about its days. */
 const LONGEST_SPAN_DAYS = 7;
@@ -117,7 +117,7 @@ export function fitHouse(
   { temperatures, base }: Weather,
   before: Day,
 ): HouseFit | WeatherSilence {
-  const spans = heatSpans(days, temperatures, { from: addDays(before, -FIT_DAYS), to: before });
+  const spans = heatSpans(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
   if (daysIn(spans) < FEWEST_DAYS) return 'days_missing';
   const lines = (base === null ? BASES : [base]).map((one) => huberLine(spans, one));
   const best = lines.reduce((least, one) => (one.loss < least.loss ? one : least));
@@ -228,9 +228,6 @@ export interface Part {
   readonly low: number;
   readonly high: number;
 }
-
-/** 80 % of the normal distribution. */
-const BAND = 1.2816;
 
 export interface HeatParts {
   readonly heating: Part;

@@ -4,6 +4,7 @@ import { addMonths, type Day, type DaySpan, daysBetween, monthStart } from '../p
 import type { Days } from '../tariff/billedDays.ts';
 import type { Tariff } from '../tariff/tariff.ts';
 import { daysLeft, type Offset, type OffsetSpan, type Reading, readingsOf } from './readings.ts';
+import { BAND } from './robust.ts';
 import { sumOfSquares } from './structuralModel.ts';
 
 /** `low`, `high`: the 80 % band; `null` with fewer than 30 days of readings. */
@@ -26,8 +27,6 @@ export interface Known {
   readonly tariff: Tariff | null;
 }
 
-/** Four of five normal errors are smaller than so many standard deviations. */
-const BAND = 1.2816;
 const NEWEST_WITHIN_DAYS = 31;
 /** Fewer days teach nothing: the mean of the newest readings goes on. */
 const FEWEST_DAYS = 30;

@@ -18,7 +18,10 @@ export function leastSquares(
     rows.reduce((all, row, at) => all + (weights[at] ?? 0) * of(row, at), 0);
   const normal = over.map((one) => over.map((other) => sum((row) => (row[one] ?? 0) * (row[other] ?? 0))));
   const moments = over.map((one) => sum((row, at) => (row[one] ?? 0) * (values[at] ?? 0)));
-  const inverse = inverted(normal);
+  const inverse = solved(
+    normal,
+    over.map((one) => over.map((other) => (one === other ? 1 : 0))),
+  );
   return inverse && { coefficients: inverse.map((line) => dot(line, moments)), inverse };
 }
 
@@ -35,49 +38,33 @@ export const quadratic = (x: readonly number[], matrix: readonly (readonly numbe
     matrix.map((line) => dot(line, x)),
   );
 
-/** Solves as many equations as unknowns by elimination with the largest pivot; `null`: they do not tell. */
-export function solved(rows: readonly (readonly number[])[], values: readonly number[]): number[] | null {
-  const lines = rows.map((row, at) => [...row, values[at] ?? 0]);
-  const size = lines.length;
+/** What floating point makes of a pivot that should be 0, as a share of the largest number. */
+const SINGULAR = 1e-10;
+
+/** Solves as many equations as unknowns for several right-hand sides, by Gauss and Jordan; `null`: they do not tell. */
+export function solved(
+  rows: readonly (readonly number[])[],
+  rights: readonly (readonly number[])[],
+): number[][] | null {
+  const size = rows.length;
+  const lines = rows.map((row, at) => [...row, ...(rights[at] ?? [])]);
+  const least = SINGULAR * Math.max(...rows.flat().map(Math.abs));
   for (let at = 0; at < size; at += 1) {
     let largest = at;
     for (let row = at + 1; row < size; row += 1)
       if (Math.abs(lines[row]?.[at] ?? 0) > Math.abs(lines[largest]?.[at] ?? 0)) largest = row;
     const line = lines[largest] as number[];
     lines[largest] = lines[at] as number[];
-    lines[at] = line;
     const pivot = line[at] as number;
-    if (Math.abs(pivot) < SINGULAR) return null;
-    for (const other of lines) {
-      if (other === line) continue;
-      const factor = (other[at] as number) / pivot;
-      for (let column = at; column <= size; column += 1)
-        other[column] = (other[column] as number) - factor * (line[column] as number);
+    if (!(Math.abs(pivot) > least)) return null;
+    lines[at] = line.map((value) => value / pivot);
+    for (let row = 0; row < size; row += 1) {
+      const factor = lines[row]?.[at] ?? 0;
+      if (row !== at)
+        lines[row] = (lines[row] ?? []).map((value, column) => value - factor * (lines[at]?.[column] ?? 0));
     }
   }
-  return lines.map((line, at) => (line[size] as number) / (line[at] as number));
-}
-
-/** Less than this share of its size left of a diagonal element: what floating point makes of a singular matrix. */
-const SINGULAR = 1e-10;
-
-/** Gauss and Jordan. The matrix is symmetric and positive, so that no row has to be exchanged. */
-function inverted(matrix: readonly (readonly number[])[]): number[][] | null {
-  const size = matrix.length;
-  const wide = matrix.map((line, at) => [...line, ...matrix.map((_, other) => (at === other ? 1 : 0))]);
-  for (let at = 0; at < size; at += 1) {
-    const line = wide[at] as number[];
-    const pivot = line[at] as number;
-    if (!(pivot > SINGULAR * (matrix[at]?.[at] ?? 0))) return null;
-    for (let column = 0; column < 2 * size; column += 1) line[column] = (line[column] as number) / pivot;
-    wide.forEach((other, row) => {
-      const factor = other[at] as number;
-      if (row === at || factor === 0) return;
-      for (let column = 0; column < 2 * size; column += 1)
-        other[column] = (other[column] as number) - factor * (line[column] as number);
-    });
-  }
-  return wide.map((line) => line.slice(size));
+  return lines.map((line) => line.slice(size));
 }
 
 /** Student's quantile from that of the normal distribution, by the expansion of Cornish and Fisher. */

@@ -1,5 +1,8 @@
 // Robust statistics of plain numbers.
 
+/** Four of five normal errors are smaller than so many standard deviations: the bands of 80 %. */
+export const BAND = 1.2816;
+
 /** A median absolute deviation of normal noise times this is its standard deviation. */
 const NORMAL_PER_DEVIATION = 1.4826;
 

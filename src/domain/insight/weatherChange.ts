@@ -10,7 +10,9 @@ import {
   longRun,
   type Weather,
   type WeatherSilence,
+  YEAR_DAYS,
 } from './degreeDays.ts';
+import { BAND } from './robust.ts';
 
 export interface WeatherChange {
   /** How much more was used than the year before, at this year's weather; percent. */
@@ -29,11 +31,8 @@ export interface WeatherChange {
 }
 
 const NEWEST_DAYS = 90;
-const YEAR_DAYS = 365;
 /** Share of the days of a span that has to be known in both years. */
 const SHARE_KNOWN = 2 / 3;
-/** 80 % of Student's distribution with about 25 degrees of freedom. */
-const BAND = 1.32;
 /** Half of the band, as a share: what is less sure than this tells nothing. */
 const LEAST_SURE = 0.5;
 /** Where less of the use than this is heating, there is no weather to take out. */

@@ -53,6 +53,9 @@ export function InsightFacts(props: {
   const value = (key: string) => numberOf(state, key);
   const [adjusted, low, high] = ['', '_low', '_high'].map((end) => value(`weather_adjusted_change${end}`));
   const degreeDays = value('degree_days_month');
+  const [heating = null, hotWater = null] = ['heating', 'hot_water'].map((part) =>
+    value(`energy_month_${part}`),
+  );
   const bill = numberOf(account, 'invoice_forecast');
   const [billLow, billHigh] = ['low', 'high'].map((end) => numberOf(account, `invoice_forecast_${end}`));
   return (
@@ -69,6 +72,14 @@ export function InsightFacts(props: {
       {degreeDays !== null && (
         <Fact name="How cold this month has been">
           {plural(Math.round(degreeDays), 'degree day', 'degree days')} <small>the more, the colder</small>
+        </Fact>
+      )}
+      {heating !== null && hotWater !== null && (
+        <Fact name="This month's heat, estimated">
+          about {kWh(heating)} heating, {kWh(hotWater)} hot water{' '}
+          <small>
+            heating {kWhBand(value('energy_month_heating_low') ?? 0, value('energy_month_heating_high') ?? 0)}
+          </small>
         </Fact>
       )}
       {bill !== null && (
@@ -115,7 +126,11 @@ export function Bills({ account, meter }: { account: string; meter: string }) {
         {all.map((invoice) => (
           <Fact key={invoice.id} name={periodWords(invoice)}>
             {money(invoice.amount, currency)}, {paymentWords(invoice)}
-            {invoice.check && <small>{invoice.check.sentence}</small>}
+            {invoice.check && (
+              <small class={invoice.check.verdict === 'differs' ? 'late' : ''}>
+                {invoice.check.sentence}
+              </small>
+            )}
           </Fact>
         ))}
       </dl>

@@ -57,6 +57,8 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const opened = await openFleet(fleet, log);
   const { database, installation } = opened;
   const membership = await Membership.join(database, clock);
+  // From here on the clock tells the database's time.
+  await membership.beat();
   const { number } = membership;
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);

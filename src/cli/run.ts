@@ -1,6 +1,6 @@
 // heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal. Under systemd it reports its state.
 import { execFile } from 'node:child_process';
-import { lchown, mkdir, readdir } from 'node:fs/promises';
+import { lchown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigInvalid } from '../config/load.ts';
 import type { Fleet } from '../config/schema.ts';
@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/locks.ts';
+import { pathsBelow } from '../store/privateFiles.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
@@ -145,8 +146,8 @@ const USER = 10_001;
 async function dropRoot(stateDirectory: string): Promise<void> {
   if (process.getuid?.() !== 0) return;
   await mkdir(stateDirectory, { recursive: true });
-  const within = await readdir(stateDirectory, { recursive: true });
-  for (const path of ['', ...within]) await lchown(join(stateDirectory, path), USER, USER);
+  for (const path of ['', ...(await pathsBelow(stateDirectory))])
+    await lchown(join(stateDirectory, path), USER, USER);
   process.setgroups?.([USER]);
   process.setgid?.(USER);
   process.setuid?.(USER);

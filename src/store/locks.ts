@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { create, makePrivateDirectory, PRIVATE_FILE } from './privateFiles.ts';
+import { create, makePrivateDirectory, PRIVATE_FILE, pathsBelow } from './privateFiles.ts';
 
 const stateBusy = () =>
   failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
@@ -75,7 +75,7 @@ export async function release(file: string): Promise<void> {
 
 /** Removes the locks of a daemon that was killed, and what any process has left behind while it took one. */
 export async function removeLocksOfDaemon(directory: string): Promise<void> {
-  const names = await readdir(directory, { recursive: true }).catch(() => []);
+  const names = await pathsBelow(directory).catch(() => []);
   for (const name of names) {
     const path = join(directory, name);
     if (/\.lock\/daemon-[^/]+$/.test(name)) await release(path);

@@ -1,6 +1,6 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
-import { chown, lstat, mkdir, open, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chown, lstat, mkdir, open, readdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
 const PRIVATE_DIRECTORY = 0o700;
@@ -40,6 +40,16 @@ export async function refuseLinks(root: string, name: string): Promise<void> {
     if (isLink)
       throw Object.assign(new Error(`${part} is a symbolic link, and is not followed`), { code: 'ELOOP' });
   }
+}
+
+/**
+ * Every file, folder and symbolic link below the directory, as paths from there; not what a link leads to, which may be
+ * for others. Rejects with the system's error.
+ */
+export async function pathsBelow(directory: string): Promise<string[]> {
+  // Without the types Node goes on behind the links.
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  return entries.map(({ parentPath, name }) => relative(directory, join(parentPath, name)));
 }
 
 /** Resolves once the file is on the disk. After a crash there is the old file or the new one, never a part. */

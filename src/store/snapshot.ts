@@ -1,5 +1,5 @@
 // All documents of a state directory at once: as they were at one moment, and put in the place of all others.
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
@@ -17,6 +17,7 @@ import {
   wayInCodec,
 } from './documents.ts';
 import { ledgerCodec } from './ledgerDocument.ts';
+import { pathsBelow } from './privateFiles.ts';
 import { restoreDocuments } from './restoring.ts';
 import type { Codec } from './stateStore.ts';
 
@@ -138,7 +139,7 @@ async function readOnce(directory: string): Promise<[string, string][]> {
 }
 
 async function namesIn(directory: string): Promise<string[]> {
-  const files = (await readdir(directory, { recursive: true }).catch(unlessGone)) ?? [];
+  const files = (await pathsBelow(directory).catch(unlessGone)) ?? [];
   return files
     .flatMap((file) => /^(.+)\.json$/.exec(file)?.[1] ?? [])
     .filter(isKnown)

@@ -6,17 +6,20 @@ import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
 import { type LockHolder, release, removeLocksOfDaemon, withLock } from './locks.ts';
-import { refuseLinks, replace } from './privateFiles.ts';
+import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
 import { finishRestore } from './restoring.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {
   const { code, message } = cause as NodeJS.ErrnoException;
-  const reason = code === 'ELOOP' ? message : (code ?? 'unknown error');
+  const isLink = code === 'ELOOP';
+  const reason = isLink ? message : (code ?? 'unknown error');
   return failure('state_unwritable', `The state directory cannot be written: ${path} (${reason}).`, {
     exit: EXIT.unexpected,
     retry: 'later',
-    hint: 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
+    hint: isLink
+      ? 'Take the link away, or put the real file or folder in its place; until then a restart may cost a login.'
+      : 'Check free space, owner and permissions of state_dir; until then a restart may cost a login.',
     cause,
   });
 }
@@ -82,7 +85,7 @@ export class StateDirectory implements StateStore {
    */
   static async open(path: string, log: Log): Promise<StateDirectory> {
     await removeLocksOfDaemon(path);
-    const names = await readdir(path, { recursive: true }).catch(() => []);
+    const names = await pathsBelow(path).catch(() => []);
     for (const name of names) if (TEMPORARY_FILE.test(name)) await rm(join(path, name), { force: true });
     await finishRestore(path).catch((err) => {
       throw stateUnwritable(path, err);

@@ -47,7 +47,10 @@ test.each([
   const document = state.document('accounts/home/word', wordCodec);
   expect(await document.read()).toBeNull();
   expect(messages('error')).toEqual(['state document cannot be read']);
-  await expect(document.write('secret')).rejects.toMatchObject({ code: 'state_unwritable' });
+  await expect(document.write('secret')).rejects.toMatchObject({
+    code: 'state_unwritable',
+    hint: expect.stringContaining('Take the link away'),
+  });
   await expect(document.write('secret')).rejects.toThrow(`${at} is a symbolic link, and is not followed`);
   await expect(document.remove()).rejects.toThrow('symbolic link');
   if (!at.endsWith('.json')) {
@@ -57,6 +60,26 @@ test.each([
   }
   expect(await readdir(elsewhere)).toEqual(['home', 'word.json']);
   expect(await readFile(join(elsewhere, 'word.json'), 'utf8')).toContain('forged');
+});
+
+test('what a killed daemon has left is cleared away, but not behind a link', async () => {
+  const { open, path, file } = await place();
+  const elsewhere = join(path, '..', 'elsewhere');
+  for (const folder of [elsewhere, file('own')]) {
+    await mkdir(join(folder, 'session.lock'), { recursive: true });
+    await mkdir(join(folder, 'x.lock.daemon-1'));
+    await writeFile(join(folder, 'session.lock/daemon-1'), '');
+    await writeFile(join(folder, 'word.json.123'), '');
+  }
+  await symlink(elsewhere, file('linked'));
+  await open();
+  expect(await readdir(file('own'))).toEqual([]);
+  expect((await readdir(elsewhere, { recursive: true })).sort()).toEqual([
+    'session.lock',
+    'session.lock/daemon-1',
+    'word.json.123',
+    'x.lock.daemon-1',
+  ]);
 });
 
 test('a folder below a link into nowhere is a fault, and not waited for', async () => {

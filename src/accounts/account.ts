@@ -367,7 +367,7 @@ export class Account {
     const isOwn = (property: Property) => !duplicates.some((one) => one.property === property);
     for (const { property, owner } of duplicates) {
       const meter = seriesName(property);
-      this.#context.log.warn({ meter, account: owner.id }, 'another account has this meter already');
+      this.#context.log.warn({ meter, otherAccount: owner.id }, 'another account has this meter already');
     }
     this.duplicates = duplicates;
     this.#ownEntities =

@@ -25,6 +25,9 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   expect(state.energy_total).toBe(42);
   expect(counters.requests[USAGE]).toBe(1);
   expect(counters.requests[REGISTER]).toBe(1);
+  expect(story.logged('another account has this meter already')).toEqual([
+    expect.objectContaining({ account: 'home2', otherAccount: 'home' }),
+  ]);
   expect(codes(probe.json(HEALTH))).toEqual([
     expect.objectContaining({
       account: 'home2',

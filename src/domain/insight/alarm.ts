@@ -58,7 +58,7 @@ const OVER = 1;
 const LONGEST_DAYS = 14;
 const UNUSUAL = { weather: 1.9, season: 2.97 };
 /** One day alone: what a correct day is about once in years. */
-const UNUSUAL_DAY = { weather: 4.5, season: 7 };
+const UNUSUAL_DAY = { weather: 5, season: 8 };
 /** Two days of less than this share of what is due, where that is more than so much of the mean day. */
 const FAILED_SHARE = { weather: 0.43, season: 0.4 };
 const FAILED_DAYS = 2;

@@ -42,8 +42,10 @@ export function rememberedFacts() {
       const found = facts.get(key);
       if (found !== undefined && (fresh.has(key) || !mayDiffer(span))) return found;
       const now = billFacts(meters, span);
-      facts.set(key, now);
       fresh.add(key);
+      // The same object for the same facts: a day beside the period changes nothing.
+      if (found !== undefined && JSON.stringify(now) === JSON.stringify(found)) return found;
+      facts.set(key, now);
       return now;
     };
   };

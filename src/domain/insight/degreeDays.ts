@@ -40,7 +40,7 @@ export interface HeatSpan {
 
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
 export const USUAL_BASE = 15.5;
-const BASES = [...Array.from({ length: 11 }, (_, at) => 8 + at), USUAL_BASE];
+const BASES = [8, 10, 12, 14, USUAL_BASE, 16, 18];
 /** A house keeps a third of yesterday's cold. */
 const OF_YESTERDAY = 1 / 3;
 export const YEAR_DAYS = 365;
@@ -120,7 +120,14 @@ export function fitHouse(
   const spans = heatSpans(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
   if (daysIn(spans) < FEWEST_DAYS) return 'days_missing';
   const lines = (base === null ? BASES : [base]).map((one) => huberLine(spans, one));
-  const best = lines.reduce((least, one) => (one.loss < least.loss ? one : least));
+  const likeliest = (all: readonly Line[]) =>
+    all.reduce((least, one) => (one.loss < least.loss ? one : least));
+  const coarse = likeliest(lines);
+  const beside =
+    base === null
+      ? [Math.max(8, coarse.base - 1), Math.min(18, coarse.base + 1)].map((one) => huberLine(spans, one))
+      : [];
+  const best = likeliest([coarse, ...beside]);
   const usual = lines.find((one) => one.base === USUAL_BASE) ?? best;
   return withDoubt(usual.loss - best.loss < LIKELIER ? usual : best);
 }

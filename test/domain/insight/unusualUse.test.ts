@@ -47,7 +47,7 @@ describe('one day far off', () => {
 
   test('is told, and is over two days later', () => {
     const direction = 'high';
-    const days = withDay(home.days, NEWEST, kwhOn(home.days, NEWEST) * 3);
+    const days = withDay(home.days, NEWEST, kwhOn(home.days, NEWEST) * 4);
     const found = judge(days, NEWEST, weatherOf(home));
     expect(found?.unusual).toEqual({ since: NEWEST, direction, reason: 'day' });
     expect(found?.newest).toMatchObject({ day: NEWEST, by: 'weather' });

@@ -3,6 +3,7 @@ import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh } from '../accounts/eve
 import { strayNamesWarning } from '../accounts/friendlyNames.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
+import { isIncomplete } from '../accounts/views.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { Constituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
@@ -206,10 +207,11 @@ export async function startDaemon({
     link.publish(publisher.forHomeAssistant());
     statistics?.wakeAnew();
   }
-  /** A poll under way may have passed the meter whose history has to be read again. */
+  /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
   async function pollUntilComplete(): Promise<void> {
-    await poller.poll();
-    if (!bridgeStatus.isComplete()) await poller.poll();
+    const inTrouble = (id: string) => poller.troubles.some(({ account }) => account === id);
+    const mayRead = () => accounts.some((account) => isIncomplete(account) && !inTrouble(account.id));
+    for (let polls = 0; polls < 2 && mayRead(); polls += 1) await poller.poll();
   }
   async function stopSessions(): Promise<void> {
     await Promise.all([constituencies, ...keepAlives.values()].map((running) => running?.stop()));

@@ -34,6 +34,16 @@ test('down from the start: retried after some 15 s, then 30 s, until it answers'
   expect(counters.passwordGrants.asked).toBe(1);
 });
 
+test('a first history that cannot be read is not asked for again when the broker has been read', async () => {
+  const { story, probe, counters } = await firstPoll({
+    prepare: ({ simulator }) => void simulator.switches.fault('/api/v1/reports/usage', FAULTS.serverError),
+  });
+  await story.pass(10_000);
+  expect(probe.json(HEALTH)).toMatchObject({ state: 'degraded', failures_in_a_row: 1 });
+  expect(counters.requests[USAGE]).toBe(1);
+  expect(story.logged('poll failed')).toHaveLength(1);
+});
+
 test('down later: entities stay available with their values, and health tells why', async () => {
   const { story, probe, state, simulator } = await firstPoll();
   simulator.switches.fault('/api/', FAULTS.htmlUnavailable);

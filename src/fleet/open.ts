@@ -22,9 +22,13 @@ export interface OpenFleet {
   close(): Promise<void>;
 }
 
+// A network that swallows everything has to be noticed in time to tell it within a minute.
+const LONGEST_STATEMENT_MS = 10_000;
+
 /** Rejects with a Failure. */
 export async function openFleet(fleet: Fleet, log: Log): Promise<OpenFleet> {
-  const database = new Database(await fleet.database_url.read(), (fleet.claim_seconds * 1000) / 2, log);
+  const patienceMs = Math.min(LONGEST_STATEMENT_MS, (fleet.claim_seconds * 1000) / 2);
+  const database = new Database(await fleet.database_url.read(), patienceMs, log);
   const keys = async () => keysIn(await fleet.key.read());
   try {
     await prepareTables(database);

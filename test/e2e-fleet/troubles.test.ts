@@ -11,6 +11,7 @@ import { startChild } from '../support/child.ts';
 import { STATE } from '../support/homes.ts';
 import { ROOT } from '../support/sources.ts';
 import { waitFor } from '../support/waitFor.ts';
+import { openCable } from './cable.ts';
 import { openFlat } from './flat.ts';
 
 type Flat = Awaited<ReturnType<typeof openFlat>>;
@@ -65,7 +66,9 @@ test('a database that is gone is told by everything within a minute, and so is i
   const flat = await openFlat();
   const { postgres, command, logins } = flat;
   const port = await freePort();
-  await flat.configure({ http: { listen: `127.0.0.1:${port}` } });
+  const cable = flat.stack.use(await openCable(postgres.port));
+  const fleet = { ...flat.fleet, claim_seconds: 60, database_url: postgres.urlAs('heat2mqtt', cable.port) };
+  await flat.configure({ fleet, http: { listen: `127.0.0.1:${port}` } });
   const probe = await flat.listen();
   await command('accounts', 'import', await logins(['home', ME.username, ME.password]));
   flat.process();
@@ -96,6 +99,11 @@ test('a database that is gone is told by everything within a minute, and so is i
   await postgres.pause();
   await untilTold(gone);
   await postgres.resume();
+  await untilTold(fine);
+  // A network that swallows everything is no better.
+  cable.turn('silent');
+  await untilTold(gone);
+  cable.turn('whole');
   await untilTold(fine);
 });
 

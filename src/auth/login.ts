@@ -100,7 +100,8 @@ function hintFor(
   const refusal = refusalOf(code, state);
   if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return `${refusal.hint}${asked}`;
   if (!isByItself) return `Sign in in another way, or type the password again once the wait is over.${asked}`;
-  const otherwise = nextAttemptAt === null ? 'press Poll now' : 'wait, or press Poll now to try at once';
+  const atOnce = asked === '' ? ', or press Poll now to try at once' : '';
+  const otherwise = nextAttemptAt === null ? 'press Poll now' : `wait${atOnce}`;
   if (state === 'backoff') return `Nothing needs to be done: ${otherwise}.${asked}`;
   return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.${asked}`;
 }

@@ -253,7 +253,8 @@ export class Session {
 
   async #logIn(typed: TypedCredentials | null = null): Promise<string> {
     const { login, log, onLogin } = this.#options;
-    if (typed !== null || !login.needsPerson) this.#enter('refreshing');
+    const isTried = typed !== null || (!login.needsPerson && (await login.suspendedBy()) === null);
+    if (isTried) this.#enter('refreshing');
     try {
       const grant = await login.attempt(typed);
       this.#refreshesSinceLogin = 0;

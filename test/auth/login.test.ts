@@ -94,6 +94,22 @@ test('a suspended login names its time, and the hint for what was refused', asyn
   });
 });
 
+test('while no login may be tried, none is said to be under way', async () => {
+  const { session } = await refusedOnce();
+  const told = account.events.length;
+  expect(await refusalOf(session.accessToken())).toBeInstanceOf(LoginSuspended);
+  expect(account.events.slice(told)).toEqual(['bad_credentials_or_locked']);
+});
+
+test('an extra try that has been used up is not offered', async () => {
+  const { login, budget } = await refusedOnce();
+  await budget.ask();
+  await refusalOf(login.attempt());
+  expect(await refusalOf(login.attempt())).toMatchObject({
+    hint: expect.stringMatching(/, or wait\. Somebody asked for an extra try at 12:00; .* from 13:00\.$/),
+  });
+});
+
 test('an account that waits for its owner keeps the hint of its refusal', async () => {
   const suspended = new LoginSuspended(
     {

@@ -98,7 +98,7 @@ async function planOf(backup: Backup, { options }: Arguments, { env }: Io): Prom
       ? withStateDir(backup.config, path, stateDirOf(there, path, env))
       : stays;
   if (text !== null && isOfFleet(text, path, env))
-    refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state` moves a household into it');
+    refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state DIR` moves a household into it');
   return {
     stateDir: stateDirOf(text, path, env),
     config: isWritten && text !== null ? { path, text, isThere: there !== null } : null,

@@ -24,13 +24,14 @@ interface SignIn {
 /** Shown only while the provider wants a person. */
 export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const [needed, setNeeded] = useState<readonly SignIn[]>([]);
+  const [attempts, setAttempts] = useState(0);
   const auth = store.get<Health>('bridge/health')?.auth ?? {};
   // A refusal after a refusal changes only the time of the next attempt.
   const states = Object.entries(auth).map(
     ([account, { state, next_attempt_at }]) => `${account} ${state} ${next_attempt_at}`,
   );
   const isAllWell = Object.values(auth).every(({ state }) => state === 'ok');
-  // Asked again whenever a session has changed. An attempt from here is under way: its form stays.
+  // Asked again whenever a session has changed, and after an attempt: a second refusal may change nothing else. An attempt from here is under way: its form stays.
   useEffect(() => {
     if (isAllWell) return setNeeded([]);
     ask<readonly SignIn[]>('GET', 'sign-in').then(
@@ -43,19 +44,23 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
         ),
       () => setNeeded([]),
     );
-  }, [states.join()]);
+  }, [states.join(), attempts]);
   return (
     <>
       {needed.slice(0, 3).map((one) => (
-        <AccountSignIn key={one.account} {...{ ...one, mayTypePasswords }} />
+        <AccountSignIn
+          key={one.account}
+          {...{ ...one, mayTypePasswords }}
+          onAttempt={() => setAttempts((count) => count + 1)}
+        />
       ))}
       {needed.length > 3 && <p class="trouble">{needed.length - 3} more accounts wait to be signed in.</p>}
     </>
   );
 }
 
-function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
-  const { account, state, reason, budget, mayTypePasswords } = props;
+function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; onAttempt: () => void }) {
+  const { account, state, reason, budget, mayTypePasswords, onAttempt } = props;
   const path = `sign-in/${encodeURIComponent(account)}`;
   // The bridge finds out whether the provider has a form for it.
   const methods = [...new Set(props.methods.map((method) => (method === 'form' ? 'password' : method)))];
@@ -89,7 +94,7 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
           onChange={setMethod}
         />
       )}
-      {method === 'password' && <ByPassword {...{ path, setTried }} />}
+      {method === 'password' && <ByPassword {...{ path, setTried, onAttempt }} />}
       {method === 'device' && <ByDevice {...{ path, device, setDevice }} />}
       {method === 'link' && <ByLink path={path} />}
       {!mayTypePasswords && (
@@ -100,11 +105,12 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean }) {
 }
 
 /** `setTried`: what came of the attempt then stands here, in place of the card's reason. */
-function ByPassword({ path, setTried }: { path: string; setTried: (hasTried: boolean) => void }) {
+function ByPassword(props: { path: string; setTried: (hasTried: boolean) => void; onAttempt: () => void }) {
+  const { path, setTried, onAttempt } = props;
   useEffect(() => () => setTried(false), []);
   const onSend = async (typed: object) => {
     setTried(true);
-    await ask('POST', `${path}/password`, typed);
+    await ask('POST', `${path}/password`, typed).finally(onAttempt);
     return 'Signed in.';
   };
   const code = ['code', 'One-time code, if there is one', 'text', false] as const;

@@ -106,6 +106,12 @@ function hintFor(
   return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.${asked}`;
 }
 
+/** No password is configured that could be corrected. */
+const TYPED_REFUSED = {
+  ...REFUSALS.badCredentials,
+  hint: "Check username and password by signing in once on the provider's own page, and type the one-time code too if it asks for one there. Or sign in in another way.",
+};
+
 export class Login {
   /** A login needs a person: the configuration says so. */
   readonly needsPerson: boolean;
@@ -138,8 +144,13 @@ export class Login {
     return budget
       .attempt(secret, () => this.#signInBy(password, typed?.username ?? username, code, offersDevice))
       .catch((err) => {
-        if (err instanceof LoginRefused) log.error({ code: err.code, hint: err.hint }, 'login refused');
-        throw err;
+        if (!(err instanceof LoginRefused)) throw err;
+        const refusal =
+          this.needsPerson && err.hint === REFUSALS.badCredentials.hint
+            ? new LoginRefused(TYPED_REFUSED)
+            : err;
+        log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');
+        throw refusal;
       });
   }
 

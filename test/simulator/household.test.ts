@@ -1,4 +1,4 @@
-// The invented household that the proofs of issue 17 stand on keeps to its own truth.
+// The invented household that the proofs of bills and forecasts stand on keeps to its own truth.
 import { expect, test } from 'vitest';
 import { addDays, daysBetween } from '../../src/domain/period.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';

@@ -19,7 +19,12 @@ import {
 import { openStory } from './story.ts';
 
 // outdoorTemperatures.test.ts has the sensor that these come from.
-const OF_OUTDOOR_SENSOR = ['weather_adjusted_change', 'degree_days_month'];
+const OF_OUTDOOR_SENSOR = [
+  'weather_adjusted_change',
+  'degree_days_month',
+  'energy_month_heating',
+  'energy_month_hot_water',
+];
 const GIVEN_OUT = new URL('../fixtures/discovery/ids.json', import.meta.url);
 
 test('every entity that was ever given out is there, as its document and its topic say', async () => {

@@ -157,10 +157,13 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const monitor = await startFleetMonitor({ ...monitored, ageMs }, context);
   log.info({ process: number, claimSeconds }, 'works for the fleet');
 
+  // The one that leaves last tells it, also before it has become the keeper. Where the database cannot say, the will does.
+  const lastWords = [processMessage(topics, number, 'offline')];
   async function leave(): Promise<void> {
     await looking.current;
     const othersLive = await membership.leave().catch(() => true);
-    await keeper.stop(othersLive);
+    if (!othersLive) lastWords.unshift(stateMessage(topics, 'offline'));
+    await keeper.stop();
   }
   return {
     httpPort: monitor?.port ?? null,
@@ -174,7 +177,7 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
           {
             name: 'mqtt',
             deadlineMs: 1_000,
-            run: () => link.stop([processMessage(topics, number, 'offline')], 800),
+            run: () => link.stop(lastWords, 800),
           },
           { name: 'beat', deadlineMs: 200, run: () => beating },
           { name: 'database', deadlineMs: 500, run: () => opened.close() },

@@ -67,10 +67,8 @@ export class Keeper {
     }
   }
 
-  async stop(othersLive: boolean): Promise<void> {
-    const { topics } = this.#context;
-    if (!othersLive) await this.#presence.send([stateMessage(topics, 'offline')]).catch(() => undefined);
-    await this.#presence.release();
+  stop(): Promise<void> {
+    return this.#presence.release();
   }
 
   async #keep(): Promise<void> {

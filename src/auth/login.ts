@@ -146,7 +146,7 @@ export class Login {
       .catch((err) => {
         if (!(err instanceof LoginRefused)) throw err;
         const refusal =
-          this.needsPerson && err.hint === REFUSALS.badCredentials.hint
+          this.needsPerson && err.code === REFUSALS.badCredentials.code
             ? new LoginRefused(TYPED_REFUSED)
             : err;
         log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');

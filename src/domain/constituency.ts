@@ -3,7 +3,6 @@ import * as z from 'zod';
 import { compareText } from './order.ts';
 
 export const CHAMBERS = ['dail', 'seanad'] as const;
-export type Chamber = (typeof CHAMBERS)[number];
 
 const words = z.string().nullable();
 const count = z.int().nullable();

@@ -60,8 +60,6 @@ export function propertyOf(name: string): string | null {
   return property === undefined ? null : decodeURIComponent(property);
 }
 
-export const ledgerName = (property: string): string => `ledger-${encodeURIComponent(property)}`;
-
 export class DocumentForm {
   readonly #seal: Seal;
   readonly #markKey: string;

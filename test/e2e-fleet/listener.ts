@@ -1,4 +1,5 @@
 // A client that hears the whole fleet: the newest payload of each topic, and every event.
+import { randomUUID } from 'node:crypto';
 import { connectAsync } from 'mqtt';
 
 export type Listener = Awaited<ReturnType<typeof startListener>>;
@@ -9,7 +10,14 @@ export async function startListener(url: string) {
   /** What bridge/state has said, in order. */
   const bridge: string[] = [];
   let count = 0;
-  const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 500 });
+  // The broker keeps this session: an event of the moment between its restart and this client's return is not missed.
+  const client = await connectAsync(url, {
+    protocolVersion: 5,
+    reconnectPeriod: 500,
+    clientId: `listener-${randomUUID()}`,
+    clean: false,
+    properties: { sessionExpiryInterval: 3_600 },
+  });
   client.on('error', () => undefined);
   client.on('message', (topic, payload) => {
     const text = payload.toString('utf8');

@@ -71,7 +71,9 @@ test('what all processes share goes away and comes back', async () => {
   await waitFor('the flats to be available again', () => state() === 'online');
   await waitForTruth(fleet, listener);
   const events = await witness.events();
-  await waitFor('every event', () => events.every(listener.hasHeard));
+  await waitFor('every event', () => events.every(listener.hasHeard), {
+    diagnose: () => ({ missed: events.filter((event) => !listener.hasHeard(event)) }),
+  });
   expect(book.complaints()).toEqual([]);
   expect(book.logins).toBeLessThanOrEqual(before + book.lost);
   expect(await second?.endGently()).toBe(0);

@@ -1,11 +1,12 @@
-// The examples for Home Assistant name entities and topics that exist; the worked configuration lacks only what its user fills in.
+// The examples for Home Assistant name entities and topics that exist; the worked configurations say what the table of known providers says.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
+import { KNOWN_PROVIDERS, UNTRIED } from '../../src/config/providers.ts';
 import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
-import { load, refusal } from '../config/loading.ts';
+import { load } from '../config/loading.ts';
 import { bodyOf, discoveryBelow, discoveryOf } from '../support/inventedHome.ts';
 import { kindOf } from '../support/payloads.ts';
 import { ROOT } from '../support/sources.ts';
@@ -95,26 +96,27 @@ test('the dashboard shows entities as Home Assistant calls them, and none that h
   expect(named.filter((id) => !entities.includes(id))).toEqual([]);
 });
 
-describe('yuno-energy.yaml', () => {
+describe.each(KNOWN_PROVIDERS)('the known provider $id', ({ id, name, source, provider, usage }) => {
+  const text = read(`${id}.yaml`);
   const more = { validateCron: isCronExpression, readFile: async () => 'a password' };
-  const text = read('yuno-energy.yaml');
 
-  test('lacks the three things that its user fills in, and nothing else', async () => {
-    const { message } = await refusal(text, {}, more);
-    const lines = message.split('\n').map((line) => line.split(': ')[0]);
-    expect(lines).toEqual(['provider.issuer', 'provider.api_url', 'provider.client_id']);
+  test('has an example that loads, with the same addresses', async () => {
+    const { config } = await load(text, {}, more);
+    expect(config).toMatchObject({ provider, usage });
   });
 
-  test('loads once they are there', async () => {
-    const filled = text
-      .replace('issuer:\n', 'issuer: https://id.example.org/auth/realms/energy\n')
-      .replace('api_url:\n', 'api_url: https://api.example.org/api/v1\n')
-      .replace('client_id:\n', 'client_id: self-care\n');
-    const { config } = await load(filled, {}, more);
-    expect(config.provider).toMatchObject({ client_id: 'self-care', scopes: ['openid', 'service-energy'] });
+  test('is what the app of Home Assistant offers, and the README names', () => {
+    const { schema } = parse(readFileSync(join(ROOT, 'app/config.yaml'), 'utf8'));
+    expect(schema.provider).toBe(`list(${[...KNOWN_PROVIDERS.map((known) => known.id), 'other'].join('|')})`);
+    for (const page of ['README.md', 'app/DOCS.md'])
+      expect(readFileSync(join(ROOT, page), 'utf8')).toContain(name);
   });
 
-  test('says that the project is not affiliated', () => {
-    expect(text.replace(/\n# /g, ' ')).toContain('not affiliated with Yuno Energy');
+  test('is said to be untried, with its source and without affiliation', () => {
+    const words = text.replace(/\n# /g, ' ');
+    expect(words).toContain(name);
+    expect(words).toContain(UNTRIED);
+    expect(words).toContain(source);
+    expect(words).toContain('not affiliated with');
   });
 });

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream';
 import { createServer } from 'node:tls';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { PRESETS } from '../../src/cli/setup/presets.ts';
+import { KNOWN_PROVIDERS } from '../../src/config/providers.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
@@ -151,7 +151,7 @@ test('only what a configuration may have is proposed again, and only a number of
   expect(told).not.toMatch(/\[(nonsense|localhost)\]/);
   expect(told).toMatch(/Client id \[self-care\]: (?=.*ok: the issuer answers)/s);
   expect(told).toMatch(/on port 1883\. Only this machine reaches it/);
-  expect(told).toContain('not confirmed');
+  expect(told).toContain('not tried by us');
 });
 
 test('the login budget counts here too', async () => {
@@ -236,7 +236,7 @@ test('a file that is there is not touched; nobody at the input, or an early end:
 });
 
 test('presets are documented in public, and complete', () => {
-  for (const { name, source, provider } of PRESETS) {
+  for (const { name, source, provider } of KNOWN_PROVIDERS) {
     expect(name).not.toBe('');
     for (const url of [source, provider.issuer, provider.api_url, provider.redirect_uri ?? 'https://x'])
       expect(url).toMatch(/^https:\/\//);

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { KNOWN_PROVIDERS } from '../../src/config/providers.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { BASE, load, refusal } from './loading.ts';
 
@@ -61,6 +62,25 @@ describe('options', () => {
     expect(config.usage).toMatchObject({ timezone: 'Europe/Dublin', late_after_hours: 72 });
     expect(config.provider?.scopes).toEqual(['openid', 'heat']);
     expect(config.extras).toMatchObject({ balance: false, invoices: true });
+  });
+
+  test('a known provider needs no addresses; what is filled in beside it counts more', async () => {
+    const { username, password } = OPTIONS;
+    const empty = { provider_issuer: '', provider_api_url: '', provider_client_id: '', username, password };
+    const known = KNOWN_PROVIDERS[0];
+    const { config } = await loadApp({ provider: known?.id, ...empty });
+    expect(config).toMatchObject({ provider: known?.provider, usage: known?.usage });
+    const own = await loadApp({ provider: known?.id, ...empty, provider_issuer: OPTIONS.provider_issuer });
+    expect(own.config.provider).toMatchObject({
+      issuer: OPTIONS.provider_issuer,
+      scopes: ['openid', 'kaizen-energy'],
+    });
+    expect((await loadApp({ ...OPTIONS, provider: 'other' })).config.provider?.scopes).toEqual([
+      'openid',
+      'service-energy',
+    ]);
+    const { message } = await refusal(undefined, ENV, withBroker({ ...empty, provider: 'other' }));
+    expect(message).toContain('provider: found nothing');
   });
 
   test('several accounts: the first is called home', async () => {

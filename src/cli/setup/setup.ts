@@ -7,6 +7,7 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../../auth/login.ts';
 import { POLL_NOW } from '../../auth/refusals.ts';
 import { ConfigInvalid, loadConfig } from '../../config/load.ts';
+import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../../config/providers.ts';
 import { EXIT, Failure, failure } from '../../foundation/failure.ts';
 import { createScrubber } from '../../foundation/log.ts';
 import { openBroker } from '../../mqtt/broker.ts';
@@ -16,7 +17,6 @@ import { type Command, type Io, wrongUsage } from '../command.ts';
 import { signInWith } from '../login.ts';
 import type { Settings } from '../settings.ts';
 import { openUpstreamBeside, pickAccount } from '../upstream.ts';
-import { PRESETS, type ProviderAnswers, UNCONFIRMED } from './presets.ts';
 import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
 
 const setupEnded = () =>
@@ -64,7 +64,7 @@ export const setup: Command = async (given, io) => {
   // Else one of this name in the working directory would be taken.
   if (stateDir !== null) await makePrivateDirectory(resolve(place.folder, stateDir)).catch(() => undefined);
   const settingsOf = (answers: Answers) => settingsFrom(fileFrom(answers, stateDir), path, place, io);
-  let provider: Good<ProviderAnswers> | undefined;
+  let provider: Good<ProviderAddresses> | undefined;
   const askAddresses = async () => {
     provider = await untilGood(io, provider?.answer, askProvider, async (answer) => {
       const settings = await settingsOf({
@@ -196,13 +196,13 @@ async function settingsFrom(text: string, path: string, { folder, typed }: Place
   return { ...(await loadConfig({ path, readFile: read, env: io.env, now: Date.now, scrubber })), scrubber };
 }
 
-async function askProvider(io: Io, before?: Partial<ProviderAnswers>): Promise<ProviderAnswers> {
-  const own = PRESETS.length + 1;
+async function askProvider(io: Io, before?: Partial<ProviderAddresses>): Promise<ProviderAddresses> {
+  const own = KNOWN_PROVIDERS.length + 1;
   io.out('Who is your provider?\n');
-  for (const [at, { name, source }] of PRESETS.entries())
-    io.out(`  ${at + 1}  ${name}\n     ${UNCONFIRMED}: ${source}\n`);
+  for (const [at, { name, source }] of KNOWN_PROVIDERS.entries())
+    io.out(`  ${at + 1}  ${name}\n     ${UNTRIED}: ${source}\n`);
   io.out(`  ${own}  another one: its portal shows the addresses, as examples/yuno-energy.yaml explains\n`);
-  const preset = PRESETS[(await number(io, own, before && String(own))) - 1];
+  const preset = KNOWN_PROVIDERS[(await number(io, own, before && String(own))) - 1];
   if (preset) return preset.provider;
   const issuer = await line(io, 'Issuer, up to the name after /realms/', before?.issuer);
   const api_url = await line(io, 'API, up to what stands before /reports/usage', before?.api_url);

@@ -1,5 +1,5 @@
 // The answers of `setup` as a configuration file with comments.
-import type { ProviderAnswers } from './presets.ts';
+import type { ProviderAddresses } from '../../config/providers.ts';
 
 export interface AccountAnswers {
   readonly username: string;
@@ -22,7 +22,7 @@ export interface BrokerAnswers {
 }
 
 export interface Answers {
-  readonly provider: ProviderAnswers;
+  readonly provider: ProviderAddresses;
   readonly account: AccountAnswers;
   readonly broker: BrokerAnswers;
 }

@@ -1,6 +1,7 @@
 // Within an app of Home Assistant: its options, and the broker that the Supervisor knows, as environment variables.
 import * as z from 'zod';
 import type { Faults } from '../faults.ts';
+import { KNOWN_PROVIDERS } from '../providers.ts';
 import { isMapping, type RawConfig } from '../rawConfig.ts';
 import { decodeText, type ReadFile, whyUnreadable } from '../secrets/secrets.ts';
 import type { Environment } from './environment.ts';
@@ -57,24 +58,39 @@ async function readOptions({ readFile, faults }: Access): Promise<RawConfig | un
 }
 
 /** `mqtt_url` is HEAT2MQTT_MQTT_URL; an option that is empty is not given. */
-function variablesOf({ statistics, more_accounts: more, ...options }: RawConfig): Record<string, string> {
+function variablesOf(given: RawConfig): Record<string, string> {
+  const { statistics, more_accounts: more, ...options } = { ...presetOf(given), ...withoutEmpty(given) };
   const accounts = Array.isArray(more) ? more.filter(isMapping) : [];
   const named = [
-    ...Object.entries(options),
+    ...Object.entries(options).filter(([name, value]) => name !== 'provider' || !isPreset(value)),
     // Switched on, its way leads through the Supervisor; nothing has to be said.
     ...(statistics === false ? [['home_assistant', false] as const] : []),
     // Several accounts need a name each.
     ...(accounts.length > 0 ? [['accounts_0_id', 'home'] as const] : []),
     ...accounts.flatMap((account, n) =>
-      Object.entries(account).map(([name, value]) => [`accounts_${n + 1}_${name}`, value] as const),
+      Object.entries(withoutEmpty(account)).map(
+        ([name, value]) => [`accounts_${n + 1}_${name}`, value] as const,
+      ),
     ),
   ];
-  return Object.fromEntries(
-    named
-      .filter(([, value]) => value !== null && value !== '')
-      .map(([name, value]) => [`HEAT2MQTT_${name.toUpperCase()}`, String(value)]),
-  );
+  return Object.fromEntries(named.map(([name, value]) => [`HEAT2MQTT_${name.toUpperCase()}`, String(value)]));
 }
+
+const OTHER_PROVIDER = 'other';
+const isPreset = (word: unknown): boolean =>
+  word === OTHER_PROVIDER || KNOWN_PROVIDERS.some(({ id }) => id === word);
+
+/** The options that the provider of this name stands for; what is filled in beside it counts more. */
+function presetOf({ provider: word }: RawConfig): RawConfig {
+  const known = KNOWN_PROVIDERS.find(({ id }) => id === word);
+  const { provider = {}, usage = {} } = known ?? {};
+  const named = (section: string, keys: object) =>
+    Object.entries(keys).map(([key, value]) => [`${section}_${key}`, value]);
+  return Object.fromEntries([...named('provider', provider), ...named('usage', usage)]);
+}
+
+const withoutEmpty = (options: RawConfig): RawConfig =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null && value !== ''));
 
 async function askForBroker(token: string, { fetch, faults }: Access): Promise<Record<string, string>> {
   const refuse = (found: string) => {

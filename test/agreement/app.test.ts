@@ -24,7 +24,7 @@ test('asks for no more than the broker, the statistics and certificates', () => 
 
 test('each type of an option is one that the Supervisor knows', () => {
   const known =
-    /^(str|bool|email|url|password|port|int(\(\d*,\d*\))?|float(\(\d*,\d*\))?|match\(.+\)|list\([\w|]+\))\??$/;
+    /^(str|bool|email|url|password|port|int(\(\d*,\d*\))?|float(\(\d*,\d*\))?|match\(.+\)|list\([\w|-]+\))\??$/;
   const types = Object.values(app.schema).flatMap((type) =>
     Array.isArray(type) ? type.flatMap((entry) => Object.values(entry)) : [type],
   );

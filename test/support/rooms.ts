@@ -51,6 +51,7 @@ export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   domain: ['*', 'tariff', 'insight'],
   config: [
     'rawConfig.ts',
+    'providers.ts',
     'secrets',
     'sections',
     'schema.ts',

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { REDIRECT } from '../simulator/browser.ts';
+import { about } from '../support/canaries.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { codeAt, TOTP_SECRET } from '../support/oneTimeCode.ts';
 import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
@@ -22,6 +23,10 @@ const pageStory = (
     prepare(story) {
       const { token } = story.simulator.switches;
       token.passwordGrantAllowed = false;
+      // Each page quotes what it knows of them.
+      const quoting = (body: unknown) =>
+        typeof body === 'string' ? body.replace(/<\/title>|<\/form>/g, (end) => `${about(ME)}${end}`) : body;
+      story.simulator.switches.fault('/auth/', { kind: 'change', change: quoting });
       change(token, story);
     },
   });
@@ -37,6 +42,8 @@ test('auto finds the login page, and remembers it over a restart', async () => {
   await story.pass(HOUR_MS, 30_000);
   await story.nextPoll();
   expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 2 });
+  expect(story.secrets.count).toBeGreaterThan(20);
+  story.secrets.expectTokensOnly(await story.stateFiles());
 });
 
 test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second factor', async (sign_in) => {

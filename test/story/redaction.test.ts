@@ -1,185 +1,223 @@
-// Canaries in every path that secrets and private data take: none of them is in anything that the program writes.
-import { readFile } from 'node:fs/promises';
+// Servers that quote everything they know of a person, and configurations that hold secrets in the wrong place. Every story
+// searches its topics and its log for secrets when it ends; these have something more to be searched.
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Failure } from '../../src/foundation/failure.ts';
 import { FAULTS, type Fault, inSums, oauth } from '../../src/simulator/faults.ts';
-import { ABOUT_THEM, CANARY, expectSilence, formsOf, THEM } from '../support/canaries.ts';
-import { HEALTH, STATE } from '../support/homes.ts';
-import { untilAtRest, untilTrue } from '../support/rest.ts';
-import { HOUR_MS, openStory } from '../support/story.ts';
+import { about, CANARY, expectSilence, formsOf } from '../support/canaries.ts';
+import { spoil } from '../support/extras.ts';
+import { HEALTH, ME } from '../support/homes.ts';
+import { untilAtRest } from '../support/rest.ts';
+import { firstPoll, HOUR_MS, openStory, type Story, served } from '../support/story.ts';
+import { usualConfig } from '../support/storyRules.ts';
+import { typed } from '../support/typed.ts';
 import { openStream } from '../web/stream.ts';
 
-const PERSONAL_CLAIMS = {
-  name: CANARY.name,
-  address: { formatted: CANARY.address },
-  phone_number: CANARY.phone,
-};
-
-/** Everything about them, as HTML, as JSON in JSON, as plain text, with the keys themselves private. */
-const QUOTED = `${ABOUT_THEM}, ${CANARY.password}, ${CANARY.opaqueToken}, ${CANARY.customerId}`;
+const QUOTED = about(ME);
+const HTML = { 'content-type': 'text/html' };
 const html = (status: number): Fault => ({
   kind: 'reply',
   status,
-  body: `<html><title>${QUOTED}</title><p>Dear ${QUOTED}</p></html>`,
-  headers: { 'content-type': 'text/html' },
+  body: `<html><title>${QUOTED}</title><form>Dear ${QUOTED}</form></html>`,
+  headers: HTML,
 });
 const told = (
   status: number,
-  body: unknown = { code: status, message: QUOTED, [CANARY.email]: QUOTED },
+  body: unknown = { code: status, message: QUOTED, [ME.username]: QUOTED },
 ): Fault => ({
   kind: 'reply',
   status,
   body,
 });
-
-async function openStoryOfCanaries() {
-  const story = await openStory({ accounts: [THEM] });
-  Object.assign(story.simulator.switches.token.claims, PERSONAL_CLAIMS);
-  const probe = await story.listen();
-  const more: string[] = [];
-  async function noteTokens(): Promise<void> {
-    const text = await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8').catch(() => '{}');
-    for (const found of text.matchAll(/"(?:access|refresh)Token":"([^"]+)"/g)) more.push(found[1] ?? '');
-  }
-  return {
-    story,
-    probe,
-    start: (over: Record<string, unknown> = {}) =>
-      story.start({
-        mqtt: { username: 'bridge', password: CANARY.brokerPassword },
-        ...over,
-      }),
-    noteTokens,
-    /** All that was said: topics and payloads, the log at its loudest, the page and the metrics. */
-    async listenAll(httpPort: number | null) {
-      await noteTokens();
-      const metrics = await (await fetch(`http://127.0.0.1:${httpPort}/metrics`)).text();
-      const page = story.stack.use(await openStream(`http://127.0.0.1:${httpPort}`, {}, untilAtRest));
-      await page.ready();
-      expect(page.messages().length).toBeGreaterThan(1);
-      const onPage = [...page.events.map((event) => JSON.stringify(event)), ...leavesOf(page.events)];
-      for (const path of ['session', 'sign-in', 'ledger.csv?meter=70418235'])
-        onPage.push(await (await fetch(`http://127.0.0.1:${httpPort}/${path}`)).text());
-      const heard = probe.heard.flatMap(({ topic, payload }) => [topic, payload]);
-      const log = story.log.flatMap((line) => [JSON.stringify(line), ...leavesOf(line)]);
-      expect(log.length + heard.length).toBeGreaterThan(20);
-      const shapes = await readFile(join(story.stateDir, 'replies.json'), 'utf8').catch(() => '');
-      expectSilence([...log, ...heard, ...onPage, metrics, shapes], more);
-    },
-  };
-}
-
-/** The texts within a line, as they were before JSON escaped them. */
-const leavesOf = (value: unknown): string[] => {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [key, ...leavesOf(inner)]);
-};
+const toToken = ({ path }: { path: string }) => path.includes('/token');
 
 test('the check finds each canary in each form', () => {
-  for (const secret of Object.values(CANARY).map(String)) {
-    for (const form of formsOf(secret)) {
-      expect(() => expectSilence([`before ${form} after`])).toThrow();
-      if (form.length > 12) {
-        const carried = Buffer.from(`user:${secret}!`).toString('base64');
-        expect(() => expectSilence([carried])).toThrow();
-      }
-    }
+  for (const secret of Object.values(CANARY)) {
+    for (const form of formsOf(secret)) expect(() => expectSilence([`before ${form} after`])).toThrow();
+    const carried = Buffer.from(`user:${secret}!`).toString('base64');
+    expect(() => expectSilence([carried])).toThrow();
   }
   expect(() => expectSilence(['Bearer eyJhbGciOiJub25lIn0.e30'])).toThrow();
 });
 
-test('a good day: discovery, polls, requests, refreshes, restarts', async () => {
-  const { story, probe, start, listenAll, noteTokens } = await openStoryOfCanaries();
-  const first = await start();
-  await probe.until(STATE);
-  await story.polled(1);
-  await story.stop(first);
-  const daemon = await start();
-  await story.pass(6 * HOUR_MS, 5 * 60_000);
-  await noteTokens();
-  for (const what of ['refresh', 'backfill', 'health', 'constituencies', 'unknown']) {
-    await probe.publish(`heat2mqtt/bridge/request/${what}`, '');
-    await probe.publish(`heat2mqtt/bridge/request/${what}`, `no JSON ${'x'.repeat(100)}`);
-  }
-  await story.polled(2);
-  expect(story.simulator.counters.refreshGrants.ok).toBeGreaterThan(3);
-  await listenAll(daemon.httpPort);
-});
-
-const GRANT_ERRORS = [
-  'invalid_grant',
-  'unauthorized_client',
-  'invalid_client',
-  'invalid_scope',
-  'server_error',
-  QUOTED,
+const ISSUER: readonly (readonly [string, Fault])[] = [
+  ['an error of its own', oauth(400, QUOTED, QUOTED)],
+  ['a refused login', oauth(401, 'invalid_grant', QUOTED)],
+  ['a refused client', oauth(400, 'unauthorized_client', QUOTED)],
+  ['a fault of the server', oauth(500, 'server_error', QUOTED)],
+  ['HTML', html(403)],
+  ['a token reply of another shape', told(200, { access_token: 7, message: QUOTED })],
+  ['a token that is no JWT', told(200, { access_token: CANARY.opaqueToken, token_type: 'Bearer' })],
 ];
-const ISSUER: readonly (readonly [string, string, Fault])[] = [
-  ...[400, 401, 403, 429, 500].flatMap((status) => [
-    ...GRANT_ERRORS.map(
-      (error) => [`${status} ${error.slice(0, 20)}`, '/token', oauth(status, error, QUOTED)] as const,
-    ),
-    [`HTML with ${status}`, '/token', html(status)] as const,
-  ]),
-  ['a token reply of another shape', '/token', told(200, { access_token: 7, message: QUOTED })],
-  ['a token that is no JWT', '/token', told(200, { access_token: CANARY.opaqueToken, token_type: 'Bearer' })],
-  ['HTML for a discovery document', '/.well-known', html(200)],
-  ['a discovery document of somebody else', '/.well-known', told(200, { issuer: `https://${QUOTED}` })],
-  ['half a reply', '/token', { kind: 'truncated' }],
-  ['a reply that breaks off', '/token', { kind: 'reset_mid_body' }],
-];
-
-test.each(ISSUER)('the issuer answers %s', async (_, place, fault) => {
-  const { story, probe, start, listenAll } = await openStoryOfCanaries();
-  story.simulator.switches.fault('/auth/', fault, { when: ({ path }) => path.includes(place) });
-  const daemon = await start();
-  await probe.until(HEALTH, ({ state }) => state !== 'ok');
-  await story.polled(1);
-  await listenAll(daemon.httpPort);
-});
-
-const SHAPES: readonly unknown[] = [
-  QUOTED,
-  { [CANARY.email]: QUOTED },
-  { objects: [{ id: { [CANARY.name]: QUOTED } }], total_num: QUOTED },
-  { id: null, name: CANARY.name, email: CANARY.email },
-  { aggregations: { resources: { buckets: [{ key: QUOTED, readings: { intervals: { buckets: [] } } }] } } },
-  { aggregations: { resources: { buckets: [{ key: 'Euro', [QUOTED]: 1 }] } } },
-];
-const API: readonly (readonly [string, Fault])[] = [
-  ...[400, 401, 403, 404, 422, 429, 500, 503].flatMap((status) => [
-    [`${status} in JSON`, told(status)] as const,
-    [`${status} in HTML`, html(status)] as const,
-  ]),
-  ['200 in HTML', html(200)],
-  ...SHAPES.map((body, at) => [`a shape of its own (${at})`, told(200, body)] as const),
-  ['text for numbers', inSums(() => QUOTED)],
+const PROVIDER: readonly (readonly [string, Fault])[] = [
+  ['a refusal in JSON', told(403)],
+  ['a fault in JSON', told(500)],
+  ['a fault in HTML', html(503)],
+  ['HTML for JSON', html(200)],
   ['a 401 for ever', FAULTS.unauthorized],
+  ['text', told(200, QUOTED)],
+  ['keys that are private', told(200, { [ME.username]: QUOTED })],
+  [
+    'private keys deep within',
+    told(200, { objects: [{ id: { [CANARY.name]: QUOTED } }], total_num: QUOTED }),
+  ],
+  [
+    'buckets that are private',
+    told(200, { aggregations: { resources: { buckets: [{ key: QUOTED, [QUOTED]: 1 }] } } }),
+  ],
+  ['text for numbers', inSums(() => QUOTED)],
 ];
 
-test.each(API)('the provider answers %s, before and after the first poll', async (_, fault) => {
-  const { story, probe, start, listenAll } = await openStoryOfCanaries();
-  const { remove } = story.simulator.switches.fault('/api/', fault);
-  const daemon = await start();
-  await probe.until(HEALTH, ({ state }) => state !== 'ok');
-  await story.polled(1);
-  remove();
-  await story.pass(HOUR_MS, 5 * 60_000);
-  story.simulator.switches.fault('/api/', fault);
-  story.tick();
-  await story.rest();
-  await listenAll(daemon.httpPort);
+test.each<readonly [string, string, Fault]>([
+  ['/auth/realms', 'a discovery document', html(200)],
+  ['/auth/realms', 'a foreign discovery document', told(200, { issuer: `https://${QUOTED}` })],
+  ...ISSUER.map(([words, fault]) => ['/auth/', words, fault] as const),
+  ...PROVIDER.map(([words, fault]) => ['/api/', words, fault] as const),
+])(
+  '%s answers with %s, before and after the first poll: log, topics, page and metrics are silent',
+  async (place, _, fault) => {
+    const when = place === '/auth/' ? { when: toToken } : {};
+    let remove = () => {};
+    const { story, probe, simulator, daemon } = await firstPoll({
+      config: { mqtt: { username: 'bridge', password: CANARY.brokerPassword } },
+      prepare: ({ simulator }) => {
+        remove = simulator.switches.fault(place, fault, when).remove;
+      },
+    });
+    expect(probe.json(HEALTH)?.state).not.toBe('ok');
+    remove();
+    await story.pass(HOUR_MS, 5 * 60_000);
+    simulator.switches.fault(place, fault, when);
+    await story.nextPoll();
+    const page = story.stack.use(await openStream(`http://127.0.0.1:${daemon.httpPort}`, {}, untilAtRest));
+    await page.ready();
+    expect(page.messages().length).toBeGreaterThan(1);
+    story.alsoSaid(
+      await (await served(daemon, 'metrics')).text(),
+      ...leavesOf(page.events),
+      ...story.log.flatMap(leavesOf),
+    );
+    for (const path of ['session', 'sign-in', 'ledger.csv?meter=70418235'])
+      story.alsoSaid(await (await fetch(`http://127.0.0.1:${daemon.httpPort}/${path}`)).text());
+  },
+);
+
+/** The texts within a value, as they were before JSON escaped them. */
+function leavesOf(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...leavesOf(inner)]);
+}
+
+const ROW = {
+  status: QUOTED,
+  number: ME.customerCode,
+  customer: { name: CANARY.name, address: CANARY.address, email: ME.username },
+  [ME.username]: CANARY.phone,
+  amount: 1,
+  total_amount: 12.5,
+  due_amount: QUOTED,
+  fields: { meter_value: QUOTED, time_of_read: '1741564800000', identifier: CANARY.name },
+};
+
+test.each([
+  [
+    'in fields that are not read',
+    { objects: [{ ...ROW, id: 1 }], total_num: 1, currency: { code: 'EUR', name: CANARY.name } },
+  ],
+  ['in ids', { objects: [ME.username, QUOTED].map((id) => ({ ...ROW, id })) }],
+  ['for a number or a code', { open_bill_due: QUOTED, timezone: QUOTED, currency: { code: QUOTED } }],
+  ['in place of everything', QUOTED],
+])('canaries in bills, readings, balance and site: %s', async (_, body) => {
+  const { probe } = await firstPoll({ prepare: (one) => void spoil(one, told(200, body)) });
+  expect(probe.json('heat2mqtt/account/home/state')).toBeDefined();
 });
 
-test('a refused password, waited for, asked for again, and refused once more', async () => {
-  const { story, probe, start, listenAll } = await openStoryOfCanaries();
-  story.simulator.changePassword(CANARY.email, 'another');
-  const daemon = await start();
-  await probe.until(HEALTH, ({ state }) => state === 'failing');
-  await story.pass(2 * HOUR_MS, 5 * 60_000);
-  await probe.publish('heat2mqtt/bridge/request/refresh', '');
-  await untilTrue('its answer', () => probe.last('heat2mqtt/bridge/response/refresh') !== undefined);
-  expect(story.simulator.counters.passwordGrants.asked).toBeGreaterThan(1);
-  await listenAll(daemon.httpPort);
+/** What is typed with the configuration `over` the usual one, the words of what was thrown included. */
+async function type({ simulator, stateDir }: Story, words: readonly string[], over: object | string = {}) {
+  const usual = usualConfig(simulator.urls, [ME], 'mqtt://127.0.0.1:9', stateDir);
+  const path = join(stateDir, 'config.yaml');
+  await writeFile(path, typeof over === 'string' ? over : JSON.stringify({ ...usual, ...over }));
+  const said: string[] = [];
+  const note = (text: string) => void said.push(text);
+  const exitCode = await typed([...words, '--config', path], { out: note, err: note }).then(
+    (done) => done.exitCode,
+    (err) => {
+      if (!(err instanceof Failure)) throw err;
+      note(`${err.message} ${err.hint}`);
+      return err.exitCode;
+    },
+  );
+  return { exitCode, said };
+}
+
+const { username, password } = ME;
+const { brokerPassword, opaqueToken } = CANARY;
+
+test.each([
+  ['a key too many beside them', { accounts: [{ username, password, pasword: password }] }],
+  ['both ways at once', { accounts: [{ username, password, password_file: '/nowhere' }] }],
+  ['a mapping for a password', { accounts: [{ username, password: { is: password } }] }],
+  ['the password where the account is', { accounts: password }],
+  ['the password for an id', { accounts: [{ id: password, username, password }] }],
+  ['it all within the address', { mqtt: { url: `mqtt://u:${encodeURIComponent(brokerPassword)}@h:x` } }],
+  ['the broker password for a section', { mqtt: brokerPassword }],
+  [
+    'the token of a section that is wrong',
+    { http: { listen: 7 }, home_assistant: { url: 'x', token: opaqueToken } },
+  ],
+  ['no YAML', `accounts:\n  - username: ${username}\n    password: "${password}\n  : [${brokerPassword}`],
+])('a configuration with %s tells its mistakes, and no canary', async (_, over) => {
+  const story = await openStory();
+  for (const words of [['check'], ['check', '--json'], ['config', 'show'], ['usage'], ['run']]) {
+    const { exitCode, said } = await type(story, words, over);
+    expect([words, exitCode]).toEqual([words, 3]);
+    story.alsoSaid(...said, said.join(''));
+  }
+});
+
+const COMMANDS = [
+  'config show',
+  'check --json',
+  'check --live --json',
+  'usage --format csv',
+  'usage --format table',
+  'invoices --format csv',
+  'report',
+];
+
+test('commands on a good day', async () => {
+  const story = await openStory({ at: new Date().toISOString() });
+  for (const words of COMMANDS) {
+    const { said } = await type(story, words.split(' '), {
+      mqtt: { url: 'mqtt://127.0.0.1:9', username: 'b', password: brokerPassword },
+    });
+    expect(said.join('').length).toBeGreaterThan(100);
+    story.alsoSaid(...said, said.join(''));
+  }
+});
+
+test.each([
+  ['an error', told(400, { error: QUOTED, error_description: QUOTED })],
+  ['a refusal', told(401, { error: 'invalid_grant', error_description: QUOTED })],
+  ['a page', html(200)],
+])('login by each method, and the commands that sign in, meet %s that quotes', async (_, fault) => {
+  const story = await openStory({ at: new Date().toISOString() });
+  // Discovery is as usual.
+  const when = ({ path }: { path: string }) => path.includes('/protocol/');
+  story.simulator.switches.fault('/auth/', fault, { when });
+  const { issuer, api } = story.simulator.urls;
+  const provider = {
+    issuer,
+    api_url: api,
+    client_id: 'self-care',
+    redirect_uri: 'https://portal.example.org/signed-in',
+  };
+  const ways = ['auto', 'password', 'form', 'device', 'link'].map((method) => `login --method ${method}`);
+  for (const words of [...ways, 'check --live --json', 'usage', 'invoices']) {
+    const { exitCode, said } = await type(story, words.split(' '), { provider });
+    expect(exitCode).toBeGreaterThan(0);
+    story.alsoSaid(...said);
+  }
 });

@@ -3,22 +3,22 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { ABOUT_THEM, CANARY, expectSilence, THEM } from '../support/canaries.ts';
-import { HEALTH, STATE } from '../support/homes.ts';
+import { about, CANARY } from '../support/canaries.ts';
+import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { openStory } from '../support/story.ts';
 import { usualConfig } from '../support/storyRules.ts';
 import { typed } from '../support/typed.ts';
 
-const { username, password } = THEM;
+const { username, password } = ME;
 
 async function openDesk() {
-  const story = await openStory({ accounts: [THEM] });
+  const story = await openStory();
   const path = join(story.stateDir, 'heat2mqtt.yaml');
-  const config = usualConfig(story.simulator.urls, [THEM], 'mqtt://127.0.0.1:9', story.stateDir);
+  const config = usualConfig(story.simulator.urls, [ME], 'mqtt://127.0.0.1:9', story.stateDir);
   await writeFile(path, JSON.stringify(config));
   async function report() {
     const { out, err, exitCode } = await typed(['report', '--config', path]);
-    expectSilence([out, err]);
+    story.alsoSaid(out, err);
     return { code: exitCode, text: out + err };
   }
   return { story, path, report };
@@ -36,7 +36,7 @@ test('polls, budget, ledger and shapes of replies, after a good poll and a stran
   story.simulator.switches.fault('/api/v1/reports', {
     kind: 'reply',
     status: 200,
-    body: { aggregations: { resources: ABOUT_THEM, [CANARY.name]: 1 } },
+    body: { aggregations: { resources: about(ME), [CANARY.name]: 1 } },
   });
   story.tick();
   await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
@@ -62,9 +62,9 @@ test('a body that is not JSON is remembered as such, a refused password with its
   await story.polled(1);
   expect((await report()).text).toContain('text/html, not JSON');
 
-  story.simulator.changePassword(CANARY.email, 'another');
+  story.simulator.changePassword(ME.username, 'another');
   const other = await openDesk();
-  other.story.simulator.changePassword(CANARY.email, 'another');
+  other.story.simulator.changePassword(ME.username, 'another');
   await other.story.start();
   await other.story.polled(1);
   expect((await other.report()).text).toMatch(/logins refused: 1 \(\w+\), next try 2025-03-10T12:15/);

@@ -24,7 +24,7 @@ async function openToday() {
 
 /** What a person types, with the daemon's own configuration; `answer` gets what was printed so far. */
 async function type(
-  { simulator, stateDir }: Story,
+  { simulator, stateDir, secrets }: Story,
   words: string,
   env: Record<string, string | undefined> = {},
   answer: (told: string) => Promise<string> | string = () => '',
@@ -39,6 +39,7 @@ async function type(
     err: note,
     ask: async () => answer(told),
   });
+  secrets.expectLinkOnly([told]);
   return { told, exitCode };
 }
 

@@ -25,9 +25,9 @@ export const home = (identifier: string | null = METER, meter = quiet(), id = PR
 
 export function person(name: string, properties: readonly PropertyOptions[]): AccountOptions {
   return {
-    username: `${name}@example.org`,
-    password: `p ä"$\\'#:% of ${name}`,
-    customerCode: `code-of-${name}`,
+    username: `${name}.canarywood+heat@mail.example.org`,
+    password: `kän"a\\ry '$&+=%/?#:@; pässwort of ${name}`,
+    customerCode: `CANARY-CODE-${name}-77Q`,
     groups: [{ properties }],
   };
 }

@@ -1,5 +1,6 @@
 // The whole daemon in this process, between a simulated provider and a real broker, under a clock moved by hand.
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import type { Ingress } from '../../src/daemon/monitor/ingress.ts';
@@ -10,12 +11,13 @@ import { type EmbeddedBroker, startBroker } from '../../src/mqtt/embedded.ts';
 import type { OpenProvider } from '../../src/provider/provider.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
+import { noteSecrets, PERSONAL_CLAIMS } from './canaries.ts';
 import { type HandClock, handClock } from './clock.ts';
 import { ME, STATE } from './homes.ts';
 import { type Probe, startProbe } from './probe.ts';
 import { untilAtRest, untilTrue } from './rest.ts';
 import { openStack } from './stack.ts';
-import { expectNoSecret, laidOver, type Section, usualConfig } from './storyRules.ts';
+import { laidOver, type Section, usualConfig } from './storyRules.ts';
 
 export interface StoryOptions {
   /** Wall clock at the start. */
@@ -44,16 +46,22 @@ export async function openStory({
   const stack = openStack();
   const clock = handClock(at);
   const stateDir = await stack.folder();
-  const simulator = stack.use(await startSimulator({ clock, accounts }));
+  const secrets = noteSecrets(accounts);
+  const simulator = stack.use(await startSimulator({ clock, accounts, onReply: secrets.onReply }));
+  Object.assign(simulator.switches.token.claims, PERSONAL_CLAIMS);
   let broker: EmbeddedBroker = await startBroker();
   let brokerIsUp = true;
   stack.defer(() => broker.stop());
 
   const lines: string[] = [];
   const probes: Probe[] = [];
-  stack.defer(() =>
-    expectNoSecret(accounts, [...lines, ...probes.flatMap(({ heard }) => heard.map((h) => h.payload))]),
-  );
+  const more: string[] = [];
+  const said = () => [
+    ...lines,
+    ...more,
+    ...probes.flatMap(({ heard }) => heard.flatMap(({ topic, payload }) => [topic, payload])),
+  ];
+  stack.defer(() => secrets.expectSilence(said()));
   /** A subscriber to everything. */
   async function listen(): Promise<Probe> {
     const probe = stack.use(await startProbe(broker.url, {}, untilAtRest));
@@ -190,8 +198,17 @@ export async function openStory({
     accounts,
     clock,
     simulator,
+    secrets,
     stateDir,
     stack,
+    /** What else the program has said: it is searched for secrets when the story ends, as topics and log are. */
+    alsoSaid: (...texts: readonly string[]) => void more.push(...texts),
+    /** What stands in the state directory, file by file. */
+    async stateFiles(): Promise<string[]> {
+      const names = await readdir(stateDir, { recursive: true });
+      const files = names.filter((name) => name.endsWith('.json'));
+      return Promise.all(files.map((name) => readFile(join(stateDir, name), 'utf8')));
+    },
     /** The lines of the log, parsed. */
     get log() {
       return log();

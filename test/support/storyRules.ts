@@ -1,5 +1,4 @@
-// What every story has in common: its usual configuration, and that it keeps what is private to itself.
-import { expect } from 'vitest';
+// The usual configuration of a story, and how another one is laid over it.
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 
 export type Section = Readonly<Record<string, unknown>>;
@@ -39,17 +38,4 @@ export function laidOver(
     merged[key] = isSection(known) && isSection(value) ? { ...known, ...value } : value;
   }
   return merged;
-}
-
-/** Neither topics nor log may tell who somebody is, or how to pose as them. */
-export function expectNoSecret(accounts: readonly AccountOptions[], texts: readonly string[]): void {
-  const secrets = accounts.flatMap(({ username, password, customerCode }) => [
-    username,
-    password,
-    customerCode ?? '',
-  ]);
-  for (const secret of secrets.filter((one) => one !== '')) {
-    expect(texts.filter((text) => text.includes(secret))).toEqual([]);
-  }
-  expect(texts.filter((text) => /eyJ[\w-]{8,}/.test(text))).toEqual([]);
 }

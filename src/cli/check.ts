@@ -18,7 +18,7 @@ import { makePrivateDirectory } from '../store/privateFiles.ts';
 import { directoryNotices, StateDirectory, stateUnwritable } from '../store/stateDirectory.ts';
 import type { Command, Io } from './command.ts';
 import { printJson } from './printing.ts';
-import { closingWords, findClosing } from './questions/readingCloses.ts';
+import { closingWords, findClosing } from './readingCloses.ts';
 import { loadSettings, openSilentLog, type Settings } from './settings.ts';
 import { lookAtFleet, openUpstreamBeside } from './upstream.ts';
 

@@ -1,263 +1,252 @@
-// The table of commands. Parsing and help derive from it, and the code of a command is loaded when it is called.
+// The table of commands: parsing, help and exit code follow from it. The code of a command is loaded when it is called.
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
-import { EXIT } from '../foundation/failure.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, type Io, wrongUsage } from './command.ts';
 
-interface Option {
-  readonly type: 'string' | 'boolean';
-  readonly multiple?: boolean;
-  /** Stands for the value in the help. */
-  readonly value?: string;
-  readonly help: string;
-}
-
 interface CommandRow {
-  readonly name: string;
   /** What may follow the name; without this, no further words are allowed. */
   readonly words?: string;
   readonly summary: string;
-  readonly options: Readonly<Record<string, Option>>;
-  /** Options of before: what to use instead. */
+  /** As the help shows them: `--name`, for a value `VALUE` (`VALUE…`: several times), two blanks, what it does. */
+  readonly options: readonly string[];
+  /** Options of earlier versions: what to use instead. */
   readonly gone?: Readonly<Record<string, string>>;
   readonly load: () => Promise<Command>;
 }
 
-const flag = (help: string): Option => ({ type: 'boolean', help });
-const text = (value: string, help: string): Option => ({ type: 'string', value, help });
-
+const CONFIG = '--config PATH  the configuration file';
+const ACCOUNT = '--account ID  the account; default: the first';
+const FORMAT = '--format table|json|csv  how to print; table on a terminal';
+const YES = '--yes  do not ask';
 const SECRETS_APART = 'a backup has no secrets; keep passwords and password files apart';
 
-const CONFIG = { config: text('PATH', 'the configuration file') };
-const ACCOUNT = text('ID', 'the account; default: the first');
-const FORMAT = text('table|json|csv', 'how to print; table on a terminal');
-
-const COMMANDS: readonly CommandRow[] = [
-  {
-    name: 'run',
+const COMMANDS: Readonly<Record<string, CommandRow>> = {
+  run: {
     summary: 'the daemon (default)',
-    options: CONFIG,
+    options: [CONFIG],
     load: async () => (await import('./run.ts')).run,
   },
-  {
-    name: 'check',
+  check: {
     summary: 'try everything that run needs, one line each',
-    options: {
-      ...CONFIG,
-      live: flag('also ask issuer, provider, broker and Home Assistant (at most one login)'),
-      json: flag('print JSON'),
-    },
+    options: [
+      CONFIG,
+      '--live  also ask issuer, provider, broker and Home Assistant (at most one login)',
+      '--json  print JSON',
+    ],
     load: async () => (await import('./check.ts')).check,
   },
-  {
-    name: 'usage',
+  usage: {
     summary: 'ask the provider for the usage of a period and print it',
-    options: {
-      ...CONFIG,
-      account: ACCOUNT,
-      from: text(
-        'DATE',
-        'first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
-      ),
-      to: text('DATE', 'last day; default: today'),
-      interval: text('day|week|month|quarter|year', 'default: day'),
-      tariff: text('UNIT_RATE,STANDING_CHARGE', 'also what it would have cost, such as 0.124,0.686'),
-      format: FORMAT,
-    },
-    load: async () => (await import('./questions/usage.ts')).usage,
+    options: [
+      CONFIG,
+      ACCOUNT,
+      '--from DATE  first day, YYYY-MM-DD; default: 30 days, 12 weeks or months, 8 quarters, 4 years back',
+      '--to DATE  last day; default: today',
+      '--interval day|week|month|quarter|year  default: day',
+      '--tariff UNIT_RATE,STANDING_CHARGE  also what it would have cost, such as 0.124,0.686',
+      FORMAT,
+    ],
+    load: async () => (await import('./usage.ts')).usage,
   },
-  {
-    name: 'invoices',
+  invoices: {
     summary: 'ask the provider for the invoices of the last three years and print them',
-    options: { ...CONFIG, account: ACCOUNT, format: FORMAT },
-    load: async () => (await import('./questions/invoices.ts')).invoices,
+    options: [CONFIG, ACCOUNT, FORMAT],
+    load: async () => (await import('./invoices.ts')).invoices,
   },
-  {
-    name: 'constituencies',
+  constituencies: {
     summary: 'print the public list of constituencies; needs no account and no broker',
-    options: {
-      ...CONFIG,
-      chamber: text('dail|seanad', 'all houses of the chamber; without any choice: its sitting house'),
-      'house-no': text('N', 'the number of the house'),
-      'chamber-id': { ...text('URI', 'a house as /ie/oireachtas/house/dail/33'), multiple: true },
-      skip: text('N', 'leave out the first N'),
-      limit: text('N', 'at most N; default: all'),
-      format: FORMAT,
-    },
-    load: async () => (await import('./questions/constituencies.ts')).constituencies,
+    options: [
+      CONFIG,
+      '--chamber dail|seanad  all houses of the chamber; without any choice: its sitting house',
+      '--house-no N  the number of the house',
+      '--chamber-id URI…  a house as /ie/oireachtas/house/dail/33',
+      '--skip N  leave out the first N',
+      '--limit N  at most N; default: all',
+      FORMAT,
+    ],
+    load: async () => (await import('./constituencies.ts')).constituencies,
   },
-  {
-    name: 'export',
+  export: {
     summary: 'print the readings that are on this disk as CSV or JSON; asks nobody',
-    options: {
-      ...CONFIG,
-      account: text('ID', 'the account; default: all'),
-      interval: text('day|week|month', 'default: day'),
-      format: text('csv|json', 'default: csv'),
-      revisions: flag('also how often each was corrected, and when it came'),
-    },
-    load: async () => (await import('./data/export.ts')).exportLedgers,
+    options: [
+      CONFIG,
+      '--account ID  the account; default: all',
+      '--interval day|week|month  default: day',
+      '--format csv|json  default: csv',
+      '--revisions  also how often each was corrected, and when it came',
+    ],
+    load: async () => (await import('./export.ts')).exportLedgers,
   },
-  {
-    name: 'backup',
+  backup: {
     words: 'FILE',
     summary: 'write configuration and state directory into one file, beside a running daemon too',
-    options: {
-      ...CONFIG,
-      force: flag('replace FILE when it is there'),
-    },
+    options: [CONFIG, '--force  replace FILE when it is there'],
     gone: { 'with-secrets': SECRETS_APART, 'passphrase-file': SECRETS_APART },
-    load: async () => (await import('./data/backup.ts')).backup,
+    load: async () => (await import('./backup.ts')).backup,
   },
-  {
-    name: 'restore',
+  restore: {
     words: 'FILE',
     summary: 'put a backup in the place of what is in the state directory; asks once',
-    options: {
-      config: text('PATH', 'the configuration file; written when it is not there'),
-      force: flag('replace the configuration, and a newer state directory'),
-      yes: flag('do not ask'),
-    },
+    options: [
+      '--config PATH  the configuration file; written when it is not there',
+      '--force  replace the configuration, and a newer state directory',
+      YES,
+    ],
     gone: { 'passphrase-file': SECRETS_APART },
-    load: async () => (await import('./data/restore.ts')).restore,
+    load: async () => (await import('./restore.ts')).restore,
   },
-  {
-    name: 'report',
+  report: {
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
-    options: CONFIG,
+    options: [CONFIG],
     load: async () => (await import('./report.ts')).report,
   },
-  {
-    name: 'healthcheck',
+  healthcheck: {
     summary: 'ask the running daemon; exit 0 healthy, 1 not',
-    options: CONFIG,
+    options: [CONFIG],
     load: async () => (await import('./healthcheck.ts')).healthcheck,
   },
-  {
-    name: 'login',
+  login: {
     summary: 'sign in once, beside a running daemon too; a second factor is asked for',
-    options: {
-      ...CONFIG,
-      account: ACCOUNT,
-      method: text('auto|password|form|device|link', 'default: provider.sign_in'),
-    },
+    options: [CONFIG, ACCOUNT, '--method auto|password|form|device|link  default: provider.sign_in'],
     load: async () => (await import('./login.ts')).login,
   },
-  {
-    name: 'logout',
+  logout: {
     summary: 'end the session at the issuer and forget its tokens',
-    options: { ...CONFIG, account: ACCOUNT },
+    options: [CONFIG, ACCOUNT],
     load: async () => (await import('./login.ts')).logout,
   },
-  {
-    name: 'demo',
+  demo: {
     summary: 'simulated provider, embedded broker and the real daemon in one process',
-    options: { port: text('N', "the broker's port; default: 1883, or a free one") },
-    load: async () => (await import('./demo/demo.ts')).demo,
+    options: ["--port N  the broker's port; default: 1883, or a free one"],
+    load: async () => (await import('./demo.ts')).demo,
   },
-  {
-    name: 'simulate',
+  simulate: {
     summary: 'the simulated provider alone; prints a configuration that works with it',
-    options: {
-      port: text('N', "the provider's port; default: 8180, or a free one"),
-      accounts: text('N', 'so many accounts with a meter each; default: 1'),
-      fault: text('wrong-password|down|slow|late|correction|html', 'a bad day to rehearse'),
-    },
-    load: async () => (await import('./demo/simulate.ts')).simulate,
+    options: [
+      "--port N  the provider's port; default: 8180, or a free one",
+      '--accounts N  so many accounts with a meter each; default: 1',
+      '--fault wrong-password|down|slow|late|correction|html  a bad day to rehearse',
+    ],
+    load: async () => (await import('./simulate.ts')).simulate,
   },
-  {
-    name: 'setup',
+  setup: {
     summary: 'ask for provider, login and broker, try each answer, and write a configuration',
-    options: { config: text('PATH', 'the file to write; default: config.yaml') },
-    load: async () => (await import('./setup/setup.ts')).setup,
+    options: ['--config PATH  the file to write; default: config.yaml'],
+    load: async () => (await import('./setup.ts')).setup,
   },
-  {
-    name: 'uninstall',
+  uninstall: {
     summary: 'clear all topics and devices of this installation from the broker; asks once',
-    options: { ...CONFIG, yes: flag('do not ask') },
+    options: [CONFIG, YES],
     load: async () => (await import('./uninstall.ts')).uninstall,
   },
-  {
-    name: 'energy-dashboard',
+  'energy-dashboard': {
     summary: "show, add or remove the meters in Home Assistant's Energy dashboard; a change is shown first",
-    options: {
-      ...CONFIG,
-      add: flag('add each meter as a gas source named Heat; asks once'),
-      remove: flag('remove the sources of the meters, and nothing else; asks once'),
-      yes: flag('do not ask'),
-    },
+    options: [
+      CONFIG,
+      '--add  add each meter as a gas source named Heat; asks once',
+      '--remove  remove the sources of the meters, and nothing else; asks once',
+      YES,
+    ],
     load: async () => (await import('./energyDashboard.ts')).energyDashboard,
   },
-  {
-    name: 'accounts',
+  accounts: {
     words: 'import FILE.csv|list|pause ID…|resume ID…|remove ID…|reseal',
     summary: 'the accounts of a fleet (docs/fleet.md)',
-    options: {
-      ...CONFIG,
-      'from-state': text(
-        'DIR',
-        'import: the accounts of this configuration, with all that DIR, its state_dir, keeps',
-      ),
-      'dry-run': flag('import: only say what it would do'),
-      failing: flag('list: only those that fail, and what to do'),
-      format: text('table|json|csv', 'list: how to print; default: table'),
-      yes: flag('remove: do not ask'),
-    },
+    options: [
+      CONFIG,
+      '--from-state DIR  import: the accounts of this configuration, with all that DIR, its state_dir, keeps',
+      '--dry-run  import: only say what it would do',
+      '--failing  list: only those that fail, and what to do',
+      '--format table|json|csv  list: how to print; default: table',
+      '--yes  remove: do not ask',
+    ],
     load: async () => (await import('./accounts.ts')).accounts,
   },
-  {
-    name: 'config',
+  config: {
     words: 'example|schema|show',
     summary: 'the commented example; JSON Schema for editors; the effective config, secrets masked',
-    options: CONFIG,
+    options: [CONFIG],
     load: async () => (await import('./config.ts')).config,
   },
-];
+};
 
-/** Parses and runs; resolves to the exit code. Rejects with wrong_usage, or with the failure of the command. */
+/** Runs a command line and resolves to its exit code; a Failure becomes a message. Never rejects. */
+export async function exitCodeOf(argv: readonly string[], io: Io): Promise<number> {
+  try {
+    return await runCommandLine(argv, io);
+  } catch (err) {
+    if (err instanceof Failure) {
+      // Each line about an invalid configuration already says what is allowed.
+      const hint = err.exitCode === EXIT.config || !err.hint ? '' : `${err.hint}\n`;
+      io.err(`${err.message}\n${hint}`);
+      return err.exitCode;
+    }
+    io.err(`${about.name}: unexpected fault: ${placeOf(err)}\n`);
+    return EXIT.unexpected;
+  }
+}
+
+/** Where it was thrown, without the message: that may quote a secret. */
+function placeOf(err: unknown): string {
+  if (!(err instanceof Error)) return typeof err;
+  const lines = err.stack?.split('\n').filter((line) => line.startsWith('    at ')) ?? [];
+  return [err.name, ...lines.slice(0, 5)].join('\n');
+}
+
+/** Resolves to the exit code. Rejects with wrong_usage, or with the failure of the command. */
 export async function runCommandLine(argv: readonly string[], io: Io): Promise<number> {
   const [first] = argv;
   const isNamed = first !== undefined && !first.startsWith('-');
-  const row = COMMANDS.find(({ name }) => name === (isNamed ? first : 'run'));
+  const name = isNamed ? first : 'run';
+  const row = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (argv.includes('--version') && !isNamed) {
     io.out(`${about.version}\n`);
     return EXIT.fine;
   }
   if (argv.includes('--help') || argv.includes('-h') || first === 'help') {
-    io.out(isNamed && row ? helpOf(row) : overview());
+    io.out(isNamed && row ? helpOf(name, row) : overview());
     return EXIT.fine;
   }
-  if (!row) throw wrongUsage(`Unknown command: ${first?.slice(0, 40)}.`);
+  if (!row) throw wrongUsage(`Unknown command: ${name.slice(0, 40)}.`);
   const { values, positionals } = parse(row, isNamed ? argv.slice(1) : argv);
-  if (!row.words && positionals[0] !== undefined) {
-    throw wrongUsage(`${row.name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
-  }
+  if (!row.words && positionals[0] !== undefined)
+    throw wrongUsage(`${name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
   const command = await row.load();
   return command({ options: values, words: positionals }, io);
 }
 
-function parse(row: CommandRow, args: readonly string[]) {
+/** `--name VALUE  help` in its parts. */
+function optionIn(text: string) {
+  const [usage = '', help = ''] = text.split(/ {2}(.*)/);
+  const [name = '', value] = usage.slice(2).split(' ');
+  return { usage, help, name, value };
+}
+
+function parse({ options, gone }: CommandRow, args: readonly string[]) {
+  const known = options.map(optionIn);
+  const kinds = known.map(({ name, value }) => {
+    const type: 'string' | 'boolean' = value === undefined ? 'boolean' : 'string';
+    return [name, { type, multiple: value?.endsWith('…') === true }] as const;
+  });
   try {
-    return parseArgs({ args: [...args], options: row.options, allowPositionals: true });
+    return parseArgs({ args: [...args], options: Object.fromEntries(kinds), allowPositionals: true });
   } catch (err) {
     // Node adds advice about its own conventions.
     const [said = ''] = err instanceof Error ? err.message.split(/\.?(?:\n|\. |$)/) : [];
     const [, name = ''] = /--([\w-]+)/.exec(said) ?? [];
-    const value = row.options[name]?.value;
-    const instead = row.gone?.[name];
-    if (instead !== undefined) throw wrongUsage(`--${name} is gone: ${instead}.`);
-    throw wrongUsage(`${said || 'Wrong usage'}${value ? `; allowed: --${name} ${value}` : ''}.`);
+    if (gone?.[name] !== undefined) throw wrongUsage(`--${name} is gone: ${gone[name]}.`);
+    const allowed = known.find((one) => one.name === name && one.value !== undefined);
+    throw wrongUsage(`${said || 'Wrong usage'}${allowed ? `; allowed: ${allowed.usage}` : ''}.`);
   }
 }
 
 function overview(): string {
-  const width = Math.max(...COMMANDS.map((row) => usageOf(row).length)) + 2;
-  const rows = COMMANDS.map((row) => `  ${usageOf(row).padEnd(width)}${row.summary}`);
   return `${about.name} ${about.version}: heat meter readings to MQTT, Home Assistant and Node-RED
 
 Usage: ${about.name} [command] [options]
 
-${rows.join('\n')}
+${columns(Object.entries(COMMANDS).map(([name, row]) => [usageOf(name, row), row.summary]))}
 
 ${about.name} COMMAND --help tells the options of a command. --version prints the version.
 Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 4 credentials refused,
@@ -265,12 +254,14 @@ Exit codes: 0 fine, 1 unexpected fault, 2 wrong usage, 3 configuration invalid, 
 `;
 }
 
-function helpOf(row: CommandRow): string {
-  const lines = Object.entries(row.options).map(([name, { value, help, multiple }]) => {
-    const flag = `--${name}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`;
-    return `  ${flag.padEnd(42)}${help}`;
-  });
-  return `${about.name} ${usageOf(row)}: ${row.summary}\n\n${lines.join('\n')}\n`;
-}
+const helpOf = (name: string, row: CommandRow): string => {
+  const options = row.options.map(optionIn).map(({ usage, help }) => [usage, help] as const);
+  return `${about.name} ${usageOf(name, row)}: ${row.summary}\n\n${columns(options)}\n`;
+};
 
-const usageOf = ({ name, words }: CommandRow): string => (words ? `${name} ${words}` : name);
+const usageOf = (name: string, { words }: CommandRow): string => (words ? `${name} ${words}` : name);
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`).join('\n');
+}

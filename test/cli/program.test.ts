@@ -1,6 +1,6 @@
 // How a command line ends: each kind of trouble has its exit code and its words.
 import { expect, test } from 'vitest';
-import { exitCodeOf } from '../../src/cli/program.ts';
+import { exitCodeOf } from '../../src/cli/commands.ts';
 import { ioTo } from '../support/typed.ts';
 
 const PROVIDER = {

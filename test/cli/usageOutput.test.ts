@@ -1,6 +1,6 @@
 // The usage command's output as its reader sees it: aligned, with bars on a terminal, and honest about what is not known.
 import { expect, test } from 'vitest';
-import { type MeterUsage, printUsage, type UsageRow } from '../../src/cli/questions/usageOutput.ts';
+import { type MeterUsage, printUsage, type UsageRow } from '../../src/cli/usageTable.ts';
 import { addDays, type Interval, piecesOf } from '../../src/domain/period.ts';
 import type { Tariff } from '../../src/domain/tariff/tariff.ts';
 import { amounts } from '../domain/ledgers.ts';

@@ -1,6 +1,6 @@
 // What --from, --to and --interval mean, and what they may not be.
 import { expect, test } from 'vitest';
-import { periodOf, periodOptions } from '../../src/cli/questions/usage.ts';
+import { periodOf, periodOptions } from '../../src/cli/usage.ts';
 
 const TODAY = '2025-03-31';
 const spanOf = (options: Record<string, string>) => {

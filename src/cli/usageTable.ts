@@ -1,11 +1,11 @@
 // What heat2mqtt usage prints: for people a table with bars for each meter, for programs JSON or CSV.
-import { knownUnits, type Micro, sumKnown } from '../../domain/amount.ts';
-import { type Prices, pricesInWords } from '../../domain/insight/anotherTariff.ts';
-import { addDays, type Day, type DaySpan, type Interval, type Piece } from '../../domain/period.ts';
-import type { Tariff } from '../../domain/tariff/tariff.ts';
-import { sumAmounts } from '../../domain/totals.ts';
-import type { Io } from '../command.ts';
-import { type Column, type Format, keyColumns, print, printJson, tableLines } from '../printing.ts';
+import { knownUnits, type Micro, sumKnown } from '../domain/amount.ts';
+import { type Prices, pricesInWords } from '../domain/insight/anotherTariff.ts';
+import { addDays, type Day, type DaySpan, type Interval, type Piece } from '../domain/period.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
+import { sumAmounts } from '../domain/totals.ts';
+import type { Io } from './command.ts';
+import { type Column, type Format, keyColumns, print, printJson, tableLines } from './printing.ts';
 import { type Closing, closingWords } from './readingCloses.ts';
 
 export interface UsageRow extends Piece {

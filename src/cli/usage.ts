@@ -1,10 +1,10 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it.
-import { friendlyNameOf } from '../../accounts/friendlyNames.ts';
-import type { Upstream } from '../../accounts/upstream.ts';
-import { toMicro } from '../../domain/amount.ts';
-import { costAt, type Prices } from '../../domain/insight/anotherTariff.ts';
-import { LONGEST_CARRIED_DAYS } from '../../domain/insight/carriedDays.ts';
-import { LONGEST_QUESTION_DAYS } from '../../domain/ledger.ts';
+import { friendlyNameOf } from '../accounts/friendlyNames.ts';
+import type { Upstream } from '../accounts/upstream.ts';
+import { toMicro } from '../domain/amount.ts';
+import { costAt, type Prices } from '../domain/insight/anotherTariff.ts';
+import { LONGEST_CARRIED_DAYS } from '../domain/insight/carriedDays.ts';
+import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
 import {
   addDays,
   type Day,
@@ -14,17 +14,17 @@ import {
   intervalStart,
   piecesOf,
   zone as zoneOf,
-} from '../../domain/period.ts';
-import { type Bucket, type Property, seriesName } from '../../domain/reading.ts';
-import type { ReadingCloses } from '../../domain/readingCloses.ts';
-import { fitTariff } from '../../domain/tariff/tariff.ts';
-import { sumAmounts } from '../../domain/totals.ts';
-import { EXIT, Failure } from '../../foundation/failure.ts';
-import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from '../command.ts';
-import { formatFrom } from '../printing.ts';
-import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from '../upstream.ts';
+} from '../domain/period.ts';
+import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
+import type { ReadingCloses } from '../domain/readingCloses.ts';
+import { fitTariff } from '../domain/tariff/tariff.ts';
+import { sumAmounts } from '../domain/totals.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
+import { formatFrom } from './printing.ts';
 import { findClosing } from './readingCloses.ts';
-import { type MeterUsage, printUsage, type UsageRow } from './usageOutput.ts';
+import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
+import { type MeterUsage, printUsage, type UsageRow } from './usageTable.ts';
 
 export const usage: Command = async ({ options }, io) => {
   const format = formatFrom(options.format, io);

@@ -2,15 +2,15 @@
 import { constants, existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { decodeText } from '../../config/secrets/secrets.ts';
-import { filesIn, withoutSecrets } from '../../config/transfer.ts';
-import { about } from '../../foundation/about.ts';
-import { EXIT } from '../../foundation/failure.ts';
-import { pack, readBackup } from '../../store/backup.ts';
-import { replace } from '../../store/privateFiles.ts';
-import { type Documents, notUnderstood, plainPart, readDocuments, summary } from '../../store/snapshot.ts';
-import { type Arguments, type Command, wrongUsage } from '../command.ts';
-import { loadSettings, refuseInFleet, type Settings } from '../settings.ts';
+import { decodeText } from '../config/secrets/secrets.ts';
+import { filesIn, withoutSecrets } from '../config/transfer.ts';
+import { about } from '../foundation/about.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { pack, readBackup } from '../store/backup.ts';
+import { replace } from '../store/privateFiles.ts';
+import { type Documents, notUnderstood, plainPart, readDocuments, summary } from '../store/snapshot.ts';
+import { type Arguments, type Command, wrongUsage } from './command.ts';
+import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
 
 export const backup: Command = async (given, io) => {
   const file = fileOf(given, 'backup');

@@ -4,20 +4,20 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
-import { LoginSuspended } from '../../auth/login.ts';
-import { POLL_NOW } from '../../auth/refusals.ts';
-import { ConfigInvalid, loadConfig } from '../../config/load.ts';
-import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../../config/providers.ts';
-import { EXIT, Failure, failure } from '../../foundation/failure.ts';
-import { createScrubber } from '../../foundation/log.ts';
-import { openBroker } from '../../mqtt/broker.ts';
-import { newClientId } from '../../store/installation.ts';
-import { makePrivateDirectory, replace } from '../../store/privateFiles.ts';
-import { type Command, type Io, wrongUsage } from '../command.ts';
-import { signInWith } from '../login.ts';
-import type { Settings } from '../settings.ts';
-import { openUpstreamBeside, pickAccount } from '../upstream.ts';
+import { LoginSuspended } from '../auth/login.ts';
+import { POLL_NOW } from '../auth/refusals.ts';
+import { ConfigInvalid, loadConfig } from '../config/load.ts';
+import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../config/providers.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
+import { createScrubber } from '../foundation/log.ts';
+import { openBroker } from '../mqtt/broker.ts';
+import { newClientId } from '../store/installation.ts';
+import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
+import { type Command, type Io, wrongUsage } from './command.ts';
+import { signInWith } from './login.ts';
+import type { Settings } from './settings.ts';
 import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
+import { openUpstreamBeside, pickAccount } from './upstream.ts';
 
 const setupEnded = () =>
   failure('setup_ended', 'Ended before the last answer; no configuration was written.', {

@@ -3,17 +3,17 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { findConfigFile } from '../../config/load.ts';
-import { decodeText } from '../../config/secrets/secrets.ts';
-import { pathIn } from '../../config/sources/relativePaths.ts';
-import { filesIn, isOfFleet, stateDirOf, withStateDir } from '../../config/transfer.ts';
-import { about } from '../../foundation/about.ts';
-import { EXIT, failure } from '../../foundation/failure.ts';
-import { createScrubber } from '../../foundation/log.ts';
-import { type Backup, backupUnreadable, pack, readBackup } from '../../store/backup.ts';
-import { alreadyRunning, claimDirectory, isDaemonRunning } from '../../store/locks.ts';
-import { replace } from '../../store/privateFiles.ts';
-import { finishRestore } from '../../store/restoring.ts';
+import { findConfigFile } from '../config/load.ts';
+import { decodeText } from '../config/secrets/secrets.ts';
+import { pathIn } from '../config/sources/relativePaths.ts';
+import { filesIn, isOfFleet, stateDirOf, withStateDir } from '../config/transfer.ts';
+import { about } from '../foundation/about.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
+import { createScrubber } from '../foundation/log.ts';
+import { type Backup, backupUnreadable, pack, readBackup } from '../store/backup.ts';
+import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
+import { replace } from '../store/privateFiles.ts';
+import { finishRestore } from '../store/restoring.ts';
 import {
   type Documents,
   loginBudgetsIn,
@@ -23,11 +23,11 @@ import {
   replaceDocuments,
   summary,
   tokensIn,
-} from '../../store/snapshot.ts';
-import { stateUnwritable } from '../../store/stateDirectory.ts';
-import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from '../command.ts';
-import { openSilentLog, refuseInFleet } from '../settings.ts';
+} from '../store/snapshot.ts';
+import { stateUnwritable } from '../store/stateDirectory.ts';
 import { contentWords, fileOf } from './backup.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import { openSilentLog, refuseInFleet } from './settings.ts';
 
 /** What is there is newer than the backup. */
 const stateNewer = (directory: string, why: string) =>

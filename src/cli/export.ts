@@ -1,17 +1,17 @@
 // heat2mqtt export: the ledgers on disk as CSV or JSON. Asks nobody.
-import { ledgerFile } from '../../accounts/meterLedger.ts';
-import { SeriesNames } from '../../accounts/seriesNames.ts';
-import { knownInFull } from '../../domain/amount.ts';
-import { ledgerSince } from '../../domain/ledger.ts';
-import { zone as zoneOf } from '../../domain/period.ts';
-import { periodSums } from '../../domain/totals.ts';
-import { EXIT } from '../../foundation/failure.ts';
-import { contextCodec } from '../../store/documents.ts';
-import { type LedgerDocument, ledgerCodec } from '../../store/ledgerDocument.ts';
-import { type Command, choiceOf, type Io } from '../command.ts';
-import { keyColumns, print } from '../printing.ts';
-import type { Settings } from '../settings.ts';
-import { loadWithAccount, pickAccount, stateOf } from '../upstream.ts';
+import { ledgerFile } from '../accounts/meterLedger.ts';
+import { SeriesNames } from '../accounts/seriesNames.ts';
+import { knownInFull } from '../domain/amount.ts';
+import { ledgerSince } from '../domain/ledger.ts';
+import { zone as zoneOf } from '../domain/period.ts';
+import { periodSums } from '../domain/totals.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { contextCodec } from '../store/documents.ts';
+import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
+import { type Command, choiceOf, type Io } from './command.ts';
+import { keyColumns, print } from './printing.ts';
+import type { Settings } from './settings.ts';
+import { loadWithAccount, pickAccount, stateOf } from './upstream.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'] as const;
 const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;

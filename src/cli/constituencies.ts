@@ -1,10 +1,10 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
-import { PublicList } from '../../constituencies/publicList.ts';
-import { type Constituency, caveat } from '../../domain/constituency.ts';
-import { EXIT } from '../../foundation/failure.ts';
-import type { Arguments, Command } from '../command.ts';
-import { type Column, formatFrom, print, printJson, tableLines } from '../printing.ts';
-import { loadSettings } from '../settings.ts';
+import { PublicList } from '../constituencies/publicList.ts';
+import { type Constituency, caveat } from '../domain/constituency.ts';
+import { EXIT } from '../foundation/failure.ts';
+import type { Arguments, Command } from './command.ts';
+import { type Column, formatFrom, print, printJson, tableLines } from './printing.ts';
+import { loadSettings } from './settings.ts';
 
 export const constituencies: Command = async (given, io) => {
   const format = formatFrom(given.options.format, io);

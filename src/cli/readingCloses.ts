@@ -1,11 +1,11 @@
 // Which day the readings of a property close: as configured, as the daemon has decided, or as the provider's readings say now.
-import { ledgerFile } from '../../accounts/meterLedger.ts';
-import type { Upstream } from '../../accounts/upstream.ts';
-import { addDays, type Zone } from '../../domain/period.ts';
-import type { Property } from '../../domain/reading.ts';
-import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../../domain/readingCloses.ts';
-import { ledgerCodec } from '../../store/ledgerDocument.ts';
-import type { Settings } from '../settings.ts';
+import { ledgerFile } from '../accounts/meterLedger.ts';
+import type { Upstream } from '../accounts/upstream.ts';
+import { addDays, type Zone } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
+import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
+import { ledgerCodec } from '../store/ledgerDocument.ts';
+import type { Settings } from './settings.ts';
 
 export interface Closing {
   readonly closes: ReadingCloses;

@@ -2,18 +2,18 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../config/load.ts';
-import type { Daemon } from '../../daemon/daemon.ts';
-import { systemClock } from '../../foundation/clock.ts';
-import { EXIT } from '../../foundation/failure.ts';
-import { createScrubber, LogTail } from '../../foundation/log.ts';
-import { Connection } from '../../mqtt/connection.ts';
-import type { Simulator } from '../../simulator/provider.ts';
-import type { Command, Io } from '../command.ts';
-import { reportOf, startRealDaemon } from '../run.ts';
-import { openLog, untilInterrupted } from '../settings.ts';
+import { loadConfig } from '../config/load.ts';
+import type { Daemon } from '../daemon/daemon.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { createScrubber, LogTail } from '../foundation/log.ts';
+import { Connection } from '../mqtt/connection.ts';
+import type { Simulator } from '../simulator/provider.ts';
+import type { Command, Io } from './command.ts';
 import { meterSentence, NO_READING, Telling, timeWords } from './demoWords.ts';
 import { onSomePort, portFrom } from './ports.ts';
+import { reportOf, startRealDaemon } from './run.ts';
+import { openLog, untilInterrupted } from './settings.ts';
 
 const BASE = 'heat2mqtt';
 const LONGEST_WAIT_MS = 20_000;
@@ -21,8 +21,8 @@ const LONGEST_WAIT_MS = 20_000;
 export const demo: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
   // Loaded here, since hardly any other command needs it.
-  const { startSimulator } = await import('../../simulator/provider.ts');
-  const { demoAccounts } = await import('../../simulator/accounts.ts');
+  const { startSimulator } = await import('../simulator/provider.ts');
+  const { demoAccounts } = await import('../simulator/accounts.ts');
   const estimate = { until: Number.POSITIVE_INFINITY };
   const accounts = demoAccounts(1, { estimate });
   const simulator = await startSimulator({ clock: systemClock, accounts });

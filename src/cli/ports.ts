@@ -1,5 +1,5 @@
 // The port of a server that a command starts: the one that was asked for, else the usual one, else any that is free.
-import { wrongOption, wrongUsage } from '../command.ts';
+import { wrongOption, wrongUsage } from './command.ts';
 
 /** `null`: none was asked for. Throws wrong_usage. */
 export function portFrom(option: unknown): number | null {

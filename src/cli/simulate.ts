@@ -1,12 +1,12 @@
 // heat2mqtt simulate: the simulated provider alone, with a configuration that works with it, and on request a bad day.
-import { systemClock } from '../../foundation/clock.ts';
-import { EXIT } from '../../foundation/failure.ts';
-import type { AccountOptions } from '../../simulator/accounts.ts';
-import type { MeterOptions } from '../../simulator/meter.ts';
-import type { Simulator } from '../../simulator/provider.ts';
-import { type Command, choiceOf, wrongOption } from '../command.ts';
-import { untilInterrupted } from '../settings.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { EXIT } from '../foundation/failure.ts';
+import type { AccountOptions } from '../simulator/accounts.ts';
+import type { MeterOptions } from '../simulator/meter.ts';
+import type { Simulator } from '../simulator/provider.ts';
+import { type Command, choiceOf, wrongOption } from './command.ts';
 import { onSomePort, portFrom } from './ports.ts';
+import { untilInterrupted } from './settings.ts';
 
 // Fixed, so that a configuration that was saved works the next time too.
 const USUAL_PORT = 8180;
@@ -70,8 +70,8 @@ export const simulate: Command = async (given, io) => {
   const names = Object.keys(BAD_DAYS) as (keyof typeof BAD_DAYS)[];
   const badDay: BadDay | null = fault === undefined ? null : BAD_DAYS[choiceOf('--fault', fault, names)];
   // Loaded here, since hardly any other command needs it.
-  const { startSimulator } = await import('../../simulator/provider.ts');
-  const { demoAccounts, flatAccounts } = await import('../../simulator/accounts.ts');
+  const { startSimulator } = await import('../simulator/provider.ts');
+  const { demoAccounts, flatAccounts } = await import('../simulator/accounts.ts');
   const heat = badDay?.heat?.(io.clock.now());
   const accounts = most === 1 ? demoAccounts(1, heat) : flatAccounts(most, heat);
   const start = (onPort: number) => startSimulator({ clock: systemClock, accounts, port: onPort });

@@ -1,18 +1,18 @@
 // heat2mqtt invoices: asks the provider for the invoices of the last three years, and prints them beside the days on disk.
-import { ledgerFile } from '../../accounts/meterLedger.ts';
-import type { Upstream } from '../../accounts/upstream.ts';
-import { billJudge } from '../../domain/insight/bill.ts';
-import { type BillCheckRecord, billCheckRecord } from '../../domain/insight/billWords.ts';
-import { type Invoice, invoiceRecord, newestFirst } from '../../domain/invoice.ts';
-import { type Ledger, ledgerSince } from '../../domain/ledger.ts';
-import { compareText } from '../../domain/order.ts';
-import { type Zone, zone as zoneOf } from '../../domain/period.ts';
-import { EXIT } from '../../foundation/failure.ts';
-import { ledgerCodec } from '../../store/ledgerDocument.ts';
-import type { Command, Io } from '../command.ts';
-import { type Column, formatFrom, keyColumns, print, tableLines } from '../printing.ts';
-import type { Settings } from '../settings.ts';
-import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from '../upstream.ts';
+import { ledgerFile } from '../accounts/meterLedger.ts';
+import type { Upstream } from '../accounts/upstream.ts';
+import { billJudge } from '../domain/insight/bill.ts';
+import { type BillCheckRecord, billCheckRecord } from '../domain/insight/billWords.ts';
+import { type Invoice, invoiceRecord, newestFirst } from '../domain/invoice.ts';
+import { type Ledger, ledgerSince } from '../domain/ledger.ts';
+import { compareText } from '../domain/order.ts';
+import { type Zone, zone as zoneOf } from '../domain/period.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { ledgerCodec } from '../store/ledgerDocument.ts';
+import type { Command, Io } from './command.ts';
+import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
+import type { Settings } from './settings.ts';
+import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);

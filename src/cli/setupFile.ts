@@ -1,5 +1,5 @@
 // The answers of `setup` as a configuration file with comments.
-import type { ProviderAddresses } from '../../config/providers.ts';
+import type { ProviderAddresses } from '../config/providers.ts';
 
 export interface AccountAnswers {
   readonly username: string;

@@ -5,7 +5,11 @@ import {
   type BridgeRow,
   CONSTITUENCY_ROWS,
 } from '../../src/publication/entities/bridgeEntities.ts';
-import type { EntityRow } from '../../src/publication/entities/entityRow.ts';
+import {
+  type EntityRow,
+  keysOf as keysOfState,
+  type StateKey,
+} from '../../src/publication/entities/entityRow.ts';
 import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
 import { isRetained } from '../../src/publication/topics.ts';
@@ -65,10 +69,14 @@ function keySection([topic, schema]: [string, JsonSchema]): string[] {
   return [`## Keys of \`<base>/${topic}\`\n\n${text}`];
 }
 
-const shownAs = ({ platform, of, as }: Pick<EntityRow<never>, 'platform' | 'of' | 'as'>): string => {
-  if (platform === 'attribute') return `attribute ${as ? `\`${as}\` ` : ''}of \`${of}\``;
-  return platform.replace('_', ' ');
-};
+function shownAs({ key, attribute, entity }: StateKey<never>): string {
+  if (attribute === null) {
+    const { platform, category, enabled } = entity;
+    const notes = [...(category ? [category] : []), ...(enabled === false ? ['disabled'] : [])];
+    return [platform.replace('_', ' '), ...notes].join(', ');
+  }
+  return `attribute ${attribute === key ? '' : `\`${attribute}\` `}of \`${entity.key}\``;
+}
 
 function optionWords(options: Readonly<Record<string, string>>): string {
   const each = Object.entries(options).map(([code, words]) => `\`${code}\` (${words})`);
@@ -78,25 +86,26 @@ function optionWords(options: Readonly<Record<string, string>>): string {
 function entityTable<View>(rows: readonly EntityRow<View>[]): string {
   return table(
     ['key', 'name', 'unit', 'device class', 'state class', 'in Home Assistant', 'meaning'],
-    rows.map((row) => [
-      `\`${row.key}\``,
-      row.name,
-      row.unit?.replace('{currency}', 'EUR') ?? '',
-      row.deviceClass ?? '',
-      row.stateClass ?? '',
-      [
+    keysOfState(rows).map((row) => {
+      const { name, stateClass, derived, options } = row.attribute === null ? row.entity : NO_ENTITY;
+      return [
+        `\`${row.key}\``,
+        name ?? '',
+        row.unit?.replace('{currency}', 'EUR') ?? '',
+        row.deviceClass ?? '',
+        stateClass ?? '',
         shownAs(row),
-        ...(row.category ? [row.category] : []),
-        ...(row.enabled === false ? ['disabled'] : []),
-      ].join(', '),
-      [
-        row.help,
-        ...(row.derived ? ['The attribute `derived` is true.'] : []),
-        ...(row.options ? [optionWords(row.options)] : []),
-      ].join(' '),
-    ]),
+        [
+          row.help,
+          ...(derived ? ['The attribute `derived` is true.'] : []),
+          ...(options ? [optionWords(options)] : []),
+        ].join(' '),
+      ];
+    }),
   );
 }
+
+const NO_ENTITY: Partial<EntityRow<never>> = {};
 
 function bridgeTable(rows: readonly BridgeRow[]): string {
   return table(

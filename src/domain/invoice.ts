@@ -78,6 +78,15 @@ function isOpen(invoice: Invoice): boolean | null {
   return UNPAID.test(wordOf(invoice)) ? true : null;
 }
 
+export type Payment = 'paid' | 'to_pay' | 'overdue';
+
+/** `null` = not known. `overdue`: as `overdueInvoices` gives them. */
+export function paymentOf(invoice: Invoice, overdue: readonly Invoice[] | null): Payment | null {
+  if (overdue?.includes(invoice)) return 'overdue';
+  const open = isOpen(invoice);
+  return open === null ? null : open ? 'to_pay' : 'paid';
+}
+
 /**
  * Invoices past their due day that are not paid, newest or not: an older one does not go away because another has
  * come. `null` = not known. `balance`: what is to be paid now, `null` = not known; where the invoices that are not yet

@@ -4,7 +4,7 @@ import { about } from '../foundation/about.ts';
 import type { Message } from '../mqtt/message.ts';
 import { ACCOUNT_ROWS } from './entities/accountEntities.ts';
 import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './entities/bridgeEntities.ts';
-import type { EntityRow } from './entities/entityRow.ts';
+import { attributesOf, type EntityRow } from './entities/entityRow.ts';
 import { EVENT_KEY, EVENT_ROWS, type EventRow } from './entities/eventEntities.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
 import type { Topics } from './topics.ts';
@@ -156,7 +156,7 @@ function documentOf<View extends { readonly currency: string }>(
 ): DiscoveryDocument {
   const { base } = options.topics;
   const id = `${topicSafe(base)}_${idEnd}`;
-  const shown = rows.filter(({ platform, given }) => platform !== 'attribute' && (given?.(view) ?? true));
+  const shown = rows.filter(({ given }) => given?.(view) ?? true);
   const components = shown.map((row): [string, Body] => [
     row.key,
     {
@@ -166,7 +166,7 @@ function documentOf<View extends { readonly currency: string }>(
       default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
       value_template: templateOf(row),
       ...looksOf(row, view.currency),
-      ...attributesOf(row, rows, stateTopic),
+      ...attributesBody(row, rows, stateTopic),
     },
   ]);
   const withBridge = {
@@ -215,18 +215,19 @@ function looksOf(row: EntityRow<never>, currency: string): Body {
   };
 }
 
-/** `rows`: the table that its attributes are in. */
-export function attributesOf(
-  { key, derived, options }: EntityRow<never>,
+/** `rows`: the table that the row is in. */
+export function attributesBody(
+  row: EntityRow<never>,
   rows: readonly EntityRow<never>[],
   stateTopic: string,
 ): Body {
-  const attributes = rows.filter(({ platform, of }) => platform === 'attribute' && of === key);
+  const { key, derived, options, alsoShows } = row;
+  const shown = [row, ...rows.filter((other) => other.key === alsoShows)].flatMap(attributesOf);
   const pairs = [
     ...(derived ? ["'derived': true"] : []),
     // What an automation branches on, whatever the words are.
     ...(options ? [`'code': value_json.${key}`] : []),
-    ...attributes.map(({ key: its, as = its }) => `'${as}': value_json.${its}`),
+    ...shown.map(({ key: its, attribute }) => `'${attribute}': value_json.${its}`),
   ];
   if (pairs.length === 0) return {};
   return {

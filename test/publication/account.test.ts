@@ -24,11 +24,13 @@ const SENTENCE =
 
 const STATE = {
   schema: 1,
+  currency: 'EUR',
   auth_state: 'ok',
   balance_due: 48.12,
   credit_balance: 0,
   invoice_amount: 48.12,
   invoice_due: '2025-06-19',
+  invoice_payment: 'overdue',
   invoice_status: 'invoice',
   invoice_issued: '2025-06-01',
   invoice_overdue: true,
@@ -142,12 +144,13 @@ test('Home Assistant is shown what the provider gives, and no more', () => {
   const fields = [
     'amount',
     'due',
+    'payment',
     'status',
     'issued',
     'overdue',
-    'difference',
-    'verdict',
     'unexplained',
+    'verdict',
+    'difference',
     'forecast',
   ];
   const invoice = fields.map((field) => `invoice_${field}`);

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { SCHEMAS } from '../../scripts/docs/schemas.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { attributesOf } from '../../src/publication/discovery.ts';
+import { attributesBody } from '../../src/publication/discovery.ts';
 import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
-import type { EntityRow } from '../../src/publication/entities/entityRow.ts';
+import { type EntityRow, keysOf } from '../../src/publication/entities/entityRow.ts';
 import { EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
@@ -84,14 +84,21 @@ test('what is fitted says so in an attribute, and not in its name', () => {
   }
 });
 
-test('an attribute may have a short name in Home Assistant', () => {
+test('attributes: one with the entity as its beginning, one with a key of its own, and those of another entity', () => {
+  const attributes = [
+    { key: 'from', help: 'A day.', read: () => 1 },
+    { as: 'low', help: 'An end.', read: () => 1 },
+  ];
   const bill = { key: 'bill', name: 'Bill', help: 'A bill.', platform: 'sensor', read: () => 1 } as const;
-  const from = { ...bill, key: 'from', platform: 'attribute', of: 'bill' } as const;
-  const rows: EntityRow<never>[] = [bill, from, { ...from, key: 'bill_low', as: 'low' }];
-  expect(attributesOf(bill, rows, 'heat/state')).toEqual({
-    json_attributes_topic: 'heat/state',
-    json_attributes_template: "{{ {'from': value_json.from, 'low': value_json.bill_low} | tojson }}",
-  });
+  const rows: EntityRow<never>[] = [
+    { ...bill, attributes },
+    { ...bill, key: 'rest', alsoShows: 'bill' },
+  ];
+  for (const row of rows)
+    expect(attributesBody(row, rows, 'heat/state')).toEqual({
+      json_attributes_topic: 'heat/state',
+      json_attributes_template: "{{ {'from': value_json.from, 'low': value_json.bill_low} | tojson }}",
+    });
 });
 
 test('names fit a phone, and no energy has the lightning bolt of its device class', () => {
@@ -116,13 +123,13 @@ const pairs = ['total', 'day', 'week', 'month', 'year', 'last_month', 'month_las
 test.each([
   [
     'meter/70418235',
-    `schema day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast energy_month_forecast
+    `schema currency day reading_at unit_rate standing_charge cost_day_consumption cost_day_standing cost_month_forecast energy_month_forecast
     cost_month_forecast_low cost_month_forecast_high energy_month_forecast_low energy_month_forecast_high
     meter_reading data_late missing_days missing_day_list origin meter_identifiers updated_at ${pairs.join(' ')}`,
   ],
   [
     'account/home',
-    `schema auth_state balance_due invoice_amount invoice_due invoice_status invoice_issued invoice_forecast invoice_forecast_low invoice_forecast_high invoice_forecast_to requests_today logins_today`,
+    `schema currency auth_state balance_due invoice_amount invoice_due invoice_status invoice_issued invoice_forecast invoice_forecast_low invoice_forecast_high invoice_forecast_to requests_today logins_today`,
   ],
 ])('what is promised of %s is in its state', (name, promised) => {
   const topic = `heat2mqtt/${name}/state`;
@@ -130,19 +137,13 @@ test.each([
   expect(promised.split(/\s+/).filter((key) => !Object.hasOwn(state, key))).toEqual([]);
 });
 
-describe.each(tables)('the table of the %s', (_name, rows) => {
-  test('has each key and each name once', () => {
-    for (const values of [rows.map(({ key }) => key), rows.map(({ name }) => name)]) {
+test.each(tables)(
+  'the table of the %s has each key and name once, in snake case, with help in whole sentences',
+  (_name, rows) => {
+    const keys = keysOf<never>(rows);
+    for (const values of [keys.map(({ key }) => key), rows.map(({ name }) => name)])
       expect(new Set(values).size).toBe(values.length);
-    }
-  });
-
-  test('has the whole key of an attribute with a short name', () => {
-    expect(rows.filter(({ key, of, as }) => as !== undefined && key !== `${of}_${as}`)).toEqual([]);
-  });
-
-  test('has keys in snake case and help in whole sentences', () => {
-    expect(rows.filter(({ key }) => !/^[a-z]+(_[a-z]+)*$/.test(key))).toEqual([]);
-    expect(rows.filter(({ help }) => !/^[A-Z].*\.$/.test(help))).toEqual([]);
-  });
-});
+    expect(keys.filter(({ key }) => !/^[a-z]+(_[a-z]+)*$/.test(key))).toEqual([]);
+    expect(keys.filter(({ help }) => !/^[A-Z].*\.$/.test(help))).toEqual([]);
+  },
+);

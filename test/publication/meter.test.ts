@@ -65,9 +65,10 @@ describe('the state', () => {
   test('is null for whatever is not known, and 0 for what is nothing', () => {
     const { schema, origin, history_since, meter_identifiers, missing_days, missing_day_list, ...more } =
       state(EMPTY);
-    const { updated_at, ...rest } = more;
-    expect({ schema, missing_days, missing_day_list }).toEqual({
+    const { updated_at, currency, ...rest } = more;
+    expect({ schema, currency, missing_days, missing_day_list }).toEqual({
       schema: 1,
+      currency: 'EUR',
       missing_days: 0,
       missing_day_list: [],
     });

@@ -42,12 +42,16 @@ test('told once, with what to do and no name; gone when the account is signed in
   const { title, message } = ha.notifications.get(NOTICE) ?? {};
   expect(title).toBe('Heat account home cannot sign in');
   expect(message).toMatch(
-    /refused.*\n\nCheck username and password.*Poll now.*\n\nThis notice goes away by itself/,
+    /refused.*\n\nCheck username and password.*Poll now.*\n\nThe next try by itself is at \d\d:\d\d\.\n\nThis notice goes away by itself/,
   );
   expect(`${title}${message}`).not.toContain('example.org');
   await story.nextPoll(4 * HOUR_MS);
   await story.rest();
-  expect(created()).toBe(1);
+  // The second refusal has another time of the next try, and nothing else is new.
+  const times = /\d\d:\d\d\./;
+  expect(created()).toBe(2);
+  const words = (text: unknown) => String(text).replace(times, '');
+  expect(words(ha.notifications.get(NOTICE)?.message)).toBe(words(message));
   await correct();
   await story.pass(10_000);
   await probe.until(STATE);

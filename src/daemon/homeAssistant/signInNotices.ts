@@ -1,75 +1,85 @@
 // A notification in Home Assistant for each account that waits for a person to sign in, dismissed once it is signed in again.
-
 import type { Account } from '../../accounts/account.ts';
 import { LoginSuspended } from '../../auth/login.ts';
+import { pageAddress } from '../../config/pageAddress.ts';
 import { needsAPerson } from '../../domain/health.ts';
-import { type Failure, safeWords } from '../../foundation/failure.ts';
+import { timeWords } from '../../domain/period.ts';
+import { safeWords } from '../../foundation/failure.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { dismiss, notify, standingNotifications } from '../../homeassistant/notifications.ts';
 import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
 import type { Context } from '../context.ts';
 
-// What many accounts have in common needs no notice for each of them.
-const MOST_NOTICES = 10;
-
-export class SignInNotices {
-  readonly #accounts: readonly Account[];
-  readonly #context: Context;
-  /** The code of what was told last, by account: a notice that was dismissed is not sent again. */
-  readonly #told = new Map<string, string>();
-
-  constructor(accounts: readonly Account[], context: Context) {
-    this.#accounts = accounts;
-    this.#context = context;
-  }
-
-  /** To be called when Home Assistant has started anew: it keeps no notification. */
-  forget(): void {
-    this.#told.clear();
-  }
-
+export interface SignInNotices {
+  /** Home Assistant has started anew: it keeps no notification. */
+  forget(): void;
   /** Rejects when the connection is of no use any more. Whatever else goes wrong is tried again at the next visit. */
-  async deliver(home: HomeAssistant): Promise<void> {
-    try {
-      // Some may be from before a restart of this program.
-      const standing = new Set(await standingNotifications(home));
-      for (const account of this.#accounts.filter((one) => this.#isSignedIn(one))) {
-        this.#told.delete(account.id);
-        if (standing.has(this.#idOf(account))) await dismiss(home, this.#idOf(account));
-      }
-      const waiting = this.#accounts.filter(({ upstream }) => needsAPerson(upstream.session.status().state));
-      for (const account of waiting.slice(0, MOST_NOTICES)) await this.#tell(home, account);
-    } catch (err) {
-      if (err instanceof HomeAssistantTrouble && (err.kind === 'cut' || err.kind === 'silent')) throw err;
-      this.#context.log.warn(safeWords(err), 'home assistant did not take the notices of sign-ins');
-    }
-  }
-
-  async #tell(home: HomeAssistant, account: Account): Promise<void> {
-    const { id, upstream } = account;
-    const { fault } = upstream.session;
-    if (fault === null || this.#told.get(id) === fault.code) return;
-    const title = `Heat account ${id} cannot sign in`;
-    await notify(home, { id: this.#idOf(account), title, message: textOf(fault) });
-    this.#told.set(id, fault.code);
-  }
-
-  #idOf({ id }: Account): string {
-    return `${this.#context.topics.base}/account/${id}/sign_in`;
-  }
-
-  /** An untried session also reports ok: check its expiry. */
-  #isSignedIn({ upstream }: Account): boolean {
-    const { state, accessExpiresAt } = upstream.session.status();
-    return state === 'ok' && accessExpiresAt !== null && accessExpiresAt > this.#context.clock.now();
-  }
+  deliver(home: HomeAssistant): Promise<void>;
 }
 
-function textOf(fault: Failure): string {
-  // Its own words tell until when it waits, and would be out of date soon.
-  const isWaiting = fault instanceof LoginSuspended && fault.suspension.about === 'password';
-  const what = isWaiting ? 'The provider refused the last sign-in.' : fault.message;
-  return [what, fault.hint ?? '', 'This notice goes away by itself once the account is signed in.'].join(
-    '\n\n',
-  );
+// What many accounts have in common needs no notice for each of them.
+const MOST_NOTICES = 10;
+const MINUTE_MS = 60_000;
+
+export function signInNotices(accounts: readonly Account[], context: Context): SignInNotices {
+  const { config, topics, zone, clock, log } = context;
+  /** What was told last, by account. */
+  const told = new Map<string, { readonly code: string; readonly message: string }>();
+  const idOf = ({ id }: Account) => `${topics.base}/account/${id}/sign_in`;
+
+  /** An untried session also reports ok: check its expiry. */
+  function isSignedIn({ upstream }: Account): boolean {
+    const { state, accessExpiresAt } = upstream.session.status();
+    return state === 'ok' && accessExpiresAt !== null && accessExpiresAt > clock.now();
+  }
+
+  function messageFor({ upstream }: Account): string {
+    const { fault } = upstream.session;
+    const { nextAttemptAt } = upstream.session.status();
+    const page = pageAddress(config);
+    // The refusal's own words tell until when it waits, and that is said below.
+    const isWaiting = fault instanceof LoginSuspended && fault.suspension.about === 'password';
+    // Rounded up, so that the time that is told is not too early.
+    const next = nextAttemptAt && timeWords(zone, nextAttemptAt + MINUTE_MS - 1, clock.now());
+    const parts = [
+      isWaiting ? 'The provider refused the last sign-in.' : fault?.message,
+      fault?.hint,
+      page && `[Open the bridge's page](${page}) to sign in or to try again.`,
+      next && `The next try by itself is at ${next}.`,
+      'This notice goes away by itself once the account is signed in.',
+    ];
+    return parts.filter(Boolean).join('\n\n');
+  }
+
+  async function tell(home: HomeAssistant, account: Account, isStanding: boolean): Promise<void> {
+    const { fault } = account.upstream.session;
+    if (fault === null) return;
+    const { code } = fault;
+    const message = messageFor(account);
+    const before = told.get(account.id);
+    // A notice that a person has dismissed is not sent again for a new time of the next try.
+    if (before?.code === code && (before.message === message || !isStanding)) return;
+    await notify(home, { id: idOf(account), title: `Heat account ${account.id} cannot sign in`, message });
+    told.set(account.id, { code, message });
+  }
+
+  return {
+    forget: () => told.clear(),
+    async deliver(home) {
+      try {
+        // Some may be from before a restart of this program.
+        const standing = new Set(await standingNotifications(home));
+        for (const account of accounts.filter(isSignedIn)) {
+          told.delete(account.id);
+          if (standing.has(idOf(account))) await dismiss(home, idOf(account));
+        }
+        const waiting = accounts.filter(({ upstream }) => needsAPerson(upstream.session.status().state));
+        for (const account of waiting.slice(0, MOST_NOTICES))
+          await tell(home, account, standing.has(idOf(account)));
+      } catch (err) {
+        if (err instanceof HomeAssistantTrouble && (err.kind === 'cut' || err.kind === 'silent')) throw err;
+        log.warn(safeWords(err), 'home assistant did not take the notices of sign-ins');
+      }
+    },
+  };
 }

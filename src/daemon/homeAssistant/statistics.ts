@@ -16,7 +16,7 @@ import { type Series, seriesOf } from '../../homeassistant/series.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import type { Context } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
-import { SignInNotices } from './signInNotices.ts';
+import { type SignInNotices, signInNotices } from './signInNotices.ts';
 
 /** How many rows of a series have been stored and read back, of those that are to be sent. */
 interface SeriesProgress {
@@ -82,7 +82,7 @@ export class Statistics {
     this.#section = section;
     this.#accounts = accounts;
     this.#context = context;
-    this.#notices = new SignInNotices(accounts, context);
+    this.#notices = signInNotices(accounts, context);
   }
 
   /** Compares and sends what differs, soon. */

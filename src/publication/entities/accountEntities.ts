@@ -4,61 +4,23 @@ import type { AuthState } from '../../domain/health.ts';
 import type { Verdict } from '../../domain/insight/bill.ts';
 import type { BillForecast } from '../../domain/insight/billForecast.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
-import { type Invoice, invoiceRecord, overdueInvoices } from '../../domain/invoice.ts';
+import {
+  type Invoice,
+  invoiceRecord,
+  overdueInvoices,
+  type Payment,
+  paymentOf,
+} from '../../domain/invoice.ts';
 import { addDays } from '../../domain/period.ts';
 import type { AccountView } from '../views.ts';
-import type { EntityRow } from './entityRow.ts';
+import { type AttributeRow, band, type EntityRow } from './entityRow.ts';
 
-type AccountRow = EntityRow<AccountView>;
-type Shape = Pick<AccountRow, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'icon' | 'enabled'>;
-const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
-const date: Shape = { platform: 'sensor', deviceClass: 'date' };
+type Row = EntityRow<AccountView>;
+type Attribute = AttributeRow<AccountView>;
+
+const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
+const date = { platform: 'sensor', deviceClass: 'date' } as const;
 const inMoney = { unit: '{currency}' };
-const inDays = { unit: 'd' };
-
-/** A row of the newest invoice. */
-const ofInvoice = (
-  field: 'amount' | 'due' | 'status' | 'issued',
-  name: string,
-  help: string,
-  shape: Shape,
-): AccountRow => ({
-  ...shape,
-  key: `invoice_${field}`,
-  name,
-  help,
-  given: ({ invoices }) => invoices !== null,
-  read: ({ newestInvoice, zone }) => newestInvoice && invoiceRecord(newestInvoice, zone)[field],
-});
-
-/** An attribute of the difference. */
-const ofCheck = (
-  as: keyof NonNullable<ReturnType<typeof newestCheck>>,
-  name: string,
-  help: string,
-  shape: Pick<AccountRow, 'unit' | 'deviceClass'> = {},
-): AccountRow => ({
-  ...shape,
-  key: `invoice_difference_${as}`,
-  as,
-  name,
-  help,
-  platform: 'attribute',
-  of: 'invoice_difference',
-  read: (view) => newestCheck(view)?.[as] ?? null,
-});
-
-function newestCheck({ newestInvoice, checks, currency }: AccountView) {
-  const check = checks.get(newestInvoice?.id ?? '');
-  return check && { ...billCheckRecord(check, currency), from: check.from, to: check.to };
-}
-
-const VERDICT_WORDS: Readonly<Record<Verdict, string>> = {
-  as_expected: 'As expected',
-  differs: 'Differs',
-  rule_changed: 'Rule changed',
-  unknown: 'Unknown',
-};
 
 const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
   ok: 'Signed in',
@@ -71,61 +33,172 @@ const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
   provider_down: 'Provider unreachable',
 };
 
+const PAYMENT_WORDS: Readonly<Record<Payment, string>> = {
+  paid: 'Paid',
+  to_pay: 'To pay',
+  overdue: 'Overdue',
+};
+
+const VERDICT_WORDS: Readonly<Record<Verdict, string>> = {
+  as_expected: 'As expected',
+  differs: 'Differs',
+  rule_changed: 'Rule changed',
+  unknown: 'Unknown',
+};
+
+const hasInvoices = ({ invoices }: AccountView): boolean => invoices !== null;
+
+/** The newest invoice as it is published. */
+const newest = ({ newestInvoice, zone }: AccountView) => newestInvoice && invoiceRecord(newestInvoice, zone);
+
+function newestCheck({ newestInvoice, checks, currency }: AccountView) {
+  const check = checks.get(newestInvoice?.id ?? '');
+  return check ? { ...billCheckRecord(check, currency), from: check.from, to: check.to } : null;
+}
+
 const overdue = ({ invoices, balance, today, zone }: AccountView): readonly Invoice[] | null =>
   invoices && overdueInvoices(invoices.all, balance?.amount ?? null, today, zone);
 
-/** An attribute of the next bill. */
-const ofNextBill = (
-  as: string,
-  name: string,
-  help: string,
-  shape: Pick<AccountRow, 'unit' | 'deviceClass'>,
-  read: (bill: BillForecast) => number | string | null,
-): AccountRow => ({
-  ...shape,
-  key: `invoice_forecast_${as}`,
-  as,
-  name: `Next bill ${name}`,
-  help,
-  platform: 'attribute',
-  of: 'invoice_forecast',
-  read: ({ nextBill }) => nextBill && read(nextBill),
-});
-
-const inKwh = { unit: 'kWh' } as const;
-
-const NEXT_BILL_ROWS: readonly AccountRow[] = [
+const INVOICE_ROWS: readonly Row[] = [
   {
     ...money,
-    key: 'invoice_forecast',
-    name: 'Next bill forecast',
-    help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
-    icon: 'mdi:invoice-clock-outline',
-    given: ({ invoices }) => invoices !== null,
-    read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
+    key: 'invoice_amount',
+    name: 'Bill amount',
+    help: 'Amount of the newest invoice.',
+    given: hasInvoices,
+    read: (view) => newest(view)?.amount ?? null,
+    attributes: [{ key: 'currency', help: 'Of all amounts of money.', read: ({ currency }) => currency }],
   },
-  ofNextBill('low', 'at least', 'In 80 of 100 cases it is between this and the next.', inMoney, ({ cost }) =>
-    knownUnits(cost?.low),
-  ),
-  ofNextBill('high', 'at most', 'The other end.', inMoney, ({ cost }) => knownUnits(cost?.high)),
-  ofNextBill('from', 'from', 'First day of its period.', date, ({ span }) => span.from),
-  ofNextBill('to', 'to', 'Last day of its period, as long as the periods before.', date, ({ span }) =>
-    addDays(span.to, -1),
-  ),
-  ofNextBill('energy', 'energy', 'Heat of the period.', inKwh, ({ energy }) => knownUnits(energy?.amount)),
-  ofNextBill(
-    'energy_low',
-    'energy at least',
-    'In 80 of 100 cases it is between this and the next.',
-    inKwh,
-    ({ energy }) => knownUnits(energy?.low),
-  ),
-  ofNextBill('energy_high', 'energy at most', 'The other end.', inKwh, ({ energy }) =>
-    knownUnits(energy?.high),
-  ),
+  {
+    ...date,
+    key: 'invoice_due',
+    name: 'Bill due',
+    help: 'Day by which the newest invoice is to be paid.',
+    given: hasInvoices,
+    read: (view) => newest(view)?.due ?? null,
+  },
+  {
+    key: 'invoice_payment',
+    name: 'Bill status',
+    help: 'Whether the newest invoice is paid; null when the provider does not tell.',
+    platform: 'sensor',
+    deviceClass: 'enum',
+    icon: 'mdi:file-document-check-outline',
+    options: PAYMENT_WORDS,
+    given: hasInvoices,
+    read: (view) => view.newestInvoice && paymentOf(view.newestInvoice, overdue(view)),
+  },
+  {
+    key: 'invoice_status',
+    name: "Provider's bill status",
+    help: "Status of the newest invoice, in the provider's own words.",
+    platform: 'sensor',
+    icon: 'mdi:file-document-outline',
+    enabled: false,
+    given: hasInvoices,
+    read: (view) => newest(view)?.status ?? null,
+  },
+  {
+    ...date,
+    key: 'invoice_issued',
+    name: 'Bill issued',
+    help: 'Day on which the period of the newest invoice ended. After an end at midnight it is the day that begins then.',
+    enabled: false,
+    given: hasInvoices,
+    read: (view) => newest(view)?.issued ?? null,
+  },
+  {
+    key: 'invoice_overdue',
+    name: 'Bill overdue',
+    help: 'An invoice is past its due day and not paid, the newest or an older one; null when the provider does not tell.',
+    platform: 'binary_sensor',
+    deviceClass: 'problem',
+    given: hasInvoices,
+    read(view) {
+      const found = overdue(view);
+      return found && found.length > 0;
+    },
+    attributes: [
+      {
+        key: 'overdue_invoices',
+        help: 'The numbers of these invoices.',
+        read: (view) => overdue(view)?.map(({ id }) => id) ?? null,
+      },
+    ],
+  },
 ];
 
-export const ACCOUNT_ROWS: readonly AccountRow[] = [
+const ofCheck = (
+  as: keyof NonNullable<ReturnType<typeof newestCheck>>,
+  help: string,
+  shape: Pick<Row, 'unit' | 'deviceClass'> = {},
+): Attribute => ({ ...shape, as, help, read: (view) => newestCheck(view)?.[as] ?? null });
+
+/** The newest invoice against its days. */
+const CHECK_ROWS: readonly Row[] = [
+  {
+    ...money,
+    key: 'invoice_unexplained',
+    name: 'Bill unexplained',
+    help: 'What of the newest invoice neither its days nor the usual tax and fees explain; null while the verdict is unknown.',
+    icon: 'mdi:scale-unbalanced',
+    derived: true,
+    given: hasInvoices,
+    read: (view) => newestCheck(view)?.unexplained ?? null,
+    alsoShows: 'invoice_difference',
+  },
+  {
+    key: 'invoice_verdict',
+    name: 'Bill check',
+    help: 'The newest invoice against its days, by the rule of the invoices before it: a tax, a fee, a charge. `rule_changed`: it is the third in a row that keeps to another one.',
+    platform: 'sensor',
+    deviceClass: 'enum',
+    icon: 'mdi:scale-balance',
+    options: VERDICT_WORDS,
+    given: hasInvoices,
+    read: (view) => view.newestInvoice && (newestCheck(view)?.verdict ?? 'unknown'),
+  },
+  {
+    ...money,
+    key: 'invoice_difference',
+    name: 'Bill less its days',
+    help: 'Total of the newest invoice less the cost of the days of its period, with the usual tax and fees in it; null where the days are not known.',
+    icon: 'mdi:scale-balance',
+    enabled: false,
+    given: hasInvoices,
+    read: (view) => newestCheck(view)?.difference ?? null,
+    attributes: [
+      ofCheck(
+        'explained_percent',
+        'What invoices have on top of the sum of their days, such as VAT; null until the rule is known, and where it has another form.',
+        { unit: '%' },
+      ),
+      ofCheck('explained_amount', 'The same amount that each invoice has on top besides.', inMoney),
+      ofCheck(
+        'rest',
+        'What the usual percentage and amount leave of the difference; null while they are not known or days are missing.',
+        inMoney,
+      ),
+      ofCheck('from', 'First day of the period.', { deviceClass: 'date' }),
+      ofCheck('to', 'Last day of the period.', { deviceClass: 'date' }),
+      ofCheck('days_missing', 'Days of the period that are not in the sum.', { unit: 'd' }),
+      ofCheck('days_estimated', 'Days of the period whose cost came with a later reading.', { unit: 'd' }),
+      ofCheck('sum_of_days', 'Cost of the days of the period, of all meters.', inMoney),
+      ofCheck('sentence', 'All of it in one sentence.'),
+    ],
+  },
+];
+
+const ofNextBill = (
+  as: string,
+  help: string,
+  shape: Pick<Row, 'unit' | 'deviceClass'>,
+  read: (bill: BillForecast) => number | string | null,
+): Attribute => ({ ...shape, as, help, read: ({ nextBill }) => nextBill && read(nextBill) });
+
+const IN_80_OF_100 = 'In 80 of 100 cases it is between this and the next.';
+
+export const ACCOUNT_ROWS: readonly Row[] = [
   {
     key: 'auth_state',
     name: 'Sign-in',
@@ -154,101 +227,34 @@ export const ACCOUNT_ROWS: readonly AccountRow[] = [
     given: ({ credit }) => credit !== null,
     read: ({ credit }) => knownUnits(credit?.amount),
   },
-  ofInvoice('amount', 'Bill amount', 'Amount of the newest invoice.', money),
-  ofInvoice('due', 'Bill due', 'Day by which the newest invoice is to be paid.', date),
-  ofInvoice('status', 'Bill status', "Status of the newest invoice, in the provider's words.", {
-    platform: 'sensor',
-    icon: 'mdi:file-document-outline',
-  }),
-  ofInvoice(
-    'issued',
-    'Bill issued',
-    'Day on which the period of the newest invoice ended. After an end at midnight it is the day that begins then.',
-    {
-      ...date,
-      enabled: false,
-    },
-  ),
-  {
-    key: 'invoice_overdue',
-    name: 'Bill overdue',
-    help: 'An invoice is past its due day and not paid, the newest or an older one; null when the provider does not tell.',
-    platform: 'binary_sensor',
-    deviceClass: 'problem',
-    given: ({ invoices }) => invoices !== null,
-    read: (view) => {
-      const found = overdue(view);
-      return found && found.length > 0;
-    },
-  },
-  {
-    key: 'overdue_invoices',
-    name: 'Overdue bills',
-    help: 'The numbers of these invoices.',
-    platform: 'attribute',
-    of: 'invoice_overdue',
-    read: (view) => overdue(view)?.map(({ id }) => id) ?? null,
-  },
+  ...INVOICE_ROWS,
+  ...CHECK_ROWS,
   {
     ...money,
-    key: 'invoice_difference',
-    name: 'Invoice difference',
-    help: 'Total of the newest invoice less the cost of the days of its period; null where the days are not known.',
-    icon: 'mdi:scale-balance',
-    given: ({ invoices }) => invoices !== null,
-    read: (view) => newestCheck(view)?.difference ?? null,
+    key: 'invoice_forecast',
+    name: 'Next bill forecast',
+    help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
+    icon: 'mdi:invoice-clock-outline',
+    given: hasInvoices,
+    read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
+    attributes: [
+      ...band<AccountView>('{currency}', IN_80_OF_100, ({ nextBill }, end) =>
+        knownUnits(nextBill?.cost?.[end]),
+      ),
+      ofNextBill('from', 'First day of its period.', { deviceClass: 'date' }, ({ span }) => span.from),
+      ofNextBill(
+        'to',
+        'Last day of its period, as long as the periods before.',
+        { deviceClass: 'date' },
+        ({ span }) => addDays(span.to, -1),
+      ),
+      ofNextBill('energy', 'Heat of the period.', { unit: 'kWh' }, ({ energy }) =>
+        knownUnits(energy?.amount),
+      ),
+      ofNextBill('energy_low', IN_80_OF_100, { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.low)),
+      ofNextBill('energy_high', 'The other end.', { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.high)),
+    ],
   },
-  {
-    key: 'invoice_verdict',
-    name: 'Invoice verdict',
-    help: 'The newest invoice against its days, by the rule of the invoices before it: a tax, a fee, a charge. `rule_changed`: it is the third in a row that keeps to another one.',
-    platform: 'sensor',
-    deviceClass: 'enum',
-    icon: 'mdi:scale-balance',
-    options: VERDICT_WORDS,
-    given: ({ invoices }) => invoices !== null,
-    read: (view) => view.newestInvoice && (newestCheck(view)?.verdict ?? 'unknown'),
-  },
-  {
-    ...money,
-    key: 'invoice_unexplained',
-    name: 'Invoice unexplained',
-    help: 'What of the newest invoice remains beside its days and the rule; null while the verdict is unknown.',
-    icon: 'mdi:scale-unbalanced',
-    derived: true,
-    given: ({ invoices }) => invoices !== null,
-    read: (view) => newestCheck(view)?.unexplained ?? null,
-  },
-  ofCheck(
-    'explained_percent',
-    'Usual percentage',
-    'What invoices have on top of the sum of their days, such as VAT; null until the rule is known, and where it has another form.',
-    { unit: '%' },
-  ),
-  ofCheck(
-    'explained_amount',
-    'Usual amount',
-    'The same amount that each invoice has on top besides.',
-    inMoney,
-  ),
-  ofCheck(
-    'rest',
-    'Unexplained rest',
-    'What the usual percentage and amount leave of the difference; null while they are not known or days are missing.',
-    inMoney,
-  ),
-  ofCheck('from', 'First day', 'First day of the period.', date),
-  ofCheck('to', 'Last day', 'Last day of the period.', date),
-  ofCheck('days_missing', 'Days without a cost', 'Days of the period that are not in the sum.', inDays),
-  ofCheck(
-    'days_estimated',
-    'Days in a later reading',
-    'Days of the period whose cost came with a later reading.',
-    inDays,
-  ),
-  ofCheck('sum_of_days', 'Sum of days', 'Cost of the days of the period, of all meters.', inMoney),
-  ofCheck('sentence', 'In words', 'All of it in one sentence.'),
-  ...NEXT_BILL_ROWS,
   {
     key: 'requests_today',
     name: 'Requests today',

@@ -1,4 +1,4 @@
-// A row of the tables of entities: a key, what it means, and how Home Assistant shows it.
+// A row of the tables of entities: a key of a state, what it means, and how Home Assistant shows it.
 
 export type Value =
   | string
@@ -8,23 +8,32 @@ export type Value =
   | readonly string[]
   | Readonly<Record<string, string | number>>;
 
-/** One key of a state object. `unit` may name `{currency}`. */
-export interface EntityRow<View> {
+/** One key of a state object. */
+interface Fact<View> {
+  /** A whole sentence. */
+  readonly help: string;
+  readonly read: (view: View) => Value;
+  /** May name `{currency}`. */
+  readonly unit?: string;
+  readonly deviceClass?: string;
+}
+
+/** A key that Home Assistant shows as an attribute of its entity. */
+export type AttributeRow<View> = Fact<View> &
+  (
+    | { readonly key: string }
+    /** The name in Home Assistant. The key is the entity's, with this behind it. */
+    | { readonly as: string }
+  );
+
+export interface EntityRow<View> extends Fact<View> {
   readonly key: string;
   /** English name, without the device's. */
   readonly name: string;
-  readonly help: string;
-  readonly read: (view: View) => Value;
   /** Whether Home Assistant is shown it; default: always. */
   readonly given?: (view: View) => boolean;
-  /** `attribute`: shown with the entity that `of` names. */
-  readonly platform: 'sensor' | 'binary_sensor' | 'attribute';
-  readonly of?: string;
-  /** What Home Assistant calls the attribute; default: the key. The key is then `<of>_<as>`. */
-  readonly as?: string;
-  readonly deviceClass?: string;
+  readonly platform: 'sensor' | 'binary_sensor';
   readonly stateClass?: 'total' | 'total_increasing';
-  readonly unit?: string;
   readonly precision?: number;
   readonly category?: 'diagnostic';
   /** `false`: Home Assistant lists it, and shows it once it is enabled. */
@@ -34,7 +43,38 @@ export interface EntityRow<View> {
   readonly derived?: true;
   /** Each value that the topic may have, and the words that Home Assistant shows for it: MQTT has no translations. */
   readonly options?: Readonly<Record<string, string>>;
+  readonly attributes?: readonly AttributeRow<View>[];
+  /** The key of an entity whose attributes Home Assistant shows here as well. */
+  readonly alsoShows?: string;
 }
 
+/** A key of the state with the name of the attribute that shows it; `null`: the entity itself does. */
+export interface StateKey<View> extends Fact<View> {
+  readonly key: string;
+  readonly attribute: string | null;
+  readonly entity: EntityRow<View>;
+}
+
+/** Every key of the state that the table describes, in order. */
+export const keysOf = <View>(rows: readonly EntityRow<View>[]): StateKey<View>[] =>
+  rows.flatMap((entity) => [{ ...entity, attribute: null, entity }, ...attributesOf(entity)]);
+
+export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & { attribute: string })[] =>
+  (entity.attributes ?? []).map((row) =>
+    'as' in row
+      ? { ...row, key: `${entity.key}_${row.as}`, attribute: row.as, entity }
+      : { ...row, attribute: row.key, entity },
+  );
+
 export const stateFrom = <View>(rows: readonly EntityRow<View>[], view: View): Record<string, Value> =>
-  Object.fromEntries(rows.map((row) => [row.key, row.read(view)]));
+  Object.fromEntries(keysOf(rows).map(({ key, read }) => [key, read(view)]));
+
+/** The ends of a band as attributes. `help`: about the lower one. */
+export const band = <View>(
+  unit: string,
+  help: string,
+  read: (view: View, end: 'low' | 'high') => Value,
+): AttributeRow<View>[] => [
+  { as: 'low', help, unit, read: (view) => read(view, 'low') },
+  { as: 'high', help: 'The other end.', unit, read: (view) => read(view, 'high') },
+];

@@ -1,30 +1,33 @@
 // The table of a meter: its state, discovery and documentation derive from it.
 import { inFull, knownUnits, toMicro, toUnits } from '../../domain/amount.ts';
+import type { Expectation } from '../../domain/insight/alarm.ts';
+import type { Part } from '../../domain/insight/degreeDays.ts';
+import type { WeatherChange } from '../../domain/insight/weatherChange.ts';
 import { addDays, type DaySpan } from '../../domain/period.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { standingPart } from '../../domain/tariff/tariff.ts';
 import type { MeterView } from '../views.ts';
-import type { EntityRow } from './entityRow.ts';
-import { REGISTER_ROWS } from './registerEntities.ts';
-import { USE_ROWS } from './useEntities.ts';
-import { WEATHER_ROWS } from './weatherEntities.ts';
-
-const instant = (view: MeterView, at: number | null): string | null =>
-  at === null ? null : view.zone.iso(at);
+import { type AttributeRow, band, type EntityRow } from './entityRow.ts';
 
 type Row = EntityRow<MeterView>;
-type Shape = Pick<Row, 'platform' | 'deviceClass' | 'unit' | 'precision' | 'stateClass' | 'icon'>;
+type Attribute = AttributeRow<MeterView>;
+
 // The icon of the device class is a lightning bolt.
-const energy: Shape = {
+const energy = {
   platform: 'sensor',
   deviceClass: 'energy',
   unit: 'kWh',
   precision: 1,
   icon: 'mdi:radiator',
-};
-const money: Shape = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 };
+} as const;
+const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
+const problem = { platform: 'binary_sensor', deviceClass: 'problem' } as const;
 
-/** A pair of rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
+const instant = (view: MeterView, at: number | null): string | null =>
+  at === null ? null : view.zone.iso(at);
+const toTenths = (value: number): number => Math.round(value * 10) / 10 || 0;
+
+/** Two rows over the same days. No state class: Home Assistant would book them on the day they arrive. */
 function pair(
   span: 'day' | 'week' | 'month' | 'year' | 'lastMonth' | 'monthLastYear',
   suffix: string,
@@ -52,39 +55,23 @@ function pair(
   ];
 }
 
-/** The running month at its end, with its band. */
-function forecastRows(kind: 'energy' | 'cost', what: string, shape: Shape): Row[] {
-  const key = `${kind}_month_forecast`;
-  const name = kind === 'energy' ? 'Energy forecast' : 'Cost forecast';
-  const { unit } = shape;
-  const end = (as: 'low' | 'high', words: string, help: string): Row => ({
-    key: `${key}_${as}`,
-    as,
-    name: `${name} ${words}`,
-    help,
-    platform: 'attribute',
-    of: key,
-    ...(unit === undefined ? {} : { unit }),
-    read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.[as]),
-  });
-  return [
-    {
-      ...shape,
-      key,
-      name,
-      help: `${what} in the whole of this month: what is known of it, and what the other days are expected to be.`,
-      read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.amount),
-    },
-    end(
-      'low',
-      'at least',
-      'In 80 of 100 months it is between this and the next; null with fewer than 30 days of readings.',
-    ),
-    end('high', 'at most', 'The other end.'),
-  ];
-}
+const IN_80_OF_100 = 'In 80 of 100 cases it is between this and the next.';
 
-/** Derived from the days. */
+/** What the running month will come to. */
+const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | typeof money): Row => ({
+  ...shape,
+  key: `${kind}_month_forecast`,
+  name: kind === 'energy' ? 'Energy forecast' : 'Cost forecast',
+  help: `${what} in the whole of this month: what is known of it, and what the other days are expected to be.`,
+  read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.amount),
+  attributes: band(
+    shape.unit,
+    'In 80 of 100 months it is between this and the next; null with fewer than 30 days of readings.',
+    ({ monthForecast }, end) => knownUnits(monthForecast[kind]?.[end]),
+  ),
+});
+
+/** Fitted from the days. */
 const TARIFF_ROWS: readonly Row[] = [
   {
     key: 'unit_rate',
@@ -92,10 +79,23 @@ const TARIFF_ROWS: readonly Row[] = [
     help: 'Price of heat, fitted from the days; null until it explains them.',
     platform: 'sensor',
     unit: '{currency}/kWh',
-    precision: 4,
+    precision: 3,
     icon: 'mdi:tag-outline',
     derived: true,
     read: ({ tariff }) => tariff?.unitRate ?? null,
+    attributes: [
+      {
+        key: 'tariff',
+        help: 'First and last day that unit rate and standing charge explain, and how many of the days seen since the first; null like them.',
+        read: ({ tariff }) =>
+          tariff && {
+            from: tariff.from,
+            to: tariff.to,
+            days_explained: tariff.daysExplained,
+            days_seen: tariff.daysSeen,
+          },
+      },
+    ],
   },
   {
     key: 'standing_charge',
@@ -103,24 +103,10 @@ const TARIFF_ROWS: readonly Row[] = [
     help: 'Price of a day, fitted together with the unit rate.',
     platform: 'sensor',
     unit: '{currency}/d',
-    precision: 4,
+    precision: 3,
     icon: 'mdi:calendar-today-outline',
     derived: true,
     read: ({ tariff }) => tariff && inFull(tariff.standingCharge),
-  },
-  {
-    key: 'tariff',
-    name: 'Tariff',
-    help: 'First and last day that unit rate and standing charge explain, and how many of the days seen since the first; null like them.',
-    platform: 'attribute',
-    of: 'unit_rate',
-    read: ({ tariff }) =>
-      tariff && {
-        from: tariff.from,
-        to: tariff.to,
-        days_explained: tariff.daysExplained,
-        days_seen: tariff.daysSeen,
-      },
   },
   {
     ...money,
@@ -129,7 +115,7 @@ const TARIFF_ROWS: readonly Row[] = [
     help: 'The part of cost_day that heat made; null while the tariff does not explain the day.',
     derived: true,
     enabled: false,
-    read: (view) => parts(view).consumption,
+    read: (view) => costParts(view).consumption,
   },
   {
     ...money,
@@ -138,7 +124,251 @@ const TARIFF_ROWS: readonly Row[] = [
     help: 'The other part of cost_day: the standing charge of the days that its reading carries.',
     derived: true,
     enabled: false,
-    read: (view) => parts(view).standing,
+    read: (view) => costParts(view).standing,
+  },
+];
+
+/** The two parts, rounded so that they add up to the rounded cost. */
+function costParts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
+  consumption: number | null;
+  standing: number | null;
+} {
+  const part = tariff && newestDay !== null ? standingPart(tariff, ledger.days, newestDay) : null;
+  if (part === null || day.cost === null) return { consumption: null, standing: null };
+  const standing = toUnits(part);
+  return { consumption: toUnits(toMicro(toUnits(day.cost)) - toMicro(standing)), standing };
+}
+
+const hasWeather = ({ weather }: MeterView): boolean => weather !== null;
+
+/** Where a value is missing, a word in its place tells why. */
+const known = <T extends object>(found: T | string | null): T | null =>
+  typeof found === 'string' ? null : found;
+
+const silence = (read: (view: MeterView) => object | string | null): Attribute => ({
+  as: 'reason',
+  help: 'Why it is null: `days_missing` (readings or temperatures), `not_heated` (the weather explains too little), `not_sure`.',
+  read(view) {
+    const found = read(view);
+    return typeof found === 'string' ? found : null;
+  },
+});
+
+const ofChange = (
+  as: string,
+  help: string,
+  read: (change: WeatherChange) => number | string,
+  shape: Pick<Row, 'unit'> = {},
+): Attribute => ({
+  ...shape,
+  as,
+  help,
+  read({ weatherChange }) {
+    const change = known(weatherChange);
+    return change && read(change);
+  },
+});
+
+/** Heating or hot water of the running month. */
+function heatPart(
+  part: 'heating' | 'hotWater',
+  key: string,
+  words: 'Heating' | 'Hot water',
+  icon: string,
+): Row {
+  const amountOf = ({ heatParts }: MeterView, field: keyof Part): number | null => {
+    const parts = known(heatParts);
+    return parts && toTenths(parts[part][field]);
+  };
+  return {
+    ...energy,
+    key,
+    name: `${words} this month`,
+    help: `Estimated: the part of energy_month that is ${words.toLowerCase()}, by the outdoor temperatures of its days; null with the reason in an attribute.`,
+    icon,
+    derived: true,
+    given: hasWeather,
+    read: (view) => amountOf(view, 'energy'),
+    attributes: [...band('kWh', IN_80_OF_100, amountOf), silence(({ heatParts }) => heatParts)],
+  };
+}
+
+/** Shown where an outdoor temperature is known. */
+const WEATHER_ROWS: readonly Row[] = [
+  {
+    key: 'weather_adjusted_change',
+    name: 'Weather-adjusted change',
+    help: 'How much more heat the newest 90 days used than the same days a year before would have at the temperatures of this year; negative: saved. null with the reason in an attribute.',
+    platform: 'sensor',
+    unit: '%',
+    precision: 1,
+    icon: 'mdi:home-thermometer-outline',
+    derived: true,
+    given: hasWeather,
+    read({ weatherChange }) {
+      const change = known(weatherChange);
+      return change && toTenths(change.percent);
+    },
+    attributes: [
+      ofChange('low', IN_80_OF_100, ({ low }) => toTenths(low), { unit: '%' }),
+      ofChange('high', 'The other end.', ({ high }) => toTenths(high), { unit: '%' }),
+      ofChange('from', 'First day that is compared with the one a year before.', ({ from }) => from),
+      ofChange('to', 'The last one.', ({ to }) => to),
+      ofChange('days', 'How many of these days have reading and temperature.', ({ days }) => days),
+      ofChange('used', 'Heat that these days used.', ({ used }) => toTenths(used), { unit: 'kWh' }),
+      ofChange(
+        'expected',
+        'Heat that they would have used as the year before.',
+        ({ expected }) => toTenths(expected),
+        { unit: 'kWh' },
+      ),
+      silence(({ weatherChange }) => weatherChange),
+    ],
+  },
+  heatPart('heating', 'energy_month_heating', 'Heating', 'mdi:radiator'),
+  heatPart('hotWater', 'energy_month_hot_water', 'Hot water', 'mdi:water-thermometer'),
+  {
+    key: 'degree_days_month',
+    name: 'Degree days this month',
+    help: 'How far the mean outdoor temperatures of the days of this month lie below the base temperature, added up: home_assistant.degree_day_base, else that of the house.',
+    platform: 'sensor',
+    unit: 'K·d',
+    precision: 0,
+    icon: 'mdi:thermometer-low',
+    given: hasWeather,
+    read: ({ degreeDaysMonth }) => degreeDaysMonth && toTenths(degreeDaysMonth.sum),
+    attributes: [
+      {
+        as: 'days',
+        help: 'How many days of this month have a temperature.',
+        read: ({ degreeDaysMonth }) => degreeDaysMonth?.days ?? null,
+      },
+    ],
+  },
+];
+
+/** `null`: the latest day cannot be judged, such as one whose reading carries others. */
+const expectation = ({ use, totals: { newestDay } }: MeterView): Expectation | null =>
+  use?.newest.day === newestDay ? use.newest : null;
+
+const unusual = (as: 'since' | 'direction' | 'reason', help: string): Attribute => ({
+  as,
+  help,
+  read: ({ use }) => use?.unusual?.[as] ?? null,
+});
+
+/** What was expected of the latest day, and whether the heat used is unusual. */
+const USE_ROWS: readonly Row[] = [
+  {
+    ...energy,
+    key: 'energy_day_expected',
+    name: 'Usual heat for the day',
+    help: 'Heat that the days before let expect of the latest day: the middle of those most like it, by the weather where that is known, else of the newest ones; null for fewer than 30 usable days, a day that is not over, a reading that carries several days, and estimates.',
+    derived: true,
+    read: (view) => knownUnits(expectation(view)?.expected),
+    attributes: [
+      ...band<MeterView>('kWh', 'The lower end of the band that holds 99 of 100 usual days.', (view, end) =>
+        knownUnits(expectation(view)?.[end]),
+      ),
+      {
+        as: 'by',
+        help: 'What the expectation is made of: `weather` or `season`.',
+        read: (view) => expectation(view)?.by ?? null,
+      },
+    ],
+  },
+  {
+    ...problem,
+    key: 'unusual_use',
+    name: 'Unusual use',
+    help: 'The latest day is far above what was expected, or the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until three days are usual again.',
+    read: ({ use }) => use && use.unusual !== null,
+    attributes: [
+      unusual('since', 'The day by which it was noticed; null while all is as usual.'),
+      unusual('direction', 'More heat than usual (`high`), or less (`low`).'),
+      unusual('reason', 'One day far off (`day`), or two or three days together (`drift`).'),
+    ],
+  },
+];
+
+const hasRegister = ({ register }: MeterView): boolean => register !== null;
+
+const REGISTER_ROWS: readonly Row[] = [
+  {
+    ...energy,
+    key: 'meter_reading',
+    name: 'Meter reading',
+    help: "The meter's own register, where the provider gives it; null with several meters. Not for the Energy dashboard: beside energy_total it would count twice.",
+    icon: 'mdi:counter',
+    given: hasRegister,
+    read: ({ register }) => knownUnits(register?.energy),
+  },
+  {
+    ...energy,
+    key: 'register_difference',
+    name: 'Register difference',
+    help: 'What the register has grown by between two of its readings, less the sum of the days between; null without two readings.',
+    icon: 'mdi:scale-balance',
+    given: hasRegister,
+    read: ({ registerCheck }) => knownUnits(registerCheck?.difference),
+    attributes: [
+      {
+        as: 'from',
+        help: 'First day between the two readings.',
+        deviceClass: 'date',
+        read: ({ registerCheck }) => registerCheck?.from ?? null,
+      },
+      {
+        as: 'to',
+        help: 'Last day, at whose end the second reading was taken.',
+        deviceClass: 'date',
+        read: ({ registerCheck }) => registerCheck?.to ?? null,
+      },
+      {
+        as: 'days_missing',
+        help: 'Days between the two readings that are not in the sum.',
+        unit: 'd',
+        read: ({ registerCheck }) => registerCheck?.daysMissing ?? null,
+      },
+      {
+        as: 'register_growth',
+        help: 'What the register has grown by.',
+        unit: 'kWh',
+        read: ({ registerCheck }) => knownUnits(registerCheck?.growth),
+      },
+    ],
+  },
+];
+
+/** Attributes of the total. */
+const ABOUT_THE_METER: readonly Attribute[] = [
+  { key: 'currency', help: 'Of all amounts of money.', read: ({ currency }) => currency },
+  { key: 'origin', help: 'First day of the totals. Never moves.', read: ({ ledger }) => ledger.origin },
+  {
+    key: 'history_since',
+    help: 'First day that is compared, forecast and shown: accounts[].history_since, else the origin.',
+    read: ({ tenancy }) => tenancy.origin,
+  },
+  {
+    key: 'meter_identifiers',
+    help: 'All heat meters of the property.',
+    read: ({ identifiers }) => identifiers,
+  },
+  {
+    key: 'meter_reading_at',
+    help: 'When the register was read.',
+    read: (view) => instant(view, view.register?.readAt ?? null),
+  },
+  {
+    key: 'meter_reading_day',
+    help: 'The day at whose end the register stood there.',
+    read: ({ register, readingCloses, zone }) =>
+      register && dayClosedBy(register.readAt, readingCloses, zone),
+  },
+  {
+    key: 'updated_at',
+    help: 'When the provider last answered.',
+    read: (view) => instant(view, view.updatedAt),
   },
 ];
 
@@ -150,6 +380,7 @@ export const METER_ROWS: readonly Row[] = [
     help: 'Sum of all days since the origin. For the Energy dashboard, together with the cost total.',
     stateClass: 'total',
     read: ({ totals }) => knownUnits(totals.total.energy),
+    attributes: ABOUT_THE_METER,
   },
   {
     ...money,
@@ -172,7 +403,7 @@ export const METER_ROWS: readonly Row[] = [
   ...pair('month', 'month', 'this month'),
   ...pair('year', 'year', 'this year'),
   ...pair('lastMonth', 'last_month', 'last month'),
-  ...pair('monthLastYear', 'month_last_year', 'month last year', 'in the whole of this month a year ago'),
+  ...pair('monthLastYear', 'month_last_year', 'a year ago', 'in the whole of this month a year ago'),
   {
     key: 'reading_at',
     name: 'Latest reading',
@@ -183,26 +414,16 @@ export const METER_ROWS: readonly Row[] = [
     read: (view) => instant(view, view.readingAt),
   },
   ...TARIFF_ROWS,
-  ...forecastRows('energy', 'Heat used', energy),
-  ...forecastRows('cost', 'Cost of the heat used', money),
+  forecast('energy', 'Heat used', energy),
+  forecast('cost', 'Cost of the heat used', money),
   ...WEATHER_ROWS,
   ...USE_ROWS,
-  {
-    ...energy,
-    key: 'meter_reading',
-    name: 'Meter reading',
-    help: "The meter's own register, where the provider gives it; null with several meters. Not for the Energy dashboard: beside energy_total it would count twice.",
-    icon: 'mdi:counter',
-    given: ({ register }) => register !== null,
-    read: ({ register }) => knownUnits(register?.energy),
-  },
   ...REGISTER_ROWS,
   {
+    ...problem,
     key: 'data_late',
     name: 'Data late',
     help: 'The newest reading is older than usage.late_after_hours.',
-    platform: 'binary_sensor',
-    deviceClass: 'problem',
     category: 'diagnostic',
     read: ({ late }) => late,
   },
@@ -214,78 +435,17 @@ export const METER_ROWS: readonly Row[] = [
     category: 'diagnostic',
     icon: 'mdi:calendar-question',
     read: ({ totals }) => totals.missingDays,
-  },
-  {
-    key: 'missing_day_list',
-    name: 'Missing day list',
-    help: 'Which days these are, the newest first: `2026-03-08`, or `2026-03-01..2026-03-04` for days in a row. At most 100 entries.',
-    platform: 'attribute',
-    of: 'missing_days',
-    read: ({ totals }) => totals.gaps.map(inWords),
-  },
-  {
-    key: 'origin',
-    name: 'Origin',
-    help: 'First day of the totals. Never moves.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: ({ ledger }) => ledger.origin,
-  },
-  {
-    key: 'history_since',
-    name: 'History since',
-    help: 'First day that is compared, forecast and shown: accounts[].history_since, else the origin.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: ({ tenancy }) => tenancy.origin,
-  },
-  {
-    key: 'meter_identifiers',
-    name: 'Meter identifiers',
-    help: 'All heat meters of the property.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: ({ identifiers }) => identifiers,
-  },
-  {
-    key: 'meter_reading_at',
-    name: 'Meter reading taken',
-    help: 'When the register was read.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: (view) => instant(view, view.register?.readAt ?? null),
-  },
-  {
-    key: 'meter_reading_day',
-    name: 'Meter reading day',
-    help: 'The day at whose end the register stood there.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: ({ register, readingCloses, zone }) =>
-      register && dayClosedBy(register.readAt, readingCloses, zone),
-  },
-  {
-    key: 'updated_at',
-    name: 'Updated',
-    help: 'When the provider last answered.',
-    platform: 'attribute',
-    of: 'energy_total',
-    read: (view) => instant(view, view.updatedAt),
+    attributes: [
+      {
+        key: 'missing_day_list',
+        help: 'Which days these are, the newest first: `2026-03-08`, or `2026-03-01..2026-03-04` for days in a row. At most 100 entries.',
+        read: ({ totals }) => totals.gaps.map(inWords),
+      },
+    ],
   },
 ];
 
 function inWords({ from, to }: DaySpan): string {
   const last = addDays(to, -1);
   return last === from ? from : `${from}..${last}`;
-}
-
-/** The two parts, rounded so that they add up to the rounded cost. */
-function parts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
-  consumption: number | null;
-  standing: number | null;
-} {
-  const part = tariff && newestDay !== null ? standingPart(tariff, ledger.days, newestDay) : null;
-  if (part === null || day.cost === null) return { consumption: null, standing: null };
-  const standing = toUnits(part);
-  return { consumption: toUnits(toMicro(toUnits(day.cost)) - toMicro(standing)), standing };
 }

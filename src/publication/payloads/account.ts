@@ -3,9 +3,10 @@ import * as z from 'zod';
 import { VERDICTS } from '../../domain/insight/bill.ts';
 import { ACCOUNT_ROWS } from '../entities/accountEntities.ts';
 import { EVENT_ROWS } from '../entities/eventEntities.ts';
-import { count, day, instant, payload, stateOf, text } from './parts.ts';
+import { count, currency, day, instant, payload, stateOf, text } from './parts.ts';
 
 export const accountState = stateOf(ACCOUNT_ROWS, {
+  currency,
   invoice_status: text.nullable(),
   overdue_invoices: z.array(text).nullable(),
   invoice_difference_sentence: text.nullable(),
@@ -56,7 +57,6 @@ const invoice = z.strictObject({
   amount_due: z.number().nullable().describe('What is still to be paid of it.'),
   check,
 });
-const currency = text.length(3).describe('Of all amounts.');
 
 export const accountInvoices = payload({
   fetched_at: instant,

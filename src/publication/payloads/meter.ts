@@ -2,7 +2,18 @@
 import * as z from 'zod';
 import { EVENT_ROWS } from '../entities/eventEntities.ts';
 import { METER_ROWS } from '../entities/meterEntities.ts';
-import { costEur, count, day, energyKwh, instant, payload, readingCloses, stateOf, text } from './parts.ts';
+import {
+  costEur,
+  count,
+  currency,
+  day,
+  energyKwh,
+  instant,
+  payload,
+  readingCloses,
+  stateOf,
+  text,
+} from './parts.ts';
 
 const expectedBy = z.enum(['weather', 'season']);
 const unusualDirection = z.enum(['high', 'low']);
@@ -10,6 +21,7 @@ const silence = z.enum(['days_missing', 'not_heated', 'not_sure']);
 const unusualReason = z.enum(['day', 'drift']);
 
 export const meterState = stateOf(METER_ROWS, {
+  currency,
   energy_day_expected_by: expectedBy.nullable(),
   unusual_use_since: day.nullable(),
   unusual_use_direction: unusualDirection.nullable(),
@@ -46,14 +58,14 @@ export const usageBucket = z.strictObject({
 export const meterUsage = payload({
   interval: z.enum(['day', 'week', 'month']),
   timezone: text.describe('Days, weeks and months are cut in it.'),
-  currency: text.length(3),
+  currency,
   buckets: z.array(usageBucket).max(62).describe('Oldest first.'),
 }).describe('The newest 62 days, 26 weeks or 36 months.');
 
 export const meterHistory = payload({
   timezone: text.describe('Days are cut in it.'),
   reading_closes: readingCloses,
-  currency: text.length(3),
+  currency,
   origin: day.describe('First day of the totals. Never moves.'),
   days: z
     .array(z.tuple([day, energyKwh, costEur]))

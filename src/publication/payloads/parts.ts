@@ -1,6 +1,6 @@
 // What payloads are made of: instants, days, amounts, what is published of a fault, and the state object of a table of entities.
 import * as z from 'zod';
-import type { EntityRow } from '../entities/entityRow.ts';
+import { type EntityRow, keysOf, type StateKey } from '../entities/entityRow.ts';
 
 /** A JSON object on a topic. Keys that are not named here are refused by the tests. */
 export const payload = <S extends z.ZodRawShape>(shape: S) =>
@@ -26,6 +26,9 @@ export const name = z.string().regex(/^[A-Za-z0-9_-]+$/);
 
 export const count = z.int().min(0);
 
+/** ISO 4217. */
+export const currency = text.length(3).describe('Of all amounts of money.');
+
 export const readingCloses = z
   .enum(['same_day', 'previous_day'])
   .describe('A reading counts for the day on which it is taken, or for the day before.');
@@ -40,30 +43,30 @@ export const faultWords = z.strictObject({
   hint: text.optional().describe('What the person at home can do.'),
 });
 
-/** `others`: the rows of which neither unit nor device class tells what their value is. */
+/** `others`: the keys of which neither unit nor device class tells what their value is. */
 export function stateOf<View>(
   rows: readonly EntityRow<View>[],
   others: Readonly<Record<string, z.ZodType>>,
 ): z.ZodType<Record<string, unknown>> {
-  const needless = Object.keys(others).filter((key) => !rows.some((row) => row.key === key));
+  const keys = keysOf(rows);
+  const needless = Object.keys(others).filter((other) => !keys.some(({ key }) => key === other));
   if (needless.length > 0) throw new Error(`no row has the key ${needless.join(', ')}`);
   return payload(
     Object.fromEntries(
-      rows.map((row) => [row.key, (others[row.key] ?? shapeOf(row)).describe(withUnit(row))]),
+      keys.map((one) => [one.key, (others[one.key] ?? shapeOf(one)).describe(withUnit(one))]),
     ),
   );
 }
 
-const withUnit = ({ help, unit }: Pick<EntityRow<never>, 'help' | 'unit'>): string =>
+const withUnit = ({ help, unit }: Pick<StateKey<never>, 'help' | 'unit'>): string =>
   unit === undefined ? help : `${help} In ${unit.replace('{currency}', "the provider's currency")}.`;
 
-function shapeOf<View>({ key, platform, deviceClass, unit, options }: EntityRow<View>): z.ZodType {
-  if (platform === 'binary_sensor') return z.boolean().nullable();
-  if (options) return z.enum(Object.keys(options)).nullable();
+function shapeOf<View>({ key, attribute, deviceClass, unit, entity }: StateKey<View>): z.ZodType {
+  const { platform, options } = entity;
+  if (attribute === null && platform === 'binary_sensor') return z.boolean().nullable();
+  if (attribute === null && options) return z.enum(Object.keys(options)).nullable();
   if (deviceClass === 'date') return day.nullable();
   if (deviceClass === 'timestamp') return instant.nullable();
   if (unit !== undefined) return z.number().nullable();
-  if (deviceClass === undefined)
-    throw new Error(`${key}: give its schema in src/publication/payloads, as for missing_days`);
-  return text.nullable();
+  throw new Error(`${key}: give its schema in src/publication/payloads, as for missing_days`);
 }

@@ -1,9 +1,8 @@
 // Within a Home Assistant app, options that are missing or wrong: a page that names each mistake, instead of a restart in a loop.
 import type { RequestListener } from 'node:http';
 import type { ConfigInvalid } from '../config/load.ts';
-import { type Ingress, serveIngress } from '../daemon/monitor/ingress.ts';
 import { systemClock } from '../foundation/clock.ts';
-import { type Listening, openServer } from '../web/server.ts';
+import { type Ingress, type Listening, openServer, serveIngress } from '../web/server.ts';
 
 const NEXT = 'Correct them on the Configuration tab of this app, save, and press Restart.';
 

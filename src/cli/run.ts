@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { ConfigInvalid } from '../config/load.ts';
 import type { Fleet } from '../config/schema.ts';
 import { type Daemon, type DaemonOptions, startDaemon } from '../daemon/daemon.ts';
-import { SUPERVISORS_INGRESS } from '../daemon/monitor/ingress.ts';
 import { cronTimes, startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
@@ -13,6 +12,7 @@ import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { pathsBelow } from '../store/privateFiles.ts';
+import { SUPERVISORS_INGRESS } from '../web/server.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 

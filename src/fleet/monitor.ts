@@ -4,7 +4,7 @@ import { metricLines, renderMetrics } from '../accounts/metrics.ts';
 import { isLoopback } from '../config/pageAddress.ts';
 import { splitHostAndPort } from '../config/sections/values.ts';
 import type { Link } from '../mqtt/link.ts';
-import { OWN_NAME, serve } from '../web/health.ts';
+import { serveHealth } from '../web/health.ts';
 import type { Membership } from './membership.ts';
 import type { Pace } from './pace.ts';
 import type { RunParts } from './run.ts';
@@ -33,7 +33,7 @@ export async function startFleetMonitor(parts: Parts, context: RunParts['context
   const startedAt = clock.now();
   const isPrivate = isLoopback(splitHostAndPort(listen)?.host ?? '');
   try {
-    return await serve(
+    return await serveHealth(
       listen,
       {
         healthy: () =>
@@ -44,9 +44,7 @@ export async function startFleetMonitor(parts: Parts, context: RunParts['context
           const { contentType, text } = renderMetrics({ ...counters, ...link.status(), ...more });
           return { contentType, text: text + metricsOf(parts) };
         },
-        mayReadMetrics: ({ headers }) =>
-          metricsFor === 'open' ||
-          (isPrivate && OWN_NAME.test(headers.host ?? '') && headers['x-forwarded-for'] === undefined),
+        metricsFor: metricsFor === 'open' ? 'everyone' : isPrivate ? 'this machine' : 'no one',
         metricsRefused: () => log.debug('metrics were asked for and refused'),
         page: null,
       },

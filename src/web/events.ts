@@ -10,22 +10,24 @@ export interface Document {
   readonly payload: string;
 }
 
+export type BrokerState = 'connected' | 'disconnected' | 'none';
+
+export interface Listener {
+  /** `take()` may have something. */
+  readonly changed: () => void;
+  /** What is not retained. */
+  readonly event: (event: Document) => void;
+  readonly broker: (state: BrokerState) => void;
+}
+
 export interface Follower {
   /** Some documents that have changed since the last call, all of them at first; `null` when there are no more. */
   take(): readonly Document[] | null;
   stop(): void;
 }
 
-export type BrokerState = 'connected' | 'disconnected' | 'none';
-
 export interface DocumentSource {
-  follow(on: {
-    /** `take()` may have something. */
-    readonly changed: () => void;
-    /** What is not retained. */
-    readonly event: (event: Document) => void;
-    readonly broker: (state: BrokerState) => void;
-  }): Follower;
+  follow(on: Listener): Follower;
   broker(): BrokerState;
 }
 
@@ -39,37 +41,19 @@ const MOST_PENDING = 1_000;
 
 const written = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
 
-export class EventStreams {
-  readonly #source: DocumentSource;
-  readonly #logTail: LogTail;
-  readonly #clock: Clock;
+export function createStreams(source: DocumentSource, logTail: LogTail, clock: Clock) {
   // The oldest first.
-  readonly #open = new Set<ServerResponse>();
+  const open = new Set<ServerResponse>();
 
-  constructor(source: DocumentSource, logTail: LogTail, clock: Clock) {
-    this.#source = source;
-    this.#logTail = logTail;
-    this.#clock = clock;
-  }
-
-  /**
-   * Resolves when the reader is gone, who has to leave at `ending`. `mayStay` is asked now and then: a session
-   * grows too old.
-   */
-  async serve(
+  /** Resolves when the reader is gone, who has to leave at `ending`. `mayStay` is asked now and then: a session grows too old. */
+  return async function serve(
     outgoing: ServerResponse,
     mayStay: () => Promise<boolean>,
     ending: AbortSignal | undefined,
   ): Promise<void> {
     const gone = new AbortController();
     let waking = new AbortController();
-    const pending: string[] = [];
     const wake = () => waking.abort();
-    const put = (event: string, data: string) => {
-      pending.push(written(event, data));
-      if (pending.length > MOST_PENDING) outgoing.destroy();
-      wake();
-    };
     const over = () => {
       gone.abort();
       wake();
@@ -78,55 +62,58 @@ export class EventStreams {
       outgoing.end();
       over();
     };
-    outgoing.once('close', () => {
-      ending?.removeEventListener('abort', leave);
-      over();
-    });
+    outgoing.once('close', over);
     ending?.addEventListener('abort', leave);
-    const follower = this.#source.follow({
-      changed: wake,
-      event: (document) => put('message', messageOf(document)),
-      broker: (broker) => put('link', JSON.stringify({ broker })),
-    });
-    const stopLines = this.#logTail.follow((line) => put('log', logLine(line)));
-    const send = (text: string) => this.#send(text, outgoing, gone.signal);
-    const [oldest] = this.#open;
-    this.#open.add(outgoing);
-    if (oldest !== undefined && this.#open.size > MOST_STREAMS) {
-      this.#open.delete(oldest);
-      oldest.destroy();
+    const pending: string[] = [];
+    const put = (event: string, data: string) => {
+      pending.push(written(event, data));
+      if (pending.length > MOST_PENDING) outgoing.destroy();
+      wake();
+    };
+    async function send(text: string): Promise<void> {
+      if (gone.signal.aborted || outgoing.write(text)) return;
+      const late = deadline(clock, SLOW_MS, gone.signal);
+      await once(outgoing, 'drain', { signal: late.signal }).catch(() => outgoing.destroy());
+      late.clear();
     }
+    async function sendNews(): Promise<void> {
+      for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
+        for (const document of some) await send(written('message', messageOf(document)));
+      for (const text of pending.splice(0)) await send(text);
+    }
+    for (const line of logTail.lines) put('log', logLine(line));
+    const stopLines = logTail.follow((line) => put('log', logLine(line)));
+    const tellBroker = (broker: BrokerState) => put('link', JSON.stringify({ broker }));
+    tellBroker(source.broker());
+    const event = (document: Document) => put('message', messageOf(document));
+    const follower = source.follow({ changed: wake, event, broker: tellBroker });
+    const [oldest] = open;
+    open.add(outgoing);
+    if (open.size > MOST_STREAMS) oldest?.destroy();
     try {
-      for (const line of this.#logTail.lines) put('log', logLine(line));
-      put('link', JSON.stringify({ broker: this.#source.broker() }));
-      let askedAt = this.#clock.monotonic();
-      for (let isFirst = true; !gone.signal.aborted; isFirst = false) {
+      await sendNews();
+      await send(written('ready', '{}'));
+      let askedAt = clock.monotonic();
+      while (!gone.signal.aborted && !outgoing.destroyed) {
+        const leftMs = askedAt + KEEP_ALIVE_MS - clock.monotonic();
+        if (leftMs <= 0) {
+          askedAt = clock.monotonic();
+          if (await mayStay()) await send(': still here\n\n');
+          else leave();
+          continue;
+        }
+        if (!waking.signal.aborted) await clock.sleep(leftMs, waking.signal);
+        if (waking.signal.aborted) await clock.sleep(PAUSE_MS, gone.signal);
         waking = new AbortController();
-        for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
-          for (const document of some) await send(written('message', messageOf(document)));
-        for (const text of pending.splice(0)) await send(text);
-        if (isFirst) await send(written('ready', '{}'));
-        const untilAsked = askedAt + KEEP_ALIVE_MS - this.#clock.monotonic();
-        if (!waking.signal.aborted) await this.#clock.sleep(untilAsked, waking.signal);
-        if (waking.signal.aborted) await this.#clock.sleep(PAUSE_MS, gone.signal);
-        if (this.#clock.monotonic() - askedAt < KEEP_ALIVE_MS) continue;
-        askedAt = this.#clock.monotonic();
-        if (await mayStay()) await send(': still here\n\n');
-        else leave();
+        await sendNews();
       }
     } finally {
-      this.#open.delete(outgoing);
+      ending?.removeEventListener('abort', leave);
+      open.delete(outgoing);
       stopLines();
       follower.stop();
     }
-  }
-
-  async #send(text: string, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
-    if (gone.aborted || outgoing.write(text)) return;
-    const late = deadline(this.#clock, SLOW_MS, gone);
-    await once(outgoing, 'drain', { signal: late.signal }).catch(() => outgoing.destroy());
-    late.clear();
-  }
+  };
 }
 
 function messageOf({ topic, payload }: Document): string {

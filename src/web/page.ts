@@ -1,33 +1,32 @@
-// The page: its files, its session, what it follows and what it asks for. Every path but those of the files is for whoever may see it.
-import { getRequestListener } from '@hono/node-server';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
-import { secureHeaders } from 'hono/secure-headers';
-import { Hono } from 'hono/tiny';
+// The page: the table of its routes, and who may see each of them.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
-import { type DocumentSource, EventStreams } from './events.ts';
-import { bodyOf, type Env, type Exchange, fieldsOf, refuse, TooLarge } from './exchange.ts';
-import { BUNDLED, Files, type PageFile } from './files.ts';
-import { Sessions } from './sessions.ts';
+import { createStreams, type DocumentSource } from './events.ts';
+import {
+  bodyOf,
+  download,
+  type Exchange,
+  fieldsOf,
+  fileOf,
+  findRoute,
+  json,
+  type Reply,
+  type Route,
+  refuse,
+  TOO_LARGE,
+  text,
+} from './exchange.ts';
+import { createSessions } from './sessions.ts';
 import type { SignIns } from './signIn.ts';
 import { type Entrance, refusalOf, visitorFrom } from './visitor.ts';
 
 /** What rejects does so with a Failure. */
 export interface EnergyDashboardSource {
-  /** What is to be added to it. */
-  look(): Promise<{
-    readonly added: readonly {
-      readonly name: string | null;
-      readonly energy: string | null;
-      readonly cost: string | null;
-    }[];
-    readonly refusals: readonly string[];
-    readonly cautions: readonly string[];
-    readonly digest: string;
-  }>;
+  /** What is to be added to it, with a `digest`. */
+  look(): Promise<object>;
   /** Unless it is no longer what the digest was made of. */
   add(digest: string): Promise<unknown>;
 }
@@ -46,7 +45,7 @@ export interface PageOptions extends Entrance {
   readonly energyDashboard: EnergyDashboardSource | null;
   readonly report: () => Promise<string>;
   /** As CSV; `null`: there is no such meter. */
-  readonly ledger: (meter: string) => string | null | Promise<string | null>;
+  readonly ledger: (meter: string) => string | null;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
   readonly metricsRefused: () => void;
   readonly clock: Clock;
@@ -56,154 +55,165 @@ export interface PageOptions extends Entrance {
 }
 
 const COOKIE = 'heat2mqtt_session';
-const FILES: Readonly<Record<string, PageFile>> = {
-  '/': 'index.html',
-  '/page.js': 'page.js',
-  '/page.css': 'page.css',
-};
+const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
+  new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
 
-const download = (c: Exchange, name: string, type: string, text: string) =>
-  c.body(text, 200, {
-    'content-type': `${type}; charset=utf-8`,
-    'content-disposition': `attachment; filename="${name}"`,
-  });
+const NOT_FOUND = refuse(404, 'not_found', 'There is nothing here.');
+
+function securityHeaders(isIngress: boolean): Readonly<Record<string, string>> {
+  return {
+    'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ${isIngress ? "'self'" : "'none'"}`,
+    'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'origin-agent-cluster': '?1',
+    'cache-control': 'no-store',
+  };
+}
 
 /** A listener for Node's server. */
-export function createPage(options: PageOptions) {
-  const { log, clock, requests, isIngress } = options;
-  const files = new Files(options.folder ?? BUNDLED);
-  const sessions = options.readPassword && new Sessions(options.readPassword, clock);
-  const streams = new EventStreams(options.documents, options.logTail, clock);
+export function createPage(options: PageOptions): RequestListener {
+  const { log, clock, requests, signIns, energyDashboard, folder } = options;
+  const headers = securityHeaders(options.isIngress);
+  const sessions = options.readPassword && createSessions(options.readPassword, clock);
+  const serveStream = createStreams(options.documents, options.logTail, clock);
   const throttledLog = new ThrottledLog(clock);
-  const app = new Hono<Env>();
-  const isSignedIn = (c: Exchange) => sessions?.isOpen(getCookie(c, COOKIE)) ?? true;
+  const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
 
-  app.use(
-    secureHeaders({
-      contentSecurityPolicy: {
-        defaultSrc: ["'none'"],
-        scriptSrc: ["'self'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
-        connectSrc: ["'self'"],
-        formAction: ["'self'"],
-        baseUri: ["'none'"],
-        frameAncestors: [isIngress ? "'self'" : "'none'"],
-      },
-      xFrameOptions: isIngress ? 'SAMEORIGIN' : 'DENY',
-      // Whether there is TLS is for a proxy to say.
-      strictTransportSecurity: false,
-    }),
-  );
-  app.use(async (c, next) => {
-    const { incoming } = c.env;
-    const visitor = visitorFrom(incoming, options);
-    const refusal = refusalOf(incoming, visitor, options);
-    if (refusal !== null) return c.text(`${refusal.message}\n`, refusal.status);
-    c.set('visitor', visitor);
-    c.header('cache-control', 'no-store');
-    return next();
-  });
-  for (const [path, name] of Object.entries(FILES))
-    app.get(path, (c) => files.answer(name, c.req.raw.headers));
+  const routes: readonly Route[] = [
+    ['GET', '/', 'everyone', fileOf('index.html', 'text/html', folder)],
+    ['GET', '/page.js', 'everyone', fileOf('page.js', 'text/javascript', folder)],
+    ['GET', '/page.css', 'everyone', fileOf('page.css', 'text/css', folder)],
+    ['GET', '/session', 'everyone', async (exchange) => json(await sessionOf(exchange))],
+    ['POST', '/session', 'everyone', openSession],
+    ['DELETE', '/session', 'everyone', endSession],
+    ['GET', '/events', 'signed in', follow],
+    ['POST', '/request/:name', 'signed in', ask],
+    ['GET', '/metrics', 'signed in', metrics],
+    ['GET', '/ledger.csv', 'signed in', ledger],
+    ['GET', '/report.txt', 'signed in', report],
+    ['GET', '/energy-dashboard', 'signed in', lookAtEnergyDashboard],
+    ['POST', '/energy-dashboard', 'signed in', addToEnergyDashboard],
+    ['GET', '/sign-in', 'signed in', signIns.waiting],
+    ['POST', '/sign-in/:account/password', 'signed in', signIns.typePassword],
+    ['GET', '/sign-in/:account/device', 'signed in', signIns.lookAtDevice],
+    ['POST', '/sign-in/:account/device', 'signed in', signIns.beginDevice],
+    ['DELETE', '/sign-in/:account/device', 'signed in', signIns.endDevice],
+    ['POST', '/sign-in/:account/link', 'signed in', signIns.goByLink],
+    ['DELETE', '/sign-in/:account/link', 'signed in', signIns.endLink],
+  ];
 
-  const sessionOf = async (c: Exchange) => ({
+  const sessionOf = async ({ request, visitor }: Exchange) => ({
     version: options.version,
-    signedIn: await isSignedIn(c),
+    signedIn: await isSignedIn(request),
     needsPassword: sessions !== null,
-    mayTypePasswords: c.get('visitor').mayTypePasswords,
-  });
-  app.get('/session', async (c) => c.json(await sessionOf(c)));
-  app.post('/session', async (c) => {
-    const { password } = await fieldsOf(c);
-    if (password === undefined) return refuse(c, 400, 'request_malformed', 'A password is missing.');
-    const { address, isEncrypted } = c.get('visitor');
-    const outcome = await sessions?.signIn(password, address).catch((err: unknown) => {
-      log.error({ err }, 'the password of the page cannot be read');
-      return 'unreadable' as const;
-    });
-    if (outcome === 'unreadable')
-      return refuse(c, 503, 'password_unreadable', 'The bridge cannot read the password. Its log says why.');
-    if (outcome !== undefined && 'waitMs' in outcome) {
-      const seconds = Math.ceil(outcome.waitMs / 1000);
-      c.header('retry-after', String(seconds));
-      return outcome.isWrong
-        ? refuse(c, 401, 'wrong_password', `That is not the password. Try again in ${seconds} s.`)
-        : refuse(c, 429, 'too_many_attempts', `Try again in ${seconds} s.`);
-    }
-    if (outcome !== undefined)
-      setCookie(c, COOKIE, outcome.token, {
-        httpOnly: true,
-        sameSite: 'Strict',
-        secure: isEncrypted,
-        path: '/',
-      });
-    return c.json({ ...(await sessionOf(c)), signedIn: true });
-  });
-  app.delete('/session', (c) => {
-    sessions?.end(deleteCookie(c, COOKIE, { path: '/' }));
-    return c.body(null, 204);
+    mayTypePasswords: visitor.mayTypePasswords,
   });
 
-  app.use(async (c, next) => {
-    if (await isSignedIn(c)) return next();
-    if (c.req.path === '/metrics') options.metricsRefused();
-    return refuse(c, 401, 'sign_in', 'Sign in with the password of the page.');
-  });
-  app.get('/metrics', (c) => {
-    const { contentType, text } = options.metrics();
-    return c.body(text, 200, { 'content-type': contentType });
-  });
-  app.get('/events', async (c) => {
-    const type = { 'content-type': 'text/event-stream; charset=utf-8' };
-    if (c.req.method === 'HEAD') return c.body(null, 200, type);
-    const { outgoing } = c.env;
-    outgoing.writeHead(200, {
-      ...type,
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-      'x-content-type-options': 'nosniff',
+  async function openSession(exchange: Exchange): Promise<Reply> {
+    const { password } = await fieldsOf(exchange);
+    if (password === undefined) return refuse(400, 'request_malformed', 'A password is missing.');
+    const opened = { ...(await sessionOf(exchange)), signedIn: true };
+    if (sessions === null) return json(opened);
+    const { address, isEncrypted } = exchange.visitor;
+    const outcome = await sessions.signIn(password, address).catch((err: unknown) => {
+      log.error({ err }, 'the password of the page cannot be read');
+      return null;
     });
-    void streams
-      .serve(outgoing, async () => isSignedIn(c), sessions?.ending(getCookie(c, COOKIE)))
-      .catch((err) => log.error({ err }, 'a stream of the page has failed'))
-      .finally(() => outgoing.destroy());
-    return RESPONSE_ALREADY_SENT;
-  });
-  app.post('/request/:name', async (c) => {
-    const name = c.req.param('name');
-    const answer = await requests.answer(name, await bodyOf(c));
-    return c.body(answer, requests.isKnown(name) ? 200 : 404, { 'content-type': 'application/json' });
-  });
-  app.get('/ledger.csv', async (c) => {
-    const meter = c.req.query('meter') ?? '';
-    const csv = await options.ledger(meter);
-    if (csv === null) return refuse(c, 404, 'unknown_meter', 'There is no such meter.');
-    return download(c, `heat2mqtt-${meter}.csv`, 'text/csv', csv);
-  });
-  app.get('/report.txt', async (c) =>
-    download(c, 'heat2mqtt-report.txt', 'text/plain', await options.report()),
-  );
-  const { energyDashboard } = options;
-  if (energyDashboard !== null) {
-    app.get('/energy-dashboard', async (c) => c.json(await energyDashboard.look()));
-    app.post('/energy-dashboard', async (c) => {
-      const { digest } = await fieldsOf(c);
-      if (digest === undefined) return refuse(c, 400, 'request_malformed', 'The digest is missing.');
-      await energyDashboard.add(digest);
-      return c.json({ state: 'done' });
-    });
+    if (outcome === null)
+      return refuse(503, 'password_unreadable', 'The bridge cannot read the password. Its log says why.');
+    if ('token' in outcome) {
+      const cookie = `${COOKIE}=${outcome.token}; Path=/; HttpOnly; SameSite=Strict`;
+      return json(opened, 200, { 'set-cookie': isEncrypted ? `${cookie}; Secure` : cookie });
+    }
+    const seconds = Math.ceil(outcome.waitMs / 1000);
+    const later = { 'retry-after': String(seconds) };
+    return outcome.isWrong
+      ? refuse(401, 'wrong_password', `That is not the password. Try again in ${seconds} s.`, later)
+      : refuse(429, 'too_many_attempts', `Try again in ${seconds} s.`, later);
   }
-  app.route('/sign-in', options.signIns.routes());
-  app.notFound((c) => refuse(c, 404, 'not_found', 'There is nothing here.'));
-  app.onError((err, c) => {
-    const path = c.req.routePath;
-    const { complete, destroyed } = c.env.incoming;
-    // Who breaks off in the middle of a body is told nothing, and nor is the log.
-    if (!(err instanceof Failure) && (complete || !destroyed))
-      throttledLog.write(path, (more) => log.error({ err, path, ...more }, 'the page could not be served'));
-    const status = err instanceof TooLarge ? 413 : err instanceof Failure ? 422 : 500;
-    return c.json({ error: safeWords(err) }, status);
-  });
-  return getRequestListener(app.fetch, { overrideGlobalObjects: false });
+
+  function endSession({ request }: Exchange): Reply {
+    sessions?.end(tokenOf(request));
+    return { status: 204, headers: { 'set-cookie': `${COOKIE}=; Max-Age=0; Path=/` } };
+  }
+
+  function follow({ request, response }: Exchange): Reply | null {
+    const stream = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+    if (request.method === 'HEAD') return { headers: stream };
+    response.writeHead(200, { ...headers, ...stream });
+    void serveStream(response, () => isSignedIn(request), sessions?.ending(tokenOf(request)))
+      .catch((err) => log.error({ err }, 'a stream of the page has failed'))
+      .finally(() => response.destroy());
+    return null;
+  }
+
+  async function ask(exchange: Exchange): Promise<Reply> {
+    const body = await requests.answer(exchange.named, await bodyOf(exchange));
+    const status = requests.isKnown(exchange.named) ? 200 : 404;
+    return { status, headers: { 'content-type': 'application/json' }, body };
+  }
+
+  function metrics(): Reply {
+    const { contentType, text: body } = options.metrics();
+    return { headers: { 'content-type': contentType }, body };
+  }
+
+  function ledger({ query }: Exchange): Reply {
+    const meter = query.get('meter') ?? '';
+    const csv = options.ledger(meter);
+    if (csv === null) return refuse(404, 'unknown_meter', 'There is no such meter.');
+    return download(`heat2mqtt-${meter}.csv`, csv, 'text/csv');
+  }
+
+  async function report(): Promise<Reply> {
+    return download('heat2mqtt-report.txt', await options.report(), 'text/plain');
+  }
+
+  async function lookAtEnergyDashboard(): Promise<Reply> {
+    return energyDashboard === null ? NOT_FOUND : json(await energyDashboard.look());
+  }
+
+  async function addToEnergyDashboard(exchange: Exchange): Promise<Reply> {
+    if (energyDashboard === null) return NOT_FOUND;
+    const { digest } = await fieldsOf(exchange);
+    if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
+    await energyDashboard.add(digest);
+    return json({ state: 'done' });
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
+    const visitor = visitorFrom(request, options);
+    const refusal = refusalOf(request, visitor, options);
+    if (refusal !== null) return { ...text(`${refusal.message}\n`), status: refusal.status };
+    const [path = '', query = ''] = (request.url ?? '').split('?');
+    const route = findRoute(routes, request.method, path);
+    if (route?.who !== 'everyone' && !(await isSignedIn(request))) {
+      if (path === '/metrics') options.metricsRefused();
+      return refuse(401, 'sign_in', 'Sign in with the password of the page.');
+    }
+    if (route === null) return NOT_FOUND;
+    try {
+      const { named, handler } = route;
+      return await handler({ request, response, visitor, named, query: new URLSearchParams(query) });
+    } catch (err) {
+      if (err instanceof Failure) return json({ error: safeWords(err) }, err.code === TOO_LARGE ? 413 : 422);
+      const { pattern } = route;
+      // A visitor who breaks off in the middle of a body is no fault.
+      if (request.complete || !request.destroyed)
+        throttledLog.write(pattern, (more) =>
+          log.error({ err, path: pattern, ...more }, 'the page could not be served'),
+        );
+      return json({ error: safeWords(err) }, 500);
+    }
+  }
+
+  return async (request, response) => {
+    const reply = await answer(request, response);
+    if (reply === null) return;
+    response.writeHead(reply.status ?? 200, { ...headers, ...reply.headers });
+    response.end(reply.body);
+  };
 }

@@ -1,29 +1,10 @@
 // An HTTP server that no visitor fills: each connection gets one answer at a time, and each address has so many connections.
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { splitHostAndPort } from '../config/sections/values.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { networkOf, withoutPrefix } from './addresses.ts';
-
-/** The address of the HTTP server is taken, or not one of this machine. */
-const listenFailed = (listen: string, cause: unknown) =>
-  failure(
-    'listen_failed',
-    `Cannot listen on ${listen} (${(cause as NodeJS.ErrnoException).code ?? 'unknown error'}).`,
-    {
-      exit: EXIT.unexpected,
-      retry: 'never',
-      hint: 'Choose another address in http.listen, or switch it off with http: false.',
-      cause,
-    },
-  );
+import { networkOf, withoutPrefix } from './visitor.ts';
 
 export interface Listening {
   readonly port: number;
@@ -58,6 +39,21 @@ const TURNS_BETWEEN = 8;
 /** What watches the program is answered when there are too many connections, too. */
 const VITAL = /^\/(healthz|readyz)(\?|$)/;
 
+interface Connection {
+  readonly socket: Socket;
+  readonly network: string;
+  readonly since: number;
+  /** Requests without a whole answer, the first of which is being answered. */
+  readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
+  /** There are too many from the same place: only health is answered. */
+  isExtra: boolean;
+}
+
+const isIdle = ({ waiting }: Connection) => waiting.length === 0;
+const isUnread = ({ socket }: Connection) => socket.writableLength > 0;
+/** No browser asks again before it has its answer. */
+const isGreedy = (connection: Connection) => isUnread(connection) || connection.waiting.length > 1;
+
 /** `address` is `host:port`. Rejects with listen_failed. */
 export async function openServer(
   address: string,
@@ -73,29 +69,62 @@ export async function openServer(
     headersTimeout: requestMs,
     connectionsCheckingInterval: checkMs,
   });
-  server.on('connection', (socket) => {
-    const from = withoutPrefix(socket.remoteAddress ?? '');
-    if (!admits(from)) return void socket.destroy();
-    const connection = new Connection(socket, networkOf(from), clock.monotonic(), { answer, inTurn });
-    open.set(socket, connection);
-    socket.once('close', () => open.delete(socket));
+
+  function makeRoom(connection: Connection, from: string): void {
     const others = [...open.values()];
     const same = isShared(from) ? [] : others.filter(({ network }) => network === connection.network);
     const crowd = same.length > each ? same : others.length > all ? others : [];
     if (crowd.length === 0) return;
     const settled = crowd.filter(({ since }) => clock.monotonic() - since >= FRESH_MS);
-    const leaves = settled.find(({ isIdle }) => isIdle) ?? settled.find(({ isGreedy }) => isGreedy);
-    if (leaves !== undefined) leaves.end();
-    else if (others.length > all) connection.end();
+    const leaves = settled.find(isIdle) ?? settled.find(isGreedy);
+    if (leaves !== undefined) leaves.socket.destroy();
+    else if (others.length > all) connection.socket.destroy();
     else connection.isExtra = true;
+  }
+
+  function answerFirst({ waiting, isExtra }: Connection): void {
+    const [request, response] = waiting[0] ?? [];
+    if (!request || !response) return;
+    if (!isExtra || VITAL.test(request.url ?? '')) answer(request, response);
+    else response.writeHead(503, { connection: 'close' }).end('too many connections\n');
+  }
+
+  server.on('connection', (socket) => {
+    const from = withoutPrefix(socket.remoteAddress ?? '');
+    if (!admits(from)) return void socket.destroy();
+    const since = clock.monotonic();
+    const connection: Connection = { socket, network: networkOf(from), since, waiting: [], isExtra: false };
+    open.set(socket, connection);
+    socket.once('close', () => open.delete(socket));
+    // Node then hands the parser only what is read here.
+    socket.on('readable', () => readOn(connection));
+    socket.on('drain', () => readOn(connection));
+    makeRoom(connection, from);
   });
-  server.on('request', (request, response) => open.get(request.socket)?.add(request, response));
+  server.on('request', (request, response) => {
+    const connection = open.get(request.socket);
+    if (connection === undefined) return;
+    connection.waiting.push([request, response]);
+    response.once('close', () =>
+      inTurn(() => {
+        connection.waiting.shift();
+        if (connection.socket.destroyed) return;
+        answerFirst(connection);
+        readOn(connection);
+      }),
+    );
+    if (connection.waiting.length === 1) answerFirst(connection);
+  });
   server.timeout = unreadMs;
   server.on('timeout', (socket) => {
     const connection = open.get(socket);
-    if (connection?.isIdle || connection?.isUnread) connection.end();
+    if (connection && (isIdle(connection) || isUnread(connection))) socket.destroy();
   });
-  await listen(server, address);
+  const { host = '', port = 0 } = splitHostAndPort(address) ?? {};
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (err) => reject(listenFailed(address, err)));
+    server.listen(port, host, resolve);
+  });
   return {
     port: (server.address() as AddressInfo).port,
     stop: () =>
@@ -106,12 +135,14 @@ export async function openServer(
   };
 }
 
-async function listen(server: Server, address: string): Promise<void> {
-  const { host, port } = splitHostAndPort(address) ?? { host: '', port: 0 };
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (err) => reject(listenFailed(address, err)));
-    server.listen(port, host, resolve);
-  });
+/** Reads the next requests when the answer to the last one has left: what a visitor does not read is not computed. */
+function readOn({ socket, waiting }: Connection): void {
+  // A request that is on its way is read to its end.
+  const mayRead = () => !socket.writableNeedDrain && !waiting.at(-1)?.[0].complete;
+  while (mayRead()) {
+    const slice = Math.min(SLICE_BYTES, socket.readableLength);
+    if (socket.read(slice || undefined) === null) return;
+  }
 }
 
 /**
@@ -133,77 +164,25 @@ function turns(): (step: () => void) => void {
   };
 }
 
-/** Reads the next requests when the answer to the last one has left: what a visitor does not read is not computed. */
-class Connection {
-  readonly network: string;
-  readonly since: number;
-  /** There are too many from the same place: only health is answered. */
-  isExtra = false;
-  readonly #socket: Socket;
-  readonly #answer: RequestListener;
-  readonly #inTurn: (step: () => void) => void;
-  readonly #waiting: (readonly [IncomingMessage, ServerResponse])[] = [];
+/** The address of the HTTP server is taken, or not one of this machine. */
+const listenFailed = (listen: string, cause: NodeJS.ErrnoException) =>
+  failure('listen_failed', `Cannot listen on ${listen} (${cause.code ?? 'unknown error'}).`, {
+    exit: EXIT.unexpected,
+    retry: 'never',
+    hint: 'Choose another address in http.listen, or switch it off with http: false.',
+    cause,
+  });
 
-  constructor(
-    socket: Socket,
-    network: string,
-    since: number,
-    { answer, inTurn }: { answer: RequestListener; inTurn: (step: () => void) => void },
-  ) {
-    this.network = network;
-    this.since = since;
-    this.#socket = socket;
-    this.#answer = answer;
-    this.#inTurn = inTurn;
-    // Node then hands the parser only what is read here.
-    socket.on('readable', () => this.#read());
-    socket.on('drain', () => this.#read());
-  }
-
-  get isIdle(): boolean {
-    return this.#waiting.length === 0;
-  }
-
-  get isUnread(): boolean {
-    return this.#socket.writableLength > 0;
-  }
-
-  /** No browser asks again before it has its answer. */
-  get isGreedy(): boolean {
-    return this.isUnread || this.#waiting.length > 1;
-  }
-
-  end(): void {
-    this.#socket.destroy();
-  }
-
-  add(request: IncomingMessage, response: ServerResponse): void {
-    this.#waiting.push([request, response]);
-    response.once('close', () => {
-      this.#inTurn(() => {
-        this.#waiting.shift();
-        if (this.#socket.destroyed) return;
-        this.#answerFirst();
-        this.#read();
-      });
-    });
-    if (this.#waiting.length === 1) this.#answerFirst();
-  }
-
-  #answerFirst(): void {
-    const [first] = this.#waiting;
-    if (first === undefined) return;
-    const [request, response] = first;
-    if (!this.isExtra || VITAL.test(request.url ?? '')) this.#answer(request, response);
-    else response.writeHead(503, { connection: 'close' }).end('too many connections\n');
-  }
-
-  #read(): void {
-    // A request that is on its way is read to its end.
-    const mayRead = () => !this.#socket.writableNeedDrain && !this.#waiting.at(-1)?.[0].complete;
-    while (mayRead()) {
-      const slice = Math.min(SLICE_BYTES, this.#socket.readableLength);
-      if (this.#socket.read(slice || undefined) === null) return;
-    }
-  }
+/** The way in from Home Assistant's own pages: a port of its own, on which only the Supervisor is answered. */
+export interface Ingress {
+  /** `host:port`, as `ingress_port` of app/config.yaml. */
+  readonly listen: string;
+  /** The Supervisor, who has asked whom he lets in. */
+  readonly from: string;
 }
+
+export const SUPERVISORS_INGRESS: Ingress = { listen: '0.0.0.0:8098', from: '172.30.32.2' };
+
+/** Rejects with listen_failed. */
+export const serveIngress = ({ listen, from }: Ingress, answer: RequestListener, clock: Clock) =>
+  openServer(listen, answer, { clock, admits: (address) => address === from, isShared: () => true });

@@ -1,7 +1,6 @@
-// Who asks: the address, whether the way is encrypted, and whether the page may be shown to a browser that came this way.
+// Who asks: the address, whether the way is encrypted, and whether a browser that came this way is answered.
 import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
-import { withoutPrefix } from './addresses.ts';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 
 export interface Visitor {
   /** Of the client, as far as a trusted proxy tells it. */
@@ -26,61 +25,9 @@ export interface Entrance {
   readonly readPassword: (() => Promise<string>) | null;
 }
 
-const isLoopback = (ip: string): boolean => ip.startsWith('127.') || ip === '::1';
-
-/** As a proxy writes it: some add the port, and with it each connection would be an address of its own. */
-function addressIn(text: string): string | null {
-  const ip = withoutPrefix(text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
-  return isIP(ip) === 0 ? null : ip;
-}
-
-export function visitorFrom({ socket, headers }: IncomingMessage, entrance: Entrance): Visitor {
-  const peer = withoutPrefix(socket.remoteAddress ?? '');
-  const { isTrustedProxy, isIngress } = entrance;
-  const isProxied = isTrustedProxy(peer);
-  const header = (name: string) => String(headers[name] ?? '');
-  // The proxy adds to the end; what stands before may have been made up.
-  const last = (name: string) => header(name).split(',').at(-1)?.trim() ?? '';
-  const isEncrypted = (isProxied || isIngress) && last('x-forwarded-proto') === 'https';
-  const isUnknownProxy = !isProxied && headers['x-forwarded-for'] !== undefined;
-  return {
-    address: (isProxied ? addressIn(last('x-forwarded-for')) : null) ?? peer,
-    host: (((isProxied || isIngress) && last('x-forwarded-host')) || header('host')).toLowerCase(),
-    isEncrypted,
-    mayTypePasswords: isIngress || isEncrypted || (isLoopback(peer) && !isProxied && !isUnknownProxy),
-  };
-}
-
 export interface Refusal {
   readonly status: 403 | 421;
   readonly message: string;
-}
-
-/** Why a request is not answered, whoever sent it: a name that anybody may have pointed here, or another page's request. */
-export function refusalOf(
-  { method, url, headers }: IncomingMessage,
-  { host }: Visitor,
-  { names, isIngress, readPassword }: Entrance,
-): Refusal | null {
-  const site = headers['sec-fetch-site'];
-  const isOpened = method === 'GET' && headers['sec-fetch-mode'] === 'navigate' && url?.split('?')[0] === '/';
-  if ((site === 'cross-site' || site === 'same-site') && !isOpened) return OTHER_PAGE;
-  const { origin } = headers;
-  // The name is Home Assistant's, and a proxy before it may have left the port out.
-  if (isIngress)
-    return origin !== undefined && nameOf(origin) !== nameOf(`http://${host}`) ? OTHER_PAGE : null;
-  if (readPassword === null && headers['x-forwarded-for'] !== undefined)
-    return {
-      status: 403,
-      message: 'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
-    };
-  if (!isKnown(host, names))
-    return {
-      status: 421,
-      message:
-        'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
-    };
-  return origin !== undefined && hostOf(origin) !== hostOf(`http://${host}`) ? OTHER_PAGE : null;
 }
 
 const OTHER_PAGE: Refusal = {
@@ -88,16 +35,89 @@ const OTHER_PAGE: Refusal = {
   message:
     'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.',
 };
+const NEEDS_PASSWORD: Refusal = {
+  status: 403,
+  message: 'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
+};
+const UNKNOWN_NAME: Refusal = {
+  status: 421,
+  message:
+    'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
+};
 
-function isKnown(host: string, names: ReadonlySet<string>): boolean {
-  if (!URL.canParse(`http://${host}`)) return false;
-  const name = new URL(`http://${host}`).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  return isIP(name) !== 0 || name === 'localhost' || names.has(name);
+export function visitorFrom(
+  { socket, headers }: IncomingMessage,
+  { isTrustedProxy, isIngress }: Entrance,
+): Visitor {
+  const peer = withoutPrefix(socket.remoteAddress ?? '');
+  const isProxied = isTrustedProxy(peer);
+  const header = (name: string) => String(headers[name] ?? '');
+  // The proxy adds to the end; what stands before may have been made up.
+  const last = (name: string) => header(name).split(',').at(-1)?.trim() ?? '';
+  const isEncrypted = (isProxied || isIngress) && last('x-forwarded-proto') === 'https';
+  const isOnThisMachine = isLoopback(peer) && !isProxied && headers['x-forwarded-for'] === undefined;
+  return {
+    address: (isProxied ? addressIn(last('x-forwarded-for')) : null) ?? peer,
+    host: (((isProxied || isIngress) && last('x-forwarded-host')) || header('host')).toLowerCase(),
+    isEncrypted,
+    mayTypePasswords: isIngress || isEncrypted || isOnThisMachine,
+  };
 }
 
-const nameOf = (address: string): string => (URL.canParse(address) ? new URL(address).hostname : 'none');
+/** Why a request is not answered: a name that any page may have pointed here, or another page's request. */
+export function refusalOf(
+  { method, url, headers }: IncomingMessage,
+  { host }: Visitor,
+  { names, isIngress, readPassword }: Entrance,
+): Refusal | null {
+  const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = headers;
+  const isOpened = method === 'GET' && mode === 'navigate' && url?.split('?')[0] === '/';
+  if ((site === 'cross-site' || site === 'same-site') && !isOpened) return OTHER_PAGE;
+  // The name is Home Assistant's, and a proxy before it may have left the port out.
+  const part = isIngress ? nameOf : hostOf;
+  const own = part(`http://${host}`);
+  const isOfOtherPage = origin !== undefined && (own === null || part(origin) !== own);
+  if (isIngress) return isOfOtherPage ? OTHER_PAGE : null;
+  if (readPassword === null && headers['x-forwarded-for'] !== undefined) return NEEDS_PASSWORD;
+  const name = nameOf(`http://${host}`);
+  if (name === null || (isIP(name) === 0 && name !== 'localhost' && !names.has(name))) return UNKNOWN_NAME;
+  return isOfOtherPage ? OTHER_PAGE : null;
+}
+
+/** Without brackets and the dot at the end. */
+const nameOf = (address: string): string | null =>
+  URL.canParse(address) ? new URL(address).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '') : null;
 
 /** Without the port that the scheme implies: a proxy may leave it out. */
-function hostOf(address: string): string {
-  return URL.canParse(address) ? new URL(address).host.replace(/:(80|443)$/, '') : 'none';
+const hostOf = (address: string): string | null =>
+  URL.canParse(address) ? new URL(address).host.replace(/:(80|443)$/, '') : null;
+
+const isLoopback = (ip: string): boolean => ip.startsWith('127.') || ip === '::1';
+
+/** An IPv4 address that arrives at an IPv6 socket, as it is usually written. */
+export const withoutPrefix = (ip: string): string => ip.replace(/^::ffff:(?=\d+\.)/i, '');
+
+/** As a proxy writes it: some add the port, and with it each connection would be an address of its own. */
+function addressIn(text: string): string | null {
+  const ip = withoutPrefix(text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1'));
+  return isIP(ip) === 0 ? null : ip;
+}
+
+/** Tells whether an address is in `network`: an IP address, or one with the number of its leading bits. */
+export function within(network: string | undefined): (address: string) => boolean {
+  if (network === undefined) return () => false;
+  const family = (ip: string) => (isIPv6(ip) ? 'ipv6' : 'ipv4');
+  const [ip = '', bits] = network.split('/');
+  const list = new BlockList();
+  list.addSubnet(ip, Number(bits ?? (isIPv6(ip) ? 128 : 32)), family(ip));
+  return (address) => isIP(address) !== 0 && list.check(address, family(address));
+}
+
+/** One machine has as many IPv6 addresses as it likes, in one network of 64 bits. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.split('%')[0]?.split('::') ?? [];
+  const words = (part: string) => part.split(':').filter((word) => word !== '');
+  const gap = tail === undefined ? 0 : 8 - words(head).length - words(tail).length;
+  return [...words(head), ...Array<string>(gap).fill('0'), ...words(tail ?? '')].slice(0, 4).join(':');
 }

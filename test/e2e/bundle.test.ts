@@ -51,7 +51,7 @@ const LAZY = {
   'pino-pretty': 'customPrettifiers',
   htmlparser2: 'altGlyph',
   'tough-cookie': 'Cookie has domain set to a public suffix',
-  hono: 'contentSecurityPolicyReportOnly',
+  'the page': 'origin-agent-cluster',
   pg: 'sslnegotiation',
   'the simulator': '/protocol/openid-connect',
 };

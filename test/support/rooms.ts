@@ -81,11 +81,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   otpauth: /^auth\/oneTimeCode\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,
-  ...Object.fromEntries(
-    ['hono', 'hono/tiny', 'hono/cookie', 'hono/secure-headers'].map((part) => [part, /^web\//]),
-  ),
-  '@hono/node-server': /^web\/(page|exchange)\.ts$/,
-  '@hono/node-server/utils/response': /^web\/page\.ts$/,
   preact: /^web\/page\//,
   'preact/hooks': /^web\/page\//,
   mqtt: /^mqtt\/connection\.ts$/,

@@ -1,7 +1,7 @@
 // Who may see the page: names, origins, passwords, cookies, and what a browser is told to keep to.
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { Sessions } from '../../src/web/sessions.ts';
+import { createSessions } from '../../src/web/sessions.ts';
 import { handClock } from '../support/clock.ts';
 import { type Asked, cookieOf, openServer, PASSWORD } from './served.ts';
 
@@ -100,7 +100,7 @@ test('the password opens a session, which ends with signing out, with age and wi
 
 test('ten thousand guesses take days, from one network as from one address; nobody else waits', async () => {
   const clock = handClock('2026-03-10T12:00:00Z');
-  const sessions = new Sessions(readPassword, clock);
+  const sessions = createSessions(readPassword, clock);
   const began = clock.monotonic();
   let tried = 0;
   for (let n = 0; n < 10_000; n += 1) {
@@ -123,7 +123,7 @@ test('of many guesses at the same moment one is heard, and all are told how long
   const password = new Promise<string>((resolve) => {
     read = resolve;
   });
-  const sessions = new Sessions(() => password, clock);
+  const sessions = createSessions(() => password, clock);
   const guesses = Array.from({ length: 20 }, (_, n) => sessions.signIn(`guess ${n}`, '192.0.2.7'));
   read(PASSWORD);
   const outcomes = await Promise.all(guesses);

@@ -3,18 +3,18 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { type MonitorAnswers, serve } from '../../src/web/health.ts';
+import { type HealthAnswers, serveHealth } from '../../src/web/health.ts';
 import { openStack } from '../support/stack.ts';
 
-async function open(answers: Partial<MonitorAnswers> = {}, listen = '127.0.0.1:0') {
-  const monitor = await serve(
+async function open(answers: Partial<HealthAnswers> = {}, listen = '127.0.0.1:0') {
+  const monitor = await serveHealth(
     listen,
     {
       healthy: () => true,
       ready: () => true,
       metrics: () => ({ contentType: 'text/plain; version=0.0.4', text: 'up 1\n' }),
       page: null,
-      mayReadMetrics: () => true,
+      metricsFor: 'everyone',
       metricsRefused: () => undefined,
       ...answers,
     },

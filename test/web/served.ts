@@ -11,10 +11,10 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
-import { within } from '../../src/web/addresses.ts';
 import type { Document, DocumentSource } from '../../src/web/events.ts';
 import { createPage, type PageOptions } from '../../src/web/page.ts';
-import { SignIns } from '../../src/web/signIn.ts';
+import { createSignIns } from '../../src/web/signIn.ts';
+import { within } from '../../src/web/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
@@ -95,7 +95,7 @@ export async function openServer({
       isKnown: (name) => name === 'refresh',
       answer: async (name, payload) => JSON.stringify({ asked: [name, payload.toString('utf8')] }),
     },
-    signIns: new SignIns({
+    signIns: createSignIns({
       accounts: [],
       redirectUri: undefined,
       signedIn: () => undefined,

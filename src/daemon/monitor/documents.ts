@@ -6,7 +6,7 @@ import type { Constituencies } from '../../constituencies/onDemand.ts';
 import type { LinkStatus } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
-import type { BrokerState, Document, DocumentSource, Follower } from '../../web/events.ts';
+import type { BrokerState, Document, DocumentSource, Follower, Listener } from '../../web/events.ts';
 import type { Context } from '../context.ts';
 import { BRIDGE, composeBridge } from '../publishing/bridge.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
@@ -18,92 +18,68 @@ interface Parts {
   readonly link: { status(): LinkStatus };
 }
 
-type Needs = Pick<Context, 'topics' | 'zone' | 'clock'>;
+/** Whose documents may have changed since the reader took them. */
+interface Reader {
+  readonly on: Listener;
+  readonly changed: Set<string>;
+}
 
-export class Documents implements DocumentSource {
-  readonly #parts: Parts;
-  readonly #context: Needs;
-  readonly #readers = new Set<Reader>();
+export function followDocuments(
+  { accounts, bridgeStatus, constituencies, link }: Parts,
+  context: Pick<Context, 'topics' | 'zone' | 'clock' | 'signals'>,
+): DocumentSource {
+  const { signals, topics } = context;
+  const readers = new Set<Reader>();
 
-  constructor(parts: Parts, context: Needs & Pick<Context, 'signals'>) {
-    const { signals, topics } = context;
-    this.#parts = parts;
-    this.#context = context;
-    signals.on('accountChanged', (account) => {
-      for (const reader of this.#readers) reader.changed(account);
-    });
-    signals.on('bridgeChanged', () => {
-      for (const reader of this.#readers) reader.changed(BRIDGE);
-    });
-    signals.on('passing', (message) => {
-      const event = withoutBase(message, topics.base);
-      if (event.topic.endsWith('/event')) for (const { on } of this.#readers) on.event(event);
-    });
-    signals.on('brokerChanged', () => {
-      for (const { on } of this.#readers) on.broker(this.broker());
-    });
+  function tell(owner: string): void {
+    for (const { on, changed } of readers) {
+      // What the bridge tells of itself follows from its accounts.
+      changed.add(owner).add(BRIDGE);
+      on.changed();
+    }
   }
-
-  broker(): BrokerState {
-    const { connected, hasConnected } = this.#parts.link.status();
+  function broker(): BrokerState {
+    const { connected, hasConnected } = link.status();
     if (connected) return 'connected';
     return hasConnected ? 'disconnected' : 'none';
   }
-
-  follow(on: Reader['on']): Follower {
-    const reader = new Reader(on, this.#parts, this.#context);
-    this.#readers.add(reader);
-    return {
-      take: () => reader.take(),
-      stop: () => void this.#readers.delete(reader),
-    };
-  }
-}
-
-class Reader implements Pick<Follower, 'take'> {
-  readonly on: Parameters<DocumentSource['follow']>[0];
-  readonly #parts: Parts;
-  readonly #context: Needs;
-  /** Whose documents may have changed since they were taken. */
-  readonly #changed: Set<string>;
-  readonly #given = new RetainedDiff();
-
-  constructor(on: Reader['on'], parts: Parts, context: Needs) {
-    this.on = on;
-    this.#parts = parts;
-    this.#context = context;
-    this.#changed = new Set([BRIDGE, ...parts.accounts.map(({ id }) => id)]);
-  }
-
-  changed(owner: string): void {
-    this.#changed.add(owner);
-    // What the bridge tells of itself follows from its accounts.
-    this.#changed.add(BRIDGE);
-    this.on.changed();
-  }
-
-  take(): readonly Document[] | null {
-    const [owner] = this.#changed;
-    if (owner === undefined) return null;
-    this.#changed.delete(owner);
-    const news = this.#given.take(owner, this.#retainedOf(owner));
-    // Until then a meter may only be read anew.
-    const gone = this.#parts.bridgeStatus.isComplete() ? this.#given.gone() : [];
-    for (const message of gone) this.#given.delivered(message);
-    return [...news, ...gone].map((message) => withoutBase(message, this.#context.topics.base));
-  }
-
-  #retainedOf(owner: string): readonly Retained[] {
-    const { accounts, bridgeStatus, constituencies } = this.#parts;
-    const options = { topics: this.#context.topics, discovery: null };
+  const withoutBase = ({ topic, payload }: Message): Document => ({
+    topic: topic.slice(topics.base.length + 1),
+    payload,
+  });
+  function retainedOf(owner: string): readonly Retained[] {
+    const options = { topics, discovery: null };
     if (owner === BRIDGE) return composeBridge({ bridgeStatus, constituencies, ...options });
     const account = accounts.find(({ id }) => id === owner);
-    if (account === undefined) return [];
-    return composeAccount(accountView(account, this.#context), meterViews(account), options);
+    return account ? composeAccount(accountView(account, context), meterViews(account), options) : [];
   }
-}
+  function follow(on: Listener): Follower {
+    const reader: Reader = { on, changed: new Set([BRIDGE, ...accounts.map(({ id }) => id)]) };
+    const given = new RetainedDiff();
+    readers.add(reader);
+    return {
+      take() {
+        const [owner] = reader.changed;
+        if (owner === undefined) return null;
+        reader.changed.delete(owner);
+        const news = given.take(owner, retainedOf(owner));
+        // Until then a meter may not have been read yet.
+        const gone = bridgeStatus.isComplete() ? given.gone() : [];
+        for (const message of gone) given.delivered(message);
+        return [...news, ...gone].map(withoutBase);
+      },
+      stop: () => void readers.delete(reader),
+    };
+  }
 
-const withoutBase = ({ topic, payload }: Message, base: string): Document => ({
-  topic: topic.slice(base.length + 1),
-  payload,
-});
+  signals.on('accountChanged', tell);
+  signals.on('bridgeChanged', () => tell(BRIDGE));
+  signals.on('passing', (message) => {
+    const event = withoutBase(message);
+    if (event.topic.endsWith('/event')) for (const { on } of readers) on.event(event);
+  });
+  signals.on('brokerChanged', () => {
+    for (const { on } of readers) on.broker(broker());
+  });
+  return { follow, broker };
+}

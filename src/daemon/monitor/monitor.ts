@@ -1,5 +1,5 @@
 // What the daemon answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { Account } from '../../accounts/account.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
 import { meterViews } from '../../accounts/views.ts';
@@ -7,25 +7,17 @@ import { isLoopback } from '../../config/pageAddress.ts';
 import { splitHostAndPort } from '../../config/sections/values.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
-import { within } from '../../web/addresses.ts';
-import { OWN_NAME, serve } from '../../web/health.ts';
-import type { Listening } from '../../web/server.ts';
+import { serveHealth } from '../../web/health.ts';
+import { type Ingress, type Listening, serveIngress } from '../../web/server.ts';
+import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
 import type { Heartbeat } from '../polling/heartbeat.ts';
-import { type Ingress, serveIngress } from './ingress.ts';
-import type { PageParts } from './page.ts';
-
-interface Page {
-  readonly listener: RequestListener;
-  /** For those whom Home Assistant has let in. */
-  readonly ingress: RequestListener;
-  stop(): void;
-}
+import type { openPage, PageParts } from './page.ts';
 
 const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
-  'They are for whoever may see the page; http.metrics: open is for everybody who reaches http.listen.';
+  'Who may see the page may read them; http.metrics: open lets everybody read them who reaches http.listen.';
 
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
@@ -43,7 +35,6 @@ export async function startMonitor(
   const isPrivate = isLoopback(splitHostAndPort(listen)?.host ?? '');
   const needsPassword = config.web !== false && config.web.password !== undefined;
   const isOpen = config.web !== false && (isPrivate || needsPassword);
-  const isFree = isPrivate && !needsPassword;
   const throttledLog = new ThrottledLog(clock);
   const metricsRefused = () =>
     throttledLog.write('metrics', (more) =>
@@ -70,14 +61,14 @@ export async function startMonitor(
       })),
       now: clock.now(),
     });
-  let page: Promise<Page> | undefined;
+  let page: Promise<ReturnType<typeof openPage>> | undefined;
   /** Loads the page with the first request. */
   const onPage =
     (which: 'listener' | 'ingress'): RequestListener =>
     async (request, response) => {
       try {
-        page ??= import('./page.ts').then(({ openPage }) =>
-          openPage(parts, { metrics, metricsRefused }, context),
+        page ??= import('./page.ts').then((module) =>
+          module.openPage(parts, { metrics, metricsRefused }, context),
         );
         (await page)[which](request, response);
       } catch (err) {
@@ -95,18 +86,17 @@ export async function startMonitor(
       bridgeStatus.ownReasons.push(safeWords(err));
     }
   };
-  const { trusted_proxy: proxy } = config.web || {};
+  const ofThisMachine = isPrivate && !needsPassword ? 'this machine' : 'no one';
   const answers = {
     healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
     ready: () => link.status().drained,
     metrics,
-    mayReadMetrics: ({ headers }: IncomingMessage) =>
-      metricsFor === 'open' ||
-      (isFree && OWN_NAME.test(headers.host ?? '') && headers['x-forwarded-for'] === undefined),
+    metricsFor: metricsFor === 'open' ? 'everyone' : ofThisMachine,
     metricsRefused,
     page: isOpen ? onPage('listener') : null,
-  };
-  await open('health and metrics are not served', serve(listen, answers, { clock, isShared: within(proxy) }));
+  } as const;
+  const isShared = within(config.web ? config.web.trusted_proxy : undefined);
+  await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
   const port = opened[0]?.port ?? null;
   if (ingress !== null && config.web !== false)
     await open('Home Assistant cannot show the page', serveIngress(ingress, onPage('ingress'), clock));

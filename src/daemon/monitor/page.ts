@@ -7,14 +7,14 @@ import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
-import { within } from '../../web/addresses.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
-import { SignIns } from '../../web/signIn.ts';
+import { createSignIns } from '../../web/signIn.ts';
+import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
 import { EnergyDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
-import { Documents } from './documents.ts';
+import { followDocuments } from './documents.ts';
 import { ledgerCsv } from './ledgerCsv.ts';
 
 export interface PageParts {
@@ -28,50 +28,26 @@ export interface PageParts {
   readonly poller: Poller;
 }
 
+/** One listener for everyone, and one for whom Home Assistant has let in. */
 export function openPage(
   { requests, logTail, report, accounts, poller, ...parts }: PageParts,
   forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
   context: Context,
 ) {
-  const signIns = new SignIns({
-    accounts,
-    redirectUri: context.config.provider?.redirect_uri,
-    signedIn: (account) => poller.retryNow(account, true),
-    mask: context.scrubber.registerToken,
-    iso: (instant) => context.zone.iso(instant),
-    clock: context.clock,
-    log: context.log,
-  });
-  const sources = {
-    requests,
-    logTail,
-    report,
-    documents: new Documents({ accounts, ...parts }, context),
-    signIns,
-    energyDashboard: energyDashboardOf(accounts, context),
-    ledger(meter: string) {
-      const view = accounts.flatMap(meterViews).find((one) => one.meter === meter);
-      return view === undefined ? null : ledgerCsv(view);
-    },
-  };
-  return { ...servePage(sources, forMetrics, context), stop: () => signIns.stop() };
-}
-
-export interface PageSources
-  extends Pick<PageOptions, 'documents' | 'signIns' | 'energyDashboard' | 'ledger' | 'logTail' | 'report'> {
-  readonly requests: Requests;
-}
-
-/** The listeners of a page that shows and asks these. */
-export function servePage(
-  { requests, ...sources }: PageSources,
-  forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
-  { config, clock, log }: Pick<Context, 'config' | 'clock' | 'log'>,
-) {
+  const { config, clock, log, zone, scrubber } = context;
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
   const own = hostname().toLowerCase();
+  const signIns = createSignIns({
+    accounts,
+    redirectUri: config.provider?.redirect_uri,
+    signedIn: (account) => poller.retryNow(account, true),
+    mask: scrubber.registerToken,
+    iso: (instant) => zone.iso(instant),
+    clock,
+    log,
+  });
   const shared = {
-    ...sources,
+    ...forMetrics,
     version: about.version,
     names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
     isTrustedProxy: within(trustedProxy),
@@ -79,17 +55,23 @@ export function servePage(
       isKnown: (name: string) => requests.isKnown(name),
       answer: (name: string, payload: Buffer) => requests.answer(name, payload, () => {}),
     },
-    ...forMetrics,
+    logTail,
+    report,
+    documents: followDocuments({ accounts, ...parts }, context),
+    signIns,
+    energyDashboard: energyDashboardOf(accounts, context),
+    ledger(meter: string) {
+      const view = accounts.flatMap(meterViews).find((one) => one.meter === meter);
+      return view === undefined ? null : ledgerCsv(view);
+    },
     clock,
     log,
   };
+  const readPassword = password ? () => password.read() : null;
   return {
-    listener: createPage({
-      ...shared,
-      isIngress: false,
-      readPassword: password ? () => password.read() : null,
-    }),
+    listener: createPage({ ...shared, isIngress: false, readPassword }),
     ingress: createPage({ ...shared, isIngress: true, readPassword: null }),
+    stop: () => signIns.stop(),
   };
 }
 

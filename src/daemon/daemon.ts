@@ -22,15 +22,15 @@ import { openInstallation } from '../store/installation.ts';
 import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
 import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';
-import { OutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
-import { Statistics } from './homeAssistant/statistics.ts';
+import { openOutdoorTemperatures } from './homeAssistant/outdoorTemperatures.ts';
+import { openStatistics } from './homeAssistant/statistics.ts';
 import { startMonitor } from './monitor/monitor.ts';
 import { startHeartbeat } from './polling/heartbeat.ts';
-import { Poller } from './polling/poller.ts';
-import { Schedule, type StartTicker } from './polling/schedule.ts';
-import { BridgeStatus } from './publishing/bridgeStatus.ts';
-import { Publisher } from './publishing/publisher.ts';
-import { Restore } from './publishing/restore.ts';
+import { openPoller } from './polling/poller.ts';
+import { type StartTicker, startSchedule } from './polling/schedule.ts';
+import { openBridgeStatus } from './publishing/bridgeStatus.ts';
+import { openPublisher } from './publishing/publisher.ts';
+import { historyOnBroker } from './publishing/restore.ts';
 import { requestHandlers } from './requests/handlers.ts';
 import { skippedRequests } from './requests/skippedRequests.ts';
 
@@ -73,7 +73,7 @@ export async function startDaemon({
   const signals = new Signals();
   const counters = new Counters();
   const zone = zoneOf(usage.timezone);
-  const outdoor = await OutdoorTemperatures.open({ ...options, state, zone });
+  const outdoor = await openOutdoorTemperatures({ ...options, state, zone });
   const context: Context = {
     ...options,
     state,
@@ -86,14 +86,14 @@ export async function startDaemon({
   };
   const { topics } = context;
 
-  const restore = new Restore(topics, log);
+  const restore = historyOnBroker(topics, log);
   const accounts = await openAccounts(context, restore);
   const byId = new Map(accounts.map((account) => [account.id, account]));
-  const poller = new Poller(accounts, context);
+  const poller = openPoller(accounts, context);
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
-  const schedule = new Schedule(poller, jitterMs, startTicker, context);
-  const statistics = Statistics.of(accounts, outdoor, context);
-  const bridgeStatus = new BridgeStatus(accounts, poller, schedule, statistics, context);
+  const schedule = startSchedule(accounts, poller, jitterMs, startTicker, context);
+  const statistics = openStatistics(accounts, outdoor, context);
+  const bridgeStatus = openBridgeStatus({ accounts, poller, schedule, statistics }, context);
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
   for (const { message, ...notice } of unsafe) log.warn(notice, message);
   bridgeStatus.ownReasons.push(...notices, ...unsafe);
@@ -123,7 +123,7 @@ export async function startDaemon({
           },
           onPostponed: (postponed) => void signals.emit('requestSkipped', postponed),
         });
-  const publisher = await Publisher.open({ accounts, bridgeStatus, constituencies, link }, context);
+  const publisher = await openPublisher({ accounts, bridgeStatus, constituencies, link }, context);
   signals.on('polled', (outcome, before) => {
     counters.countPoll(outcome.fault);
     const account = byId.get(outcome.account);
@@ -196,7 +196,7 @@ export async function startDaemon({
   const monitor = await startMonitor(served, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');
-  else if (schedule.isRecent(accounts)) log.info('skipping the poll at start: the last one is recent');
+  else if (schedule.isRecent()) log.info('skipping the poll at start: the last one is recent');
   else void poller.poll();
 
   /** When Home Assistant has started, it wants to be told what its entities read. */

@@ -5,7 +5,7 @@ import { Counters } from '../../src/accounts/metrics.ts';
 import { openAccounts } from '../../src/accounts/openAccounts.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
-import { Poller } from '../../src/daemon/polling/poller.ts';
+import { openPoller } from '../../src/daemon/polling/poller.ts';
 import { isCronExpression } from '../../src/daemon/polling/schedule.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
@@ -123,7 +123,7 @@ async function live({ concurrency, accounts }: Fates): Promise<void> {
     limit: concurrencyLimit(concurrency),
   } as unknown as Context;
   const opened = await openAccounts(context, { apply: (meter) => meter.store.restore(null) });
-  const poller = new Poller(opened, context);
+  const poller = openPoller(opened, context);
 
   for (; now < ROUNDS; now += 1) {
     for (const [at, { refusedIn }] of accounts.entries()) {

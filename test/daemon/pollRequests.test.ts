@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/account.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
-import { Poller } from '../../src/daemon/polling/poller.ts';
+import { openPoller } from '../../src/daemon/polling/poller.ts';
 import { pollHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { EXIT, Failure } from '../../src/foundation/failure.ts';
@@ -33,7 +33,7 @@ function open(fault: unknown = null) {
   const signals = new Signals();
   const limit = concurrencyLimit(1);
   const context = { clock, zone, log, signals, limit, random: () => 0.5 } as unknown as Context;
-  const poller = new Poller([account], context);
+  const poller = openPoller([account], context);
   const { backfill } = pollHandlers({ accounts: [account], poller, statistics: null }, context);
   const handle = (parameters: Parameters) => backfill(parameters, () => undefined);
   return { handle, poller, clock, spans };

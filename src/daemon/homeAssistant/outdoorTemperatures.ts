@@ -11,7 +11,7 @@ import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { checkTemperature, hourlyTemperatures } from '../../homeassistant/recorder.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import { temperaturesCodec } from '../../store/documents.ts';
-import { type Document, owned, type StateStore } from '../../store/stateStore.ts';
+import { owned, type StateStore } from '../../store/stateStore.ts';
 
 /** A part of the context, which is not complete without this one. */
 interface Needs {
@@ -35,90 +35,77 @@ const READ_AGAIN_DAYS = 3;
 /** Trouble that the temperatures have alone. */
 const OWN: readonly TroubleKind[] = ['no_temperatures', 'not_a_temperature', 'refused', 'strange'];
 
-export class OutdoorTemperatures {
-  readonly #needs: Needs;
-  readonly #document: Document<{ from: Day; days: [Day, number][] }>;
-  readonly #section: { readonly sensor: string; readonly base: number | null } | null;
-  #known: Known | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
-  #weather: Weather | null = null;
-  #fault: HomeAssistantTrouble | null = null;
+export type OutdoorTemperatures = Awaited<ReturnType<typeof openOutdoorTemperatures>>;
 
-  static async open(needs: Needs): Promise<OutdoorTemperatures> {
-    const opened = new OutdoorTemperatures(needs);
-    const stored = opened.#section === null ? null : await opened.#document.read();
-    if (stored !== null) opened.#know({ from: stored.from, days: new Map(stored.days) });
-    return opened;
+export async function openOutdoorTemperatures({ config, clock, zone, log, state }: Needs) {
+  const { outdoor_temperature: sensor, degree_day_base: base = null } = config.home_assistant ?? {};
+  const document = owned(state.document('outdoor-temperatures', temperaturesCodec), `${sensor} ${zone.name}`);
+  let known: Known | null = null;
+  let weather: Weather | null = null;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let fault: HomeAssistantTrouble | null = null;
+  const stored = sensor === undefined ? null : await document.read();
+  if (stored !== null) know({ from: stored.from, days: new Map(stored.days) });
+
+  function know({ from, days }: Known): void {
+    const inOrder = new Map([...days].sort(([a], [b]) => compareText(a, b)));
+    known = { from, days: inOrder };
+    weather = days.size === 0 ? null : { temperatures: inOrder, base };
   }
 
-  private constructor(needs: Needs) {
-    const { outdoor_temperature: sensor, degree_day_base: base = null } = needs.config.home_assistant ?? {};
-    const document = needs.state.document('outdoor-temperatures', temperaturesCodec);
-    this.#section = sensor === undefined ? null : { sensor, base };
-    this.#document = owned(document, `${sensor} ${needs.zone.name}`);
-    this.#needs = needs;
-  }
-
-  /** The same object until something else is known; `null`: not configured, or nothing known. */
-  get weather(): Weather | null {
-    return this.#weather;
-  }
-
-  /** What keeps the temperatures from being read, though Home Assistant answers. */
-  get fault(): HomeAssistantTrouble | null {
-    return this.#fault;
-  }
-
-  /**
-   * Asks for what is missing since the day, unless that was done lately. Resolves to whether anything has changed.
-   * Rejects with HomeAssistantTrouble that concerns everything.
-   */
-  async update(home: HomeAssistant, since: Day): Promise<boolean> {
-    const { clock, log } = this.#needs;
-    if (this.#section === null || clock.monotonic() - this.#askedAt < ASK_EVERY_MS) return false;
-    const before = this.#fault;
-    try {
-      const isNew = await this.#read(home, this.#section.sensor, since);
-      this.#fault = null;
-      this.#askedAt = clock.monotonic();
-      if (before !== null) log.info('outdoor temperatures can be read again');
-      return isNew;
-    } catch (err) {
-      if (!(err instanceof HomeAssistantTrouble) || !OWN.includes(err.kind)) throw err;
-      this.#fault = err;
-      if (err.message !== before?.message) log.warn(safeWords(err), 'outdoor temperatures cannot be read');
-      return false;
-    }
-  }
-
-  async #read(home: HomeAssistant, sensor: string, since: Day): Promise<boolean> {
-    const { clock, zone, log } = this.#needs;
+  /** Resolves to whether anything has changed. */
+  async function read(home: HomeAssistant, sensor: string, since: Day): Promise<boolean> {
+    const before = known;
     const today = zone.dayAt(clock.now());
     const earliest = addDays(today, -LONGEST_HISTORY_DAYS);
     const first = since > earliest ? since : earliest;
-    const known = this.#known !== null && this.#known.from <= first ? this.#known : null;
-    const newest = [...(known?.days.keys() ?? [])].at(-1);
+    const isLongEnough = before !== null && before.from <= first;
+    const newest = isLongEnough ? [...before.days.keys()].at(-1) : undefined;
     const from = newest === undefined ? first : addDays(newest < today ? newest : today, 1 - READ_AGAIN_DAYS);
     await checkTemperature(home, sensor);
     const until = zone.startOf(addDays(today, 1));
     const found = dailyMeans(await hourlyTemperatures(home, sensor, zone.startOf(from), until), zone);
-    const days = new Map([...(this.#known?.days ?? []), ...found]);
+    const days = new Map([...(before?.days ?? []), ...found]);
     const isSame =
-      days.size === this.#known?.days.size &&
-      [...found].every(([day, mean]) => this.#known?.days.get(day) === mean);
-    if (isSame && known !== null) return false;
-    this.#know({ from: known?.from ?? first, days });
-    await this.#document
-      .write({ from: known?.from ?? first, days: [...(this.#known?.days ?? [])] })
+      days.size === before?.days.size && [...found].every(([day, mean]) => before.days.get(day) === mean);
+    if (isSame && isLongEnough) return false;
+    const next = { from: isLongEnough ? before.from : first, days };
+    know(next);
+    await document
+      .write({ from: next.from, days: [...(weather?.temperatures ?? [])] })
       // The state directory tells of it.
       .catch((err: unknown) => log.error({ err }, 'outdoor temperatures could not be saved'));
     return !isSame;
   }
 
-  #know({ from, days }: Known): void {
-    const inOrder = new Map([...days].sort(([a], [b]) => compareText(a, b)));
-    this.#known = { from, days: inOrder };
-    this.#weather =
-      this.#section === null || days.size === 0 ? null : { temperatures: inOrder, base: this.#section.base };
-  }
+  return {
+    /** The same object until something else is known; `null`: not configured, or nothing known. */
+    get weather(): Weather | null {
+      return weather;
+    },
+    /** What keeps the temperatures from being read, though Home Assistant answers. */
+    get fault(): HomeAssistantTrouble | null {
+      return fault;
+    },
+    /**
+     * Asks for what is missing since the day, unless that was done lately. Resolves to whether anything has changed.
+     * Rejects with HomeAssistantTrouble that concerns everything.
+     */
+    async update(home: HomeAssistant, since: Day): Promise<boolean> {
+      if (sensor === undefined || clock.monotonic() - askedAt < ASK_EVERY_MS) return false;
+      const before = fault;
+      try {
+        const isNew = await read(home, sensor, since);
+        fault = null;
+        askedAt = clock.monotonic();
+        if (before !== null) log.info('outdoor temperatures can be read again');
+        return isNew;
+      } catch (err) {
+        if (!(err instanceof HomeAssistantTrouble) || !OWN.includes(err.kind)) throw err;
+        fault = err;
+        if (err.message !== before?.message) log.warn(safeWords(err), 'outdoor temperatures cannot be read');
+        return false;
+      }
+    },
+  };
 }

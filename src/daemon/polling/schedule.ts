@@ -1,7 +1,6 @@
 // When to poll: the cron expression with this installation's jitter. The only door to node-cron.
 import { createTask, type Logger, validate } from 'node-cron';
 import type { Account } from '../../accounts/account.ts';
-import type { Clock } from '../../foundation/clock.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
@@ -47,61 +46,54 @@ export function cronTimes(expression: string, timezone: string) {
   };
 }
 
-export class Schedule {
-  readonly #poller: Poller;
-  readonly #clock: Clock;
-  readonly #jitterMs: number;
-  readonly #ticker: Ticker | null;
-  readonly #stopping = new AbortController();
-  #delayedUntil: number | null = null;
+export type Schedule = ReturnType<typeof startSchedule>;
 
-  /** `jitterMs`: this installation's fixed delay after each tick. Without accounts there is nothing to schedule. */
-  constructor(poller: Poller, jitterMs: number, startTicker: StartTicker, { config, clock, log }: Context) {
-    const { schedule, timezone } = config.usage;
-    this.#poller = poller;
-    this.#clock = clock;
-    this.#jitterMs = jitterMs;
-    const hasAccounts = config.accounts.length > 0;
-    this.#ticker = hasAccounts ? startTicker(schedule, timezone, () => void this.#onTick(), log) : null;
-  }
-
-  /** Epoch milliseconds of the next poll that is planned: a tick or a retry. */
-  nextPollAt(): number | null {
-    const tick = this.#ticker?.next() ?? null;
-    const retries = this.#poller.troubles.map(({ retryAt }) => retryAt);
-    const times = [this.#delayedUntil, tick === null ? null : tick + this.#delay(), ...retries];
-    const known = times.filter((time) => time !== null);
-    return known.length === 0 ? null : Math.min(...known);
-  }
-
-  /** Was everything read so lately that the next tick is soon enough? */
-  isRecent(accounts: readonly Account[]): boolean {
-    const stepMs = this.#ticker?.step() ?? 0;
-    return accounts.every(({ meters, history }) => {
-      const { lastSuccessAt } = history.record;
-      if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
-      const ageMs = this.#clock.now() - lastSuccessAt;
-      return ageMs >= 0 && ageMs < stepMs;
-    });
-  }
-
-  stop(): void {
-    this.#stopping.abort();
-    this.#ticker?.stop();
-  }
-
-  async #onTick(): Promise<void> {
-    // A tick during the delay of the one before belongs to that one.
-    if (this.#delayedUntil !== null) return;
-    const delay = this.#delay();
-    this.#delayedUntil = this.#clock.now() + delay;
-    await this.#clock.sleep(delay, this.#stopping.signal);
-    this.#delayedUntil = null;
-    if (!this.#stopping.signal.aborted) await this.#poller.poll();
-  }
-
+/** `jitterMs`: this installation's fixed delay after each tick. Without accounts there is nothing to schedule. */
+export function startSchedule(
+  accounts: readonly Account[],
+  poller: Poller,
+  jitterMs: number,
+  startTicker: StartTicker,
+  { config, clock, log }: Context,
+) {
+  const { schedule, timezone } = config.usage;
+  const stopping = new AbortController();
+  let delayedUntil: number | null = null;
+  const ticker = accounts.length > 0 ? startTicker(schedule, timezone, () => void onTick(), log) : null;
+  const stepMs = (): number => ticker?.step() ?? 0;
   /** A jitter longer than the step would let ticks pile up. */
-  #delay(): number {
-    return Math.min(this.#jitterMs, (this.#ticker?.step() ?? 0) / 2);
+  const delayMs = (): number => Math.min(jitterMs, stepMs() / 2);
+
+  async function onTick(): Promise<void> {
+    // A tick during the delay of the one before belongs to that one.
+    if (delayedUntil !== null) return;
+    const delay = delayMs();
+    delayedUntil = clock.now() + delay;
+    await clock.sleep(delay, stopping.signal);
+    delayedUntil = null;
+    if (!stopping.signal.aborted) await poller.poll();
   }
+
+  return {
+    /** Epoch milliseconds of the next poll that is planned: a tick or a retry. */
+    nextPollAt(): number | null {
+      const tick = ticker?.next() ?? null;
+      const retries = poller.troubles.map(({ retryAt }) => retryAt);
+      const times = [delayedUntil, tick === null ? null : tick + delayMs(), ...retries];
+      const known = times.filter((time) => time !== null);
+      return known.length === 0 ? null : Math.min(...known);
+    },
+    /** Whether everything was read so lately that the next tick is soon enough. */
+    isRecent: (): boolean =>
+      accounts.every(({ meters, history }) => {
+        const { lastSuccessAt } = history.record;
+        if (lastSuccessAt === null || !meters?.every(({ ledger }) => ledger.complete)) return false;
+        const ageMs = clock.now() - lastSuccessAt;
+        return ageMs >= 0 && ageMs < stepMs();
+      }),
+    stop(): void {
+      stopping.abort();
+      ticker?.stop();
+    },
+  };
 }

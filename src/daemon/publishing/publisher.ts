@@ -24,6 +24,8 @@ interface Parts {
   readonly link: Link;
 }
 
+export type Publisher = Awaited<ReturnType<typeof openPublisher>>;
+
 // Some milliseconds of work, so that nothing else waits long.
 const ACCOUNTS_AT_ONCE = 20;
 // On their way to the broker: what else has changed is composed once it has taken these.
@@ -31,177 +33,142 @@ const MOST_WAITING = 500;
 /** After the base topic. */
 const LONG_LIST = /^meter\/[^/]+\/(history|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
-export class Publisher {
-  readonly #parts: Parts;
-  readonly #context: Context;
-  readonly #accounts: ReadonlyMap<string, Account>;
-  readonly #discovery: DiscoveryOptions | null;
+export async function openPublisher(parts: Parts, context: Context) {
+  const { accounts, bridgeStatus, constituencies, link } = parts;
+  const { config, topics, clock, signals, state, log } = context;
+  const { discovery_prefix: prefix } = config.mqtt;
+  const discovery: DiscoveryOptions | null =
+    prefix === false
+      ? null
+      : {
+          prefix,
+          topics,
+          page: pageAddress(config),
+          accounts: accounts.length > 0,
+          constituencies: constituencies !== null,
+        };
+  const byId = new Map(accounts.map((account) => [account.id, account]));
   /** Accounts that may have changed since they were composed. */
-  readonly #changed = new Set<string>();
-  #bridgeChanged = false;
-  /** What the bridge tells of itself grows with the accounts. */
-  readonly #bridgeThrottle: Throttle;
-  #isResting = false;
-  #isPlanned = false;
-  readonly #retained: RetainedDiff;
-  /** Its topics are remembered on disk, so that they can be cleared later. */
-  readonly #autosave: Autosave;
+  const changed = new Set<string>();
+  let bridgeChanged = false;
+  let isPlanned = false;
+  let isResting = false;
+  // What the bridge tells of itself grows with the accounts.
+  const bridgeThrottle = new Throttle(clock);
 
-  static async open(parts: Parts, context: Context): Promise<Publisher> {
-    const stored = await context.state.document('announced', announcedCodec).read();
-    return new Publisher(parts, stored, context);
+  // Its topics are remembered on disk, so that they can be cleared later.
+  const document = state.document('announced', announcedCodec);
+  const stored = await document.read();
+  const autosave = new Autosave(async () => {
+    const { topics: kept, components } = retained.kept();
+    await document
+      .write({ topics: Object.keys(kept), components: { ...components } })
+      .catch((err) => log.error({ err }, 'the list of retained topics could not be saved'));
+  }, clock);
+  // The broker may have lost any of them since: all are sent once.
+  const kept = stored && {
+    topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
+    components: stored.components,
+  };
+  const retained = new RetainedDiff(kept, () => autosave.changed());
+  signals.on('accountChanged', (account) => {
+    changed.add(account);
+    publishBridge();
+  });
+  signals.on('bridgeChanged', publishBridge);
+
+  function publishBridge(): void {
+    bridgeChanged = true;
+    plan();
   }
 
-  private constructor(
-    parts: Parts,
-    stored: ReturnType<typeof announcedCodec.decode> | null,
-    context: Context,
-  ) {
-    const { config, topics, clock, signals, state, log } = context;
-    const { discovery_prefix: prefix } = config.mqtt;
-    this.#parts = parts;
-    this.#context = context;
-    this.#accounts = new Map(parts.accounts.map((account) => [account.id, account]));
-    this.#bridgeThrottle = new Throttle(clock);
-    const accounts = this.#accounts.size > 0;
-    const constituencies = parts.constituencies !== null;
-    const page = pageAddress(config);
-    this.#discovery = prefix === false ? null : { prefix, topics, page, accounts, constituencies };
-    const document = state.document('announced', announcedCodec);
-    this.#autosave = new Autosave(async () => {
-      const { topics: kept, components } = this.#retained.kept();
-      await document
-        .write({ topics: Object.keys(kept), components: { ...components } })
-        .catch((err) => log.error({ err }, 'the list of retained topics could not be saved'));
-    }, clock);
-    // The broker may have lost any of them since: all are sent once.
-    const kept = stored && {
-      topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
-      components: stored.components,
-    };
-    this.#retained = new RetainedDiff(kept, () => this.#autosave.changed());
-    signals.on('accountChanged', (account) => {
-      this.#changed.add(account);
-      this.publishBridge();
-    });
-    signals.on('bridgeChanged', () => this.publishBridge());
-  }
-
-  /** Something on the topics of the bridge may have changed. */
-  publishBridge(): void {
-    this.#bridgeChanged = true;
-    this.#plan();
-  }
-
-  publishBridgeNow(): void {
-    this.#publish([], true);
-  }
-
-  /**
-   * The messages of a broker that starts anew: everything, whether it has changed or not. With many accounts these are the
-   * first, and the others follow.
-   */
-  everything(): readonly Message[] {
-    this.#retained.forget();
-    return this.#republish();
-  }
-
-  /** The messages of a Home Assistant that starts anew: discovery and states. No entity reads the long lists. */
-  forHomeAssistant(): readonly Message[] {
-    const start = this.#context.topics.base.length + 1;
-    this.#retained.forget((topic) => !LONG_LIST.test(topic.slice(start)));
-    return this.#republish();
-  }
-
-  #republish(): readonly Message[] {
-    for (const account of this.#accounts.keys()) this.#changed.add(account);
-    const first = this.#takeSome();
-    this.#bridgeChanged = this.#changed.size > 0;
-    if (this.#bridgeChanged) this.#plan();
-    return this.#compose(first, true);
-  }
-
-  /** To be called with each message that the broker has acknowledged. */
-  delivered(message: Message): void {
-    if (message.retain && message.payload === '') this.#context.log.info({ topic: message.topic }, 'cleared');
-    this.#retained.delivered(message);
-    if (this.#changed.size > 0 || (this.#bridgeChanged && !this.#isResting)) this.#plan();
-  }
-
-  /** Resolves once the topics are on disk, or could not be written. */
-  saved(): Promise<void> {
-    return this.#autosave.saved();
-  }
-
-  #plan(): void {
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
+  function plan(): void {
+    if (isPlanned) return;
+    isPlanned = true;
     // Several changes of one moment are one publication.
-    setImmediate(() => this.#publishSome());
+    setImmediate(publishSome);
   }
 
-  #publishSome(): void {
-    this.#isPlanned = false;
-    if (this.#parts.link.status().waiting >= MOST_WAITING) return;
-    const some = this.#takeSome();
-    const restMs = this.#bridgeThrottle.restMs();
-    const withBridge = this.#bridgeChanged && this.#changed.size === 0 && restMs <= 0;
-    if (withBridge) this.#bridgeChanged = false;
-    const end = withBridge ? this.#bridgeThrottle.begin() : null;
-    if (some.length > 0 || withBridge) this.#publish(some, withBridge);
+  function publishSome(): void {
+    isPlanned = false;
+    if (link.status().waiting >= MOST_WAITING) return;
+    const some = takeSome();
+    const restMs = bridgeThrottle.restMs();
+    const withBridge = bridgeChanged && changed.size === 0 && restMs <= 0;
+    if (withBridge) bridgeChanged = false;
+    const end = withBridge ? bridgeThrottle.begin() : null;
+    if (some.length > 0 || withBridge) publish(some, withBridge);
     end?.();
-    if (this.#changed.size > 0) this.#plan();
-    else if (this.#bridgeChanged) void this.#planAfter(restMs);
+    if (changed.size > 0) plan();
+    else if (bridgeChanged) void planAfter(restMs);
   }
 
-  async #planAfter(ms: number): Promise<void> {
-    if (this.#isResting) return;
-    this.#isResting = true;
-    await this.#context.clock.sleep(ms);
-    this.#isResting = false;
-    this.#plan();
+  async function planAfter(ms: number): Promise<void> {
+    if (isResting) return;
+    isResting = true;
+    await clock.sleep(ms);
+    isResting = false;
+    plan();
   }
 
-  #takeSome(): readonly Account[] {
-    const some = [...this.#changed].slice(0, ACCOUNTS_AT_ONCE);
-    for (const account of some) this.#changed.delete(account);
-    return some.flatMap((id) => this.#accounts.get(id) ?? []);
+  function takeSome(): readonly Account[] {
+    const some = [...changed].slice(0, ACCOUNTS_AT_ONCE);
+    for (const account of some) changed.delete(account);
+    return some.flatMap((id) => byId.get(id) ?? []);
   }
 
-  #publish(accounts: readonly Account[], withBridge: boolean): void {
-    const { link } = this.#parts;
+  function publish(some: readonly Account[], withBridge: boolean): void {
     // The first connection begins with everything; what was composed before could be older than the restored history.
     if (!link.status().hasConnected) return;
     link.publish([
-      ...this.#compose(accounts, withBridge),
-      ...accounts.flatMap((account) => eventsOfStates(account, meterViews(account), this.#context)),
+      ...compose(some, withBridge),
+      ...some.flatMap((account) => eventsOfStates(account, meterViews(account), context)),
     ]);
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
-  #compose(accounts: readonly Account[], withBridge: boolean): Message[] {
-    const { bridgeStatus, constituencies } = this.#parts;
-    const { topics } = this.#context;
-    const options = { topics, discovery: this.#discovery };
-    const news = [
-      ...(withBridge
-        ? this.#retained.take(BRIDGE, composeBridge({ bridgeStatus, constituencies, ...options }))
-        : []),
-      ...accounts.flatMap((account) => {
-        const meters = meterViews(account);
-        noteUse(account, meters);
-        return this.#retained.take(
-          account.id,
-          composeAccount(accountView(account, this.#context), meters, options),
-        );
-      }),
-    ];
+  function compose(some: readonly Account[], withBridge: boolean): Message[] {
+    const options = { topics, discovery };
+    const news = withBridge
+      ? retained.take(BRIDGE, composeBridge({ bridgeStatus, constituencies, ...options }))
+      : [];
+    for (const account of some) {
+      const meters = meterViews(account);
+      noteUse(account, meters);
+      news.push(...retained.take(account.id, composeAccount(accountView(account, context), meters, options)));
+    }
     const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === topics.of('bridge/state');
-    const isWhole = this.#retained.owners === this.#accounts.size + 1;
+    const isWhole = retained.owners === accounts.length + 1;
     return [
       ...news.filter(comesFirst),
       ...news.filter((message) => !comesFirst(message)),
-      ...(withBridge && isWhole && bridgeStatus.isComplete() ? this.#retained.gone() : []),
+      ...(withBridge && isWhole && bridgeStatus.isComplete() ? retained.gone() : []),
     ];
   }
+
+  /** With many accounts these are the first messages, and the others follow. */
+  function republish(isForgotten?: (topic: string) => boolean): readonly Message[] {
+    retained.forget(isForgotten);
+    for (const account of byId.keys()) changed.add(account);
+    const first = takeSome();
+    bridgeChanged = changed.size > 0;
+    if (bridgeChanged) plan();
+    return compose(first, true);
+  }
+
+  return {
+    publishBridgeNow: () => publish([], true),
+    /** The messages of a broker that starts anew: everything, whether it has changed or not. */
+    everything: () => republish(),
+    /** The messages of a Home Assistant that starts anew: discovery and states. No entity reads the long lists. */
+    forHomeAssistant: () => republish((topic) => !LONG_LIST.test(topic.slice(topics.base.length + 1))),
+    /** To be called with each message that the broker has acknowledged. */
+    delivered(message: Message): void {
+      if (message.retain && message.payload === '') log.info({ topic: message.topic }, 'cleared');
+      retained.delivered(message);
+      if (changed.size > 0 || (bridgeChanged && !isResting)) plan();
+    },
+    /** Resolves once the topics are on disk, or could not be written. */
+    saved: (): Promise<void> => autosave.saved(),
+  };
 }

@@ -7,7 +7,7 @@ import { asksForOffline, Issuer, type IssuerMemory } from '../auth/oidc.ts';
 import { oneTimeCode } from '../auth/oneTimeCode.ts';
 import { Session } from '../auth/session.ts';
 import type { Account } from '../config/schema.ts';
-import { totpParameters } from '../config/secrets/totpSecret.ts';
+import { totpParameters } from '../config/secretForms.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
 import { type Gate, HttpClient } from '../http/client.ts';

@@ -1,7 +1,7 @@
 // heat2mqtt accounts: the accounts of a fleet, in its database. Loaded with what it needs of PostgreSQL when it is called.
 import { readFile } from 'node:fs/promises';
 import type { Fleet } from '../config/schema.ts';
-import { decodeText, whyUnreadable } from '../config/secrets/secrets.ts';
+import { decodeText, whyUnreadable } from '../config/secret.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { readLogins } from '../fleet/loginFile.ts';
 import { moveHousehold } from '../fleet/moving.ts';

@@ -2,7 +2,7 @@
 import { constants, existsSync } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { decodeText } from '../config/secrets/secrets.ts';
+import { decodeText } from '../config/secret.ts';
 import { filesIn, withoutSecrets } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT } from '../foundation/failure.ts';

@@ -2,9 +2,8 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/friendlyNames.ts';
 import type { Account, Config } from '../config/schema.ts';
-import type { Secret } from '../config/secrets/secrets.ts';
-import { totpParameters } from '../config/secrets/totpSecret.ts';
-import { keysIn } from '../config/sections/fleetSection.ts';
+import type { Secret } from '../config/secret.ts';
+import { keysIn, totpParameters } from '../config/secretForms.ts';
 import { PublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays, zone as zoneOf } from '../domain/period.ts';

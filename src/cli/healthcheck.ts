@@ -1,6 +1,7 @@
 // heat2mqtt healthcheck: asks the running daemon over HTTP.
+
+import { splitHostAndPort } from '../config/listenAddress.ts';
 import type { Config } from '../config/schema.ts';
-import { splitHostAndPort } from '../config/sections/values.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Command } from './command.ts';
 import { loadSettings } from './settings.ts';

@@ -5,7 +5,7 @@ import { beginDevice, methodUnusable, mistakeOf, noRedirectUri, storeGrant } fro
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
 import type { Account } from '../config/schema.ts';
-import { WAYS_TO_SIGN_IN } from '../config/sections/providerSections.ts';
+import { WAYS_TO_SIGN_IN } from '../config/sections.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import type { Settings } from './settings.ts';

@@ -1,4 +1,5 @@
-// Mistakes in the configuration, one per path: what was found, what is allowed. Never a secret.
+// Mistakes in the configuration, one per path: what was found, what is allowed, which key was meant. Never a secret.
+import leven from 'leven';
 import type * as z from 'zod';
 import type { Scrubber } from '../foundation/log.ts';
 import { allKeys, mappingOf, schemaAt, variableOf } from './keys.ts';
@@ -13,6 +14,9 @@ export interface Fault {
 
 /** By path (`mqtt.url`): `default`, `file`, `environment HEAT2MQTT_…` or `credentials directory`. */
 export type Origins = Map<string, string>;
+
+export const isFromEnvironment = (origins: Origins, path: Path): boolean =>
+  origins.get(path.join('.'))?.startsWith('environment') === true;
 
 export class Faults {
   readonly #byPath = new Map<string, Fault & { readonly isMissing: boolean }>();
@@ -79,14 +83,12 @@ export function foundWords(raw: RawConfig, path: Path, origins: Origins): string
   // A single word in the place of a section may be anything, a password too.
   const isSection = schema?.properties !== undefined || schema?.items !== undefined;
   const isHidden = schema?.private === true || isSection;
-  return valueWords(valueAt(raw, path), isHidden) + environmentWords(path.join('.'), origins);
+  return valueWords(valueAt(raw, path), isHidden) + environmentWords(path, origins);
 }
 
 /** ` (environment HEAT2MQTT_…)` behind what comes from there. */
-export function environmentWords(path: string, origins: Origins): string {
-  const origin = origins.get(path);
-  return origin?.startsWith('environment') ? ` (${origin})` : '';
-}
+export const environmentWords = (path: Path, origins: Origins): string =>
+  isFromEnvironment(origins, path) ? ` (${origins.get(path.join('.'))})` : '';
 
 function valueWords(value: unknown, isHidden: boolean): string {
   if (value === undefined) return 'nothing';
@@ -114,41 +116,23 @@ function written(path: Path): string {
     .join('.');
 }
 
-/** The nearest of `known`: at most a third of its letters away, or one the beginning of the other; else undefined. */
+/** The nearest of `known`: a few letters away, or one the beginning of the other; else undefined. */
 export function didYouMean(word: string, known: readonly string[]): string | undefined {
   const plain = simplified(word);
-  const near = known
-    .map((name) => ({ name, steps: distance(plain, simplified(name)) }))
-    .filter(({ name, steps }) => steps <= Math.max(1, Math.floor(name.length / 3)))
+  const [nearest] = known
+    .map((name) => ({ name, steps: leven(plain, simplified(name)) }))
+    // Two neighbours that are swapped are two steps.
+    .filter(({ name, steps }) => steps <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))))
     .sort((a, b) => a.steps - b.steps);
-  return near[0]?.name ?? known.find((name) => begins(plain, simplified(name)));
+  return nearest?.name ?? known.find((name) => begins(plain, simplified(name)));
 }
 
-// baseTopic and base-topic are base_topic.
-function simplified(word: string): string {
-  return word
+/** baseTopic and base-topic are base_topic. */
+const simplified = (word: string): string =>
+  word
     .slice(0, 80)
     .toLowerCase()
     .replace(/[_\s-]/g, '');
-}
 
-function begins(a: string, b: string): boolean {
-  return Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));
-}
-
-// Letters to add, drop, change, or swap with their neighbour.
-function distance(a: string, b: string): number {
-  const [from, to] = [[...a], [...b]];
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, i) => i);
-  for (const [i, letter] of from.entries()) {
-    const row = [i + 1];
-    for (const [j, other] of to.entries()) {
-      const changed = (last[j] ?? 0) + (letter === other ? 0 : 1);
-      const swapped = letter === to[j - 1] && from[i - 1] === other ? (beforeLast[j - 1] ?? 0) + 1 : changed;
-      row.push(Math.min(changed, swapped, (last[j + 1] ?? 0) + 1, (row[j] ?? 0) + 1));
-    }
-    [beforeLast, last] = [last, row];
-  }
-  return last[to.length] ?? 0;
-}
+const begins = (a: string, b: string): boolean =>
+  Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));

@@ -1,4 +1,4 @@
-// The schema as plain data: what environment, errors, example and reference go by, and `config schema` prints.
+// The schema as plain data: what environment, secrets, errors, example and reference go by, and `config schema` prints.
 import * as z from 'zod';
 import type { Path } from './rawConfig.ts';
 import { fileSchema } from './schema.ts';
@@ -74,7 +74,7 @@ export function settableKeys(): Key[] {
 export function schemaAt(path: Path): KeySchema | undefined {
   let schema: KeySchema | undefined = rootSchema();
   for (const name of path) {
-    const isPosition: boolean = schema?.items !== undefined && /^\d+$/.test(name);
+    const isPosition: boolean = schema?.items !== undefined && /^(\d+|<n>)$/.test(name);
     const named: KeySchema | false | undefined =
       mappingOf(schema)?.properties?.[name] ?? schema?.additionalProperties;
     schema = isPosition ? schema?.items : named || undefined;
@@ -86,6 +86,19 @@ export function schemaAt(path: Path): KeySchema | undefined {
 export function mappingOf(schema: KeySchema | undefined): KeySchema | undefined {
   if (schema?.properties !== undefined) return schema;
   return schema?.anyOf?.find((alternative) => alternative.properties !== undefined);
+}
+
+/** The key of the file that a secret may be in instead: `mqtt.password_file` for `mqtt.password`. */
+export const fileKeyOf = (path: Path): Path => [...path.slice(0, -1), `${path.at(-1)}_file`];
+
+let secrets: Path[] | undefined;
+
+/** The inline keys of all secrets: those that may be in a file instead. */
+export function secretKeys(): Path[] {
+  secrets ??= allKeys()
+    .map(({ path }) => path)
+    .filter((path) => schemaAt(path) && schemaAt(fileKeyOf(path)));
+  return secrets;
 }
 
 /** `HEAT2MQTT_MQTT_URL` for `mqtt.url`. */

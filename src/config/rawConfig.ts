@@ -11,6 +11,11 @@ export function isMapping(value: unknown): value is RawConfig {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** A mapping of values, which a Secret is not. */
+export function isPlain(value: unknown): value is RawConfig {
+  return isMapping(value) && Object.getPrototypeOf(value) === Object.prototype;
+}
+
 /** Undefined when there is nothing at `path`. */
 export function valueAt(raw: unknown, path: Path): unknown {
   let value = raw;
@@ -29,8 +34,8 @@ export function textAt(raw: unknown, path: Path): string | undefined {
 /** Does nothing where something else than a mapping or a list is in the way: that is a fault of its own. */
 export function put(raw: RawConfig, path: Path, value: unknown): void {
   let container: unknown = raw;
-  for (const [i, name] of path.slice(0, -1).entries()) {
-    const inner = valueAt(container, [name]) ?? (/^\d+$/.test(path[i + 1] ?? '') ? [] : {});
+  for (const name of path.slice(0, -1)) {
+    const inner = valueAt(container, [name]) ?? (name === 'accounts' ? [] : {});
     setIn(container, name, inner);
     container = inner;
   }
@@ -42,7 +47,7 @@ function setIn(container: unknown, name: string, value: unknown): void {
   else if (isMapping(container)) container[name] = value;
 }
 
-export function remove(raw: RawConfig, path: Path): void {
+export function remove(raw: unknown, path: Path): void {
   const parent = valueAt(raw, path.slice(0, -1));
   if (isMapping(parent)) delete parent[path.at(-1) ?? ''];
 }
@@ -53,9 +58,4 @@ export function leaves(value: unknown, path: Path = []): [Path, unknown][] {
   if (isPlain(value) || (Array.isArray(value) && value.some(isMapping)))
     return Object.entries(value).flatMap(([name, inner]) => leaves(inner, [...path, name]));
   return [[path, value]];
-}
-
-// A Secret is an object too, but a leaf.
-export function isPlain(value: unknown): value is RawConfig {
-  return isMapping(value) && Object.getPrototypeOf(value) === Object.prototype;
 }

@@ -1,168 +1,80 @@
-// The schema of the configuration file, and the type of the checked configuration.
+// The schema of the configuration file, its checks across sections, and the type of the checked configuration.
 import * as z from 'zod';
 import { isClockSet } from '../foundation/clock.ts';
-import { textAt, valueAt } from './rawConfig.ts';
-import type { Secret } from './secrets/secrets.ts';
-import { shortestGapMinutes } from './sections/cronGap.ts';
-import { fleetSection } from './sections/fleetSection.ts';
-import { mqttSection } from './sections/mqttSection.ts';
+import { shortestGapMinutes } from './cronGap.ts';
+import { isMapping, textAt, valueAt } from './rawConfig.ts';
+import type { Secret } from './secret.ts';
 import {
-  accountsSection,
+  accountSection,
   constituenciesSection,
+  extrasSection,
+  fleetSection,
+  homeAssistantSection,
+  httpSection,
+  logSection,
+  meterSection,
+  mqttSection,
   providerSection,
   usageSection,
-} from './sections/providerSections.ts';
-import {
-  address,
-  CRON_SHAPE,
-  choice,
-  flag,
-  hostAndPort,
-  hostName,
-  ipOrNetwork,
-  secretKeys,
-  section,
-  text,
-  whenMapping,
-} from './sections/values.ts';
+  webSection,
+} from './sections.ts';
+import { about, CRON_SHAPE, section, text, whenMapping } from './values.ts';
 
-const extra = (what: string) => flag(true).describe(`Ask for ${what}.`);
-
-const extrasSection = section({
-  meter_reading: extra('the register of the meter'),
-  balance: extra('what is due on the account'),
-  invoices: extra('invoices'),
-  site: extra("the site's time zone and currency"),
-}).describe('What else to ask for, at most once a day.');
-
-/** Home Assistant lives at the root of its host: what follows is the page that was open when the address was copied. */
-function webSocketOf(given: string): string {
-  const { protocol, host, pathname } = new URL(given);
-  if (protocol.startsWith('ws') && pathname !== '/') return given;
-  return `${protocol.replace('http', 'ws')}//${host}/api/websocket`;
-}
-
-const SENSOR = 'the entity id of a sensor, such as sensor.outdoor_temperature';
-const BASE = 'a temperature in °C from 5 to 25';
-
-const homeAssistantSection = section({
-  url: address(
-    ['http:', 'https:', 'ws:', 'wss:'],
-    'an address starting with http://, https://, ws:// or wss:// without user name or password in it',
+const accounts = z
+  .array(accountSection, 'a list')
+  .default([])
+  .superRefine(
+    (given: readonly unknown[], { addIssue }) => {
+      const ids = given.map((account) => (isMapping(account) ? account.id : null));
+      for (const [n, id] of ids.entries()) {
+        const path = [n, 'id'];
+        const first = ids.indexOf(id);
+        if (id === undefined && ids.length > 1)
+          addIssue({ code: 'custom', path, message: 'with several accounts, a different id for each' });
+        if (typeof id !== 'string' || first === n) continue;
+        const found = `the id of accounts.${first} again`;
+        addIssue({ code: 'custom', path, message: 'a different id for each account', params: { found } });
+      }
+    },
+    { when: ({ value }) => Array.isArray(value) },
   )
-    .meta({
-      description:
-        "Home Assistant's address as a browser opens it, or that of its WebSocket (ws://homeassistant.local:8123/api/websocket).",
-      examples: ['http://homeassistant.local:8123'],
-    })
-    .transform(webSocketOf),
-  ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
-  outdoor_temperature: z
-    .string(SENSOR)
-    .regex(/^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/, SENSOR)
-    .optional()
-    .meta({
-      description:
-        'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
-      examples: ['sensor.outdoor_temperature'],
-    }),
-  degree_day_base: z
-    .number(BASE)
-    .min(5, BASE)
-    .max(25, BASE)
-    .optional()
-    .meta({
-      description:
-        'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
-      examples: [15.5],
-    }),
-});
+  .describe('The logins at the provider, one or many. May be left out when only constituencies are wanted.');
 
-const httpSection = section({
-  listen: hostAndPort
-    .default('127.0.0.1:8099')
-    .describe('Where the page, /healthz, /readyz and /metrics are served.'),
-  metrics: choice(['page', 'open'], 'page').describe(
-    'Who may read /metrics. page: whoever may see the page. open: everybody.',
-  ),
-});
-
-const webSection = section({
-  ...secretKeys('password', 'The password of the page', '/run/secrets/web_password'),
-  hosts: z
-    .array(hostName, 'a list of host names')
-    .default([])
-    .describe(
-      "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
-    ),
-  trusted_proxy: ipOrNetwork.optional().meta({
-    description:
-      'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
-    examples: ['172.18.0.0/16'],
-  }),
-});
-
-const METER_NAME = 'a name of at most 64 characters in one line';
-
-const metersSection = z
-  .record(
-    z.string(),
-    section({
-      // Half a surrogate pair is no JSON to Home Assistant, which would lose the whole document.
-      name: text(METER_NAME)
-        .trim()
-        .refine((name) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(name), METER_NAME)
-        .meta({
-          description:
-            'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
-          examples: ['Flat 3'],
-          private: true,
-        }),
-    }),
-    'a mapping of meters, each with its name',
-  )
-  .default({})
-  .meta({
-    description: 'Names for meters, by their identifier as it is in the topics.',
-    examples: [{ 70418235: { name: 'Flat 3' } }],
-  });
-
-const logSection = section({
-  level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info').describe(
-    'How much the log tells.',
-  ),
-  format: choice(['auto', 'pretty', 'json'], 'auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
-}).describe('The log.');
-
-/** The file as people write it; the environment is applied to it before it is parsed. */
+/** The file as people write it, after the environment was applied to it and `true` for a section made a mapping. */
 export const fileSchema = section({
   version: z.literal(1, '1, the only version this program understands').default(1).meta({
     description: 'The version of this format.',
     essential: true,
   }),
   provider: providerSection.optional(),
-  accounts: accountsSection,
+  accounts,
   usage: usageSection.prefault({}),
   extras: extrasSection.prefault({}),
-  meters: metersSection,
+  meters: z
+    .record(z.string(), meterSection, 'a mapping of meters, each with its name')
+    .default({})
+    .meta(
+      about('Names for meters, by their identifier as it is in the topics.', {
+        70418235: { name: 'Flat 3' },
+      }),
+    ),
   constituencies: constituenciesSection.optional(),
   mqtt: mqttSection.prefault({}),
   home_assistant: z
     .union([z.literal(false), homeAssistantSection], 'false, or url and token_file')
     .optional()
-    .meta({
-      description:
+    .meta(
+      about(
         'Home Assistant, to write late readings into its statistics at their true day. Optional; within a Home Assistant app it is found by itself ($SUPERVISOR_TOKEN). false: off.',
-      examples: [{ url: 'http://homeassistant.local:8123', token_file: '/run/secrets/ha_token' }],
-    }),
+        { url: 'http://homeassistant.local:8123', token_file: '/run/secrets/ha_token' },
+      ),
+    ),
   http: z
     .union([z.boolean(), httpSection], 'false, or listen')
-    .transform((given) => (given === true ? httpSection.parse({}) : given))
     .prefault({})
     .describe('The address of the page, and of health and metrics for machines that watch. false: off.'),
   web: z
     .union([z.boolean(), webSection], 'false, or password_file, hosts and trusted_proxy')
-    .transform((given) => (given === true ? webSection.parse({}) : given))
     .prefault({})
     .describe(
       'The page to look at with a browser, on http.listen. Without a password it is served on this machine only (http.listen on 127.0.0.1). false: off.',
@@ -194,8 +106,8 @@ export function schemaFor(
     const report = (path: string[], message: string, found?: string) =>
       addIssue({ code: 'custom', path, message, params: { found } });
 
-    const accounts = valueAt(config, ['accounts']);
-    const count = Array.isArray(accounts) ? accounts.length : undefined;
+    const given = valueAt(config, ['accounts']);
+    const count = Array.isArray(given) ? given.length : undefined;
     const hasFleet = valueAt(config, ['fleet']) !== undefined;
     if (count === 0 && !hasFleet && valueAt(config, ['constituencies']) === undefined) {
       const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
@@ -216,13 +128,15 @@ export function schemaFor(
 
     const cron = ['usage', 'schedule'];
     const expression = textAt(config, cron);
+    // A switch of a wrong type is told by itself.
+    const mayBeFast = (valueAt(config, ['usage', 'allow_fast_schedule']) ?? false) !== false;
     if (expression !== undefined && !validateCron(expression))
       report(cron, 'a cron expression of 5 or 6 fields, each in its range');
-    else if (expression !== undefined && !mayBeFast(config) && isFast(expression)) report(cron, TOO_FAST);
+    else if (expression !== undefined && !mayBeFast && isFast(expression)) report(cron, TOO_FAST);
 
     const today = localDay(now, textAt(config, ['usage', 'timezone']));
     const sections = [['usage'], ...Array.from({ length: count ?? 0 }, (_, n) => ['accounts', `${n}`])];
-    for (const since of sections.map((section) => [...section, 'history_since'])) {
+    for (const since of sections.map((path) => [...path, 'history_since'])) {
       const firstDay = textAt(config, since);
       // Every day lies in the future of a clock that is not set; the daemon waits until it is.
       if (firstDay !== undefined && firstDay > today && isClockSet(now))
@@ -236,9 +150,6 @@ const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or
 
 const isFast = (expression: string): boolean =>
   CRON_SHAPE.test(expression) && shortestGapMinutes(expression) < SHORTEST_GAP_MINUTES;
-// A wrong type is told by itself.
-const mayBeFast = (config: unknown): boolean =>
-  (valueAt(config, ['usage', 'allow_fast_schedule']) ?? false) !== false;
 
 function localDay(now: number, timeZone: string | undefined): string {
   const moment = new Date(now);
@@ -250,35 +161,30 @@ function localDay(now: number, timeZone: string | undefined): string {
 }
 
 export type FileConfig = z.output<typeof fileSchema>;
-type FileAccount = FileConfig['accounts'][number];
-type FileWeb = Exclude<FileConfig['web'], false>;
-type FileFleet = Exclude<FileConfig['fleet'], undefined>;
-type FileHomeAssistant = Exclude<FileConfig['home_assistant'], false | undefined>;
-type InFile<N extends string> = N | `${N}_file`;
 
-export type Account = Omit<FileAccount, 'id' | InFile<'password' | 'totp_secret'>> & {
-  id: string;
-  /** Absent only where a person signs in (`provider.sign_in` device or link). */
-  password?: Secret;
-  /** Read by `totpParameters`. */
-  totp_secret?: Secret;
-};
-type FileEmbedded = Exclude<FileConfig['mqtt']['embedded'], false>;
-export type Embedded = Omit<FileEmbedded, InFile<'password'>> & { password?: Secret };
-export type Mqtt = Omit<FileConfig['mqtt'], InFile<'password' | 'key_password'> | 'embedded'> & {
-  embedded: Embedded | false;
-  password?: Secret;
-  key_password?: Secret;
-};
-export type Web = Omit<FileWeb, InFile<'password'>> & { password?: Secret };
-export type Fleet = Omit<FileFleet, InFile<'database_url' | 'key'>> & { database_url: Secret; key: Secret };
-export type HomeAssistant = Omit<FileHomeAssistant, InFile<'token'>> & { token: Secret };
+/** The two keys of a secret made one, and `true` for a section gone: it is a mapping of defaults then. */
+type Resolved<T> = [Extract<T, object>] extends [never] ? T : Entries<Exclude<T, true>>;
+type Entries<T> = T extends readonly (infer E)[]
+  ? Resolved<E>[]
+  : { [K in keyof T as IsFileOf<K, T> extends true ? never : K]: SecretOr<K, T> };
+type IsFileOf<K, T> = K extends `${infer N}_file` ? (N extends keyof T ? true : false) : false;
+type SecretOr<K extends keyof T, T> = string extends K
+  ? Resolved<T[K]>
+  : `${K & string}_file` extends keyof T
+    ? Secret
+    : Resolved<T[K]>;
+
+type Whole = Resolved<FileConfig>;
+/** `password`: absent only where a person signs in (`provider.sign_in` device or link). */
+export type Account = Whole['accounts'][number] & { id: string };
+export type Mqtt = Whole['mqtt'];
+export type Embedded = Exclude<Mqtt['embedded'], false>;
+export type Fleet = Required<NonNullable<Whole['fleet']>>;
+export type HomeAssistant = Exclude<Whole['home_assistant'], false | undefined> & { token: Secret };
 
 /** Checked, defaults filled in, each secret one field. `provider` is there whenever `accounts` has entries. */
-export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'home_assistant' | 'web' | 'fleet'> & {
+export type Config = Omit<Whole, 'accounts' | 'home_assistant' | 'fleet'> & {
   accounts: Account[];
-  mqtt: Mqtt;
   home_assistant?: HomeAssistant;
-  web: Web | false;
   fleet?: Fleet;
 };

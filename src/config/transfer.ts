@@ -1,14 +1,14 @@
 // What of a configuration file goes into a backup and comes out of it: its text without secrets, and the files it names.
 import { stringify } from 'yaml';
 import { createScrubber } from '../foundation/log.ts';
+import { applyEnvironment, type Environment } from './environment.ts';
 import { Faults } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { ConfigInvalid } from './load.ts';
 import { leaves, type Path, put, type RawConfig, remove, textAt } from './rawConfig.ts';
+import { locateFrom } from './relativePaths.ts';
 import { fileSchema } from './schema.ts';
-import { applyEnvironment, type Environment } from './sources/environment.ts';
-import { locateFrom } from './sources/relativePaths.ts';
-import { parseYaml } from './sources/yamlText.ts';
+import { parseYaml } from './yamlText.ts';
 
 /** In front of the host of an address. */
 const PASSWORD_IN_ADDRESS = /^([a-z][\w+.-]*:\/\/[^/?#:@]*):[^/?#]*@/i;

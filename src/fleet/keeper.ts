@@ -1,7 +1,7 @@
 // What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
 import type { AccountContext } from '../accounts/context.ts';
 import { friendlyNameOf } from '../accounts/friendlyNames.ts';
-import { pageAddress } from '../config/pageAddress.ts';
+import { pageAddress } from '../config/listenAddress.ts';
 import type { HealthRecord } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';

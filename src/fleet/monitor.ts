@@ -1,8 +1,7 @@
 // Health and metrics of one process of a fleet over HTTP. A fleet has no page.
 
 import { metricLines, renderMetrics } from '../accounts/metrics.ts';
-import { isLoopback } from '../config/pageAddress.ts';
-import { splitHostAndPort } from '../config/sections/values.ts';
+import { isLoopback, splitHostAndPort } from '../config/listenAddress.ts';
 import type { Link } from '../mqtt/link.ts';
 import { serveHealth } from '../web/health.ts';
 import type { Membership } from './membership.ts';

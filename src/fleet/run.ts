@@ -11,7 +11,7 @@ import { accountView, isIncomplete, meterViews } from '../accounts/views.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
-import { Secret } from '../config/secrets/secrets.ts';
+import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';

@@ -1,7 +1,7 @@
 // An HTTP server that no visitor fills: each connection gets one answer at a time, and each address has so many connections.
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { splitHostAndPort } from '../config/sections/values.ts';
+import { splitHostAndPort } from '../config/listenAddress.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { networkOf, withoutPrefix } from './visitor.ts';

@@ -1,7 +1,7 @@
 // How close two times of a cron expression come, against what node-cron itself says next.
 import { createTask } from 'node-cron';
 import { expect, test } from 'vitest';
-import { shortestGapMinutes } from '../../src/config/sections/cronGap.ts';
+import { shortestGapMinutes } from '../../src/config/cronGap.ts';
 
 test.each([
   ['23 */4 * * *', 240],

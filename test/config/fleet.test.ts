@@ -1,6 +1,6 @@
 // The section fleet: its two secrets, what it does not go with, and what it changes elsewhere.
 import { expect, test } from 'vitest';
-import { keysIn } from '../../src/config/sections/fleetSection.ts';
+import { keysIn } from '../../src/config/secretForms.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { faultPaths, load, PROVIDER, refusal } from './loading.ts';
 

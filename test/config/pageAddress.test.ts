@@ -1,6 +1,6 @@
 // Which address of the page others are told.
 import { expect, test } from 'vitest';
-import { pageAddress } from '../../src/config/pageAddress.ts';
+import { pageAddress } from '../../src/config/listenAddress.ts';
 import { BASE, load } from './loading.ts';
 
 const WITH_PASSWORD = 'web: { password: correct horse }';

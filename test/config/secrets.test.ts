@@ -2,7 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
-import { type Secret, SecretUnreadable } from '../../src/config/secrets/secrets.ts';
+import { type Secret, SecretUnreadable } from '../../src/config/secret.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { BASE, load, PROVIDER, refusal } from './loading.ts';

@@ -1,7 +1,7 @@
 // The secret of one-time codes: the forms it may have, its sources, and files that hold something else.
 import { writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { totpParameters } from '../../src/config/secrets/totpSecret.ts';
+import { totpParameters } from '../../src/config/secretForms.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { load, PROVIDER, refusal } from './loading.ts';
 import { secretFiles } from './secretFiles.ts';

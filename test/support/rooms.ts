@@ -21,7 +21,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   publication: ['domain', 'type mqtt/message.ts', 'foundation/about.ts'],
   web: [
     'auth',
-    'config/sections/values.ts',
+    'config/listenAddress.ts',
     'domain/health.ts',
     'domain/period.ts',
     'foundation',
@@ -49,20 +49,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
  */
 export const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   domain: ['*', 'tariff', 'insight'],
-  config: [
-    'rawConfig.ts',
-    'providers.ts',
-    'secrets',
-    'sections',
-    'schema.ts',
-    'keys.ts',
-    'faults.ts',
-    'sources',
-    'resolveSecrets.ts',
-    'pageAddress.ts',
-    'load.ts',
-    '*',
-  ],
   store: ['*', 'database'],
   provider: ['*', 'monetization', 'openProvider.ts'],
 
@@ -91,5 +77,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
+  leven: /^config\/faults\.ts$/,
   zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

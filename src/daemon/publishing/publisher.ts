@@ -3,7 +3,7 @@ import type { Account } from '../../accounts/account.ts';
 import { composeAccount } from '../../accounts/composition.ts';
 import { eventsOfStates, noteUse } from '../../accounts/events.ts';
 import { accountView, meterViews } from '../../accounts/views.ts';
-import { pageAddress } from '../../config/pageAddress.ts';
+import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';

@@ -2,9 +2,9 @@
 // directory.
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, resolve } from 'node:path';
-import type { Origins } from '../faults.ts';
-import { schemaAt } from '../keys.ts';
-import { leaves, put, type RawConfig } from '../rawConfig.ts';
+import type { Origins } from './faults.ts';
+import { schemaAt } from './keys.ts';
+import { leaves, put, type RawConfig } from './rawConfig.ts';
 
 /**
  * Where a path in the file `configuration` leads. A file that is in the working directory only is taken from there:

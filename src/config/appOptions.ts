@@ -1,10 +1,10 @@
 // Within an app of Home Assistant: its options, and the broker that the Supervisor knows, as environment variables.
 import * as z from 'zod';
-import type { Faults } from '../faults.ts';
-import { KNOWN_PROVIDERS } from '../providers.ts';
-import { isMapping, type RawConfig } from '../rawConfig.ts';
-import { decodeText, type ReadFile, whyUnreadable } from '../secrets/secrets.ts';
 import type { Environment } from './environment.ts';
+import type { Faults } from './faults.ts';
+import { KNOWN_PROVIDERS } from './providers.ts';
+import { isMapping, type RawConfig } from './rawConfig.ts';
+import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
 
 interface Access {
   readonly readFile: ReadFile;

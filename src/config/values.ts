@@ -1,8 +1,10 @@
 // Kinds of values in the configuration. Each check's message completes "allowed: …" in an error; `usual` is a default.
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { isMapping } from '../rawConfig.ts';
-import { type SecretForm, trimNewline } from '../secrets/secrets.ts';
+import { splitHostAndPort } from './listenAddress.ts';
+import { isMapping } from './rawConfig.ts';
+import { trimNewline } from './secret.ts';
+import { formOf } from './secretForms.ts';
 
 declare module 'zod' {
   interface GlobalMeta {
@@ -14,6 +16,12 @@ declare module 'zod' {
     essential?: true;
   }
 }
+
+/** What a key is for, and a value to begin with where it has no default. */
+export const about = (description: string, ...examples: unknown[]) => ({
+  description,
+  ...(examples.length === 0 ? {} : { examples }),
+});
 
 /** A mapping with these keys and no others. */
 export function section<S extends z.core.$ZodLooseShape>(keys: S) {
@@ -32,6 +40,8 @@ export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 export const textWhere = (isValid: (value: string) => boolean, allowed: string) =>
   text(allowed).refine(isValid, allowed);
 
+export const matching = (pattern: RegExp, allowed: string) => z.string(allowed).regex(pattern, allowed);
+
 export const flag = (usual: boolean) => z.boolean('true or false').default(usual);
 
 export function wholeNumber(from: number, to: number) {
@@ -49,20 +59,27 @@ export function choice<const T extends readonly string[]>(words: T, usual: NoInf
   return z.enum(words, allowed).default(usual);
 }
 
+export function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
+  if (!URL.canParse(value) || /\s/.test(value)) return undefined;
+  const url = new URL(value);
+  return protocols.includes(url.protocol) && url.hostname !== '' ? url : undefined;
+}
+
+const isBare = ({ username, password, hash }: URL) => username === '' && password === '' && hash === '';
+
 /** An address without user name, password and fragment. */
 export function address(protocols: readonly string[], allowed: string) {
   return textWhere((value) => {
     const url = parseUrl(value, protocols);
-    return url !== undefined && url.username === '' && url.password === '' && url.hash === '';
+    return url !== undefined && isBare(url);
   }, allowed);
 }
 
 /** An address of any scheme. A scheme with a number behind it is a host with its port. */
-export const redirectUri = textWhere((value) => {
-  if (!URL.canParse(value) || /\s|^https?:(?!\/\/)|^[^:]+:\d/i.test(value)) return false;
-  const { username, password, hash } = new URL(value);
-  return username === '' && password === '' && hash === '';
-}, 'an absolute address such as https://portal.example.org/ or com.example.app:/callback, percent-decoded, without user name, password and #');
+export const redirectUri = textWhere(
+  (value) => URL.canParse(value) && !/\s|^https?:(?!\/\/)|^[^:]+:\d/i.test(value) && isBare(new URL(value)),
+  'an absolute address such as https://portal.example.org/ or com.example.app:/callback, percent-decoded, without user name, password and #',
+);
 
 export const timeZone = textWhere((value) => {
   try {
@@ -73,40 +90,28 @@ export const timeZone = textWhere((value) => {
 }, 'the IANA name of a time zone, such as Europe/Dublin');
 
 const CURRENCY = 'the three letters of a currency, such as EUR';
-
-export const currency = z
-  .string(CURRENCY)
-  .regex(/^[A-Z]{3}$/, CURRENCY)
-  .refine((code) => Intl.supportedValuesOf('currency').includes(code), CURRENCY);
-
-const CRON = 'a cron expression of 5 or 6 fields, such as "23 */4 * * *"';
+export const currency = matching(/^[A-Z]{3}$/, CURRENCY).refine(
+  (code) => Intl.supportedValuesOf('currency').includes(code),
+  CURRENCY,
+);
 
 /** The shape only; what each field may hold is checked by `validateCron` of loadConfig. */
 export const CRON_SHAPE = /^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/;
-export const cronExpression = z.string(CRON).regex(CRON_SHAPE, CRON);
+export const cronExpression = matching(
+  CRON_SHAPE,
+  'a cron expression of 5 or 6 fields, such as "23 */4 * * *"',
+);
 
 const DAY = 'a day as YYYY-MM-DD, from 2000-01-01 until today';
-
-export const calendarDate = z
-  .string(DAY)
-  .regex(/^\d{4}-\d{2}-\d{2}$/, DAY)
-  .refine((value) => {
-    const day = new Date(`${value}T00:00:00Z`);
-    return value >= '2000' && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
-  }, DAY);
+export const calendarDate = matching(/^\d{4}-\d{2}-\d{2}$/, DAY).refine((value) => {
+  const day = new Date(`${value}T00:00:00Z`);
+  return value >= '2000' && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(value);
+}, DAY);
 
 export const hostAndPort = textWhere(
   (value) => splitHostAndPort(value) !== undefined,
   'an address and a port, such as 127.0.0.1:8099 or [::1]:8099',
 );
-
-/** `127.0.0.1:8099` or `[::1]:8099` in parts; undefined when it is neither. Port 0 means any free port. */
-export function splitHostAndPort(value: string): { host: string; port: number } | undefined {
-  const match = /^(?:\[([\da-f:.]+)\]|([^\s:/@[\]]+)):(\d{1,5})$/i.exec(value);
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  return host !== undefined && port <= 65_535 ? { host, port } : undefined;
-}
 
 export const hostName = textWhere(
   (value) => /^[a-z\d]([a-z\d.-]{0,252}[a-z\d])?$/i.test(value),
@@ -119,42 +124,28 @@ export const ipOrNetwork = textWhere((value) => {
   return isIP(ip) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most && more.length === 0;
 }, 'an IP address or a network such as 172.18.0.0/16');
 
-export function parseUrl(value: string, protocols: readonly string[]): URL | undefined {
-  if (!URL.canParse(value) || /\s/.test(value)) return undefined;
-  const url = new URL(value);
-  return protocols.includes(url.protocol) && url.hostname !== '' ? url : undefined;
-}
-
-const anyText: SecretForm = {
-  allowed: 'a text that is not empty',
-  example: 'correct horse battery staple',
-  secretIn: (value) => value || undefined,
-};
+export const filePath = () => text('the path of a readable file').optional();
 
 /** The two keys of a secret: `password` and `password_file`, for example. `what` finishes the sentence "The …". */
-export function secretKeys<N extends string>(
-  name: N,
-  what: string,
-  exampleFile: string,
-  { allowed, example, secretIn }: SecretForm = anyText,
-) {
-  const inline = z
-    .string(allowed)
-    .min(1, allowed)
+export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
+  const { allowed, example, secretIn } = formOf(name);
+  const inline = text(allowed)
     .refine((value) => secretIn(trimNewline(value)) !== undefined, allowed)
     .optional()
     .meta({
-      description: `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
-      examples: [example],
+      ...about(
+        `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
+        example,
+      ),
       private: true,
     });
   const whatBelow = what.charAt(0).toLowerCase() + what.slice(1);
-  const file = filePath().meta({
-    description: `A file that holds ${whatBelow}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
-    examples: [exampleFile],
-  });
+  const file = filePath().meta(
+    about(
+      `A file that holds ${whatBelow}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
+      exampleFile,
+    ),
+  );
   return { [name]: inline, [`${name}_file`]: file } as Record<N, typeof inline> &
     Record<`${N}_file`, typeof file>;
 }
-
-export const filePath = () => text('the path of a readable file').optional();

@@ -1,18 +1,10 @@
-// A secret that can be read but not printed: given as text, or in a file that is read anew each time.
+// A secret that can be read but not printed: given as text, or in a file that is read again each time.
 import { inspect } from 'node:util';
-import { EXIT, Failure } from '../../foundation/failure.ts';
-import type { Scrubber } from '../../foundation/log.ts';
+import { EXIT, Failure } from '../foundation/failure.ts';
+import type { Scrubber } from '../foundation/log.ts';
+import type { SecretForm } from './secretForms.ts';
 
 export type ReadFile = (path: string) => Promise<Uint8Array | string>;
-
-/** For a secret that is not just any text. */
-export interface SecretForm {
-  /** Completes "allowed: …". */
-  readonly allowed: string;
-  readonly example: string;
-  /** The part of the text that is the secret itself; undefined when the text has another form. */
-  readonly secretIn: (text: string) => string | undefined;
-}
 
 /** The file of a secret is gone, empty or not text. */
 export class SecretUnreadable extends Failure {
@@ -66,7 +58,7 @@ export class Secret {
   }
 }
 
-export async function readSecretFile(path: string, readFile: ReadFile, form?: SecretForm): Promise<string> {
+export async function readSecretFile(path: string, readFile: ReadFile, form: SecretForm): Promise<string> {
   let value: string;
   try {
     value = trimNewline(decodeText(await readFile(path)));
@@ -74,7 +66,7 @@ export async function readSecretFile(path: string, readFile: ReadFile, form?: Se
     throw new SecretUnreadable(path, whyUnreadable(error));
   }
   if (value === '') throw new SecretUnreadable(path, 'it is empty');
-  if (form !== undefined && form.secretIn(value) === undefined)
+  if (form.secretIn(value) === undefined)
     throw new SecretUnreadable(path, 'it holds something else', `It has to hold ${form.allowed}.`);
   return value;
 }
@@ -95,14 +87,12 @@ export const NO_SUCH_FILE = 'no such file';
 const WHY = new Map([
   ['ENOENT', NO_SUCH_FILE],
   ['ENOTDIR', NO_SUCH_FILE],
+  ['ENAMETOOLONG', NO_SUCH_FILE],
+  ['ERR_INVALID_ARG_VALUE', NO_SUCH_FILE],
   ['EISDIR', 'a directory'],
   ['EACCES', 'a file this user may not read'],
   ['EPERM', 'a file this user may not read'],
-  ['ENAMETOOLONG', 'no such file'],
-  ['ERR_INVALID_ARG_VALUE', 'no such file'],
   ['ERR_ENCODING_INVALID_ENCODED_DATA', 'not UTF-8 text'],
 ]);
 
-export function trimNewline(value: string): string {
-  return value.replace(/\r?\n$/, '');
-}
+export const trimNewline = (value: string): string => value.replace(/\r?\n$/, '');

@@ -1,8 +1,8 @@
 // Reads the YAML text of the configuration; mistakes are reported with their place, without quoting the text.
 import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import type { Faults } from '../faults.ts';
-import { allKeys } from '../keys.ts';
-import { isMapping, type RawConfig } from '../rawConfig.ts';
+import type { Faults } from './faults.ts';
+import { allKeys } from './keys.ts';
+import { isMapping, type RawConfig } from './rawConfig.ts';
 
 /** Undefined when nothing in the text can be relied on; `name` is the file's, for the faults. */
 export function parseYaml(text: string, name: string, faults: Faults): RawConfig | undefined {

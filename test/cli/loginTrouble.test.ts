@@ -85,7 +85,7 @@ test('what the owner has to do elsewhere is tried again whenever check --live is
 });
 
 test('a login whose token names no customer is of no use: the next one waits, unless the configuration is corrected', async () => {
-  simulator.switches.token.claims = { customer_code: undefined, code: 'code-of-me' };
+  simulator.switches.token.claims = { customer_code: undefined, code: ME.customerCode };
   const env = { HEAT2MQTT_MQTT_EMBEDDED: 'true' };
   expect(await type('check --live', env)).toMatchObject({ exitCode: 5 });
   await rm(join(stateDir, 'accounts/home/tokens.json'));

@@ -7,11 +7,7 @@ import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 const NOT_GIVEN: readonly (readonly [string, Fault])[] = [
   ['404', FAULTS.notFound],
-  ['403', FAULTS.forbidden],
-  ['HTML', FAULTS.captivePage],
-  ['nothing', FAULTS.empty],
   ['a strange shape', { kind: 'reply', status: 200, body: { objects: [{ no: 'id' }], open_bill_due: [] } }],
-  ['half a reply', { kind: 'truncated' }],
   ['more than anybody wants', { kind: 'oversized' }],
 ];
 
@@ -44,7 +40,6 @@ test.each(NOT_GIVEN)(
 
 const TROUBLE: readonly (readonly [string, Fault])[] = [
   ['500', FAULTS.serverError],
-  ['503 in HTML', FAULTS.htmlUnavailable],
   ['429 and a day of patience', tooMany(86_400)],
   ['a refused key', FAULTS.unauthorized],
   ['a broken connection', { kind: 'reset' }],

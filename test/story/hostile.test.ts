@@ -19,7 +19,8 @@ async function quietStory() {
   return { story, probe, intruder, daemon, asked, answers, before: asked() };
 }
 
-const FLOOD = 3_000;
+// More than the queue of answers holds.
+const FLOOD = 1_500;
 const many = (times: number) => Array.from({ length: times }, (_, at) => at);
 
 test('thousands of requests for a refresh are one poll, and hold up nobody; answers wait in a bounded queue', async () => {
@@ -95,27 +96,29 @@ test('an hour of requests of every kind stays within the cool-downs', async () =
   expect(asked() - before - usage.length).toBeLessThanOrEqual(6);
 });
 
-test.each([
-  ['oversized by a byte', JSON.stringify({ transaction: 1, x: 'x'.repeat(8_192) })],
-  ['a megabyte', 'x'.repeat(1_000_000)],
-  ['larger than any packet we take in', 'x'.repeat(2 * LARGEST_PACKET_BYTES)],
-  ['deeper than any parser likes', '['.repeat(8_000)],
-  ['half an object', '{"chamber":'],
-  ['no UTF-8', Buffer.from([0xff, 0xfe, 0xc3])],
-  ['no UTF-8 within JSON', Buffer.concat([Buffer.from('{"chamber":"'), Buffer.of(0xff), Buffer.from('"}')])],
-  ['a list', '[]'],
-  ['a prototype', '{"__proto__":{"chamber":"seanad","status":"ok"},"constructor":1}'],
-  ['another command', '{"cmd":"rm -rf /","from":"2025-01-01"}'],
-])('%s is refused in words, and reaches nobody', async (_, payload) => {
-  const { intruder, asked, answers, before } = await quietStory();
-  for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
-    await intruder.publish(`${REQUEST}/${what}`, payload);
-    await untilTrue(`an answer to ${what}`, () => answers(what).length === 1);
-  }
-  const heard = ['refresh', 'backfill', 'constituencies', 'health'].flatMap(answers);
-  for (const answer of heard) {
-    expect(answer).toMatchObject({ status: 'error', error: { code: 'request_malformed' } });
-    expect(JSON.stringify(answer).length).toBeLessThan(400);
+test('oversized, broken and foreign payloads are refused in words, and nothing is asked of the provider', async () => {
+  const { probe, intruder, asked, answers, before } = await quietStory();
+  const payloads: Record<string, string | Buffer> = {
+    'oversized by a byte': JSON.stringify({ transaction: 1, x: 'x'.repeat(8_192) }),
+    'a megabyte': 'x'.repeat(1_000_000),
+    'larger than any packet that is taken in': 'x'.repeat(2 * LARGEST_PACKET_BYTES),
+    'deeper than any parser likes': '['.repeat(8_000),
+    'half an object': '{"chamber":',
+    'no UTF-8': Buffer.from([0xff, 0xfe, 0xc3]),
+    'no UTF-8 within JSON': Buffer.concat([Buffer.from('{"chamber":"'), Buffer.of(0xff), Buffer.from('"}')]),
+    'a list': '[]',
+    'a prototype': '{"__proto__":{"chamber":"seanad","status":"ok"},"constructor":1}',
+    'another command': '{"cmd":"rm -rf /","from":"2025-01-01"}',
+  };
+  for (const [name, payload] of Object.entries(payloads)) {
+    for (const what of ['refresh', 'backfill', 'constituencies', 'health']) {
+      probe.forget();
+      await intruder.publish(`${REQUEST}/${what}`, payload);
+      await untilTrue(`an answer to ${name} at ${what}`, () => answers(what).length === 1);
+      const [answer] = answers(what);
+      expect([name, answer]).toMatchObject([name, { status: 'error', error: { code: 'request_malformed' } }]);
+      expect(JSON.stringify(answer).length).toBeLessThan(400);
+    }
   }
   expect(asked()).toBe(before);
   await intruder.publish(`${REQUEST}/health`, '');

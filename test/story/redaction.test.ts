@@ -3,13 +3,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { FAULTS, type Fault, inSums, oauth } from '../../src/simulator/faults.ts';
 import { about, CANARY, expectSilence, formsOf } from '../support/canaries.ts';
 import { spoil } from '../support/extras.ts';
 import { HEALTH, ME } from '../support/homes.ts';
 import { untilAtRest } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory, type Story, served } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
 import { usualConfig } from '../support/storyRules.ts';
 import { typed } from '../support/typed.ts';
 import { openStream } from '../web/stream.ts';
@@ -69,39 +70,52 @@ const PROVIDER: readonly (readonly [string, Fault])[] = [
   ['text for numbers', inSums(() => QUOTED)],
 ];
 
+/** Everything that the daemon serves, for the search at the end of the story. */
+async function note(story: Story, { httpPort }: Daemon): Promise<void> {
+  const page = story.stack.use(await openStream(`http://127.0.0.1:${httpPort}`, {}, untilAtRest));
+  await page.ready();
+  expect(page.messages().length).toBeGreaterThan(1);
+  story.alsoSaid(...leavesOf(page.events), ...story.log.flatMap(leavesOf));
+  for (const path of ['metrics', 'session', 'sign-in', 'ledger.csv?meter=70418235'])
+    story.alsoSaid(await (await fetch(`http://127.0.0.1:${httpPort}/${path}`)).text());
+  await page.stop();
+}
+
+const BROKER = { mqtt: { username: 'bridge', password: CANARY.brokerPassword } };
+
 test.each<readonly [string, string, Fault]>([
   ['/auth/realms', 'a discovery document', html(200)],
   ['/auth/realms', 'a foreign discovery document', told(200, { issuer: `https://${QUOTED}` })],
   ...ISSUER.map(([words, fault]) => ['/auth/', words, fault] as const),
-  ...PROVIDER.map(([words, fault]) => ['/api/', words, fault] as const),
-])(
-  '%s answers with %s, before and after the first poll: log, topics, page and metrics are silent',
-  async (place, _, fault) => {
-    const when = place === '/auth/' ? { when: toToken } : {};
-    let remove = () => {};
-    const { story, probe, simulator, daemon } = await firstPoll({
-      config: { mqtt: { username: 'bridge', password: CANARY.brokerPassword } },
-      prepare: ({ simulator }) => {
-        remove = simulator.switches.fault(place, fault, when).remove;
-      },
-    });
-    expect(probe.json(HEALTH)?.state).not.toBe('ok');
-    remove();
-    await story.pass(HOUR_MS, 5 * 60_000);
-    simulator.switches.fault(place, fault, when);
-    await story.nextPoll();
-    const page = story.stack.use(await openStream(`http://127.0.0.1:${daemon.httpPort}`, {}, untilAtRest));
-    await page.ready();
-    expect(page.messages().length).toBeGreaterThan(1);
-    story.alsoSaid(
-      await (await served(daemon, 'metrics')).text(),
-      ...leavesOf(page.events),
-      ...story.log.flatMap(leavesOf),
-    );
-    for (const path of ['session', 'sign-in', 'ledger.csv?meter=70418235'])
-      story.alsoSaid(await (await fetch(`http://127.0.0.1:${daemon.httpPort}/${path}`)).text());
-  },
-);
+])('%s answers with %s: log, topics, page and metrics are silent', async (place, _, fault) => {
+  const when = place === '/auth/' ? { when: toToken } : {};
+  const { story, probe, daemon } = await firstPoll({
+    config: BROKER,
+    prepare: ({ simulator }) => void simulator.switches.fault(place, fault, when),
+  });
+  expect(probe.json(HEALTH)?.state).not.toBe('ok');
+  await story.pass(HOUR_MS, 5 * 60_000);
+  await note(story, daemon);
+});
+
+test('the provider quotes before and after the first poll: log, topics, page and metrics are silent', async () => {
+  let first = true;
+  const { story, probe, simulator, daemon } = await firstPoll({
+    config: BROKER,
+    prepare: ({ simulator }) => void simulator.switches.fault('/api/', told(403)),
+  });
+  for (const [name, fault] of [...PROVIDER, ...PROVIDER]) {
+    simulator.switches.clearFaults();
+    if (!first) await story.nextPoll();
+    first = false;
+    probe.forget();
+    simulator.switches.fault('/api/', fault);
+    await story.nextPoll(HOUR_MS);
+    await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row !== 0);
+    expect([name, probe.json(HEALTH)?.state]).not.toEqual([name, 'ok']);
+  }
+  await note(story, daemon);
+});
 
 /** The texts within a value, as they were before JSON escaped them. */
 function leavesOf(value: unknown): string[] {

@@ -8,7 +8,9 @@ export interface HandClock extends Clock {
   pass(ms: number, settle: () => Promise<unknown>): Promise<void>;
   /** The wall clock alone steps, forwards or back: NTP, or a machine that was suspended in between. */
   jump(ms: number): void;
-  /** How many are asleep: a timer that nobody clears is a leak. */
+  /** Milliseconds until the next sleeper is due; `Infinity` when all are awake. */
+  readonly untilNext: number;
+  /** How many are asleep: a timer that is never cleared is a leak. */
   readonly sleepers: number;
 }
 
@@ -70,6 +72,9 @@ export function handClock(start: string): HandClock {
     },
     jump(ms) {
       jumped += ms;
+    },
+    get untilNext() {
+      return Math.min(...Array.from(sleepers, ({ until }) => until)) - monotonic;
     },
     get sleepers() {
       return sleepers.size;

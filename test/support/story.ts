@@ -221,11 +221,14 @@ export async function openStory({
     listen,
     stopBroker,
     restartBroker,
-    /** Lets time pass, step by step; whatever a step sets going comes to rest before the next. */
+    /** Lets time pass, in steps that wake a sleeper; whatever a step sets going comes to rest before the next. */
     async pass(ms: number, stepMs = 1_000) {
-      for (let left = ms; left > 0; left -= stepMs) {
-        clock.advance(Math.min(left, stepMs));
+      await rest();
+      for (let left = ms; left > 0; ) {
+        const step = Math.min(left, Math.max(stepMs, clock.untilNext));
+        clock.advance(step);
         await rest();
+        left -= step;
       }
     },
     passing,

@@ -1,11 +1,10 @@
 // One account's way to the provider: session, client and identity, from the configuration. Shared with the commands.
 import { createHash } from 'node:crypto';
 import { ClaimMissing, type Identity, readIdentity } from '../auth/claims.ts';
-import { Login, type LoginOptions, type OneTimeCode, type SignIn } from '../auth/login.ts';
-import { LoginBudget } from '../auth/loginBudget.ts';
-import { asksForOffline, Issuer, type IssuerMemory } from '../auth/oidc.ts';
-import { oneTimeCode } from '../auth/oneTimeCode.ts';
-import { Session } from '../auth/session.ts';
+import { codeAt, type LoginDeps, type OneTimeCode, openLogin, type SignIn } from '../auth/login.ts';
+import { openLoginBudget } from '../auth/loginBudget.ts';
+import { asksForOffline, type IssuerMemory, openIssuer } from '../auth/oidc.ts';
+import { openSession } from '../auth/session.ts';
 import type { Account } from '../config/schema.ts';
 import { totpParameters } from '../config/secretForms.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
@@ -71,7 +70,7 @@ export function openUpstream(
   // An e-mail address is personal; a plain user name may be a common word in the log.
   if (account.username.includes('@')) scrubber.register(account.username);
 
-  const issuer = new Issuer({
+  const issuer = openIssuer({
     issuer: provider.issuer,
     clientId: provider.client_id,
     scopes: provider.scopes,
@@ -85,7 +84,10 @@ export function openUpstream(
     log,
     memory: options.issuerMemory ?? { metadata: null },
   });
-  const budget = new LoginBudget(state.document(`${folder}/login-budget`, loginBudgetCodec), clock, log, {
+  const budget = openLoginBudget({
+    store: state.document(`${folder}/login-budget`, loginBudgetCodec),
+    clock,
+    log,
     // In a fleet, which has gates.
     isOpenedForEachRun: options.gate !== undefined,
   });
@@ -93,7 +95,7 @@ export function openUpstream(
   const { username, password, totp_secret: totp } = account;
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
   const logInByForm =
-    (redirectUri: string): LoginOptions['form'] =>
+    (redirectUri: string): LoginDeps['form'] =>
     async (oneTimeCode, password, username) => {
       const { signInByForm } = await import('../auth/form.ts');
       const credentials = { username, password, oneTimeCode };
@@ -111,7 +113,7 @@ export function openUpstream(
         return finish(await signInByForm({ ...how, ...credentials }));
       });
     };
-  const login = new Login({
+  const login = openLogin({
     issuer,
     form: redirectUri === undefined ? null : logInByForm(redirectUri),
     signIn,
@@ -135,7 +137,7 @@ export function openUpstream(
   const withLock = <T>(step: (isHeld: boolean) => Promise<T>) =>
     state.withLock(sessionLock(account.id), clock, step);
   const tokens = owned(state.document(`${folder}/tokens`, tokensCodec), owner);
-  const session = new Session({
+  const session = openSession({
     issuer,
     login,
     budget,
@@ -206,7 +208,7 @@ const areUsual = ({ customer_code, site_code }: { customer_code: string; site_co
 
 async function codeFrom(secret: string, now: number): Promise<string | null> {
   const parameters = totpParameters(secret);
-  return parameters ? oneTimeCode(parameters, now) : null;
+  return parameters ? codeAt(now, parameters) : null;
 }
 
 /** Tokens that were asked for with other scopes are not used: a correction of provider.scopes takes effect. */

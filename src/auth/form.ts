@@ -54,33 +54,15 @@ const ACTIONS = new Map([
  * completed it: code and state are in its query. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable.
  */
 export async function signInByForm(options: FormSignIn): Promise<URL> {
-  const { authorizationUrl, mayConsent } = options;
-  const visitor = new Visitor(options);
-  let next: Request = { url: authorizationUrl, body: null };
-  for (let left = MOST_REQUESTS; left > 0; left -= 1) {
-    next = await visitor.visit(next);
-    if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url);
-    if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
-    rejectIfAction(next.url, mayConsent);
-  }
-  throw trouble('leads from address to address without an end');
-}
-
-class Visitor {
-  readonly #options: FormSignIn;
-  readonly #cookies = new CookieJar();
+  const { authorizationUrl, mayConsent, clock } = options;
+  const cookies = new CookieJar();
   /** What was posted already, and the execution that had asked for it. */
-  readonly #given = new Map<Asked, string | null>();
-  #hasConsented = false;
-
-  constructor(options: FormSignIn) {
-    this.#options = options;
-  }
+  const given = new Map<Asked, string | null>();
+  let hasConsented = false;
 
   /** Resolves to what a browser would ask for next. */
-  async visit(request: Request): Promise<Request> {
-    const response = await this.#send(request);
-    const { status, headers, body } = response;
+  async function visit(request: Request): Promise<Request> {
+    const { status, headers, body } = await send(request);
     const { location } = headers;
     if (status >= 300 && status < 400 && typeof location === 'string') {
       // A browser would post once more.
@@ -89,26 +71,26 @@ class Visitor {
         throw trouble('redirects to no usable address');
       return { url: new URL(location, request.url), body: null };
     }
-    if (status === 400 && this.#given.size === 0) throw new LoginRefused(REFUSALS.wrongClient);
+    if (status === 400 && given.size === 0) throw new LoginRefused(REFUSALS.wrongClient);
     // Others than Keycloak refuse a password this way. In doubt it is wrong: each repetition might count towards a lock.
-    if (request.body !== null && (status === 401 || status === 403) && this.#given.has('password'))
+    if (request.body !== null && (status === 401 || status === 403) && given.has('password'))
       throw new LoginRefused(REFUSALS.badCredentials);
-    if (status !== 200) {
-      const wait = retryAfterMs(headers['retry-after'], this.#options.clock.now());
-      throw trouble(`answered with HTTP ${status}`, wait);
-    }
+    if (status !== 200)
+      throw trouble(`answered with HTTP ${status}`, retryAfterMs(headers['retry-after'], clock.now()));
     const type = String(headers['content-type'] ?? '').toLowerCase();
     if (!/^(text\/html|application\/xhtml\+xml)\b/.test(type)) throw trouble('is not HTML');
     if (body.length > LARGEST_PAGE_BYTES) throw trouble('is too large');
-    return this.#next(readPage(body.toString(), request.url), request.url);
+    const page = readPage(body.toString(), request.url);
+    for (const { action } of page.forms) if (action !== null) rejectIfAction(action, mayConsent);
+    const found = formToFill(page);
+    return found ? fill(page, found) : (consent(page) ?? withoutForm(page, request.url));
   }
 
-  async #send({ url, body }: Request): Promise<HttpResponse> {
-    const { send, clock, timeoutSeconds } = this.#options;
-    const cookie = this.#cookies.getCookieStringSync(url.href);
-    const limit = deadline(clock, timeoutSeconds * 1000);
+  async function send({ url, body }: Request): Promise<HttpResponse> {
+    const cookie = cookies.getCookieStringSync(url.href);
+    const limit = deadline(clock, options.timeoutSeconds * 1000);
     try {
-      const response = await send(url, {
+      const response = await options.send(url, {
         method: body === null ? 'GET' : 'POST',
         headers: {
           accept: 'text/html,application/xhtml+xml',
@@ -119,9 +101,8 @@ class Visitor {
         signal: limit.signal,
         followRedirects: false,
       });
-      for (const line of [response.headers['set-cookie'] ?? []].flat()) {
-        this.#cookies.setCookieSync(line, url.href, { ignoreError: true });
-      }
+      for (const line of [response.headers['set-cookie'] ?? []].flat())
+        cookies.setCookieSync(line, url.href, { ignoreError: true });
       return response;
     } catch (err) {
       throw err instanceof Failure ? err : unreachable(err, clock.now());
@@ -130,64 +111,69 @@ class Visitor {
     }
   }
 
-  async #next(page: Page, url: URL): Promise<Request> {
-    const { mayConsent } = this.#options;
-    for (const { action } of page.forms) if (action !== null) rejectIfAction(action, mayConsent);
-    const found = formToFill(page);
-    if (found === null) return this.#consent(page) ?? this.#withoutForm(page, url);
-    const { form, asked, fields } = found;
+  async function fill(page: Page, { form, asked, fields }: FormToFill): Promise<Request> {
     const { action } = form;
     if (form.hasCaptcha) throw unsupported('a captcha');
     if (action === null) throw unsupported('to go on at another site');
     const execution = action.searchParams.get('execution');
-    if (this.#given.has(asked)) throw this.#refusal(page, form, asked, execution);
-    const { username, password, oneTimeCode } = this.#options;
-    const values = { username, password, code: asked === 'code' ? await oneTimeCode?.() : null };
-    if (asked === 'code' && values.code == null) throw new LoginRefused(REFUSALS.secondFactor);
+    if (given.has(asked)) throw refusal(page, form, asked, given.get(asked) === execution);
+    const { username, password, oneTimeCode } = options;
+    const code = asked === 'code' ? await oneTimeCode?.() : null;
+    if (asked === 'code' && code == null) throw new LoginRefused(REFUSALS.secondFactor);
+    const values = { username, password, code };
     const body = successful(form);
     for (const [name, field] of Object.entries(fields) as [Asked, Field][]) {
       body.set(field.name, values[name] ?? '');
-      this.#given.set(name, execution);
+      given.set(name, execution);
     }
     return { url: action, body: body.toString() };
   }
 
-  /** The page asks again for what was posted. */
-  #refusal(page: Page, form: Form, asked: Asked, execution: string | null): LoginRefused {
-    const isSame = this.#given.get(asked) === execution;
-    if (asked === 'code')
-      return isSame ? new LoginRefused(REFUSALS.codeRefused) : unsupported('another code');
-    // A theme that marks wrong fields, and marks none, says something about the account.
-    const marksFields = form.fields.some(({ attributes }) => attributes['aria-invalid'] !== undefined);
-    const isMarked = [...page.ids].some((id) => /^input-error(?!-container)/.test(id));
-    const isDisabled = isSame && marksFields && !isMarked && page.classes.has('kc-feedback-text');
-    // Another execution counts as well: that costs minutes, the opposite may get the account locked.
-    return new LoginRefused(isDisabled ? REFUSALS.accountDisabled : REFUSALS.badCredentials);
-  }
-
   /** `null`: the page asks for something else. */
-  #consent({ forms }: Page): Request | null {
-    if (!this.#options.mayConsent || this.#hasConsented || !this.#given.has('password')) return null;
+  function consent({ forms }: Page): Request | null {
+    if (!mayConsent || hasConsented || !given.has('password')) return null;
     const [form, ...others] = forms.filter(isConsent);
     if (form?.action == null || others.length > 0) return null;
-    this.#hasConsented = true;
+    hasConsented = true;
     return { url: form.action, body: successful(withAccept(form)).toString() };
   }
 
-  #withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
+  function withoutForm({ id, ids, forms, refresh }: Page, url: URL): Request {
     if (refresh !== null) return { url: refresh, body: null };
     if (id?.endsWith('login-page-expired') || ids.has('loginRestartLink')) throw trouble('has expired');
     if (id?.endsWith('-verify-email')) throw notSetUp('confirm the e-mail address');
-    const isLoggedIn = this.#given.has('password');
+    const isLoggedIn = given.has('password');
     if (isLoggedIn && forms.some(({ fields }) => fields.some(isNewPassword)))
       throw notSetUp('choose a new password');
-    const isOfIssuer = id !== null || this.#cookies.getCookieStringSync(url.href) !== '';
+    const isOfIssuer = id !== null || cookies.getCookieStringSync(url.href) !== '';
     if (!isLoggedIn && !isOfIssuer) throw trouble('is not there: some other page answers in its place');
     throw unsupported(PLAIN_ID.test(id ?? '') ? `page ${id}` : null);
   }
+
+  let next: Request = { url: authorizationUrl, body: null };
+  for (let left = MOST_REQUESTS; left > 0; left -= 1) {
+    next = await visit(next);
+    if (isAt(next.url, new URL(options.redirectUri))) return answerAt(next.url);
+    if (next.url.origin !== authorizationUrl.origin) throw unsupported('to go on at another site');
+    rejectIfAction(next.url, mayConsent);
+  }
+  throw trouble('leads from address to address without an end');
+}
+
+/** The page asks again for what was posted. */
+function refusal({ ids, classes }: Page, { fields }: Form, asked: Asked, isSame: boolean): LoginRefused {
+  if (asked === 'code') return isSame ? new LoginRefused(REFUSALS.codeRefused) : unsupported('another code');
+  // A theme that marks wrong fields, and marks none, says something about the account.
+  const marksFields = fields.some(({ attributes }) => attributes['aria-invalid'] !== undefined);
+  const isMarked = [...ids].some((id) => /^input-error(?!-container)/.test(id));
+  const isDisabled = isSame && marksFields && !isMarked && classes.has('kc-feedback-text');
+  // Another execution counts as well: that costs minutes, the opposite may get the account locked.
+  return new LoginRefused(isDisabled ? REFUSALS.accountDisabled : REFUSALS.badCredentials);
 }
 
 const PLAIN_ID = /^[a-z-]{1,60}$/;
+
+type FormToFill = NonNullable<ReturnType<typeof formToFill>>;
 
 /** The form that a person would fill in next: with the password, else the code, else only the user name. */
 function formToFill({ forms }: Page) {

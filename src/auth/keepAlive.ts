@@ -14,34 +14,27 @@ const LONGEST_PAUSE_MS = 30 * 60_000;
 // However long the pauses have become, some retries are left before the session ends.
 const FRACTION_OF_THE_REST = 0.25;
 
-export interface KeepAlive {
-  /** The session may have new tokens. */
-  wake(): void;
-  /** Resolves once nothing is under way. */
-  stop(): Promise<void>;
-}
+export type KeepAlive = ReturnType<typeof keepAlive>;
 
-/** Starts at once. `limit` is the concurrency limit of everything that asks the issuer or the provider. */
-export function keepAlive(
-  session: Session,
-  limit: (step: () => Promise<boolean>) => Promise<boolean>,
-  clock: Clock,
-  random: () => number,
-  log: Log,
+/** Starts at once. */
+export function keepAlive(deps: {
+  readonly session: Pick<Session, 'current' | 'renew'>;
+  /** The concurrency limit of everything that asks the issuer or the provider. */
+  readonly limit: (step: () => Promise<boolean>) => Promise<boolean>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Log;
   /** Called once for each kind of trouble. */
-  onFault: (err: unknown) => void = () => undefined,
+  readonly onFault: (err: unknown) => void;
   /** Called when there are new tokens after trouble. */
-  onRecovery: () => void = () => undefined,
-): KeepAlive {
+  readonly onRecovery: () => void;
+}) {
+  const { session, clock, random, log } = deps;
   let isStopping = false;
   /** Ends the sleep under way, or the next one. */
   let awake = new AbortController();
-  /** The tokens that fraction, failures and notBefore belong to. */
-  let planned: CurrentTokens | null = null;
-  let fraction = 0;
-  let failures = 0;
-  /** On the monotonic clock. */
-  let notBefore = 0;
+  /** When one access token is refreshed; `notBefore` is on the monotonic clock. */
+  let plan = { accessToken: '', fraction: 0, failures: 0, notBefore: 0 };
   /** What went wrong last; empty when nothing did. */
   let trouble = '';
 
@@ -57,27 +50,22 @@ export function keepAlive(
   async function refreshIfDue(): Promise<number> {
     const current = await session.current().catch(() => null);
     if (current === null) return LONGEST_SLEEP_MS;
-    // Another refresh token alone is no success.
-    if (planned?.set.accessToken !== current.set.accessToken) plan(current);
-    const dueIn = msUntilRefresh(current, fraction, clock);
+    const { accessToken } = current.set;
+    // Another refresh token alone is no success: the pauses go on.
+    if (plan.accessToken !== accessToken)
+      plan = { accessToken, fraction: drawRefreshFraction(random), failures: 0, notBefore: 0 };
+    const dueIn = msUntilRefresh(current, plan.fraction, clock);
     if (dueIn === null) return LONGEST_SLEEP_MS;
-    const wait = Math.max(dueIn, notBefore - clock.monotonic());
+    const wait = Math.max(dueIn, plan.notBefore - clock.monotonic());
     if (wait > 0) return wait;
-    await limit(() => refresh(current)).then(done, (err) => failed(err, current));
+    await deps.limit(() => refresh(accessToken)).then(done, (err) => failed(err, current));
     return 0;
   }
 
-  function plan(current: CurrentTokens): void {
-    planned = current;
-    fraction = drawRefreshFraction(random);
-    failures = 0;
-    notBefore = 0;
-  }
-
-  async function refresh(due: CurrentTokens): Promise<boolean> {
+  async function refresh(dueToken: string): Promise<boolean> {
     // A poll may have refreshed the session while this waited for the concurrency limit.
     const current = await session.current();
-    return isStopping || current?.set.accessToken !== due.set.accessToken || session.renew();
+    return isStopping || current?.set.accessToken !== dueToken || session.renew();
   }
 
   function done(hasTokens: boolean): void {
@@ -85,27 +73,30 @@ export function keepAlive(
     trouble = '';
     if (!isOver) return;
     log.info('the session has new tokens again');
-    onRecovery();
+    deps.onRecovery();
   }
 
   function failed(err: unknown, current: CurrentTokens): void {
-    failures += 1;
     // Once for each kind of trouble: the issuer may be asked often while it is away.
     const words = safeWords(err);
     if (words.message !== trouble) {
       log.warn(words, 'refresh ahead of expiry failed');
-      onFault(err);
+      deps.onFault(err);
     }
     trouble = words.message;
+    const failures = plan.failures + 1;
     const pause = pauseAfter(failures, current, clock) * (0.75 + random() / 4);
     const retryAfter = err instanceof Failure ? (err.retryAfterMs ?? 0) : 0;
-    notBefore = clock.monotonic() + Math.max(pause, retryAfter);
+    plan = { ...plan, failures, notBefore: clock.monotonic() + Math.max(pause, retryAfter) };
   }
 
   const running = run();
   return {
+    /** The session may have new tokens. */
     wake: () => awake.abort(),
-    stop() {
+
+    /** Resolves once nothing is under way. */
+    stop(): Promise<void> {
       isStopping = true;
       awake.abort();
       return running;

@@ -1,11 +1,12 @@
-// One login without a person: by password, or through the provider's login page; when the login budget allows it.
+// One login without a person: by password, or through the provider's login page; when the login budget allows it. The only
+// door to otpauth.
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import type { WayIn } from '../store/documents.ts';
 import type { Document } from '../store/stateStore.ts';
 import { EXTRA_TRY_AFTER_MS, type LoginBudget, type Suspension } from './loginBudget.ts';
 import type { Issuer } from './oidc.ts';
-import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow } from './refusals.ts';
+import { ISSUER_REFUSES, LoginRefused, REFUSALS, RefusedForNow, rowOf } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 
 /** `null`: there is none to be had. */
@@ -21,7 +22,7 @@ export interface TypedCredentials {
   readonly code: string | null;
 }
 
-export interface LoginOptions {
+export interface LoginDeps {
   readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice'>;
   /**
    * Signs in through the login page. Rejects with LoginRefused, RefusedForNow or IssuerUnreachable. `null`: no address
@@ -40,11 +41,145 @@ export interface LoginOptions {
   readonly budget: LoginBudget;
   readonly wayIn: Document<WayIn>;
   readonly log: Log;
-  /** An instant (epoch milliseconds) for a sentence, in full minutes. */
   readonly timeWords: TimeWords;
 }
 
-export type TimeWords = (instant: number) => string;
+/** An instant (epoch milliseconds) for a sentence, in full minutes. */
+type TimeWords = (instant: number) => string;
+
+/** No password is configured that could be corrected. */
+const TYPED_REFUSED = {
+  ...REFUSALS.badCredentials,
+  hint: "Check username and password by signing in once on the provider's own page, and type the one-time code too if it asks for one there. Or sign in in another way.",
+};
+
+export type Login = ReturnType<typeof openLogin>;
+
+export function openLogin(deps: LoginDeps) {
+  const { issuer, form, signIn, username, readPassword, oneTimeCode, budget, wayIn, log } = deps;
+  /** The configuration says so. */
+  const needsPerson = signIn === 'device' || signIn === 'link' || readPassword === null;
+
+  /**
+   * `secret`: everything that the login budget must notice a change of. What is typed counts as what is configured:
+   * otherwise each of the two would end the wait of the other.
+   */
+  async function credentials(typed: TypedCredentials | null): Promise<{ password: string; secret: string }> {
+    const reading = readPassword?.();
+    // With a typed password the configured one need not be readable.
+    const configured = await (typed === null ? reading : reading?.catch(() => undefined));
+    const totp = deps.readTotpSecret ? [await deps.readTotpSecret()] : [];
+    const password = typed?.password ?? configured ?? '';
+    return { password, secret: JSON.stringify([deps.context, username, configured, ...totp]) };
+  }
+
+  const secretNow = async (): Promise<string | null> =>
+    readPassword &&
+    credentials(null).then(
+      ({ secret }) => secret,
+      () => null,
+    );
+
+  const suspended = (suspension: Suspension) => new LoginSuspended(suspension, deps.timeWords, !needsPerson);
+
+  async function rejectIfSuspended(secret: string | null): Promise<void> {
+    const suspension = await budget.inForce(secret);
+    if (suspension !== null) throw suspended(suspension);
+  }
+
+  async function signInBy(
+    password: string,
+    username: string,
+    code: OneTimeCode | null,
+    offersDevice: boolean,
+  ): Promise<Grant> {
+    const known = signIn === 'auto' && form !== null ? await wayIn.read() : null;
+    if ((known?.way ?? signIn) !== 'form') {
+      try {
+        return await issuer.login(username, password, code);
+      } catch (err) {
+        const isForbidden = err instanceof LoginRefused && err.code === REFUSALS.methodDisabled.code;
+        if (!isForbidden || signIn === 'password') throw err;
+        // A person could sign in some other way.
+        if (form === null) throw offersDevice ? new LoginRefused(REFUSALS.loginNeeded) : err;
+      }
+    }
+    if (form === null) throw new LoginRefused(REFUSALS.loginNeeded);
+    try {
+      const grant = await form(code, password, username);
+      if (signIn === 'auto' && known === null) await remember(wayIn.write({ way: 'form' }));
+      return grant;
+    } catch (err) {
+      if (!(err instanceof LoginRefused) || err.about !== 'client') throw err;
+      // The page of a realm that is switched off looks like that of an unknown client; the token endpoint tells them apart.
+      const answer = await issuer.refresh('none').catch((fault: unknown) => fault);
+      if (answer instanceof RefusedForNow && answer.code === ISSUER_REFUSES.code) throw answer;
+      // The provider may have gone back to passwords.
+      if (known !== null) await remember(wayIn.remove());
+      throw err;
+    }
+  }
+
+  const remember = (step: Promise<void>): Promise<void> =>
+    step.catch((err) => log.warn({ err }, 'the way to sign in could not be remembered'));
+
+  return {
+    /** A login needs a person: the configuration says so. */
+    needsPerson,
+
+    /**
+     * `onAttempt` is called when one may be tried. Rejects with LoginSuspended, LoginRefused, RefusedForNow,
+     * IssuerUnreachable, or the reason why a secret cannot be read.
+     */
+    async attempt(typed: TypedCredentials | null = null, onAttempt = () => {}): Promise<Grant> {
+      if (typed === null && needsPerson) throw new LoginRefused(REFUSALS.noSession);
+      const { password, secret } = await credentials(typed).catch(async (err) => {
+        await rejectIfSuspended(null);
+        throw err;
+      });
+      await rejectIfSuspended(typed === null ? secret : null);
+      onAttempt();
+      // Before the attempt is noted: without an issuer nothing is sent.
+      const offersDevice = await issuer.offersDevice();
+      const code = typed?.code == null ? oneTimeCode : async () => typed.code;
+      return budget
+        .attempt(secret, () => signInBy(password, typed?.username ?? username, code, offersDevice))
+        .catch((err) => {
+          if (!(err instanceof LoginRefused)) throw err;
+          const isTyped = needsPerson && err.code === REFUSALS.badCredentials.code;
+          const refusal = isTyped ? new LoginRefused(TYPED_REFUSED) : err;
+          log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');
+          throw refusal;
+        });
+    },
+
+    /**
+     * What suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
+     * that cannot be read has not.
+     */
+    suspendedBy: async (): Promise<Suspension | null> => budget.inForce(await secretNow()),
+
+    suspended,
+
+    /** The tokens of the last login are of no use. */
+    useless: async (fault: Failure): Promise<void> => budget.useless(fault, await secretNow()),
+  };
+}
+
+/** A one-time code (RFC 6238): `secret` in base32, `period` in seconds; `now` in epoch milliseconds. */
+export async function codeAt(
+  now: number,
+  parameters: {
+    readonly secret: string;
+    readonly algorithm: string;
+    readonly digits: number;
+    readonly period: number;
+  },
+): Promise<string> {
+  const { Secret, TOTP } = await import('otpauth');
+  const secret = Secret.fromBase32(parameters.secret);
+  return new TOTP({ ...parameters, secret }).generate({ timestamp: now });
+}
 
 /** No login may be tried now: the last one was refused, or its tokens were of no use. */
 export class LoginSuspended extends Failure {
@@ -72,8 +207,7 @@ function wordsFor({ about, state, code, message, nextAttemptAt }: Suspension, ti
   if (about === 'tokens')
     return `${message} Each login opens another session at the issuer: the next one waits until ${next}.`;
   // Nothing is being protected: what was refused is all there is to say.
-  if (about !== 'password')
-    return message ?? refusalOf(code, state)?.message ?? 'The last login was refused.';
+  if (about !== 'password') return message ?? rowOf(code, state)?.message ?? 'The last login was refused.';
   const what =
     state === 'backoff' ? 'The program ended in the middle of the last login' : 'The last login was refused';
   const then =
@@ -82,9 +216,6 @@ function wordsFor({ about, state, code, message, nextAttemptAt }: Suspension, ti
       : `the next one waits until ${next}`;
   return `${what}; to keep the account from being locked, ${then}.`;
 }
-
-const refusalOf = (code: string, state: string) =>
-  Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
 
 // Any other refusal keeps its own hint: only wrong credentials can be corrected in the configuration.
 function hintFor(
@@ -97,149 +228,11 @@ function hintFor(
     askedAt === null || about !== 'password'
       ? ''
       : ` Somebody asked for an extra try at ${timeWords(askedAt)}; the next one is possible from ${inMinutes(askedAt + EXTRA_TRY_AFTER_MS, timeWords)}.`;
-  const refusal = refusalOf(code, state);
+  const refusal = rowOf(code, state);
   if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return `${refusal.hint}${asked}`;
   if (!isByItself) return `Sign in in another way, or type the password again once the wait is over.${asked}`;
   const atOnce = asked === '' ? ', or press Poll now to try at once' : '';
   const otherwise = nextAttemptAt === null ? 'press Poll now' : `wait${atOnce}`;
   if (state === 'backoff') return `Nothing needs to be done: ${otherwise}.${asked}`;
   return `Correct the user name or password (a changed password file is picked up while running), or ${otherwise}.${asked}`;
-}
-
-/** No password is configured that could be corrected. */
-const TYPED_REFUSED = {
-  ...REFUSALS.badCredentials,
-  hint: "Check username and password by signing in once on the provider's own page, and type the one-time code too if it asks for one there. Or sign in in another way.",
-};
-
-export class Login {
-  /** A login needs a person: the configuration says so. */
-  readonly needsPerson: boolean;
-  readonly timeWords: TimeWords;
-  readonly #options: LoginOptions;
-
-  constructor(options: LoginOptions) {
-    const { signIn, readPassword } = options;
-    this.#options = options;
-    this.timeWords = options.timeWords;
-    this.needsPerson = signIn === 'device' || signIn === 'link' || readPassword === null;
-  }
-
-  /**
-   * Rejects with LoginSuspended, LoginRefused, RefusedForNow, IssuerUnreachable, or the reason why a secret cannot be
-   * read.
-   */
-  async attempt(typed: TypedCredentials | null = null): Promise<Grant> {
-    const { issuer, readPassword, budget, log, username, oneTimeCode } = this.#options;
-    if (typed === null && (this.needsPerson || readPassword === null))
-      throw new LoginRefused(REFUSALS.noSession);
-    const { password, secret } = await this.#credentials(readPassword, typed).catch(async (err) => {
-      await this.#rejectIfSuspended(null);
-      throw err;
-    });
-    await this.#rejectIfSuspended(typed === null ? secret : null);
-    // Before the attempt is noted: without an issuer nothing is sent.
-    const offersDevice = await issuer.offersDevice();
-    const code = typed?.code == null ? oneTimeCode : async () => typed.code;
-    return budget
-      .attempt(secret, () => this.#signInBy(password, typed?.username ?? username, code, offersDevice))
-      .catch((err) => {
-        if (!(err instanceof LoginRefused)) throw err;
-        const refusal =
-          this.needsPerson && err.code === REFUSALS.badCredentials.code
-            ? new LoginRefused(TYPED_REFUSED)
-            : err;
-        log.error({ code: refusal.code, hint: refusal.hint }, 'login refused');
-        throw refusal;
-      });
-  }
-
-  /**
-   * What suspends the next login; `null` when it may be tried. Reads the secrets to see whether they have changed; one
-   * that cannot be read has not.
-   */
-  async suspendedBy(): Promise<Suspension | null> {
-    return this.#options.budget.inForce(await this.#secretNow());
-  }
-
-  /** The tokens of the last login are of no use. */
-  async useless(fault: Failure): Promise<void> {
-    await this.#options.budget.useless(fault, await this.#secretNow());
-  }
-
-  async #secretNow(): Promise<string | null> {
-    const { readPassword } = this.#options;
-    const found = readPassword && (await this.#credentials(readPassword).catch(() => null));
-    return found?.secret ?? null;
-  }
-
-  suspended(suspension: Suspension): LoginSuspended {
-    return new LoginSuspended(suspension, this.#options.timeWords, !this.needsPerson);
-  }
-
-  async #signInBy(
-    password: string,
-    username: string,
-    oneTimeCode: OneTimeCode | null,
-    offersDevice: boolean,
-  ): Promise<Grant> {
-    const { issuer, form, signIn, wayIn } = this.#options;
-    const known = signIn === 'auto' && form !== null ? await wayIn.read() : null;
-    if ((known?.way ?? signIn) !== 'form') {
-      try {
-        return await issuer.login(username, password, oneTimeCode);
-      } catch (err) {
-        const isForbidden = err instanceof LoginRefused && err.code === REFUSALS.methodDisabled.code;
-        if (!isForbidden || signIn === 'password') throw err;
-        // A person could sign in some other way.
-        if (form === null) throw offersDevice ? new LoginRefused(REFUSALS.loginNeeded) : err;
-      }
-    }
-    if (form === null) throw new LoginRefused(REFUSALS.loginNeeded);
-    try {
-      const grant = await form(oneTimeCode, password, username);
-      if (signIn === 'auto' && known === null) await this.#remember({ way: 'form' });
-      return grant;
-    } catch (err) {
-      if (!(err instanceof LoginRefused) || err.about !== 'client') throw err;
-      // The page of a realm that is switched off looks like that of an unknown client; the token endpoint tells them apart.
-      const answer = await issuer.refresh('none').then(
-        () => null,
-        (fault: unknown) => fault,
-      );
-      if (answer instanceof RefusedForNow && answer.code === ISSUER_REFUSES.code) throw answer;
-      // The provider may have gone back to passwords.
-      if (known !== null) await this.#remember(null);
-      throw err;
-    }
-  }
-
-  async #remember(way: WayIn | null): Promise<void> {
-    const { wayIn, log } = this.#options;
-    await (way === null ? wayIn.remove() : wayIn.write(way)).catch((err) =>
-      log.warn({ err }, 'the way to sign in could not be remembered'),
-    );
-  }
-
-  async #rejectIfSuspended(secret: string | null): Promise<void> {
-    const suspension = await this.#options.budget.inForce(secret);
-    if (suspension !== null) throw this.suspended(suspension);
-  }
-
-  /**
-   * `secret`: everything that the login budget must notice a change of. What is typed counts as what is configured:
-   * otherwise each of the two would end the wait of the other.
-   */
-  async #credentials(
-    readPassword: LoginOptions['readPassword'],
-    typed: TypedCredentials | null = null,
-  ): Promise<{ password: string; secret: string }> {
-    const { username, context, readTotpSecret } = this.#options;
-    const reading = readPassword?.();
-    // With a typed password the configured one need not be readable.
-    const configured = await (typed === null ? reading : reading?.catch(() => undefined));
-    const totp = readTotpSecret ? [await readTotpSecret()] : [];
-    const password = typed?.password ?? configured ?? '';
-    return { password, secret: JSON.stringify([context, username, configured, ...totp]) };
-  }
 }

@@ -1,6 +1,13 @@
-// How often a login may be tried: after refusals, and after logins that were granted and of no use. Kept on disk, so that
-// neither a restart nor another process allows another attempt.
-import { randomBytes, scryptSync, timingSafeEqual } from 'node:crypto';
+// How often a login may be tried. Kept on disk, so that neither a restart nor another process allows another attempt.
+//
+//   the password step has refused it          after 15 minutes, 1 hour, 6 hours; then when a user asks
+//   the program ended before the answer came  after 1 minute, then as if it had been refused
+//   the client was refused                    after 6 hours, at a start of the bridge, or when a user asks
+//   only the owner can do something about it  when a user asks
+//   it was granted, and of no use             at most one an hour and four a day
+//
+// Other credentials are tried at once. An outage says nothing about them, and changes nothing.
+import { randomBytes, scryptSync } from 'node:crypto';
 import type { AuthState } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import type { Failure } from '../foundation/failure.ts';
@@ -11,17 +18,14 @@ import { LoginRefused, REFUSALS } from './refusals.ts';
 import type { Grant } from './tokens.ts';
 import { GrantUnusable } from './unreachable.ts';
 
-/** Why no login may be tried now. `about` as of a refusal, or `tokens`: those of the last logins were of no use. */
-export interface Suspension {
+/** Why no login may be tried now. `about` is that of a refusal, or `tokens`: those of the last logins were of no use. */
+export interface Suspension
+  extends Pick<LoginBudgetRecord, 'message' | 'refusals' | 'nextAttemptAt' | 'askedAt'> {
   readonly about: LoginRefused['about'] | 'tokens';
   readonly state: AuthState;
   readonly code: string;
-  readonly message: string | null;
   /** Absent where the code says it. */
   readonly hint?: string;
-  readonly refusals: number;
-  readonly nextAttemptAt: number | null;
-  readonly askedAt: number | null;
 }
 
 const MINUTE_MS = 60_000;
@@ -33,12 +37,10 @@ const WAITS_MS = [15 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS];
 const LONGEST_WAIT_MS = 6 * HOUR_MS;
 // Being killed in the middle of a login may be a power cut once; again and again it is as good as a refusal.
 const WAITS_AFTER_A_CRASH_MS = [MINUTE_MS, ...WAITS_MS];
-const USELESS_IN_AN_HOUR = 1;
-const USELESS_IN_A_DAY = 4;
-const MOST_GRANTS_KNOWN = 16;
-const HASH_BYTES = 32;
-// Node's default. Records of earlier versions were hashed with it.
-const SCRYPT_COST = 16_384;
+const MOST_USELESS = [
+  { count: 1, withinMs: HOUR_MS },
+  { count: 4, withinMs: DAY_MS },
+];
 
 const EMPTY: LoginBudgetRecord = {
   refusals: 0,
@@ -52,260 +54,199 @@ const EMPTY: LoginBudgetRecord = {
   unprovenAt: null,
 };
 
-export class LoginBudget {
-  readonly #store: Document<LoginBudgetRecord>;
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #scryptCost: number;
-  readonly #isOpenedForEachRun: boolean;
-  readonly #openedAt: number;
+export type LoginBudget = ReturnType<typeof openLoginBudget>;
+
+export function openLoginBudget({
+  store,
+  clock,
+  log,
+  isOpenedForEachRun = false,
+  scryptCost = SCRYPT_COST,
+}: {
+  readonly store: Document<LoginBudgetRecord>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Opening it is no start of the bridge, after which a refused client is tried again. */
+  readonly isOpenedForEachRun?: boolean;
+  /** A power of two. Only tests have a reason to lower it. */
+  readonly scryptCost?: number;
+}) {
+  const openedAt = clock.monotonic();
+  const instants = openInstants(clock);
+  const marks = openMarks(scryptCost);
   /** What could not be written to disk; it counts all the same. */
-  #unsaved: LoginBudgetRecord | undefined;
-  #askedFor = false;
-  #lastAskedAt: number | null = null;
-  /** Logins that this process has made: the time in the record, and the monotonic time. */
-  readonly #grantedAt = new Map<number, number>();
-  /** The last comparison: the hash is slow on purpose, and a suspended login is asked about every few seconds. */
-  #compared: { credentials: string; mark: string; same: boolean } | null = null;
+  let unsaved: LoginBudgetRecord | null = null;
+  let isAskedFor = false;
 
-  /**
-   * `isOpenedForEachRun`: opening it is no start of the bridge, after which a refused client is tried again.
-   * `scryptCost`: a power of two. Only tests have a reason to lower it.
-   */
-  constructor(
-    store: Document<LoginBudgetRecord>,
-    clock: Clock,
-    log: Log,
-    { isOpenedForEachRun = false, scryptCost = SCRYPT_COST } = {},
-  ) {
-    this.#isOpenedForEachRun = isOpenedForEachRun;
-    this.#store = store;
-    this.#clock = clock;
-    this.#log = log;
-    this.#scryptCost = scryptCost;
-    this.#openedAt = clock.monotonic();
-  }
-
-  /**
-   * What keeps these credentials from a login now, or `null` when one may be tried.
-   * Credentials of `null` cannot be read at present, and count as unchanged.
-   */
-  async inForce(credentials: string | null): Promise<Suspension | null> {
-    const record = await this.#read();
-    if (credentials !== null && !this.#mayBeMarkOf(credentials, record)) return null;
-    const refused = this.#isWaiting(record) && !this.#askedFor ? refusalOf(record) : null;
-    return refused !== null && !this.#isFreeAfterStart(refused) ? refused : this.#uselessOf(record);
-  }
-
-  /**
-   * Runs a login, and notes what came of it. Noted beforehand: a crash until the answer comes counts as an attempt.
-   * Rejects as the step does.
-   */
-  async attempt(credentials: string, step: () => Promise<Grant>): Promise<Grant> {
-    const found = await this.#read();
-    const before = this.#mayBeMarkOf(credentials, found) ? found : EMPTY;
-    const wait = WAITS_AFTER_A_CRASH_MS[before.refusals] ?? LONGEST_WAIT_MS;
-    this.#askedFor = false;
-    await this.#write({
-      ...before,
-      refusals: before.refusals + 1,
-      nextAttemptAt: this.#clock.now() + wait,
-      state: 'backoff',
-      code: 'login_unfinished',
-      message: null,
-      unprovenAt: null,
-    }).catch(() => undefined);
-    const { useless, secretMark } = before;
-    const granted = () => ({ ...EMPTY, useless, secretMark, unprovenAt: this.#noteGrant() });
-    try {
-      const grant = await step();
-      await this.#save(granted());
-      return grant;
-    } catch (err) {
-      // Anything else says nothing about the credentials.
-      if (err instanceof GrantUnusable) await this.#save(this.#withUseless(granted(), err, credentials));
-      else if (err instanceof LoginRefused) await this.#save(this.#withRefusal(before, err, credentials));
-      else await this.#save(found);
-      throw err;
-    }
-  }
-
-  async isUnproven(): Promise<boolean> {
-    return (await this.#read()).unprovenAt !== null;
-  }
-
-  /** The API has accepted the tokens of the newest login. */
-  async useful(): Promise<void> {
-    const record = await this.#read();
-    if (record.unprovenAt !== null) await this.#save({ ...record, unprovenAt: null });
-  }
-
-  /** The tokens of the newest login are of no use. Changes nothing where the API has accepted them before. */
-  async useless(fault: Failure, credentials: string | null): Promise<void> {
-    const record = await this.#read();
-    if (record.unprovenAt !== null) await this.#save(this.#withUseless(record, fault, credentials));
-  }
-
-  /**
-   * A user asks for one more attempt while a refusal is in force. After one of the password step it is granted once an
-   * hour, and only if that can be written to disk: it may get the account locked. Any other is tried again whenever
-   * a user asks. Logins of no use are not: each leaves a session at the issuer.
-   */
-  async ask(): Promise<void> {
-    const record = await this.#read();
-    if (!this.#isWaiting(record)) return;
-    if (refusalOf(record)?.about !== 'password') {
-      this.#askedFor = true;
-      return;
-    }
-    if (this.#wasAskedLately(record)) return;
-    this.#lastAskedAt = this.#clock.monotonic();
-    this.#askedFor = await this.#write({ ...record, askedAt: this.#clock.now() }).then(
-      () => true,
-      () => false,
-    );
-  }
-
-  /** A person has signed in: no refusal counts any more. */
-  async forget(): Promise<void> {
-    const { useless, secretMark } = await this.#read();
-    await this.#write({ ...EMPTY, useless, secretMark });
-  }
-
-  #withRefusal(
-    before: LoginBudgetRecord,
-    { state, code, about, message }: LoginRefused,
-    credentials: string,
-  ): LoginBudgetRecord {
-    const secretMark = before.secretMark ?? this.#markOf(credentials);
-    // The lock of the account counts nothing but the password.
-    const refusals = before.refusals + (about === 'password' ? 1 : 0);
-    const wait = { password: WAITS_MS[refusals - 1], client: LONGEST_WAIT_MS, person: undefined }[about];
-    const nextAttemptAt = wait === undefined ? null : this.#clock.now() + wait;
-    const kept = about === 'password' ? null : message;
-    return { ...before, refusals, state, code, message: kept, nextAttemptAt, secretMark };
-  }
-
-  #withUseless(
-    record: LoginBudgetRecord,
-    { code, message, hint = '' }: Failure,
-    credentials: string | null,
-  ): LoginBudgetRecord {
-    const secretMark = record.secretMark ?? (credentials === null ? null : this.#markOf(credentials));
-    const at = record.unprovenAt ?? this.#clock.now();
-    const useless = [...record.useless, { at, code, message, hint }];
-    return { ...record, secretMark, useless, unprovenAt: null };
-  }
-
-  /** A start of the bridge may follow a correction at the issuer. */
-  #isFreeAfterStart({ about, nextAttemptAt }: Suspension): boolean {
-    if (about !== 'client' || this.#isOpenedForEachRun) return false;
-    const age = LONGEST_WAIT_MS - ((nextAttemptAt ?? 0) - this.#clock.now());
-    return age > this.#clock.monotonic() - this.#openedAt;
-  }
-
-  #uselessOf({ useless, refusals, askedAt }: LoginBudgetRecord): Suspension | null {
-    const newest = useless.at(-1);
-    if (newest === undefined) return null;
-    const waits = [
-      { count: USELESS_IN_AN_HOUR, ms: HOUR_MS },
-      { count: USELESS_IN_A_DAY, ms: DAY_MS },
-    ].map(({ count, ms }) => {
-      const first = useless.at(-count);
-      return first === undefined ? 0 : ms - this.#ageOf(first.at);
-    });
-    const wait = Math.max(...waits);
-    if (wait <= 0) return null;
-    const nextAttemptAt = this.#clock.now() + wait;
-    const { code, message, hint } = newest;
-    return { about: 'tokens', state: 'backoff', code, message, hint, refusals, nextAttemptAt, askedAt };
-  }
-
-  #noteGrant(): number {
-    const now = this.#clock.now();
-    this.#grantedAt.set(now, this.#clock.monotonic());
-    const [oldest = now] = this.#grantedAt.keys();
-    if (this.#grantedAt.size > MOST_GRANTS_KNOWN) this.#grantedAt.delete(oldest);
-    return now;
-  }
-
-  /** Milliseconds since a login, as both clocks agree: the wall clock may step ahead. */
-  #ageOf(at: number): number {
-    const grantedAt = this.#grantedAt.get(at);
-    const age = this.#clock.now() - at;
-    return grantedAt === undefined ? age : Math.min(age, this.#clock.monotonic() - grantedAt);
-  }
-
-  // Each time from the disk: another process may have tried.
-  async #read(): Promise<LoginBudgetRecord> {
-    const record = this.#unsaved ?? (await this.#store.read()) ?? EMPTY;
-    const times = [...record.useless.map(({ at }) => at), record.unprovenAt ?? 0];
-    if (Math.max(...times) <= this.#clock.now()) return record;
+  /** Read from the disk each time: another process may have tried. */
+  async function read(): Promise<LoginBudgetRecord> {
+    const record = unsaved ?? (await store.read()) ?? EMPTY;
+    const { useless, unprovenAt, askedAt } = record;
+    const times = [...useless.map(({ at }) => at), unprovenAt ?? 0, askedAt ?? 0];
+    if (Math.max(...times) <= clock.now()) return record;
     // The wall clock has stepped back, and the age of these is not known any more: they count as of now.
     const kept = {
       ...record,
-      useless: record.useless.map((one) => ({ ...one, at: this.#notAhead(one.at) })),
-      unprovenAt: record.unprovenAt === null ? null : this.#notAhead(record.unprovenAt),
+      useless: useless.map((one) => ({ ...one, at: instants.notAhead(one.at) })),
+      unprovenAt: unprovenAt && instants.notAhead(unprovenAt),
+      askedAt: askedAt && instants.notAhead(askedAt),
     };
-    await this.#save(kept);
+    await save(kept);
     return kept;
   }
 
-  #notAhead(at: number): number {
-    return at <= this.#clock.now() ? at : this.#noteGrant();
-  }
-
   /** What cannot be written counts in memory. */
-  #save(record: LoginBudgetRecord): Promise<void> {
-    return this.#write(record).catch((err) => this.#log.error({ err }, 'login budget could not be saved'));
-  }
+  const save = (record: LoginBudgetRecord): Promise<void> =>
+    write(record).catch((err) => log.error({ err }, 'login budget could not be saved'));
 
-  async #write(record: LoginBudgetRecord): Promise<void> {
-    const useless = record.useless.filter(({ at }) => this.#ageOf(at) < DAY_MS);
+  async function write(record: LoginBudgetRecord): Promise<void> {
+    const useless = record.useless.filter(({ at }) => instants.ageOf(at) < DAY_MS);
     const next = { ...record, useless };
     const isEmpty = next.state === null && useless.length === 0 && next.unprovenAt === null;
     // In memory first: it counts even if the disk cannot be written.
-    this.#unsaved = next;
-    await (isEmpty ? this.#store.remove() : this.#store.write(next));
-    this.#unsaved = undefined;
+    unsaved = next;
+    await (isEmpty ? store.remove() : store.write(next));
+    unsaved = null;
   }
 
-  #isWaiting({ state, nextAttemptAt }: LoginBudgetRecord): boolean {
+  function isWaiting({ state, nextAttemptAt }: LoginBudgetRecord): boolean {
     if (state === null || nextAttemptAt === null) return state !== null;
-    const wait = nextAttemptAt - this.#clock.now();
+    const wait = nextAttemptAt - clock.now();
     // A clock that stepped back must not stretch the wait.
     return wait > 0 && wait <= LONGEST_WAIT_MS;
   }
 
-  #wasAskedLately({ askedAt }: LoginBudgetRecord): boolean {
-    if (askedAt === null) return false;
-    const now = this.#clock.monotonic();
-    if (this.#lastAskedAt !== null && now - this.#lastAskedAt < EXTRA_TRY_AFTER_MS) return true;
-    const age = this.#clock.now() - askedAt;
-    // After the wall clock stepped back its difference means nothing: wait until this process is an hour old.
-    return (age < 0 ? now - this.#openedAt : age) < EXTRA_TRY_AFTER_MS;
+  /** A start of the bridge may follow a correction at the issuer. */
+  function isFreeAfterStart({ about, nextAttemptAt }: Suspension): boolean {
+    if (about !== 'client' || isOpenedForEachRun) return false;
+    const age = LONGEST_WAIT_MS - ((nextAttemptAt ?? 0) - clock.now());
+    return age > clock.monotonic() - openedAt;
   }
 
-  /** Without a mark they count as the same. */
-  #mayBeMarkOf(credentials: string, { secretMark }: LoginBudgetRecord): boolean {
-    return secretMark === null || this.#isMarkOf(credentials, secretMark);
+  function uselessOf({ useless, refusals, askedAt }: LoginBudgetRecord): Suspension | null {
+    const newest = useless.at(-1);
+    const waits = MOST_USELESS.map(({ count, withinMs }) => {
+      const first = useless.at(-count);
+      return first === undefined ? 0 : withinMs - instants.ageOf(first.at);
+    });
+    const wait = Math.max(...waits);
+    if (newest === undefined || wait <= 0) return null;
+    const { code, message, hint } = newest;
+    const nextAttemptAt = clock.now() + wait;
+    return { about: 'tokens', state: 'backoff', code, message, hint, refusals, nextAttemptAt, askedAt };
   }
 
-  #isMarkOf(credentials: string, mark: string): boolean {
-    if (this.#compared?.credentials !== credentials || this.#compared.mark !== mark) {
-      const salt = Buffer.from(mark.split('.')[0] ?? '', 'base64url');
-      const given = Buffer.from(this.#markOf(credentials, salt));
-      const kept = Buffer.from(mark);
-      const same = given.length === kept.length && timingSafeEqual(given, kept);
-      this.#compared = { credentials, mark, same };
-    }
-    return this.#compared.same;
+  function withRefusal(
+    before: LoginBudgetRecord,
+    { state, code, about, message }: LoginRefused,
+    credentials: string,
+  ): LoginBudgetRecord {
+    const secretMark = before.secretMark ?? marks.of(credentials);
+    // The lock of the account counts nothing but the password.
+    const refusals = before.refusals + (about === 'password' ? 1 : 0);
+    const wait = { password: WAITS_MS[refusals - 1], client: LONGEST_WAIT_MS, person: undefined }[about];
+    const nextAttemptAt = wait === undefined ? null : clock.now() + wait;
+    const kept = about === 'password' ? null : message;
+    return { ...before, refusals, state, code, message: kept, nextAttemptAt, secretMark };
   }
 
-  #markOf(credentials: string, salt = randomBytes(16)): string {
-    const hash = scryptSync(credentials, salt, HASH_BYTES, { cost: this.#scryptCost });
-    return `${salt.toString('base64url')}.${hash.toString('base64url')}`;
+  function withUseless(
+    record: LoginBudgetRecord,
+    { code, message, hint = '' }: Failure,
+    credentials: string | null,
+  ): LoginBudgetRecord {
+    const secretMark = record.secretMark ?? (credentials === null ? null : marks.of(credentials));
+    const at = record.unprovenAt ?? clock.now();
+    const useless = [...record.useless, { at, code, message, hint }];
+    return { ...record, secretMark, useless, unprovenAt: null };
   }
+
+  return {
+    /**
+     * What keeps these credentials from a login now, or `null` when one may be tried.
+     * Credentials of `null` cannot be read at present, and count as unchanged.
+     */
+    async inForce(credentials: string | null): Promise<Suspension | null> {
+      const record = await read();
+      if (credentials !== null && !marks.areSame(credentials, record.secretMark)) return null;
+      const refused = isWaiting(record) && !isAskedFor ? refusalOf(record) : null;
+      return refused !== null && !isFreeAfterStart(refused) ? refused : uselessOf(record);
+    },
+
+    /**
+     * Runs a login, and notes what came of it. Noted beforehand: a crash until the answer comes counts as an attempt.
+     * Rejects as the step does.
+     */
+    async attempt(credentials: string, step: () => Promise<Grant>): Promise<Grant> {
+      const found = await read();
+      // An extra try counts from when it is used.
+      const askedAt = found.askedAt !== null && isAskedFor ? instants.now() : found.askedAt;
+      const before = marks.areSame(credentials, found.secretMark) ? { ...found, askedAt } : EMPTY;
+      const wait = WAITS_AFTER_A_CRASH_MS[before.refusals] ?? LONGEST_WAIT_MS;
+      isAskedFor = false;
+      await write({
+        ...before,
+        refusals: before.refusals + 1,
+        nextAttemptAt: clock.now() + wait,
+        state: 'backoff',
+        code: 'login_unfinished',
+        message: null,
+        unprovenAt: null,
+      }).catch(() => undefined);
+      const { useless, secretMark } = before;
+      const granted = () => ({ ...EMPTY, useless, secretMark, unprovenAt: instants.now() });
+      try {
+        const grant = await step();
+        await save(granted());
+        return grant;
+      } catch (err) {
+        // Anything else says nothing about the credentials.
+        if (err instanceof GrantUnusable) await save(withUseless(granted(), err, credentials));
+        else if (err instanceof LoginRefused) await save(withRefusal(before, err, credentials));
+        else await save(found);
+        throw err;
+      }
+    },
+
+    isUnproven: async (): Promise<boolean> => (await read()).unprovenAt !== null,
+
+    /** The API has accepted the tokens of the newest login. */
+    async useful(): Promise<void> {
+      const record = await read();
+      if (record.unprovenAt !== null) await save({ ...record, unprovenAt: null });
+    },
+
+    /** The tokens of the newest login are of no use. Changes nothing where the API has accepted them before. */
+    async useless(fault: Failure, credentials: string | null): Promise<void> {
+      const record = await read();
+      if (record.unprovenAt !== null) await save(withUseless(record, fault, credentials));
+    },
+
+    /**
+     * A user asks for one more attempt while a refusal is in force. After one of the password step it is granted once an
+     * hour, and only if that can be written to disk: it may get the account locked. Any other is tried again whenever
+     * a user asks. Logins of no use are not: each leaves a session at the issuer.
+     */
+    async ask(): Promise<void> {
+      const record = await read();
+      if (!isWaiting(record)) return;
+      if (refusalOf(record)?.about !== 'password') {
+        isAskedFor = true;
+        return;
+      }
+      if (record.askedAt !== null && instants.ageOf(record.askedAt) < EXTRA_TRY_AFTER_MS) return;
+      isAskedFor = await write({ ...record, askedAt: instants.now() }).then(
+        () => true,
+        () => false,
+      );
+    },
+
+    /** A person has signed in: no refusal counts any more. */
+    async forget(): Promise<void> {
+      const { useless, secretMark } = await read();
+      await write({ ...EMPTY, useless, secretMark });
+    },
+  };
 }
 
 /** The refusal that a record tells of; `null`: none. */
@@ -316,4 +257,56 @@ function refusalOf({ state, code, ...record }: LoginBudgetRecord): Suspension | 
   // What only a person can cure has no time.
   const about = isOfPassword ? 'password' : nextAttemptAt === null ? 'person' : 'client';
   return { about, state, code: code ?? state, message, refusals, nextAttemptAt, askedAt };
+}
+
+const MOST_KNOWN = 16;
+
+/** Instants that go to the disk, and their ages as both clocks agree: the wall clock may step ahead. */
+function openInstants(clock: Clock) {
+  /** Those that this process has noted, with the monotonic time. */
+  const known = new Map<number, number>();
+  function now(): number {
+    const at = clock.now();
+    known.set(at, clock.monotonic());
+    const [oldest = at] = known.keys();
+    if (known.size > MOST_KNOWN) known.delete(oldest);
+    return at;
+  }
+  return {
+    now,
+    notAhead: (at: number): number => (at <= clock.now() ? at : now()),
+    /** Milliseconds. */
+    ageOf(at: number): number {
+      const monotonicAt = known.get(at) ?? Number.NEGATIVE_INFINITY;
+      return Math.min(clock.now() - at, clock.monotonic() - monotonicAt);
+    },
+  };
+}
+
+const HASH_BYTES = 32;
+// Node's default. Records of earlier versions were hashed with it.
+const SCRYPT_COST = 16_384;
+
+/** Salted hashes of credentials, to notice a change without keeping them. */
+function openMarks(cost: number) {
+  /** The last comparison: the hash is slow on purpose, and a suspended login is asked about every few seconds. */
+  let last: { credentials: string; mark: string; same: boolean } | null = null;
+
+  function of(credentials: string, salt = randomBytes(16)): string {
+    const hash = scryptSync(credentials, salt, HASH_BYTES, { cost });
+    return `${salt.toString('base64url')}.${hash.toString('base64url')}`;
+  }
+
+  return {
+    of,
+    /** Without a mark they count as the same. */
+    areSame(credentials: string, mark: string | null): boolean {
+      if (mark === null) return true;
+      if (last?.credentials !== credentials || last.mark !== mark) {
+        const salt = Buffer.from(mark.split('.')[0] ?? '', 'base64url');
+        last = { credentials, mark, same: of(credentials, salt) === mark };
+      }
+      return last.same;
+    },
+  };
 }

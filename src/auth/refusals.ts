@@ -151,6 +151,9 @@ export const REFUSALS = {
   },
 } as const satisfies Record<string, RefusalRow>;
 
+export const rowOf = (code: string, state: string): RefusalRow | undefined =>
+  Object.values(REFUSALS).find((row) => row.code === code && row.state === state);
+
 /** Not in the table of logins: the issuer as a whole refuses. */
 export const ISSUER_REFUSES = {
   code: 'issuer_refused',
@@ -178,18 +181,30 @@ const CODE_REFUSED = {
   hint: 'Begin again. A code lives for about a minute and works once.',
 };
 
-// These errors are about the issuer, not about the credentials.
-const ISSUER_TROUBLE = new Set(['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down']);
-const ISSUER_REFUSAL = new Set(['access_denied', 'invalid_request']);
+/** A row; or the issuer as a whole refuses; or it is in trouble, and nothing was refused. */
+type Meaning = RefusalRow | 'issuer' | 'trouble';
+
+/** What `error` of OAuth says by itself. Any other one, such as `invalid_grant`, needs its description. */
+const BY_ERROR: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
+  ['unauthorized_client', REFUSALS.methodDisabled],
+  ['unsupported_grant_type', REFUSALS.methodDisabled],
+  ['invalid_client', REFUSALS.wrongClient],
+  ['invalid_scope', REFUSALS.wrongScope],
+  // Keycloak's answer to offline_access for a user who may not have it.
+  ['not_allowed', REFUSALS.wrongScope],
+  ['access_denied', 'issuer'],
+  ['invalid_request', 'issuer'],
+  ['server_error', 'trouble'],
+  ['temporarily_unavailable', 'trouble'],
+  ['unknown_error', 'trouble'],
+  ['slow_down', 'trouble'],
+]);
 
 /** From `error` and `error_description` of OAuth. `null`: the issuer is in trouble, nothing was refused. */
 export type Classify = (error: string, description: string) => Failure | null;
 
-export function classifyLoginError(error: string, description: string): LoginRefused | RefusedForNow | null {
-  if (ISSUER_TROUBLE.has(error)) return null;
-  if (ISSUER_REFUSAL.has(error)) return new RefusedForNow(ISSUER_REFUSES);
-  return new LoginRefused(refusalRow(error, description.toLowerCase()));
-}
+export const classifyLoginError = (error: string, description: string): LoginRefused | RefusedForNow | null =>
+  refusalFor(BY_ERROR.get(error) ?? rowByWords(description.toLowerCase()));
 
 /** A person has brought a code: no password is in play. */
 export function classifyCodeError(error: string, description: string): LoginRefused | RefusedForNow | null {
@@ -201,51 +216,44 @@ export function classifyCodeError(error: string, description: string): LoginRefu
 }
 
 /** For an `error` that the login page sends to the redirect address. `null`: the issuer is in trouble. */
-export function classifyRedirectError(error: string): LoginRefused | RefusedForNow | null {
-  if (ISSUER_TROUBLE.has(error)) return null;
-  const row = refusalWithoutPassword(error);
-  return row === null ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(row);
-}
-
-function refusalRow(error: string, description: string): RefusalRow {
-  const aboutClient = clientRefusal(error);
-  if (aboutClient !== null) return aboutClient;
-  if (description.includes('not fully set up')) return REFUSALS.notSetUp;
-  if (saysDisabled(description)) return REFUSALS.accountDisabled;
-  // Treat an unknown refusal like a wrong password: that costs minutes, the opposite may get the account locked.
-  return REFUSALS.badCredentials;
-}
-
-function clientRefusal(error: string): RefusalRow | null {
-  if (error === 'unauthorized_client' || error === 'unsupported_grant_type') return REFUSALS.methodDisabled;
-  if (error === 'invalid_client') return REFUSALS.wrongClient;
-  // Keycloak's answer to offline_access for a user who may not have it.
-  if (error === 'invalid_scope' || error === 'not_allowed') return REFUSALS.wrongScope;
-  return null;
-}
-
-/** Where no password is sent it is the client as a whole that is refused, not one of its ways. */
-function refusalWithoutPassword(error: string): RefusalRow | null {
-  const row = clientRefusal(error);
-  return row === REFUSALS.methodDisabled ? REFUSALS.wrongClient : row;
-}
-
-const saysDisabled = (description: string) => /\b(account|user) disabled\b/.test(description);
+export const classifyRedirectError = (error: string): LoginRefused | RefusedForNow | null =>
+  refusalFor(meaningWithoutPassword(error));
 
 /** `null`: the issuer is in trouble. Only SessionEnded ends the session: after anything else the token may be good again. */
 export function classifyRefreshError(
   error: string,
   description: string,
 ): SessionEnded | RefusedForNow | null {
-  if (ISSUER_TROUBLE.has(error)) return null;
   const words = description.toLowerCase();
-  if (error === 'invalid_grant') {
-    if (saysDisabled(words)) return new RefusedForNow(REFUSALS.accountDisabled);
-    return new SessionEnded(words.includes('token reuse exceeded'));
-  }
-  const row = refusalWithoutPassword(error) ?? ISSUER_REFUSES;
+  if (error === 'invalid_grant')
+    return saysDisabled(words)
+      ? new RefusedForNow(REFUSALS.accountDisabled)
+      : new SessionEnded(words.includes('token reuse exceeded'));
+  const found = meaningWithoutPassword(error);
+  if (found === 'trouble') return null;
+  const row = found === 'issuer' ? ISSUER_REFUSES : found;
   return new RefusedForNow({ ...row, hint: row.hint.replace(IN_SIX_HOURS, AT_EACH_POLL) });
 }
+
+function refusalFor(found: Meaning): LoginRefused | RefusedForNow | null {
+  if (found === 'trouble') return null;
+  return found === 'issuer' ? new RefusedForNow(ISSUER_REFUSES) : new LoginRefused(found);
+}
+
+/** Where no password is sent it is the client as a whole that is refused, not one of its ways. */
+function meaningWithoutPassword(error: string): Meaning {
+  const found = BY_ERROR.get(error) ?? 'issuer';
+  return found === REFUSALS.methodDisabled ? REFUSALS.wrongClient : found;
+}
+
+function rowByWords(description: string): RefusalRow {
+  if (description.includes('not fully set up')) return REFUSALS.notSetUp;
+  if (saysDisabled(description)) return REFUSALS.accountDisabled;
+  // Treat an unknown refusal like a wrong password: that costs minutes, the opposite may get the account locked.
+  return REFUSALS.badCredentials;
+}
+
+const saysDisabled = (description: string) => /\b(account|user) disabled\b/.test(description);
 
 /** The API refuses access tokens that the issuer has just granted. */
 export const accessTokenRejected = (): Failure =>

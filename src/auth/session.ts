@@ -1,4 +1,12 @@
 // The session with the issuer: a valid access token, else a refresh, else one login; one token request at a time.
+//
+//   state                      entered when                                     tokens
+//   ok                         tokens came, or the issuer has ended the session  new, or none
+//   refreshing                 a caller waits for a refresh or a login           as before
+//   provider_down              no answer, or one that refuses nothing            kept
+//   backoff                    the API refuses tokens, or a login must wait      kept
+//   that of a refusal          a login is refused, or waits because one was      those that there are
+//   needs_user_action          the account is disabled, or a secret unreadable   kept
 import type { AuthState, AuthStatus } from '../domain/health.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -20,9 +28,9 @@ import {
 import * as token from './tokens.ts';
 import { GrantUnusable } from './unreachable.ts';
 
-export interface SessionOptions {
+export interface SessionDeps {
   readonly issuer: Pick<Issuer, 'refresh' | 'endSession'>;
-  readonly login: Pick<Login, 'attempt' | 'suspendedBy' | 'needsPerson' | 'useless'>;
+  readonly login: Login;
   readonly budget: Pick<LoginBudget, 'isUnproven' | 'useful'>;
   readonly tokens: Document<TokenSet>;
   /** The configuration asks for a session without an end, which needs a refresh token. */
@@ -40,308 +48,300 @@ export interface SessionOptions {
   readonly withLock: <T>(step: (mayRefresh: boolean) => Promise<T>) => Promise<T>;
 }
 
+export type Session = ReturnType<typeof openSession>;
+
 const HOUR_MS = 3_600_000;
-
-export class Session {
-  readonly #options: SessionOptions;
-  // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
-  readonly #flight = new SingleFlight<string | null>();
-  // Realms end sessions after hours; some do after minutes.
-  readonly #loginsForEndedSession: RateLimit;
-  #current: token.CurrentTokens | null | undefined;
-  #state: AuthState = 'ok';
-  #nextAttemptAt: number | null = null;
-  #fault: Failure | null = null;
-  /** The tokens that were on the disk when they were last read or written: others are news. */
-  #onDisk: TokenSet | null = null;
-  /** The API has accepted tokens since this process has taken those of another login. */
-  #areUseful = false;
-  #refreshesSinceLogin = 0;
+/** What is known of the tokens since a login, or since those of another process were taken. */
+const AFTER_LOGIN = {
+  /** The API has accepted them. */
+  areUseful: false,
+  refreshes: 0,
   /** The last refresh got no answer: the issuer may have carried it out all the same. */
-  #isUnanswered = false;
+  isUnanswered: false,
+};
 
-  constructor(options: SessionOptions) {
-    this.#options = options;
-    this.#loginsForEndedSession = new RateLimit(options.clock, 6, HOUR_MS);
+export function openSession(deps: SessionDeps) {
+  const { issuer, login, budget, wantsRefreshToken, clock, log, withLock } = deps;
+  const kept = keepTokens(deps);
+  // With rotation a refresh token that is used twice ends the session: others wait for the request under way.
+  const flight = new SingleFlight<string | null>();
+  // Realms end sessions after hours; some do after minutes.
+  const loginsForEndedSession = new RateLimit(clock, 6, HOUR_MS);
+  let since = AFTER_LOGIN;
+  let state: AuthState = 'ok';
+  let nextAttemptAt: number | null = null;
+  let fault: Failure | null = null;
+
+  function enter(next: AuthState, why: Failure | null = null, waitsUntil: number | null = null): void {
+    state = next;
+    fault = why;
+    nextAttemptAt = waitsUntil;
+    deps.onChange();
   }
 
-  /**
-   * An access token that is valid now. `rejected` lists the tokens that the API refused within one exchange: after the
-   * first the session is refreshed, after the second it logs in, after the third it rejects with `key_rejected`.
-   */
-  async accessToken(rejected: readonly string[] = []): Promise<string> {
-    const current = await this.current();
-    if (current && this.#isUsable(current, rejected)) return current.set.accessToken;
-    while (this.#flight.current !== null) {
-      const granted = await this.#flight.current;
+  const fail = (err: unknown, waitsUntil: number | null = null): void =>
+    enter(stateAfter(err), err instanceof Failure ? err : null, waitsUntil);
+
+  const wasRefused = () => fault instanceof LoginRefused || fault instanceof LoginSuspended;
+  const lacksRefreshToken = () =>
+    wantsRefreshToken && kept.now !== null && kept.now.set.refreshToken === null;
+  const isUsable = (current: token.CurrentTokens, rejected: readonly string[] = []) =>
+    !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, clock);
+
+  async function accessToken(rejected: readonly string[] = []): Promise<string> {
+    const current = await kept.read();
+    if (current && isUsable(current, rejected)) return current.set.accessToken;
+    while (flight.current !== null) {
+      const granted = await flight.current;
       if (granted !== null && !rejected.includes(granted)) return granted;
     }
-    const obtained = await this.#flight.run(() =>
-      this.#options.withLock((mayRefresh) => this.#obtain(rejected, mayRefresh)),
-    );
-    return obtained ?? this.accessToken(rejected);
+    const obtained = await flight.run(() => withLock((mayRefresh) => obtain(rejected, mayRefresh)));
+    return obtained ?? accessToken(rejected);
   }
 
-  /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
-  async accepted(): Promise<void> {
-    const isInDoubt = this.#state === 'backoff' || this.#wasRefused;
-    if (isInDoubt && this.#current && this.#isUsable(this.#current, [])) this.#enter('ok');
-    if (this.#areUseful) return;
-    this.#areUseful = true;
-    const { budget, withLock } = this.#options;
-    if (await budget.isUnproven()) await withLock(() => budget.useful());
-  }
-
-  /** To be called when the tokens turn out to be of no use. */
-  async useless(fault: Failure): Promise<void> {
-    await this.#options.withLock(() => this.#options.login.useless(fault));
-  }
-
-  /**
-   * Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate.
-   * Resolves to whether there are new tokens.
-   */
-  async renew(): Promise<boolean> {
-    const granted = await this.#flight.run(() => this.#options.withLock(() => this.#renewNow()));
-    return granted !== null;
-  }
-
-  /** Logs in, whatever tokens there are. */
-  async logIn(typed: TypedCredentials | null = null): Promise<void> {
-    await this.#alone(() => this.#logIn(typed));
-  }
-
-  /** Stores what a person has brought, by a sign-in of another kind. */
-  async storeGrant(grant: token.Grant): Promise<void> {
-    await this.#alone(() => this.#store(grant, null));
-  }
-
-  /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
-  async reload(): Promise<boolean> {
-    return this.#flight.current === null && this.#takeStored();
-  }
-
-  /** Ends the session at the issuer and forgets the tokens. Resolves to false when there was none. */
-  async end(): Promise<boolean> {
-    const { issuer, tokens, withLock } = this.#options;
-    return withLock(async () => {
-      const stored = await tokens.read();
-      if (stored?.refreshToken) await issuer.endSession(stored.refreshToken);
-      await tokens.remove();
-      this.#current = null;
-      this.#enter('ok');
-      return stored !== null;
-    });
-  }
-
-  /** The tokens in use; read from disk at first. */
-  async current(): Promise<token.CurrentTokens | null> {
-    if (this.#current !== undefined) return this.#current;
-    const stored = await this.#options.tokens.read();
-    if (this.#current === undefined) {
-      if (stored !== null) this.#scrub(stored);
-      this.#onDisk = stored;
-      this.#current = stored && token.readFromDisk(stored, this.#options.clock);
-    }
-    return this.#current;
-  }
-
-  status(): AuthStatus {
-    return {
-      state: this.#state,
-      nextAttemptAt: this.#nextAttemptAt,
-      accessExpiresAt: this.#current?.set.accessExpiresAt ?? null,
-      refreshExpiresAt: this.#current?.set.refreshExpiresAt ?? null,
-    };
-  }
-
-  /** The issuer has given none, although the configuration asks for more than it usually gives. */
-  get lacksRefreshToken(): boolean {
-    return (
-      this.#options.wantsRefreshToken && this.#current != null && this.#current.set.refreshToken === null
-    );
-  }
-
-  /** What went wrong last; `null` when nothing did. */
-  get fault(): Failure | null {
-    return this.#fault;
-  }
-
-  /** The last login was refused, and the next one waits. */
-  get isSuspended(): boolean {
-    return this.#wasRefused && !this.#options.login.needsPerson;
-  }
-
-  get #wasRefused(): boolean {
-    return this.#fault instanceof LoginRefused || this.#fault instanceof LoginSuspended;
-  }
-
-  /** After whatever is under way. */
-  async #alone(step: () => Promise<string>): Promise<void> {
-    while (this.#flight.current !== null) await this.#flight.current.catch(() => undefined);
-    await this.#flight.run(() => this.#options.withLock(step));
-  }
-
-  async #obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
-    const current = await this.#newest();
+  async function obtain(rejected: readonly string[], mayRefresh: boolean): Promise<string> {
+    await takeStored();
+    const current = kept.now;
     if (current) {
-      if (this.#isUsable(current, rejected)) return current.set.accessToken;
-      const isWorthIt = mayRefresh && token.refreshIsWorthTrying(current, this.#options.clock);
+      if (isUsable(current, rejected)) return current.set.accessToken;
+      const isWorthIt = mayRefresh && token.refreshIsWorthTrying(current, clock);
       if (rejected.length < 2 && isWorthIt) {
-        this.#enter('refreshing');
-        const refreshed = await this.#refresh(current);
+        enter('refreshing', fault);
+        const refreshed = await refresh(current);
         if (refreshed !== null) return refreshed;
       }
     }
-    if (rejected.length > 0) await this.#rejectIfUseless(rejected);
-    return this.#logIn();
+    if (rejected.length > 0) await rejectIfUseless(rejected);
+    return logIn();
   }
 
   /** The API refuses whatever tokens there are: another login may help, and may be tried now, or it rejects. */
-  async #rejectIfUseless(rejected: readonly string[]): Promise<void> {
-    const { login } = this.#options;
-    const fault = accessTokenRejected();
-    await login.useless(fault);
+  async function rejectIfUseless(rejected: readonly string[]): Promise<void> {
+    const refused = accessTokenRejected();
+    await login.useless(refused);
     const mayLogIn =
       rejected.length <= 2 &&
-      !(login.needsPerson && this.#current) &&
+      !(login.needsPerson && kept.now) &&
       (await login.suspendedBy())?.about !== 'tokens';
     if (mayLogIn) return;
-    this.#enter('backoff');
-    throw fault;
+    enter('backoff', null);
+    throw refused;
   }
 
-  async #renewNow(): Promise<string | null> {
-    const before = await this.current();
-    const current = await this.#newest();
-    if (current && current !== before) return current.set.accessToken;
-    if (!current || !token.refreshIsWorthTrying(current, this.#options.clock)) return null;
-    const wasRefreshed = this.#refreshesSinceLogin > 0;
+  async function renew(): Promise<string | null> {
+    if (await takeStored()) return kept.now?.set.accessToken ?? null;
+    const current = kept.now;
+    if (!current || !token.refreshIsWorthTrying(current, clock)) return null;
+    const wasRefreshed = since.refreshes > 0;
     // Does not enter 'refreshing': no poll waits, and it would be the most frequent message of all.
-    const refreshed = await this.#refresh(current);
+    const refreshed = await refresh(current);
     if (refreshed !== null) return refreshed;
     // If the realm ends each session at its first refresh, the next login waits for the next poll.
-    const mayLogIn = this.#options.login.needsPerson || wasRefreshed;
-    return mayLogIn && this.#loginsForEndedSession.tryStart() ? this.#logIn() : null;
+    const mayLogIn = login.needsPerson || wasRefreshed;
+    return mayLogIn && loginsForEndedSession.tryStart() ? logIn() : null;
   }
 
   /** `null` when the issuer has ended the session. */
-  async #refresh(current: token.CurrentTokens): Promise<string | null> {
-    const { issuer, tokens, log, onRefresh } = this.#options;
+  async function refresh(current: token.CurrentTokens): Promise<string | null> {
     const { set } = current;
     try {
       const grant = await issuer.refresh(set.refreshToken ?? '');
-      this.#refreshesSinceLogin += 1;
-      onRefresh();
-      return await this.#store(grant, set);
+      since = { ...since, refreshes: since.refreshes + 1 };
+      deps.onRefresh();
+      return await store(grant, set);
     } catch (err) {
-      if (err instanceof GrantUnusable) await this.#storeRotated(err.grant, current);
+      if (err instanceof GrantUnusable) await storeRotated(err.grant, current);
       if (!(err instanceof SessionEnded)) {
-        if (!(err instanceof RefusedForNow)) this.#isUnanswered = true;
-        this.#fail(err);
+        if (!(err instanceof RefusedForNow)) since = { ...since, isUnanswered: true };
+        fail(err);
         throw err;
       }
       // A lost answer means that the token was used; without one, using it twice is our own bug.
-      const isOurs = err.reused && !this.#isUnanswered;
+      const isOurs = err.reused && !since.isUnanswered;
       log[isOurs ? 'error' : 'info']({ reused: err.reused }, 'session ended by the issuer');
-      this.#current = null;
-      await tokens.remove().catch((fault) => log.error({ err: fault }, 'ended session could not be removed'));
-      this.#enter('ok');
+      await kept.remove().catch((cause) => log.error({ err: cause }, 'ended session could not be removed'));
+      enter('ok');
       return null;
     }
   }
 
-  async #logIn(typed: TypedCredentials | null = null): Promise<string> {
-    const { login, log, onLogin } = this.#options;
-    const isTried = typed !== null || (!login.needsPerson && (await login.suspendedBy()) === null);
-    if (isTried) this.#enter('refreshing');
+  async function logIn(typed: TypedCredentials | null = null): Promise<string> {
     try {
-      const grant = await login.attempt(typed);
-      this.#refreshesSinceLogin = 0;
-      this.#areUseful = false;
+      const grant = await login.attempt(typed, () => enter('refreshing', fault));
       log.info('logged in');
-      onLogin();
-      return await this.#store(grant, null);
+      since = AFTER_LOGIN;
+      deps.onLogin();
+      return await store(grant, null);
     } catch (err) {
-      if (err instanceof GrantUnusable) onLogin();
+      if (err instanceof GrantUnusable) deps.onLogin();
       const next = login.needsPerson ? null : await login.suspendedBy();
-      this.#fail(err, next?.nextAttemptAt ?? null);
+      fail(err, next?.nextAttemptAt);
       throw err;
     }
   }
 
-  async #store(grant: token.Grant, previous: TokenSet | null): Promise<string> {
-    const { clock, log } = this.#options;
+  async function store(grant: token.Grant, previous: TokenSet | null): Promise<string> {
     const set = token.toTokenSet(grant, clock.now(), previous);
-    await this.#save(token.grantedNow(set, clock));
-    if (this.lacksRefreshToken) log.warn(NO_REFRESH_TOKEN, 'the session cannot be refreshed');
-    this.#isUnanswered = false;
-    this.#enter('ok');
+    await kept.save(token.grantedNow(set, clock));
+    if (lacksRefreshToken()) log.warn(NO_REFRESH_TOKEN, 'the session cannot be refreshed');
+    since = { ...since, isUnanswered: false };
+    enter('ok');
     return set.accessToken;
   }
 
   /** The refresh token that an unusable answer has brought: the one before it is used up. */
-  async #storeRotated(grant: token.Grant, current: token.CurrentTokens): Promise<void> {
+  async function storeRotated(grant: token.Grant, current: token.CurrentTokens): Promise<void> {
     const { set } = current;
     const session = sessionIdIn(set.refreshToken) ?? sessionIdIn(set.accessToken);
     if (session === null || sessionIdIn(grant.refreshToken) !== session) return;
-    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, this.#options.clock.now(), set);
-    await this.#save({ ...current, set: { ...set, refreshToken, refreshExpiresAt } });
+    const { refreshToken, refreshExpiresAt } = token.toTokenSet(grant, clock.now(), set);
+    await kept.save({ ...current, set: { ...set, refreshToken, refreshExpiresAt } });
   }
 
-  /** On disk before its first use: a crash in between must not lose the only valid pair. */
-  async #save(next: token.CurrentTokens): Promise<void> {
-    const { tokens, log } = this.#options;
-    this.#scrub(next.set);
-    try {
-      await tokens.write(next.set);
-      this.#onDisk = next.set;
-    } catch (err) {
-      log.error({ err }, 'tokens could not be saved');
-    }
-    this.#current = next;
-  }
-
-  #isUsable(current: token.CurrentTokens, rejected: readonly string[]): boolean {
-    return !rejected.includes(current.set.accessToken) && token.accessIsUsable(current, this.#options.clock);
-  }
-
-  /** The newest tokens: those in use, or what another process has stored since. */
-  async #newest(): Promise<token.CurrentTokens | null> {
-    await this.#takeStored();
-    return this.current();
-  }
-
-  async #takeStored(): Promise<boolean> {
-    const before = await this.current();
-    const stored = await this.#options.tokens.read();
-    // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
-    if (stored === null || this.#current !== before || areSame(stored, this.#onDisk)) return false;
-    this.#onDisk = stored;
-    if (before && areSame(stored, before.set)) return false;
-    this.#areUseful = false;
-    this.#scrub(stored);
-    this.#current = token.readFromDisk(stored, this.#options.clock);
-    this.#refreshesSinceLogin = 0;
-    this.#enter('ok');
+  async function takeStored(): Promise<boolean> {
+    if (!(await kept.takeStored())) return false;
+    since = AFTER_LOGIN;
+    enter('ok');
     return true;
   }
 
-  #fail(err: unknown, nextAttemptAt: number | null = null): void {
-    this.#enter(stateAfter(err), nextAttemptAt, err instanceof Failure ? err : null);
+  /** After whatever is under way. */
+  async function alone(step: () => Promise<string>): Promise<void> {
+    while (flight.current !== null) await flight.current.catch(() => undefined);
+    await flight.run(() => withLock(step));
   }
 
-  #enter(state: AuthState, nextAttemptAt: number | null = null, fault: Failure | null = null): void {
-    this.#state = state;
-    this.#nextAttemptAt = nextAttemptAt;
-    this.#fault = state === 'refreshing' ? this.#fault : fault;
-    this.#options.onChange();
+  return {
+    /**
+     * An access token that is valid now. `rejected` lists the tokens that the API refused within one exchange: after the
+     * first the session is refreshed, after the second it logs in, after the third it rejects with `key_rejected`.
+     */
+    accessToken,
+
+    /** To be called when the API has answered: it accepts the access tokens, and no login is needed. */
+    async accepted(): Promise<void> {
+      const isInDoubt = state === 'backoff' || wasRefused();
+      if (isInDoubt && kept.now && isUsable(kept.now)) enter('ok');
+      if (since.areUseful) return;
+      since = { ...since, areUseful: true };
+      if (await budget.isUnproven()) await withLock(() => budget.useful());
+    },
+
+    /** To be called when the tokens turn out to be of no use. */
+    useless: (why: Failure): Promise<void> => withLock(() => login.useless(why)),
+
+    /**
+     * Refreshes ahead of expiry. A session that the issuer has ended is replaced by a login, at a limited rate.
+     * Resolves to whether there are new tokens.
+     */
+    renew: async (): Promise<boolean> => (await flight.run(() => withLock(renew))) !== null,
+
+    /** Logs in, whatever tokens there are. */
+    logIn: (typed: TypedCredentials | null = null): Promise<void> => alone(() => logIn(typed)),
+
+    /** Stores what a person has brought, by a sign-in of another kind. */
+    storeGrant: (grant: token.Grant): Promise<void> => alone(() => store(grant, null)),
+
+    /** Takes the tokens that another process has stored meanwhile. Resolves to whether there were any. */
+    reload: async (): Promise<boolean> => flight.current === null && takeStored(),
+
+    /** Ends the session at the issuer and forgets the tokens. Resolves to false when there was none. */
+    end: (): Promise<boolean> =>
+      withLock(async () => {
+        const stored = await deps.tokens.read();
+        if (stored?.refreshToken) await issuer.endSession(stored.refreshToken);
+        await kept.remove();
+        enter('ok');
+        return stored !== null;
+      }),
+
+    /** The tokens in use; read from disk at first. */
+    current: kept.read,
+
+    status: (): AuthStatus => ({
+      state,
+      nextAttemptAt,
+      accessExpiresAt: kept.now?.set.accessExpiresAt ?? null,
+      refreshExpiresAt: kept.now?.set.refreshExpiresAt ?? null,
+    }),
+
+    /** The issuer has given none, although the configuration asks for more than it usually gives. */
+    get lacksRefreshToken(): boolean {
+      return lacksRefreshToken();
+    },
+
+    /** What went wrong last; `null` when nothing did. */
+    get fault(): Failure | null {
+      return fault;
+    },
+
+    /** The last login was refused, and the next one waits. */
+    get isSuspended(): boolean {
+      return wasRefused() && !login.needsPerson;
+    },
+  };
+}
+
+/** The tokens in use, and what is known of those on the disk. */
+function keepTokens({ tokens, clock, log, scrub }: Pick<SessionDeps, 'tokens' | 'clock' | 'log' | 'scrub'>) {
+  let now: token.CurrentTokens | null | undefined;
+  /** When they were last read or written: others are news. */
+  let onDisk: TokenSet | null = null;
+
+  function take(stored: TokenSet | null): void {
+    onDisk = stored;
+    if (stored !== null) register(stored);
+    now = stored && token.readFromDisk(stored, clock);
   }
 
-  #scrub({ accessToken, refreshToken }: TokenSet): void {
-    this.#options.scrub(accessToken);
-    if (refreshToken !== null) this.#options.scrub(refreshToken);
+  function register({ accessToken, refreshToken }: TokenSet): void {
+    scrub(accessToken);
+    if (refreshToken !== null) scrub(refreshToken);
   }
+
+  async function read(): Promise<token.CurrentTokens | null> {
+    if (now !== undefined) return now;
+    const stored = await tokens.read();
+    if (now === undefined) take(stored);
+    return now ?? null;
+  }
+
+  return {
+    get now(): token.CurrentTokens | null {
+      return now ?? null;
+    },
+
+    read,
+
+    /** Takes those that another process has stored since. Resolves to whether there were any. */
+    async takeStored(): Promise<boolean> {
+      const before = await read();
+      const stored = await tokens.read();
+      // Not by their times: a clock may have stepped back. Those known already are older than ours, or have ended.
+      if (stored === null || now !== before || areSame(stored, onDisk)) return false;
+      onDisk = stored;
+      if (before && areSame(stored, before.set)) return false;
+      take(stored);
+      return true;
+    },
+
+    /** On disk before its first use: a crash in between must not lose the only valid pair. */
+    async save(next: token.CurrentTokens): Promise<void> {
+      register(next.set);
+      try {
+        await tokens.write(next.set);
+        onDisk = next.set;
+      } catch (err) {
+        log.error({ err }, 'tokens could not be saved');
+      }
+      now = next;
+    },
+
+    remove(): Promise<void> {
+      now = null;
+      return tokens.remove();
+    },
+  };
 }
 
 const areSame = (one: TokenSet, other: TokenSet | null): boolean =>

@@ -1,5 +1,5 @@
 // No answer of the issuer, or one that is not OpenID Connect: what happened, and what to look at.
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, Failure, type Retry } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { Grant } from './tokens.ts';
 
@@ -26,27 +26,23 @@ export class GrantUnusable extends IssuerUnreachable {
   }
 }
 
-const OTHER_ISSUER = 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED';
-const NO_ADDRESS: ReadonlySet<unknown> = new Set([
-  'OAUTH_MISSING_SERVER_METADATA',
-  'OAUTH_INVALID_SERVER_METADATA',
-]);
 /** An answer came that OpenID Connect does not allow here, such as a token for another client. */
-const MISFITS: ReadonlySet<unknown> = new Set([
+const MISFITS: readonly unknown[] = [
   'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
   'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
   'OAUTH_INVALID_RESPONSE',
-]);
+];
+const NO_ADDRESS: readonly unknown[] = ['OAUTH_MISSING_SERVER_METADATA', 'OAUTH_INVALID_SERVER_METADATA'];
+const IF_IT_LASTS = 'If this lasts, check provider.issuer and the network';
 
 /** From whatever a request ended with; tells what came, never its text. */
 export function unreachable(err: unknown, now: number): IssuerUnreachable {
   const { root, response } = causesOf(err);
-  const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
-  const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
+  const { what, hint = IF_IT_LASTS, retry } = response ? answeredBy(response) : failedBy(root);
   const retryAfter = retryAfterMs(response?.headers.get('retry-after'), now);
-  return new IssuerUnreachable(`The issuer ${whatHappened({ name, code, claim, attribute, response })}.`, {
-    retry: response === null && !MISFITS.has(code) && !NO_ADDRESS.has(code) ? 'soon' : 'later',
-    hint: `${hintFor(code, response)}; the password is not in doubt.`,
+  return new IssuerUnreachable(`The issuer ${what}.`, {
+    retry,
+    hint: `${hint}; the password is not in doubt.`,
     cause: err,
     ...(retryAfter === null ? {} : { retryAfterMs: retryAfter }),
   });
@@ -63,43 +59,49 @@ function causesOf(err: unknown): { root: unknown; response: Response | null } {
   return { root, response: response ?? null };
 }
 
-function whatHappened({
-  name,
-  code,
-  claim,
-  attribute,
-  response,
-}: {
-  name: string;
-  code: string | undefined;
-  claim: unknown;
-  attribute: unknown;
-  response: Response | null;
-}): string {
-  if (response?.status === 404) return 'does not know this address (HTTP 404): the realm may be mistyped';
-  if (response !== null) {
-    const type = response.headers.get('content-type')?.split(';')[0] ?? 'no content type';
-    return `answered with HTTP ${response.status} (${type}) where OpenID Connect JSON was expected`;
-  }
-  if (name === 'TimeoutError' || name === 'AbortError') return 'did not answer in time';
-  if (code === OTHER_ISSUER) return 'calls itself by another address than provider.issuer';
-  if (NO_ADDRESS.has(code)) return `names no usable ${attribute ?? 'address'} in its metadata`;
-  if (name === 'SyntaxError') return 'answered with something else than JSON';
-  if (MISFITS.has(code))
-    return `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`;
-  return `could not be reached (${code ?? name})`;
+interface Told {
+  readonly what: string;
+  readonly hint?: string;
+  readonly retry: Retry;
 }
 
-function hintFor(code: string | undefined, response: Response | null): string {
-  if (code === OTHER_ISSUER)
-    return 'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals';
-  if (MISFITS.has(code) && response === null)
-    return 'Check provider.issuer and provider.client_id; if they are right, report it to the provider';
-  if (NO_ADDRESS.has(code))
-    return 'Check provider.issuer: what answers there is no issuer that gives out tokens';
-  if (response?.status === 404)
-    return 'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)';
-  if (response !== null && (response.status === 429 || response.status >= 500))
-    return 'It mostly passes by itself. If it lasts, check provider.issuer';
-  return 'If this lasts, check provider.issuer and the network';
+function answeredBy({ status, headers }: Response): Told {
+  const retry = 'later';
+  if (status === 404)
+    return {
+      what: 'does not know this address (HTTP 404): the realm may be mistyped',
+      hint: 'Compare the end of provider.issuer with the provider (…/realms/<realm>, capitals count)',
+      retry,
+    };
+  const type = headers.get('content-type')?.split(';')[0] ?? 'no content type';
+  const what = `answered with HTTP ${status} (${type}) where OpenID Connect JSON was expected`;
+  if (status !== 429 && status < 500) return { what, retry };
+  return { what, hint: 'It mostly passes by itself. If it lasts, check provider.issuer', retry };
+}
+
+function failedBy(root: unknown): Told {
+  const { name = 'unknown error', code, cause } = (root ?? {}) as Partial<Error> & { code?: string };
+  const { claim, attribute } = Object(cause) as { claim?: unknown; attribute?: unknown };
+  if (name === 'TimeoutError' || name === 'AbortError')
+    return { what: 'did not answer in time', retry: 'soon' };
+  if (code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED')
+    return {
+      what: 'calls itself by another address than provider.issuer',
+      hint: 'Write provider.issuer exactly as the issuer does: look for a slash at the end, http or https, capitals',
+      retry: 'soon',
+    };
+  if (NO_ADDRESS.includes(code))
+    return {
+      what: `names no usable ${attribute ?? 'address'} in its metadata`,
+      hint: 'Check provider.issuer: what answers there is no issuer that gives out tokens',
+      retry: 'later',
+    };
+  if (name === 'SyntaxError') return { what: 'answered with something else than JSON', retry: 'soon' };
+  if (MISFITS.includes(code))
+    return {
+      what: `answered, but its token does not fit (${claim === undefined ? code : `the claim "${claim}" is another one`})`,
+      hint: 'Check provider.issuer and provider.client_id; if they are right, report it to the provider',
+      retry: 'later',
+    };
+  return { what: `could not be reached (${code ?? name})`, retry: 'soon' };
 }

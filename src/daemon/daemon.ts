@@ -178,7 +178,8 @@ export async function startDaemon({
       if (state === 'provider_down' && accessExpiresAt === null) poller.retryNow(id, true);
     };
     const onRecovery = () => poller.retryNow(id);
-    keepAlives.set(id, keepAlive(session, context.limit, clock, random, ownLog, onFault, onRecovery));
+    const { limit } = context;
+    keepAlives.set(id, keepAlive({ session, limit, clock, random, log: ownLog, onFault, onRecovery }));
   }
   signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
   const served = {

@@ -1,11 +1,10 @@
-// One account in front of the simulated issuer: all of auth, wired as the daemon does it.
-
+// One account in front of an issuer: all of auth, wired as the daemon does it. By default the issuer is the simulated one.
 import { onTestFinished } from 'vitest';
 import { keepAlive } from '../../src/auth/keepAlive.ts';
-import { Login, type LoginOptions, type SignIn } from '../../src/auth/login.ts';
-import { LoginBudget } from '../../src/auth/loginBudget.ts';
-import { Issuer, type IssuerOptions } from '../../src/auth/oidc.ts';
-import { Session } from '../../src/auth/session.ts';
+import { type LoginDeps, openLogin } from '../../src/auth/login.ts';
+import { openLoginBudget } from '../../src/auth/loginBudget.ts';
+import { type Issuer, type IssuerDeps, openIssuer } from '../../src/auth/oidc.ts';
+import { openSession, type Session, type SessionDeps } from '../../src/auth/session.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
 import type { LoginBudgetRecord, TokenSet, WayIn } from '../../src/store/documents.ts';
@@ -17,11 +16,75 @@ import 'openid-client';
 
 export const TOKEN_PATH = '/auth/realms/energy/protocol';
 export const DISCOVERY_PATH = '/auth/realms/energy/.well-known';
+export const SECOND = 1000;
+export const MINUTE = 60 * SECOND;
+export const HOUR = 60 * MINUTE;
 const QUIET_TURNS = 6;
-/** The hash is slow on purpose: tens of milliseconds each time. */
-export const QUICK_HASH = 2;
+const USER = 'me@example.org';
+const nothing = () => undefined;
 
 export type Account = Awaited<ReturnType<typeof openAccount>>;
+type Shared = Pick<SessionDeps, 'tokens' | 'clock' | 'log'> & {
+  readonly issuer: Pick<Issuer, 'login' | 'refresh' | 'offersDevice' | 'endSession'>;
+  readonly budgetStore: Parameters<typeof openLoginBudget>[0]['store'];
+};
+
+/** Session, login and budget of one process. */
+export function openAuth(
+  { issuer, tokens, budgetStore, clock, log }: Shared,
+  { session = {}, ...login }: Partial<LoginDeps> & { readonly session?: Partial<SessionDeps> } = {},
+) {
+  // The hash is slow on purpose: tens of milliseconds each time.
+  const budget = openLoginBudget({ store: budgetStore, clock, log, scryptCost: 2 });
+  const byItself = openLogin({
+    issuer,
+    form: null,
+    signIn: 'auto',
+    username: USER,
+    readPassword: async () => 'demo',
+    readTotpSecret: null,
+    oneTimeCode: null,
+    timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
+    context: 'as configured',
+    budget,
+    wayIn: memoryStore<WayIn>(),
+    log,
+    ...login,
+  });
+  const own = openSession({
+    issuer,
+    login: byItself,
+    budget,
+    tokens,
+    wantsRefreshToken: false,
+    clock,
+    log,
+    onLogin: nothing,
+    onRefresh: nothing,
+    onChange: nothing,
+    scrub: nothing,
+    withLock: (step) => step(true),
+    ...session,
+  });
+  return { session: own, login: byItself, budget };
+}
+
+export const issuerAt = (
+  url: string,
+  changes: Pick<IssuerDeps, 'fetch' | 'clock' | 'log'> & Partial<IssuerDeps>,
+) =>
+  openIssuer({
+    issuer: url,
+    clientId: 'self-care',
+    scopes: ['openid', 'service-energy'],
+    // Real time: a busy machine must not run into it.
+    timeoutSeconds: 60,
+    allowInsecure: true,
+    offlineAccess: false,
+    codeSeconds: null,
+    memory: { metadata: null },
+    ...changes,
+  });
 
 export async function openAccount(at = '2026-03-10T12:00:00Z') {
   const clock = handClock(at);
@@ -52,74 +115,41 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
     tokens: memoryStore<TokenSet>(),
     budgetStore: memoryStore<LoginBudgetRecord>(),
     wayIn: memoryStore<WayIn>(),
-    signIn: 'auto' as SignIn,
-    form: null as LoginOptions['form'],
-    offlineAccess: false,
-    oneTimeCode: null as LoginOptions['oneTimeCode'],
     /** As the user has written it down; `null`: the secret file is gone. */
     password: 'demo' as string | null,
     /** `undefined`: none is configured; `null`: its file is gone. */
     totpSecret: undefined as string | null | undefined,
     events: [] as string[],
-    issuer: (changes: Partial<IssuerOptions> = {}) =>
-      new Issuer({
-        issuer: simulator.urls.issuer,
-        clientId: 'self-care',
-        scopes: ['openid', 'service-energy'],
-        // Real time: a busy machine must not run into it.
-        timeoutSeconds: 60,
-        allowInsecure: true,
-        fetch: counted,
-        clock,
-        offlineAccess: false,
-        codeSeconds: null,
-        log: told.log,
-        memory: { metadata: null },
-        ...changes,
-      }),
+    issuer: (changes: Partial<IssuerDeps> = {}) =>
+      issuerAt(simulator.urls.issuer, { fetch: counted, clock, log: told.log, ...changes }),
     /** A process starts: nothing is left of the one before but the stores. */
-    start() {
+    start(changes: Partial<LoginDeps> = {}) {
+      const { log, events, scrubber, wayIn } = account;
       const read = async (secret: string | null) => {
         if (secret === null) throw new Error('the secret file is gone');
         return secret;
       };
-      const { log, events, scrubber } = account;
-      const issuer = account.issuer();
-      const budget = new LoginBudget(account.budgetStore, clock, log, { scryptCost: QUICK_HASH });
-      const login = new Login({
-        issuer,
-        form: account.form,
-        signIn: account.signIn,
-        username: 'me@example.org',
-        readPassword: () => read(account.password),
-        readTotpSecret: account.totpSecret === undefined ? null : () => read(account.totpSecret ?? null),
-        oneTimeCode: account.oneTimeCode,
-        timeWords: (instant) => new Date(instant).toISOString().slice(11, 16),
-        context: 'as configured',
-        budget,
-        wayIn: account.wayIn,
-        log,
-      });
-      const session: Session = new Session({
-        issuer,
-        login,
-        budget,
-        wantsRefreshToken: account.offlineAccess,
-        tokens: account.tokens,
-        clock,
-        log,
-        onLogin: () => void events.push('login'),
-        onRefresh: () => void events.push('refresh'),
-        onChange: () => void events.push(session.status().state),
-        scrub: scrubber.registerToken,
-        withLock: (step) => step(true),
-      });
+      const opened = openAuth(
+        { ...account, issuer: account.issuer() },
+        {
+          readPassword: () => read(account.password),
+          readTotpSecret: account.totpSecret === undefined ? null : () => read(account.totpSecret ?? null),
+          wayIn,
+          session: {
+            onLogin: () => void events.push('login'),
+            onRefresh: () => void events.push('refresh'),
+            onChange: () => void events.push(opened.session.status().state),
+            scrub: scrubber.registerToken,
+          },
+          ...changes,
+        },
+      );
       return {
-        session,
-        login,
-        budget,
+        ...opened,
         keepAlive(random = () => 0.5, limit = (step: () => Promise<boolean>) => step()) {
-          const alive = keepAlive(session, limit, clock, random, log);
+          const { session } = opened;
+          const told = { onFault: nothing, onRecovery: nothing };
+          const alive = keepAlive({ session, limit, clock, random, log, ...told });
           onTestFinished(() => alive.stop());
           return alive;
         },
@@ -140,7 +170,7 @@ export async function openAccount(at = '2026-03-10T12:00:00Z') {
 export async function expiring(account: Account): Promise<Session> {
   const { session } = account.start();
   await session.accessToken();
-  account.clock.advance(1750 * 1000);
+  account.clock.advance(1750 * SECOND);
   return session;
 }
 

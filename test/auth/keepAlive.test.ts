@@ -1,84 +1,97 @@
-// A session that never lapses: refreshed between 80 % and 95 % of its life, all day, until it is stopped.
+// A session that never lapses: refreshed between 80 % and 95 % of its life, through outages, suspended machines and stops.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type ConcurrencyLimit, concurrencyLimit } from '../../src/foundation/limits.ts';
-import { FAULTS } from '../../src/simulator/faults.ts';
-import { type Account, TOKEN_PATH } from './account.ts';
-import { grants, HOUR, loggedIn, MINUTE, openLongAccount, SECOND } from './keeping.ts';
+import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
+import { look } from '../simulator/visitor.ts';
+import { type Account, HOUR, MINUTE, openAccount, SECOND, TOKEN_PATH } from './account.ts';
 
 let account: Account;
 beforeEach(async () => {
-  account = await openLongAccount();
+  account = await openAccount();
+  Object.assign(account.simulator.switches.token, { sessionMaxSeconds: 10 * 86_400 });
 });
+
+const lives = (accessSeconds: number, refreshSeconds: number) =>
+  Object.assign(account.simulator.switches.token, { accessSeconds, refreshSeconds });
+
+/** Milliseconds between one token request and the next. */
+function gaps(): number[] {
+  const at = account.simulator.requests
+    .filter(({ body }) => look(body, 'grant_type') !== undefined)
+    .map((request) => request.at);
+  return at.slice(1).map((time, index) => time - (at[index] ?? 0));
+}
+
+/** Numbers that look drawn, the same in each run. */
+function drawn(): () => number {
+  let seed = 17;
+  return () => {
+    seed = (seed * 16_807) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+}
+
+async function loggedIn(random: () => number = drawn()) {
+  const { session, keepAlive } = account.start();
+  await session.accessToken();
+  return { session, alive: keepAlive(random) };
+}
 
 describe('when nothing is wrong', () => {
   test.each([
     [1800, 2100, 24 * HOUR],
-    [6, 8, 20 * MINUTE],
-    [300, 1800, 6 * HOUR],
+    [6, 8, 2 * MINUTE],
   ])('%d/%d s: one login, and every refresh in good time', async (access, refresh, span) => {
-    Object.assign(account.simulator.switches.token, { accessSeconds: access, refreshSeconds: refresh });
-    await loggedIn(account);
+    lives(access, refresh);
+    await loggedIn();
+    account.events.splice(0);
     await account.pass(span);
     const { logins, refreshes } = account.asked();
     expect(logins).toBe(1);
     expect(refreshes).toBeGreaterThanOrEqual(Math.floor(span / SECOND / access));
-    for (const gap of grants(account).gaps) {
+    for (const gap of gaps()) {
       expect(gap).toBeGreaterThanOrEqual(access * SECOND * 0.8);
       expect(gap).toBeLessThanOrEqual(access * SECOND * 0.95);
     }
-    expect(new Set(grants(account).gaps).size).toBeGreaterThan(5);
+    expect(new Set(gaps()).size).toBeGreaterThan(5);
     expect(account.simulator.counters.refreshGrants).toMatchObject({ ok: refreshes, maxInFlight: 1 });
-  });
-
-  test('a refresh ahead of expiry does not change the state of the session', async () => {
-    await loggedIn(account);
-    account.events.splice(0);
-    await account.pass(6 * HOUR);
+    // The state of the session does not change with each.
     expect(new Set(account.events)).toEqual(new Set(['refresh', 'ok']));
   });
 
-  test.each([0, 0.999_999])('also when the random number is %d', async (chance) => {
-    await loggedIn(account, () => chance);
-    await account.pass(6 * HOUR);
-    expect(account.asked().logins).toBe(1);
-    for (const gap of grants(account).gaps)
-      expect(gap / (1800 * SECOND)).toBeCloseTo(chance === 0 ? 0.8 : 0.88, 2);
+  test.each([
+    [0, 0.8],
+    [0.999_999, 0.88],
+  ])('the random number %d means %d of the life', async (chance, fraction) => {
+    await loggedIn(() => chance);
+    await account.pass(2 * HOUR);
+    for (const gap of gaps()) expect(gap / (1800 * SECOND)).toBeCloseTo(fraction, 2);
   });
 
-  test('without tokens it asks for nothing, and it does not log in by itself', async () => {
-    account.start().keepAlive();
-    await account.pass(24 * HOUR);
-    expect(account.simulator.requests).toEqual([]);
-  });
-
-  test('woken for the first tokens, it begins at once', async () => {
-    Object.assign(account.simulator.switches.token, { accessSeconds: 6, refreshSeconds: 8 });
+  test('without tokens it asks for nothing; woken for the first ones, it begins at once', async () => {
+    lives(6, 8);
     const { session, keepAlive } = account.start();
     const alive = keepAlive();
-    await account.pass(SECOND);
+    await account.pass(24 * HOUR + SECOND);
+    expect(account.simulator.requests).toEqual([]);
     await session.accessToken();
     alive.wake();
     await account.pass(MINUTE);
     expect(account.asked().logins).toBe(1);
     expect(account.asked().refreshes).toBeGreaterThanOrEqual(10);
-  });
-
-  test('tokens from before a restart are kept alive as well', async () => {
-    const first = await loggedIn(account);
-    await account.pass(20 * MINUTE);
-    await first.alive.stop();
-    account.start().keepAlive();
-    await account.pass(6 * HOUR);
+    await alive.stop();
+    // A restart goes on with them.
+    const again = account.start().keepAlive();
+    await account.pass(MINUTE);
+    await again.stop();
     expect(account.asked().logins).toBe(1);
-    expect(account.asked().refreshes).toBeGreaterThanOrEqual(12);
+    expect(account.asked().refreshes).toBeGreaterThanOrEqual(20);
   });
 
   test('a token without a life of its own is not refreshed without a pause', async () => {
-    account.simulator.switches.fault(TOKEN_PATH, {
-      kind: 'change',
-      change: (body) => ({ ...Object(body), expires_in: 0 }),
-    });
-    await loggedIn(account);
+    const change = (body: unknown) => ({ ...Object(body), expires_in: 0 });
+    account.simulator.switches.fault(TOKEN_PATH, { kind: 'change', change });
+    await loggedIn();
     await account.pass(10 * MINUTE);
     expect(account.asked().refreshes).toBeLessThanOrEqual(13);
   });
@@ -96,7 +109,7 @@ describe('behind a concurrency limit', () => {
     return { session, alive, leave };
   };
 
-  test('a session that somebody refreshed meanwhile is not refreshed again', async () => {
+  test('a session that was refreshed meanwhile is not refreshed again', async () => {
     const { session, leave } = await waitingAtTheLimit(concurrencyLimit(1));
     await session.renew();
     leave();
@@ -116,28 +129,25 @@ describe('behind a concurrency limit', () => {
 });
 
 describe('stop()', () => {
-  test('ends a sleep at once, and nothing follows', async () => {
-    const { alive } = await loggedIn(account);
-    await account.pass(5 * SECOND);
-    await alive.stop();
-    await alive.stop();
-    expect(account.clock.sleepers).toBe(0);
-    await account.pass(6 * HOUR);
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
-  });
-
-  test('before anything has happened, and while waiting after a failure', async () => {
+  test('ends a sleep at once: before anything has happened, later, and after a failure', async () => {
     await account.start().keepAlive().stop();
-    const { alive } = await loggedIn(account);
+    const one = await loggedIn();
+    await account.pass(5 * SECOND);
+    await one.alive.stop();
+    await one.alive.stop();
+    expect(account.clock.sleepers).toBe(0);
+    await account.pass(20 * MINUTE);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
+    const { alive } = await loggedIn();
     account.simulator.switches.fault(TOKEN_PATH, FAULTS.htmlUnavailable);
-    await account.pass(28 * MINUTE);
+    await account.pass(8 * MINUTE);
     expect(account.asked().refreshes).toBeGreaterThan(1);
     await alive.stop();
     expect(account.clock.sleepers).toBe(0);
   });
 
   test('waits for a refresh under way, so that its pair of tokens is not lost', async () => {
-    const { alive } = await loggedIn(account);
+    const { alive } = await loggedIn();
     account.simulator.switches.fault(TOKEN_PATH, { kind: 'slow', ms: 3 * SECOND }, { times: 1 });
     account.clock.advance(27 * MINUTE);
     while (account.asked().refreshes === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -148,5 +158,114 @@ describe('stop()', () => {
     expect(account.tokens.kept?.accessToken).not.toBe(before);
     await account.start().session.accessToken();
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  });
+});
+
+describe('when the issuer is in trouble', () => {
+  test('an outage of five minutes costs no login', async () => {
+    await loggedIn();
+    await account.pass(22 * MINUTE);
+    account.simulator.switches.fault(TOKEN_PATH, FAULTS.captivePage);
+    await account.pass(6 * MINUTE);
+    const during = account.asked().refreshes;
+    expect(during).toBeGreaterThan(0);
+    expect(during).toBeLessThan(30);
+    account.simulator.switches.clearFaults();
+    await account.pass(2 * HOUR);
+    expect(account.asked().logins).toBe(1);
+    expect(account.messages('warn')).toEqual(['refresh ahead of expiry failed']);
+    const told = account.messages('info').filter((message) => /refresh|tokens/.test(message));
+    expect(told).toEqual(['the session has new tokens again']);
+  });
+
+  test('a longer outage: no login by itself, and the next poll logs in once', async () => {
+    const { session } = await loggedIn();
+    account.simulator.switches.fault('/auth/', { kind: 'reset' });
+    await account.pass(3 * HOUR);
+    const during = account.asked().refreshes;
+    expect(during).toBeLessThan(60);
+    account.simulator.switches.clearFaults();
+    await account.pass(HOUR);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: during });
+    await session.accessToken();
+    await account.pass(2 * HOUR);
+    expect(account.asked().logins).toBe(2);
+  });
+
+  test('a session of a month outlives an outage of a day, with fewer and fewer requests', async () => {
+    lives(1800, 30 * 86_400);
+    account.simulator.switches.token.sessionMaxSeconds = 60 * 86_400;
+    await loggedIn();
+    account.simulator.switches.fault('/auth/', FAULTS.serverError);
+    await account.pass(24 * HOUR);
+    expect(account.simulator.requests.length).toBeGreaterThan(48);
+    expect(account.simulator.requests.length).toBeLessThan(90);
+    account.simulator.switches.clearFaults();
+    await account.pass(HOUR);
+    expect(account.asked().logins).toBe(1);
+    expect(account.messages('info')).toContain('the session has new tokens again');
+  });
+
+  test('Retry-After is honoured, and the session does not lapse meanwhile', async () => {
+    await loggedIn(() => 0);
+    account.simulator.switches.fault(TOKEN_PATH, tooMany(180), { times: 1 });
+    await account.pass(2 * HOUR);
+    expect(gaps().slice(0, 2)).toEqual([1440 * SECOND, 180 * SECOND]);
+    expect(account.asked().logins).toBe(1);
+  });
+});
+
+describe('when sessions end', () => {
+  const end = (sessionMaxSeconds: number, sessionMaxAnnounced = false) =>
+    Object.assign(account.simulator.switches.token, { sessionMaxSeconds, sessionMaxAnnounced });
+
+  test.each([false, true])(
+    'after 10 h (announced: %s): one login for each, and no error',
+    async (announced) => {
+      end(36_000, announced);
+      await loggedIn();
+      await account.pass(29 * HOUR);
+      expect(account.asked().logins).toBe(3);
+      expect([account.messages('error'), account.messages('warn')]).toEqual([[], []]);
+    },
+  );
+
+  test('at the first refresh: left alone until the next poll', async () => {
+    await loggedIn();
+    end(60);
+    await account.pass(24 * HOUR);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  });
+
+  test('after the password was changed: one attempt', async () => {
+    end(36_000);
+    await loggedIn();
+    account.simulator.changePassword('me@example.org', 'another');
+    await account.pass(24 * HOUR);
+    expect(account.asked().logins).toBe(2);
+    expect(account.budgetStore.kept).toMatchObject({ refusals: 1 });
+  });
+});
+
+describe('a machine that is suspended', () => {
+  // The wall clock, and with it the issuer, moves on while this machine's timers stand still.
+  test('for a quarter of an hour: refreshes soon after waking, without a login', async () => {
+    await loggedIn();
+    await account.pass(20 * MINUTE);
+    account.clock.jump(10 * MINUTE);
+    await account.pass(30 * SECOND);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  });
+
+  test('overnight: one refused refresh, one login, then all is well again', async () => {
+    const { session } = await loggedIn();
+    await account.pass(HOUR);
+    const before = account.asked().refreshes;
+    account.clock.jump(8 * HOUR);
+    await account.pass(MINUTE);
+    expect(account.asked()).toEqual({ logins: 2, refreshes: before + 1 });
+    await account.pass(2 * HOUR);
+    expect(account.asked().logins).toBe(2);
+    expect(session.status().state).toBe('ok');
   });
 });

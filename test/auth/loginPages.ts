@@ -1,7 +1,7 @@
 // An issuer's login page that answers from a script, beside a foreign site; every request and posted field is kept.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { type FormSignIn, signInByForm } from '../../src/auth/form.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { HttpClient } from '../../src/http/client.ts';
@@ -140,7 +140,7 @@ export async function openLoginPages(...script: readonly Answer[]) {
   };
 }
 
-export type LoginPages = Awaited<ReturnType<typeof openLoginPages>>;
+type LoginPages = Awaited<ReturnType<typeof openLoginPages>>;
 
 const carries = (text: string, value: string) =>
   [value, encodeURIComponent(value), new URLSearchParams({ v: value }).toString().slice(2)].some((form) =>
@@ -156,28 +156,4 @@ export async function outcomeOf(pages: LoginPages, changes: Partial<FormSignIn> 
     if (!(err instanceof Failure)) throw err;
     return { code: err.code, failure: err, url: null };
   }
-}
-
-/** Everything that may not be told: what was typed in, and what the pages said. */
-const SECRETS = [USERNAME, PASSWORD, '123456', 'a1', 's1', 'session_code', 'portal.example.net', 'Bobby'];
-const MOST_REQUESTS = 12;
-
-export const again = (answer: Answer): Answer[] => Array(MOST_REQUESTS + 1).fill(answer);
-
-/** Name, answers, the code of the failure, and how often the password was posted. */
-export type Row = readonly [string, readonly Answer[], string, number];
-
-/** Each answer was wanted, the password went to the issuer only, and nothing of the pages is told. */
-export function failsAsTold(rows: readonly Row[]): void {
-  test.each(rows)('%s', async (_, answers, code, passwords) => {
-    const pages = await openLoginPages(...answers, done);
-    const outcome = await outcomeOf(pages, { oneTimeCode: async () => '123456' });
-    expect(outcome.code).toBe(code);
-    expect(pages.posted(PASSWORD)).toHaveLength(passwords);
-    expect(pages.seen).toHaveLength(Math.min(answers.length, MOST_REQUESTS));
-    expect(pages.seen.filter(({ at }) => at === 'foreign')).toEqual([]);
-    const { message, hint, stack = '' } = outcome.failure ?? {};
-    const words = [message, hint, stack.split('\n    at ')[0]].join();
-    expect(SECRETS.filter((secret) => words.includes(secret))).toEqual([]);
-  });
 }

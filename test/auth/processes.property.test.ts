@@ -1,20 +1,117 @@
 // Two processes on one store, whatever they do at the same time, are killed at, or meet at the issuer: no refresh token
 // is used twice, no session is lost that the issuer has not ended, and no login is tried that need not be.
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Clock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import { startSimulator } from '../../src/simulator/provider.ts';
-import { handClock } from '../support/clock.ts';
+import { HttpClient } from '../../src/http/client.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
+import type { LoginBudgetRecord, TokenSet } from '../../src/store/documents.ts';
+import { withLock } from '../../src/store/locks.ts';
+import type { Document } from '../../src/store/stateStore.ts';
+import { type HandClock, handClock } from '../support/clock.ts';
+import { logLines } from '../support/logLines.ts';
 import { RUNS } from '../support/property.ts';
 import { untilAtRest } from '../support/rest.ts';
 import { openStack } from '../support/stack.ts';
-import { openProcesses, type Process, type Sent } from './processes.ts';
+import { memoryStore } from '../support/tokenStore.ts';
+import { issuerAt, MINUTE, openAuth, SECOND, TOKEN_PATH } from './account.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
+/** One request to the token endpoint. */
+interface Sent {
+  readonly form: Readonly<Record<string, string>>;
+  readonly at: number;
+  /** A login was asked for, whatever session there was. */
+  readonly isWanted: boolean;
+  /** What was stored when it was sent. */
+  readonly kept: TokenSet | null;
+  /** `null`: none has come, or the process was killed before. */
+  answer: { readonly status: number; readonly body: Record<string, unknown> } | null;
+}
 
-type Act = (typeof ACTS)[number];
+type Process = ReturnType<ReturnType<typeof openProcesses>['start']>;
+
+const never = new Promise<never>(() => undefined);
+
+function openProcesses(simulator: Simulator, clock: HandClock, folder: string, password: string) {
+  const tokens = memoryStore<TokenSet>();
+  const budgetStore = memoryStore<LoginBudgetRecord>();
+  const sent: Sent[] = [];
+
+  function start() {
+    let isAlive = true;
+    let wanted = 0;
+    /** Whatever a killed process waits for does not come. */
+    const unlessKilled = async <T>(step: () => Promise<T>): Promise<T> => {
+      if (!isAlive) return never;
+      const ended = await step().then(
+        (value) => () => value,
+        (err: unknown) => () => {
+          throw err;
+        },
+      );
+      return isAlive ? ended() : never;
+    };
+    const own: Clock = { ...clock, sleep: (ms, signal) => unlessKilled(() => clock.sleep(ms, signal)) };
+    const disk = <T>(store: Document<T>): Document<T> => ({
+      read: () => unlessKilled(() => store.read()),
+      write: (value) => unlessKilled(() => store.write(value)),
+      remove: () => unlessKilled(() => store.remove()),
+    });
+    const outbound = new HttpClient(clock).fetch;
+    const noted: typeof fetch = (input, init) =>
+      unlessKilled(async () => {
+        const form = Object.fromEntries(new URLSearchParams(String(init?.body ?? '')));
+        if (form.grant_type === undefined) return outbound(input, init);
+        const { kept } = tokens;
+        const one: Sent = { form, at: clock.monotonic(), isWanted: wanted > 0, kept, answer: null };
+        sent.push(one);
+        const response = await outbound(input, init);
+        const body = (await response.clone().json()) as Record<string, unknown>;
+        if (isAlive) one.answer = { status: response.status, body };
+        return response;
+      });
+    const { log } = logLines();
+    const issuer = issuerAt(simulator.urls.issuer, { fetch: noted, clock: own, log });
+    const lock = join(folder, 'session.lock');
+    const { session } = openAuth(
+      { issuer, tokens: disk(tokens), budgetStore: disk(budgetStore), clock: own, log },
+      {
+        signIn: 'password',
+        readPassword: async () => password,
+        session: { withLock: (step) => withLock(lock, own, { kind: 'command', held: new Set() }, step) },
+      },
+    );
+    const asWanted = async <T>(step: Promise<T>): Promise<T> => {
+      wanted += 1;
+      return step.finally(() => {
+        wanted -= 1;
+      });
+    };
+    return {
+      use: () => session.accessToken(),
+      renew: () => session.renew(),
+      /** As `heat2mqtt login`. */
+      login: () => asWanted(session.logIn()),
+      /** As a person's sign-in by another way. */
+      bring: async () => session.storeGrant(await asWanted(issuer.login('me@example.org', 'demo'))),
+      reload: () => session.reload(),
+      logout: () => session.end(),
+      kill(): void {
+        isAlive = false;
+      },
+      get isAlive() {
+        return isAlive;
+      },
+    };
+  }
+
+  return { start, sent: sent as readonly Sent[] };
+}
+
 const ACTS = ['use', 'renew', 'login', 'bring', 'reload', 'logout', 'restart'] as const;
+type Act = (typeof ACTS)[number];
 type Happening = (typeof HAPPENINGS)[number];
 const HAPPENINGS = ['sessions end', 'realm off', 'user off', 'all on', 'reply lost', 'jump'] as const;
 type Step =
@@ -40,21 +137,15 @@ async function run(steps: readonly Step[], password = 'demo') {
   const { token } = switches;
   Object.assign(token, { accessSeconds: 600, refreshSeconds: 86_400, sessionMaxSeconds: 864_000 });
   // Answers take their time, so that whatever is not kept apart meets.
-  switches.fault('/auth/realms/energy/protocol', { kind: 'slow', ms: 100 }, { when: () => !isLost });
   let isLost = false;
-  switches.fault(
-    '/auth/realms/energy/protocol',
-    { kind: 'reply_lost' },
-    {
-      when: ({ text }) => {
-        const takes = isLost && text.includes('grant_type=refresh_token');
-        if (takes) isLost = false;
-        return takes;
-      },
-    },
-  );
-  const { start, sent, world } = openProcesses(simulator, clock, await stack.folder());
-  world.password = password;
+  switches.fault(TOKEN_PATH, { kind: 'slow', ms: 100 }, { when: () => !isLost });
+  const loses = ({ text }: { readonly text: string }) => {
+    const takes = isLost && text.includes('grant_type=refresh_token');
+    if (takes) isLost = false;
+    return takes;
+  };
+  switches.fault(TOKEN_PATH, { kind: 'reply_lost' }, { when: loses });
+  const { start, sent } = openProcesses(simulator, clock, await stack.folder(), password);
   const processes: Process[] = [start(), start()];
   const unexpected: unknown[] = [];
   const underWay = new Set<{ readonly process: Process }>();
@@ -68,14 +159,6 @@ async function run(steps: readonly Step[], password = 'demo') {
       })
       .finally(() => underWay.delete(one));
   }
-  const doing: Record<Exclude<Act, 'restart'>, (process: Process) => Promise<unknown>> = {
-    use: ({ session }) => session.accessToken(),
-    renew: ({ session }) => session.renew(),
-    login: (process) => process.wantLogin(),
-    bring: (process) => process.bring(),
-    reload: ({ session }) => session.reload(),
-    logout: ({ session }) => session.end(),
-  };
   const happening: Record<Happening, (ms: number) => void> = {
     'sessions end': () => simulator.endSessions(),
     'realm off': () => void Object.assign(token, { realmEnabled: false }),
@@ -97,8 +180,7 @@ async function run(steps: readonly Step[], password = 'demo') {
       processes[step.who] = start();
     } else {
       const process = processes[step.who] as Process;
-      const act = doing[step.act];
-      begin(process, () => act(process));
+      begin(process, process[step.act]);
       for (let left = step.turns; left > 0; left -= 1) await new Promise((done) => setImmediate(done));
     }
   }

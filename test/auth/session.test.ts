@@ -1,48 +1,24 @@
-// An access token for everybody: valid, else one refresh, else one login.
+// An access token for everybody: valid, else one refresh, else one login. Over the wire, with a store that outlives processes.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { FAULTS } from '../../src/simulator/faults.ts';
-import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
+import type { TokenSet } from '../../src/store/documents.ts';
+import { look } from '../simulator/visitor.ts';
+import { type Account, expiring, HOUR, openAccount, refusalOf, SECOND, TOKEN_PATH } from './account.ts';
 
-const SECOND = 1000;
 let account: Account;
 beforeEach(async () => {
   account = await openAccount();
 });
 
+const fault = (name: keyof typeof FAULTS, times = 1) =>
+  account.simulator.switches.fault(TOKEN_PATH, FAULTS[name], { times });
+
 describe('the order of things', () => {
-  test('first a login, then the same token until shortly before its end, then a refresh', async () => {
+  test('a login, the same token until shortly before its end, a refresh; each change is told', async () => {
     const { session } = account.start();
     expect(await session.current()).toBeNull();
+    expect(session.status()).toMatchObject({ state: 'ok', accessExpiresAt: null, refreshExpiresAt: null });
     const first = await session.accessToken();
-    account.clock.advance(1739 * SECOND);
-    expect(await session.accessToken()).toBe(first);
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
-    account.clock.advance(SECOND);
-    const second = await session.accessToken();
-    expect(second).not.toBe(first);
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
-  });
-
-  test('every token is known to the scrubber, and in no line of the log', async () => {
-    const { session } = account.start();
-    const first = await session.accessToken();
-    account.clock.advance(1750 * SECOND);
-    const second = await session.accessToken();
-    for (const token of [first, second, account.tokens.kept?.refreshToken ?? '']) {
-      expect(account.scrubber.scrub(Buffer.from(token).toString('base64'))).toBe('[secret]');
-      expect(account.lines.join('')).not.toContain(token);
-    }
-  });
-
-  test('status has the state and the ends of life; every change is reported', async () => {
-    const { session } = account.start();
-    expect(session.status()).toEqual({
-      state: 'ok',
-      nextAttemptAt: null,
-      accessExpiresAt: null,
-      refreshExpiresAt: null,
-    });
-    await session.accessToken();
     const now = account.clock.now();
     expect(session.status()).toEqual({
       state: 'ok',
@@ -50,46 +26,358 @@ describe('the order of things', () => {
       accessExpiresAt: now + 1800 * SECOND,
       refreshExpiresAt: now + 2100 * SECOND,
     });
-    account.clock.advance(1750 * SECOND);
-    await session.accessToken();
-    expect(account.events).toEqual(['refreshing', 'login', 'ok', 'refreshing', 'refresh', 'ok']);
-  });
-});
-
-describe('fifty at a time', () => {
-  const fifty = <T>(ask: () => Promise<T>) => Promise.all(Array.from({ length: 50 }, ask));
-
-  test('one login, one refresh, one answer to all', async () => {
-    const { session } = account.start();
-    expect(new Set(await fifty(() => session.accessToken())).size).toBe(1);
+    account.clock.advance(1739 * SECOND);
+    expect(await session.accessToken()).toBe(first);
     expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
-    account.clock.advance(1750 * SECOND);
-    expect(new Set(await fifty(() => session.accessToken())).size).toBe(1);
+    account.clock.advance(SECOND);
+    const second = await session.accessToken();
+    expect(second).not.toBe(first);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+    expect(account.events).toEqual(['refreshing', 'login', 'ok', 'refreshing', 'refresh', 'ok']);
+    for (const token of [first, second, account.tokens.kept?.refreshToken ?? '']) {
+      expect(account.scrubber.scrub(Buffer.from(token).toString('base64'))).toBe('[secret]');
+      expect(account.lines.join('')).not.toContain(token);
+    }
+  });
+
+  test('fifty at a time: one login, one refresh, one answer to all', async () => {
+    const { session } = account.start();
+    const fifty = (rejected?: string[]) =>
+      Promise.all(Array.from({ length: 50 }, () => session.accessToken(rejected)));
+    const [first = '', ...others] = await fifty();
+    expect(new Set(others)).toEqual(new Set([first]));
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 0 });
+    const [, tokens] = await Promise.all([session.renew(), fifty([first]), session.renew()]);
+    expect(new Set(tokens).size).toBe(1);
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
     expect(account.simulator.counters.refreshGrants.maxInFlight).toBe(1);
   });
 
-  test('renewals and refused access tokens among them', async () => {
+  test('a failure reaches all who wait, and the next caller asks again', async () => {
     const { session } = account.start();
-    const first = await session.accessToken();
-    const all = await Promise.all([
-      session.renew(),
-      ...Array.from({ length: 25 }, () => session.accessToken([first])),
-      session.renew(),
-      ...Array.from({ length: 25 }, () => session.accessToken([first])),
-    ]);
-    expect(new Set(all.filter((token) => typeof token === 'string')).size).toBe(1);
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
-  });
-
-  test('a failure reaches all of them, and the next caller asks anew', async () => {
-    const { session } = account.start();
-    account.simulator.switches.fault(TOKEN_PATH, FAULTS.htmlUnavailable, { times: 1 });
-    const all = await fifty(() => refusalOf(session.accessToken()));
-    expect(new Set(all.map(String)).size).toBe(1);
+    fault('htmlUnavailable');
+    const all = await Promise.all(Array.from({ length: 9 }, () => refusalOf(session.accessToken())));
+    expect(new Set(all).size).toBe(1);
     expect(account.asked().logins).toBe(1);
     expect(session.status().state).toBe('provider_down');
     await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
     expect(session.status().state).toBe('ok');
+  });
+});
+
+describe('tokens on the disk', () => {
+  test.each([
+    ['valid ones serve without a request', 1700, [1, 0]],
+    ['an expired access token costs one refresh', 1900, [1, 1]],
+    ['two expired tokens cost one login', 86_400, [2, 0]],
+  ])('after a restart: %s', async (_, ageSeconds, [logins, refreshes]) => {
+    await account.start().session.accessToken();
+    account.clock.advance(ageSeconds * SECOND);
+    const { session } = account.start();
+    account.tokens.steps.length = 0;
+    await Promise.all(Array.from({ length: 10 }, () => session.accessToken()));
+    expect(account.asked()).toEqual({ logins, refreshes });
+    expect(session.status().accessExpiresAt).toBe(account.tokens.kept?.accessExpiresAt);
+    if (refreshes === 0 && logins === 1) expect(new Set(account.tokens.steps)).toEqual(new Set(['read']));
+  });
+
+  test('after the clock was set back the access token is refreshed before it is used', async () => {
+    await account.start().session.accessToken();
+    const kept = account.tokens.kept as TokenSet;
+    const ahead = (at: number | null) => Number(at) + HOUR;
+    account.tokens.kept = {
+      ...kept,
+      obtainedAt: ahead(kept.obtainedAt),
+      accessExpiresAt: ahead(kept.accessExpiresAt),
+      refreshExpiresAt: ahead(kept.refreshExpiresAt),
+    };
+    await account.start().session.accessToken();
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  });
+
+  test('those of another process are taken, though the clock has stepped back since ours were granted', async () => {
+    const [one, other] = [account.start().session, account.start().session];
+    await one.accessToken();
+    account.clock.advance(1750 * SECOND);
+    account.clock.jump(-HOUR);
+    const theirs = await other.accessToken();
+    expect(await one.accessToken()).toBe(theirs);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+  });
+
+  test.each([1750, 1500])('a pair is on the disk before it is used: a refresh after %d s', async (age) => {
+    const { session } = account.start();
+    const first = await session.accessToken();
+    account.clock.advance(age * SECOND);
+    let finish = (): void => undefined;
+    const began = new Promise<void>((isWriting) => {
+      account.tokens.takes = () => {
+        isWriting();
+        return new Promise<void>((resolve) => (finish = resolve));
+      };
+    });
+    const isKept = () => session.accessToken().then((token) => token === account.tokens.kept?.accessToken);
+    const renewing = session.renew();
+    const early = [isKept(), began.then(isKept)];
+    await began;
+    await account.settle();
+    finish();
+    await renewing;
+    expect(await Promise.all([...early, isKept()])).toEqual([true, true, true]);
+    expect(account.tokens.kept?.accessToken).not.toBe(first);
+  });
+
+  test('a disk that is full is logged, and the session goes on in memory, also after its end', async () => {
+    account.tokens.isFull = true;
+    const { session } = account.start();
+    const first = await session.accessToken();
+    expect(await session.accessToken()).toBe(first);
+    account.clock.advance(1750 * SECOND);
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+    expect(account.messages('error')).toEqual(['tokens could not be saved', 'tokens could not be saved']);
+    account.simulator.endSessions();
+    account.clock.advance(1750 * SECOND);
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 2 });
+    expect(session.status().state).toBe('ok');
+  });
+
+  test('a reply without a refresh token goes on with the old one; without any, a login at the end', async () => {
+    const { token } = account.simulator.switches;
+    token.rotation = false;
+    const { session } = account.start();
+    await session.accessToken();
+    const old = account.tokens.kept?.refreshToken;
+    token.withoutRefreshToken = true;
+    for (let round = 1; round <= 3; round += 1) {
+      account.clock.advance(600 * SECOND);
+      await session.renew();
+      expect(account.tokens.kept?.refreshToken).toBe(old);
+    }
+    await session.logIn();
+    await session.renew();
+    account.clock.advance(1739 * SECOND);
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 3 });
+    account.clock.advance(SECOND);
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 3, refreshes: 3 });
+  });
+});
+
+describe('when the API refuses the access token', () => {
+  test('once: refresh; twice: login; three times: it gives up', async () => {
+    const { session } = account.start();
+    const first = await session.accessToken();
+    await session.accepted();
+    const second = await session.accessToken([first]);
+    // It came meanwhile, and is good enough for others.
+    expect(await session.accessToken([first])).toBe(second);
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
+    const rejected = [first, second, await session.accessToken([first, second])];
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+    expect(new Set(rejected).size).toBe(3);
+    expect(await refusalOf(session.accessToken(rejected))).toMatchObject({
+      code: 'key_rejected',
+      exitCode: 5,
+    });
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+    expect(session.status().state).toBe('backoff');
+  });
+
+  /** One exchange with an API that refuses whatever token comes. */
+  async function exchange({ session }: ReturnType<Account['start']>): Promise<void> {
+    const rejected: string[] = [];
+    for (;;) {
+      const token = await session.accessToken(rejected).catch((err) => {
+        expect(err).toMatchObject({ code: 'key_rejected' });
+        return null;
+      });
+      if (token === null) return;
+      rejected.push(token);
+    }
+  }
+
+  test('before it has accepted anything: one login an hour, four a day', async () => {
+    for (const logins of [1, 2, 3, 4, 4, 4]) {
+      await exchange(account.start());
+      await exchange(account.start());
+      expect(account.asked().logins).toBe(logins);
+      account.clock.advance(HOUR);
+    }
+  });
+
+  test('a session that a person has brought is not said to be missing', async () => {
+    const byPerson = account.start({ signIn: 'device' });
+    await account.start().session.accessToken();
+    await exchange(byPerson);
+    expect(account.asked().logins).toBe(1);
+  });
+
+  test('logins whose tokens it accepts are not limited', async () => {
+    account.simulator.switches.token.withoutRefreshToken = true;
+    for (let poll = 0; poll < 6; poll += 1) {
+      const { session } = account.start();
+      await session.accessToken();
+      await session.accepted();
+      account.clock.advance(HOUR / 2);
+    }
+    expect(account.asked().logins).toBe(6);
+    expect(account.budgetStore.kept).toBeNull();
+  });
+});
+
+describe('when a refresh is refused', () => {
+  test('the end of the session: exactly one login, which is no failure', async () => {
+    const session = await expiring(account);
+    fault('sessionNotActive');
+    await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+    expect(account.messages('error')).toEqual([]);
+  });
+
+  test.each([
+    ['userDisabled', 'account_disabled', 'needs_user_action'],
+    ['clientRefused', 'client_refused', 'provider_down'],
+    ['htmlUnavailable', 'issuer_unreachable', 'provider_down'],
+  ] as const)('%s keeps the tokens, and costs no login', async (name, code, state) => {
+    const session = await expiring(account);
+    fault(name, 3);
+    for (let count = 0; count < 3; count += 1) {
+      expect(await refusalOf(session.accessToken())).toMatchObject({ code });
+      expect(session.status().state).toBe(state);
+    }
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 4 });
+    expect(session.status().state).toBe('ok');
+  });
+
+  test('a user disabled for longer than the tokens live: one login, then no more', async () => {
+    const session = await expiring(account);
+    account.simulator.switches.token.accountStates.set('me@example.org', 'disabled');
+    for (let hour = 0; hour < 24; hour += 1) {
+      expect(await refusalOf(session.accessToken())).toHaveProperty('code', 'account_disabled');
+      account.clock.advance(HOUR);
+    }
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+    expect(session.status()).toMatchObject({ state: 'needs_user_action', nextAttemptAt: null });
+  });
+
+  test('an ended session is not tried again while the login behind it is refused, whatever the API says', async () => {
+    const session = await expiring(account);
+    account.simulator.endSessions();
+    account.simulator.changePassword('me@example.org', 'another');
+    for (let count = 0; count < 3; count += 1) await refusalOf(session.accessToken());
+    await session.accepted();
+    for (const one of [session, account.start().session]) {
+      await refusalOf(one.accessToken());
+      expect(one.status()).toEqual({
+        state: 'bad_credentials_or_locked',
+        nextAttemptAt: account.clock.now() + HOUR / 4,
+        accessExpiresAt: null,
+        refreshExpiresAt: null,
+      });
+    }
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
+  });
+
+  test('a token used twice is our own bug, unless an answer was lost', async () => {
+    const session = await expiring(account);
+    // The issuer carries the refresh out, but its reply is lost: the only good pair with it.
+    account.simulator.switches.fault(TOKEN_PATH, { kind: 'reply_lost' }, { times: 1 });
+    await refusalOf(session.accessToken());
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 2, refreshes: 2 });
+    expect(account.messages('error')).toEqual([]);
+    account.clock.advance(1750 * SECOND);
+    fault('reuseExceeded');
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 3, refreshes: 3 });
+    expect(account.messages('error')).toEqual(['session ended by the issuer']);
+    expect(account.tokens.steps).toContain('remove');
+  });
+});
+
+test('a refused login is over once the API accepts the tokens that there are after all', async () => {
+  const { session } = account.start();
+  const rejected = [await session.accessToken()];
+  await session.accepted();
+  rejected.push(await session.accessToken(rejected));
+  account.password = 'wrong';
+  await refusalOf(session.accessToken(rejected));
+  expect(session.isSuspended).toBe(true);
+  await session.accepted();
+  expect([session.isSuspended, session.fault, session.status().state]).toEqual([false, null, 'ok']);
+});
+
+describe('an issuer that grants tokens that do not fit', () => {
+  /** The id token of each answer is for another client. */
+  const misfit = (change: (body: object) => object = (body) => body) =>
+    account.simulator.switches.fault(TOKEN_PATH, {
+      kind: 'change',
+      change: (body) => {
+        const [head, claims, mark] = String(look(body, 'id_token')).split('.');
+        const read = JSON.parse(Buffer.from(claims ?? '', 'base64url').toString());
+        const written = Buffer.from(JSON.stringify({ ...read, aud: 'another' })).toString('base64url');
+        return change({ ...Object(body), id_token: `${head}.${written}.${mark}` });
+      },
+    });
+
+  test('a login that was granted counts, and the next one waits an hour, whatever restarts', async () => {
+    const rule = misfit();
+    const { session } = account.start();
+    const nextAttemptAt = account.clock.now() + HOUR;
+    expect(await refusalOf(session.accessToken())).toMatchObject({ code: 'tokens_unusable', exitCode: 5 });
+    expect(account.events).toContain('login');
+    expect(session.status()).toMatchObject({ state: 'provider_down', nextAttemptAt });
+    const again = account.start();
+    expect(await refusalOf(again.session.accessToken())).toMatchObject({
+      code: 'tokens_unusable',
+      message: expect.stringMatching(/"aud".*waits until 13:00/),
+      hint: expect.stringContaining('provider.issuer'),
+    });
+    expect(again.session.status()).toMatchObject({ state: 'backoff', nextAttemptAt });
+    rule.remove();
+    account.clock.advance(HOUR);
+    await again.session.accessToken();
+    expect(account.asked().logins).toBe(2);
+  });
+
+  test('a refresh that brings some keeps the session by its rotated token', async () => {
+    const session = await expiring(account);
+    const before = account.tokens.kept;
+    const rule = misfit();
+    for (let count = 0; count < 3; count += 1)
+      expect(await refusalOf(session.accessToken())).toMatchObject({ code: 'tokens_unusable' });
+    expect(account.tokens.kept).toMatchObject({ accessToken: before?.accessToken });
+    expect(account.tokens.kept?.refreshToken).not.toBe(before?.refreshToken);
+    rule.remove();
+    await account.start().session.accessToken();
+    await session.accessToken();
+    expect(account.asked()).toEqual({ logins: 1, refreshes: 4 });
+  });
+
+  test('a refresh that brings those of another session keeps nothing of it', async () => {
+    const session = await expiring(account);
+    const before = account.tokens.kept;
+    const theirs = await account.issuer().login('me@example.org', 'demo');
+    misfit((body) => ({ ...body, refresh_token: theirs.refreshToken }));
+    await refusalOf(session.accessToken());
+    expect(account.tokens.kept).toEqual(before);
+  });
+
+  test('the pauses between refreshes grow although the rotated token is new each time', async () => {
+    const { session, keepAlive } = account.start();
+    await session.accessToken();
+    misfit();
+    const alive = keepAlive();
+    await account.pass(1700 * SECOND);
+    await alive.stop();
+    const { refreshes } = account.asked();
+    expect(refreshes).toBeGreaterThan(2);
+    expect(refreshes).toBeLessThan(12);
+    expect(account.messages('warn')).toEqual(['refresh ahead of expiry failed']);
+    expect(account.messages('info')).not.toContain('the session has new tokens again');
   });
 });

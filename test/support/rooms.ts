@@ -64,7 +64,7 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'pino-pretty': /^cli\/settings\.ts$/,
   uqr: /^(cli\/login|web\/signIn)\.ts$/,
   'openid-client': /^auth\/oidc\.ts$/,
-  otpauth: /^auth\/oneTimeCode\.ts$/,
+  otpauth: /^auth\/login\.ts$/,
   htmlparser2: /^auth\/page\.ts$/,
   'tough-cookie': /^auth\/form\.ts$/,
   preact: /^web\/page\//,

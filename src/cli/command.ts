@@ -1,7 +1,7 @@
 // What a command is given, what it gives back, and how it refuses its words.
 import { about } from '../foundation/about.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { EXIT, failure } from '../foundation/failure.ts';
+import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
 
 /** What a command sees of the terminal and the process it runs in. */
 export interface Io {
@@ -47,13 +47,16 @@ export function choiceOf<T extends string>(name: string, value: unknown, choices
 export const wrongOption = (name: string, value: unknown, allowed: string) =>
   wrongUsage(`${name}: found ${String(value).slice(0, 20)}; allowed: ${allowed}.`);
 
-/** For a command that asks before it changes something elsewhere. Throws wrong_usage when nobody could answer. */
+/** For a command that asks before it changes something elsewhere. Throws wrong_usage when there is no terminal. */
 export function mustBeAnswerable(command: string, { options }: Arguments, { isInteractive }: Io): void {
   if (!options.yes && !isInteractive)
-    throw wrongUsage(`${command} asks once, and nobody sits at the input: it then needs --yes.`);
+    throw wrongUsage(`${command} asks once: without a terminal it needs --yes.`);
 }
 
 /** Asks, unless `--yes` has been given. */
 export async function isAgreed(question: string, { options }: Arguments, { ask }: Io): Promise<boolean> {
   return Boolean(options.yes) || /^\s*y(es)?\s*$/i.test((await ask(`${question} [y/N] `)) ?? '');
 }
+
+/** Its hint, without what is so for the daemon only. */
+export const adviceOf = ({ hint }: Failure): string | undefined => hint?.replace(LAST_VALUES_STAY, '').trim();

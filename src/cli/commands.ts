@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import { type Command, type Io, wrongUsage } from './command.ts';
+import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 
 interface CommandRow {
   /** What may follow the name; without this, no further words are allowed. */
@@ -178,8 +178,8 @@ export async function exitCodeOf(argv: readonly string[], io: Io): Promise<numbe
   } catch (err) {
     if (err instanceof Failure) {
       // Each line about an invalid configuration already says what is allowed.
-      const hint = err.exitCode === EXIT.config || !err.hint ? '' : `${err.hint}\n`;
-      io.err(`${err.message}\n${hint}`);
+      const advice = err.exitCode === EXIT.config ? undefined : adviceOf(err);
+      io.err(`${err.message}\n${advice ? `${advice}\n` : ''}`);
       return err.exitCode;
     }
     io.err(`${about.name}: unexpected fault: ${placeOf(err)}\n`);

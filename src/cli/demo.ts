@@ -11,11 +11,12 @@ import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
 import type { Command, Io } from './command.ts';
 import { meterSentence, NO_READING, Telling, timeWords } from './demoWords.ts';
-import { onSomePort, portFrom } from './ports.ts';
+import { freePort, portFrom } from './ports.ts';
 import { reportOf, startRealDaemon } from './run.ts';
 import { openLog, untilInterrupted } from './settings.ts';
 
 const BASE = 'heat2mqtt';
+const PAGE_PORT = 8099;
 const LONGEST_WAIT_MS = 20_000;
 
 export const demo: Command = async (given, io) => {
@@ -31,7 +32,7 @@ export const demo: Command = async (given, io) => {
   simulator.switches.token.refreshSeconds = 90;
   const stateDir = await mkdtemp(join(tmpdir(), 'heat2mqtt-demo-'));
   try {
-    const daemon = await onSomePort(wanted, 1883, (port) => start(port, simulator, stateDir, io));
+    const daemon = await start(await freePort(wanted, 1883), simulator, stateDir, io);
     const watcher = await watch(daemon.brokerUrl, io);
     const sentence = await watcher.sentence;
     const addresses = whereToLook(daemon, simulator);
@@ -60,7 +61,7 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
     usage: { schedule: '* * * * *', allow_fast_schedule: true, jitter_seconds: 0 },
     constituencies: { base_url: simulator.urls.constituencies },
     mqtt: { embedded: { port, host: '127.0.0.1' }, base_topic: BASE },
-    http: { listen: '127.0.0.1:0' },
+    http: { listen: `127.0.0.1:${await freePort(null, PAGE_PORT)}` },
     state_dir: stateDir,
     log: { format: 'pretty' },
   });

@@ -1,5 +1,5 @@
-// heat2mqtt setup: asks a person for provider, login and broker, tries each answer at once, and writes the configuration
-// and the files of its passwords.
+// heat2mqtt setup: asks a person for provider, login, broker and Home Assistant, tries each answer at once, writes the
+// configuration and the files of its passwords, and offers what comes next.
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
@@ -7,17 +7,19 @@ import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
 import { ConfigInvalid, loadConfig } from '../config/load.ts';
-import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../config/providers.ts';
+import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { createScrubber } from '../foundation/log.ts';
+import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
-import { newClientId } from '../store/installation.ts';
 import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
-import { type Command, type Io, wrongUsage } from './command.ts';
+import { check } from './check.ts';
+import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
-import type { Settings } from './settings.ts';
-import { type AccountAnswers, type Answers, type BrokerAnswers, fileFrom } from './setupFile.ts';
-import { openUpstreamBeside, pickAccount } from './upstream.ts';
+import { run } from './run.ts';
+import { serviceFor, writeService } from './service.ts';
+import { openUpstreamBeside, pickAccount, type Settings } from './settings.ts';
+import { type Answers, fileFrom } from './setupFile.ts';
 
 const setupEnded = () =>
   failure('setup_ended', 'Ended before the last answer; no configuration was written.', {
@@ -26,251 +28,310 @@ const setupEnded = () =>
     hint: 'Run it again; a session that was signed in is kept.',
   });
 
-interface Good<T> {
-  readonly answer: T;
-  /** `false`: kept although it did not work. */
-  readonly isTried: boolean;
-}
-
-/** Where the files of passwords go. */
-interface Place {
-  /** That of the configuration. */
+interface Interview {
+  readonly io: Io;
+  /** Of the configuration. */
+  readonly path: string;
   readonly folder: string;
-  /** What was typed, by the path of its file in the configuration. Nothing is written before the last answer. */
+  /** As it is written in the configuration; `null`: what runs this names one in the environment. */
+  readonly stateDir: string | null;
+  /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
   readonly typed: Map<string, string>;
+  answers: Partial<Answers>;
+  /** No answer was kept that did not work. */
+  isTried: boolean;
 }
 
-// Good enough to be checked; what is not asked yet is not tried either.
-const NOBODY: AccountAnswers = { username: 'nobody', password_file: null };
-const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
+/** Stands for what is not answered yet, so that each answer can be tried alone. */
+const FILLER: Answers = {
+  provider: { issuer: 'https://x.invalid', api_url: 'https://x.invalid', client_id: 'x', scopes: ['openid'] },
+  account: { username: 'x', password_file: null },
+  broker: { embedded: { port: 1883, host: '127.0.0.1' } },
+  usage: { timezone: 'UTC' },
+  home_assistant: null,
+};
 
 export const setup: Command = async (given, io) => {
   if (!io.isInteractive)
-    throw wrongUsage(
-      'setup asks questions, and nobody sits at the input. `config example` prints a file to fill in.',
-    );
+    throw wrongUsage('setup asks questions and needs a terminal. `config example` prints a file to fill in.');
   const path = typeof given.options.config === 'string' ? given.options.config : 'config.yaml';
   if (existsSync(path))
     throw wrongUsage(`${path} is there already, and is not touched: --config PATH writes another one.`);
-  await access(dirname(resolve(path)), constants.W_OK).catch((err) => {
-    throw wrongUsage(`${path} cannot be written there (${codeOf(err)}).`);
+  const folder = dirname(resolve(path));
+  await access(folder, constants.W_OK).catch((err) => {
+    throw wrongUsage(`${path} cannot be written there (${err.code}).`);
   });
   io.out(
     `This writes ${path}. Each answer is tried at once; Enter takes what is in brackets, Ctrl-C ends it.\n\n`,
   );
-
-  const place: Place = { folder: dirname(resolve(path)), typed: new Map() };
   const stateDir = stateDirBeside(resolve(path), io.env);
-  // Else one of this name in the working directory would be taken.
-  if (stateDir !== null) await makePrivateDirectory(resolve(place.folder, stateDir)).catch(() => undefined);
-  const settingsOf = (answers: Answers) => settingsFrom(fileFrom(answers, stateDir), path, place, io);
-  let provider: Good<ProviderAddresses> | undefined;
-  const askAddresses = async () => {
-    provider = await untilGood(io, provider?.answer, askProvider, async (answer) => {
-      const settings = await settingsOf({
-        provider: answer,
-        account: NOBODY,
-        broker: { embedded: OWN_BROKER },
-      });
-      const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
-      await issuer.offersDevice();
-      return 'the issuer answers';
-    });
-    return provider.answer;
-  };
-  const login = await untilGood<Pick<Answers, 'provider' | 'account'>>(
-    io,
-    undefined,
-    async (_, before) => ({
-      provider:
-        before?.provider && !(await isYes(io, 'Are the addresses wrong?'))
-          ? before.provider
-          : await askAddresses(),
-      account: await askAccount(io, place, before?.account),
-    }),
-    async (answer) => {
-      const settings = await settingsOf({ ...answer, broker: { embedded: OWN_BROKER } });
-      const account = pickAccount(settings, undefined);
-      const upstream = await signInWith(settings.config.provider?.sign_in ?? 'auto', account, settings, io);
-      const { properties } = await upstream.provider.discover();
-      const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
-      return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
-    },
-  );
-  const broker = await untilGood<BrokerAnswers>(
-    io,
-    undefined,
-    (_, before) => askBroker(io, place, before),
-    async (answer) => {
-      const { mqtt } = (await settingsOf({ ...login.answer, broker: answer })).config;
-      if (answer.embedded) return ownBrokerWords(answer.embedded);
-      const connection = await openBroker(mqtt, newClientId(), 'setup', io.clock);
-      await connection.close(1_000);
-      return 'the broker answers';
-    },
-    async (answer, { code }) => {
-      // A file that is no certificate ends the connection without a word about trust.
-      const isUntrusted = code === 'broker_not_trusted' || (code === 'broker_unreachable' && answer.ca_file);
-      if (!isUntrusted) return undefined;
-      const file = await line(io, "File with the authority's certificate (Enter for none)", '');
-      return file === '' ? undefined : { ...answer, ca_file: fromFolder(place, file) };
-    },
-  );
-
-  const { account } = login.answer;
-  const named = [account.password_file, broker.answer.password_file, broker.answer.embedded?.password_file];
-  for (const [file, secret] of place.typed)
-    if (named.includes(file)) await replace(resolve(place.folder, file), `${secret}\n`);
-  await replace(resolve(path), fileFrom({ ...login.answer, broker: broker.answer }, stateDir));
-  const option = path === 'config.yaml' ? '' : ` --config ${path}`;
-  const isTried = login.isTried && broker.isTried;
-  const written = named.flatMap((file) =>
-    file && place.typed.has(file) ? [resolve(place.folder, file)] : [],
-  );
-  const files = [path, ...written];
-  io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}. `);
-  if (!isTried) io.out(`Not all of it worked: first try it with heat2mqtt check --live${option}. `);
-  io.out(`Start with: heat2mqtt run${option}\n`);
-  return EXIT.fine;
+  const interview = { io, path, folder, stateDir, typed: new Map(), answers: {}, isTried: true };
+  // Otherwise a directory of this name in the working directory would be taken.
+  if (stateDir !== null) await makePrivateDirectory(resolve(folder, stateDir)).catch(() => undefined);
+  await askProvider(interview);
+  await askTimeZone(interview);
+  await askLogin(interview);
+  await askBroker(interview);
+  await askHomeAssistant(interview);
+  await write(interview);
+  return offerNext(interview);
 };
 
+/** The systemd unit may not write below /etc, and has its state elsewhere. */
+function stateDirBeside(path: string, env: Io['env']): string | null {
+  if (env.STATE_DIRECTORY) return null;
+  return path.startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
+}
+
+/** Gets the answers of before, a refused one among them, and gives them with its own. */
+type Ask = (before: Partial<Answers>) => Promise<Partial<Answers>>;
+
 /**
- * Asks until an answer is good, or the person keeps it all the same. What is no configuration cannot be kept, and is
- * not proposed again. `cure`: the answer with what its fault asks for, or `undefined`.
+ * Asks until the answer is good, or the person keeps it all the same. What is no configuration cannot be kept. `attempt` resolves
+ * to what it has found. `cure`: the answers with what their fault asks for, or `null`.
  */
-async function untilGood<T>(
-  io: Io,
-  before: Partial<T> | undefined,
-  ask: (io: Io, before: Partial<T> | undefined) => Promise<T>,
-  attempt: (answer: T) => Promise<string>,
-  cure: (answer: T, fault: Failure) => Promise<T | undefined> = async () => undefined,
-): Promise<Good<T>> {
-  let usual = before;
-  for (let answer = await ask(io, usual); ; ) {
-    const fault = await attempt(answer).then(
-      (words) => void io.out(`ok: ${words}\n\n`),
-      (err: unknown) => err,
-    );
-    if (fault === undefined) return { answer, isTried: true };
+async function untilGood(
+  interview: Interview,
+  ask: Ask,
+  attempt: (settings: Settings) => Promise<string | null>,
+  cure: (answers: Partial<Answers>, fault: Failure) => Promise<Partial<Answers> | null> = async () => null,
+): Promise<void> {
+  const { io } = interview;
+  let answers = await ask(interview.answers);
+  for (;;) {
+    const fault = await settingsFrom(interview, answers)
+      .then(attempt)
+      .then(
+        (found) => void (found === null || io.out(`ok: ${found}\n\n`)),
+        (err: unknown) => err,
+      );
+    if (fault === undefined) break;
     if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
-    if (fault instanceof ConfigInvalid) {
-      io.out(`${fault.message}\n`);
-      usual = { ...usual, ...withoutFaults(answer, fault) };
-    } else {
-      io.out(`${fault.message}\n${adviceFor(fault)}\n`);
-      usual = answer;
-      const cured = await cure(answer, fault);
-      if (cured !== undefined) {
-        answer = cured;
-        continue;
-      }
-      if (await isYes(io, 'Keep these answers all the same?')) return { answer, isTried: false };
+    const isUnusable = fault instanceof ConfigInvalid;
+    io.out(`${fault.message}\n${isUnusable ? '' : `${adviceFor(fault)}\n`}`);
+    const cured = await cure(answers, fault);
+    if (cured === null && !isUnusable && (await isYes(io, 'Keep this all the same?'))) {
+      interview.isTried = false;
+      break;
     }
-    answer = await ask(io, usual);
+    answers = cured ?? (await ask(answers));
   }
+  interview.answers = answers;
 }
 
 /** Its hint, as long as no daemon runs of which a poll could be requested. */
 function adviceFor(fault: Failure): string {
   if (fault instanceof LoginSuspended)
-    return 'Correct the user name or the password, or keep these answers and try heat2mqtt check --live later.';
-  return (fault.hint ?? '').replace(POLL_NOW, 'try again here');
+    return 'Correct the user name or the password, or keep this and try heat2mqtt check --live later.';
+  return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
 }
 
-const withoutFaults = <T>(answer: T, { faults }: ConfigInvalid): Partial<T> =>
-  Object.fromEntries(
-    Object.entries(answer ?? {}).filter(([key]) => !faults.some(({ path }) => path.split('.').includes(key))),
-  ) as Partial<T>;
-
-/** As it is written in the configuration. `null`: what runs this names one in the environment. */
-function stateDirBeside(path: string, env: Io['env']): string | null {
-  if (env.STATE_DIRECTORY) return null;
-  // The systemd unit may not write below /etc, and has its state there.
-  return path.startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
-}
-
-async function settingsFrom(text: string, path: string, { folder, typed }: Place, io: Io): Promise<Settings> {
-  const scrubber = createScrubber();
+async function settingsFrom(interview: Interview, answers: Partial<Answers>): Promise<Settings> {
+  const { io, path, folder, typed, stateDir } = interview;
+  const provider = { ...FILLER.provider, ...answers.provider };
+  const text = fileFrom({ ...FILLER, ...answers, provider }, stateDir);
   const secrets = new Map([...typed].map(([file, secret]) => [resolve(folder, file), secret]));
   const read = async (file: string) => (file === path ? text : (secrets.get(file) ?? readFile(file)));
+  const scrubber = createScrubber();
   return { ...(await loadConfig({ path, readFile: read, env: io.env, now: Date.now, scrubber })), scrubber };
 }
 
-async function askProvider(io: Io, before?: Partial<ProviderAddresses>): Promise<ProviderAddresses> {
+async function askProvider(interview: Interview): Promise<void> {
+  const { io } = interview;
   const own = KNOWN_PROVIDERS.length + 1;
   io.out('Who is your provider?\n');
   for (const [at, { name, source }] of KNOWN_PROVIDERS.entries())
     io.out(`  ${at + 1}  ${name}\n     ${UNTRIED}: ${source}\n`);
   io.out(`  ${own}  another one: its portal shows the addresses, as examples/yuno-energy.yaml explains\n`);
-  const preset = KNOWN_PROVIDERS[(await number(io, own, before && String(own))) - 1];
-  if (preset) return preset.provider;
-  const issuer = await line(io, 'Issuer, up to the name after /realms/', before?.issuer);
-  const api_url = await line(io, 'API, up to what stands before /reports/usage', before?.api_url);
-  const client_id = await line(io, 'Client id', before?.client_id);
-  const scopes = await line(io, 'Scopes', (before?.scopes ?? ['openid', 'service-energy']).join(' '));
-  const redirect_uri = await line(
-    io,
-    'Redirect address (redirect_uri of its login page), if you know it',
-    before?.redirect_uri ?? '',
-  );
-  const basics = { issuer, api_url, client_id, scopes: scopes.split(/[\s,]+/) };
-  return redirect_uri === '' ? basics : { ...basics, redirect_uri };
-}
-
-async function askAccount(io: Io, place: Place, before?: AccountAnswers): Promise<AccountAnswers> {
-  const username = await line(io, "User name on the provider's page", before?.username);
-  const password_file = await askPassword(io, place, {
-    what: 'Password on that page',
-    file: './heat-password',
-    before: before?.password_file,
-    otherwise: 'you sign in on another device',
+  let isOwn = false;
+  const put = (before: Partial<Answers>, some: Partial<Answers['provider']>) => ({
+    ...before,
+    provider: { ...FILLER.provider, ...before.provider, ...some },
   });
-  return { username, password_file };
+  const known = ({ provider }: Partial<Answers>, key: 'issuer' | 'api_url' | 'client_id') =>
+    provider === undefined || provider[key] === FILLER.provider[key] ? undefined : provider[key];
+  await untilGood(
+    interview,
+    async (before) => {
+      const preset = KNOWN_PROVIDERS[(await number(io, 'Provider', own, before.provider && own)) - 1];
+      isOwn = preset === undefined;
+      if (preset) return { ...before, provider: preset.provider, usage: preset.usage };
+      const issuer = await line(io, 'Issuer, up to the name after /realms/', known(before, 'issuer'));
+      return put(before, { issuer });
+    },
+    async (settings) => {
+      const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
+      await issuer.offersDevice();
+      return 'the issuer answers';
+    },
+  );
+  await untilGood(
+    interview,
+    async (before) => {
+      // What a preset has is asked for only when it turns out wrong.
+      if (!isOwn && before === interview.answers) return before;
+      const question = 'API, up to what stands before /reports/usage';
+      return put(before, { api_url: await line(io, question, known(before, 'api_url')) });
+    },
+    async ({ config }) => tryApi(config.provider?.api_url ?? ''),
+  );
+  if (!isOwn) return;
+  const keys = async (before: Partial<Answers>) => {
+    const client_id = await line(io, 'Client id', known(before, 'client_id'));
+    const usual = before.provider?.scopes === FILLER.provider.scopes ? undefined : before.provider?.scopes;
+    const scopes = await line(io, 'Scopes', (usual ?? ['openid', 'service-energy']).join(' '));
+    const question = 'Redirect address (redirect_uri of its login page), if you know it';
+    const redirect = await line(io, question, before.provider?.redirect_uri ?? '');
+    const { redirect_uri: _, ...rest } = { ...FILLER.provider, ...before.provider };
+    const provider = { ...rest, client_id, scopes: scopes.split(/[\s,]+/) };
+    return { ...before, provider: redirect === '' ? provider : { ...provider, redirect_uri: redirect } };
+  };
+  await untilGood(interview, keys, async () => null);
 }
 
-async function askBroker(io: Io, place: Place, before?: Partial<BrokerAnswers>): Promise<BrokerAnswers> {
-  const question = 'MQTT broker ("none": heat2mqtt brings its own)';
+const API_TIMEOUT_MS = 15_000;
+
+/** Any answer will do: without a token it refuses. */
+async function tryApi(address: string): Promise<string> {
+  await fetch(address, { redirect: 'manual', signal: AbortSignal.timeout(API_TIMEOUT_MS) }).catch((cause) => {
+    throw failure('provider_unreachable', `The API could not be reached at ${address}.`, {
+      exit: EXIT.provider,
+      retry: 'later',
+      hint: 'Check its address, and the network of this machine.',
+      cause,
+    });
+  });
+  return 'the API answers';
+}
+
+async function askTimeZone(interview: Interview): Promise<void> {
+  const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const ask: Ask = async (before) => {
+    const question = 'Time zone of the flat; its days and months are cut there';
+    return {
+      ...before,
+      usage: { timezone: await line(interview.io, question, before.usage?.timezone ?? machine) },
+    };
+  };
+  await untilGood(interview, ask, async () => null);
+}
+
+async function askLogin(interview: Interview): Promise<void> {
+  const { io } = interview;
+  let isAgain = false;
+  await untilGood(
+    interview,
+    async (before) => {
+      if (isAgain && (await isYes(io, 'Are the addresses wrong?'))) await askProvider(interview);
+      isAgain = true;
+      const username = await line(io, "User name on the provider's page", before.account?.username);
+      const password_file = await askSecret(interview, {
+        what: 'Password on that page',
+        file: './heat-password',
+        before: before.account?.password_file,
+        otherwise: 'you sign in on another device',
+      });
+      return { ...before, ...interview.answers, account: { username, password_file } };
+    },
+    async (settings) => {
+      const method = settings.config.provider?.sign_in ?? 'auto';
+      const upstream = await signInWith(method, pickAccount(settings, undefined), settings, io);
+      const { properties } = await upstream.provider.discover();
+      const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
+      return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
+    },
+  );
+}
+
+async function askBroker(interview: Interview): Promise<void> {
+  const { io } = interview;
+  await untilGood(
+    interview,
+    async (before) => ({ ...before, broker: await brokerAnswers(interview, before.broker) }),
+    async ({ config: { mqtt } }) => {
+      if (mqtt.embedded) {
+        const { port, username } = mqtt.embedded;
+        const reach = username
+          ? `Every machine reaches it as ${username}, with the password.`
+          : 'Only this machine reaches it.';
+        return `heat2mqtt brings its own broker, on port ${port}. ${reach}`;
+      }
+      const connection = await openBroker(mqtt, 'setup', io.clock);
+      await connection.close(1_000);
+      return 'the broker answers';
+    },
+    async (answers, { code }) => {
+      const { broker = FILLER.broker } = answers;
+      // A file that is no certificate ends the connection without a word about trust.
+      if (code !== 'broker_not_trusted' && broker.ca_file === undefined) return null;
+      const file = await line(io, "File with the authority's certificate (Enter for none)", '');
+      return file === '' ? null : { ...answers, broker: { ...broker, ca_file: fromFolder(interview, file) } };
+    },
+  );
+}
+
+async function brokerAnswers(interview: Interview, before?: Answers['broker']): Promise<Answers['broker']> {
+  const { io } = interview;
   const usual = before?.embedded ? 'none' : (before?.url ?? 'mqtt://localhost:1883');
-  const url = await line(io, question, usual);
-  if (url === 'none') return { embedded: await askOwnBroker(io, place, before?.embedded) };
+  const typed = await line(io, 'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own)', usual);
+  if (typed === 'none') return { embedded: await ownBrokerAnswers(interview, before?.embedded) };
+  const url = typed.includes('://') ? typed : `${typed.endsWith(':8883') ? 'mqtts' : 'mqtt'}://${typed}`;
   const username = await line(io, 'User name at the broker, if it wants one', before?.username ?? '');
-  const basics = { url, ...(before?.ca_file === undefined ? {} : { ca_file: before.ca_file }) };
-  if (username === '') return basics;
-  const password_file = await askPassword(io, place, {
+  if (username === '') return { url };
+  const password_file = await askSecret(interview, {
     what: 'Password at the broker',
     file: './mqtt-password',
     before: before?.password_file,
     otherwise: 'none',
   });
-  return { ...basics, username, ...(password_file === null ? {} : { password_file }) };
+  return { url, username, ...(password_file === null ? {} : { password_file }) };
 }
 
-async function askOwnBroker(
-  io: Io,
-  place: Place,
-  before?: BrokerAnswers['embedded'],
-): Promise<NonNullable<BrokerAnswers['embedded']>> {
-  if (!(await isYes(io, 'Shall other machines reach it, such as that of Home Assistant?'))) return OWN_BROKER;
+async function ownBrokerAnswers(interview: Interview, before: Answers['broker']['embedded']) {
+  const { io } = interview;
+  const own = { port: 1883, host: '127.0.0.1' };
+  if (!(await isYes(io, 'Shall other machines reach it, such as that of Home Assistant?'))) return own;
   const username = await line(io, 'User name that they log in with', before?.username ?? 'home');
-  const password_file =
-    (await askPassword(io, place, {
-      what: 'Password for them',
-      file: './mqtt-password',
-      before: before?.password_file,
-      otherwise: 'one is made up, and written into its file',
-    })) ?? keep(place, './mqtt-password', randomBytes(15).toString('base64url'));
-  return { ...OWN_BROKER, host: '0.0.0.0', username, password_file };
+  const asked = await askSecret(interview, {
+    what: 'Password for them',
+    file: './mqtt-password',
+    before: before?.password_file,
+    otherwise: 'one is made up, and written into its file',
+  });
+  const password_file = asked ?? keep(interview, './mqtt-password', randomBytes(15).toString('base64url'));
+  return { ...own, host: '0.0.0.0', username, password_file };
 }
 
-const ownBrokerWords = ({ port, username }: NonNullable<BrokerAnswers['embedded']>): string =>
-  username === undefined
-    ? `heat2mqtt brings its own broker, on port ${port}. Only this machine reaches it.`
-    : `heat2mqtt brings its own broker, on port ${port}. Every machine reaches it as ${username}, with the password.`;
+async function askHomeAssistant(interview: Interview): Promise<void> {
+  const { io } = interview;
+  await untilGood(
+    interview,
+    async (before) => {
+      const question = 'Home Assistant, to write each day on its own date: its address, or "none"';
+      const typed = await line(io, question, before.home_assistant?.url ?? 'none');
+      if (typed === 'none') return { ...before, home_assistant: null };
+      const hasPort = /:\d+$/.test(typed);
+      const url = typed.includes('://') ? typed : `http://${typed}${hasPort ? '' : ':8123'}`;
+      const token_file = await askSecret(interview, {
+        what: 'Its access token (your profile there, Security, Long-lived access tokens)',
+        file: './ha-token',
+        before: before.home_assistant?.token_file,
+        otherwise: 'none, and Home Assistant is left out',
+      });
+      return { ...before, home_assistant: token_file === null ? null : { url, token_file } };
+    },
+    async ({ config: { home_assistant } }) => {
+      if (!home_assistant) return null;
+      const address = { url: home_assistant.url, token: await home_assistant.token.read() };
+      const visit = visitHomeAssistant(address, io.clock, async ({ version }) => version, io.interrupted);
+      return `Home Assistant ${await visit} answers`;
+    },
+  );
+}
 
 /** Resolves to the file as the configuration names it; `null` for Enter alone where there is none yet. */
-async function askPassword(
-  io: Io,
-  place: Place,
+async function askSecret(
+  interview: Interview,
   given: {
     readonly what: string;
     readonly file: string;
@@ -278,17 +339,18 @@ async function askPassword(
     readonly otherwise: string;
   },
 ): Promise<string | null> {
+  const { io, folder, typed } = interview;
   const { what, file, otherwise } = given;
-  const there = (await readFile(resolve(place.folder, file), 'utf8').catch(() => '')) === '' ? null : file;
+  const there = (await readFile(resolve(folder, file), 'utf8').catch(() => '')) === '' ? null : file;
   const kept = given.before ?? there;
-  const enter = kept === null ? otherwise : place.typed.has(kept) ? 'the one before' : `the one in ${kept}`;
-  const typed = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
-  if (typed === null || io.interrupted.aborted) throw setupEnded();
-  return typed === '' ? kept : keep(place, file, typed);
+  const enter = kept === null ? otherwise : typed.has(kept) ? 'the one before' : `the one in ${kept}`;
+  const secret = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
+  if (secret === null || io.interrupted.aborted) throw setupEnded();
+  return secret === '' ? kept : keep(interview, file, secret);
 }
 
 /** Resolves to the path of its file in the configuration. A file that is there already stays as it is. */
-function keep({ folder, typed }: Place, file: string, secret: string): string {
+function keep({ folder, typed }: Interview, file: string, secret: string): string {
   const isTaken = (path: string) => existsSync(resolve(folder, path)) || existsSync(path);
   let path = file;
   for (let n = 2; isTaken(path); n += 1) path = `${file}-${n}`;
@@ -296,18 +358,53 @@ function keep({ folder, typed }: Place, file: string, secret: string): string {
   return path;
 }
 
-/** A file that somebody named from the working directory, as the configuration names it. */
-function fromFolder({ folder }: Place, file: string): string {
+/** A file that was named from the working directory, as the configuration names it. */
+function fromFolder({ folder }: Interview, file: string): string {
   const inside = relative(folder, resolve(file));
   return inside.startsWith('..') || isAbsolute(inside) ? resolve(file) : `./${inside}`;
 }
 
-const codeOf = (err: unknown): string => (err as NodeJS.ErrnoException).code ?? 'unknown error';
+async function write({ io, path, folder, stateDir, typed, answers }: Interview): Promise<void> {
+  const all = { ...FILLER, ...answers };
+  const { account, broker, home_assistant } = all;
+  const named = [
+    account.password_file,
+    broker.password_file,
+    broker.embedded?.password_file,
+    home_assistant?.token_file,
+  ];
+  const secrets = [...typed].filter(([file]) => named.includes(file));
+  for (const [file, secret] of secrets) await replace(resolve(folder, file), `${secret}\n`);
+  await replace(resolve(path), fileFrom(all, stateDir));
+  const files = [path, ...secrets.map(([file]) => resolve(folder, file))];
+  io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}.\n`);
+}
+
+/** Until the person wants nothing more, or what runs has ended. */
+async function offerNext({ io, path, isTried }: Interview): Promise<number> {
+  const option = path === 'config.yaml' ? '' : ` --config ${path}`;
+  const given = { options: { config: path }, words: [] };
+  const service = serviceFor(resolve(path), process.argv[1] ?? '');
+  const offers = [
+    `check it: heat2mqtt check --live${option}${isTried ? '' : ' (not all of it worked)'}`,
+    `try it now, until Ctrl-C: heat2mqtt run${option}`,
+    'nothing more now',
+    ...(service === null ? [] : ['have it start with this machine, as a service']),
+  ];
+  io.out(`What comes next?\n${offers.map((offer, at) => `  ${at + 1}  ${offer}\n`).join('')}`);
+  for (;;) {
+    const choice = await number(io, 'Next', offers.length, 3).catch(() => 3);
+    if (choice === 3) return EXIT.fine;
+    if (choice === 2) return run(given, io);
+    if (choice === 1) await check({ ...given, options: { ...given.options, live: true } }, io);
+    if (choice === 4 && service !== null) io.out(await writeService(service));
+  }
+}
 
 /** 1 to `most`. */
-async function number(io: Io, most: number, usual: string | undefined): Promise<number> {
+async function number(io: Io, what: string, most: number, usual?: number): Promise<number> {
   for (;;) {
-    const typed = await line(io, 'Number', usual);
+    const typed = await line(io, `${what} (number)`, usual === undefined ? undefined : String(usual));
     if (/^\d{1,3}$/.test(typed) && Number(typed) >= 1 && Number(typed) <= most) return Number(typed);
     io.out(`Allowed: a number from 1 to ${most}.\n`);
   }

@@ -5,7 +5,7 @@ import type { AccountOptions } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
 import type { Simulator } from '../simulator/provider.ts';
 import { type Command, choiceOf, wrongOption } from './command.ts';
-import { onSomePort, portFrom } from './ports.ts';
+import { freePort, portFrom } from './ports.ts';
 import { untilInterrupted } from './settings.ts';
 
 // Fixed, so that a configuration that was saved works the next time too.
@@ -74,8 +74,8 @@ export const simulate: Command = async (given, io) => {
   const { demoAccounts, flatAccounts } = await import('../simulator/accounts.ts');
   const heat = badDay?.heat?.(io.clock.now());
   const accounts = most === 1 ? demoAccounts(1, heat) : flatAccounts(most, heat);
-  const start = (onPort: number) => startSimulator({ clock: systemClock, accounts, port: onPort });
-  const simulator = await onSomePort(wanted, USUAL_PORT, start);
+  const onPort = await freePort(wanted, USUAL_PORT);
+  const simulator = await startSimulator({ clock: systemClock, accounts, port: onPort });
   // Other clients of such services send no PKCE challenge.
   simulator.switches.token.pkceRequired = false;
   badDay?.begin?.(simulator);

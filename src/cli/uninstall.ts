@@ -1,20 +1,29 @@
-// heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker.
-
+// heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker, and tells
+// what else is left.
+import type { Config, Mqtt } from '../config/schema.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
+import { openBroker } from '../mqtt/broker.ts';
+import { filtersOf, isDiscovery, isOurs } from '../publication/ownership.ts';
+import { clear, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
-import { clientIdOf } from '../store/installation.ts';
 import { isDaemonRunning } from '../store/locks.ts';
-import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
-import { findRetained, type RetainedMessages } from './retainedMessages.ts';
-import { loadSettings, openSilentLog, type Settings } from './settings.ts';
+import { loadSettings, type Settings, secretsOf, stateOf } from './settings.ts';
 
-/** Another heat2mqtt would bring everything back. */
 const stillRunning = (where: string) =>
   failure('still_running', `heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {
     exit: EXIT.usage,
     retry: 'never',
     hint: 'Stop it first, then try again.',
+  });
+
+const notCleared = (what: string, cause?: unknown) =>
+  failure('not_cleared', what, {
+    exit: EXIT.broker,
+    retry: 'later',
+    hint: 'Check that the broker lets mqtt.username write there. What was cleared stays cleared.',
+    cause,
   });
 
 const MOST_NAMED = 20;
@@ -29,50 +38,133 @@ export const uninstall: Command = async (given, io) => {
     return EXIT.fine;
   }
   if (!fleet && (await isDaemonRunning(state_dir))) throw stillRunning(state_dir);
-  const state = new StateDirectory(state_dir, await openSilentLog(settings.scrubber, io));
+  const state = await stateOf(settings, io);
   const announced = state.document('announced', announcedCodec);
-  const remembered = (await announced.read())?.topics ?? [];
-  const retained = await findRetained(mqtt, await clientIdOf(state), remembered, io.clock);
+  const broker = await openRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);
   try {
-    if (await retained.isInUse()) throw stillRunning(mqtt.base_topic);
-    if (retained.topics.length === 0) {
+    if (await broker.isInUse()) throw stillRunning(mqtt.base_topic);
+    const topics = [...broker.found].sort();
+    if (topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {
-      tell(retained, mqtt.url, io);
+      tell(topics, mqtt.url, io);
       if (!(await isAgreed('Clear them all? Home Assistant then removes the devices.', given, io))) {
         io.out('Nothing was changed.\n');
         return EXIT.fine;
       }
-      await retained.clear();
-      io.out(`All ${retained.topics.length} are cleared.\n`);
+      await broker.clear();
+      io.out(`All ${topics.length} are cleared.\n`);
     }
     await announced.remove();
   } finally {
-    await retained.close();
+    await broker.close();
   }
   io.out(whatIsLeft(settings));
   return EXIT.fine;
 };
 
-function tell({ topics, devices }: RetainedMessages, url: string, io: Io): void {
+function tell(topics: readonly string[], url: string, io: Io): void {
   const more = topics.length - MOST_NAMED;
+  const devices = topics.filter(isDiscovery).length;
   io.out(`At ${url}, topics: ${topics.length}, of them devices in Home Assistant: ${devices}\n`);
   for (const topic of topics.slice(0, MOST_NAMED)) io.out(`  ${topic}\n`);
   if (more > 0) io.out(`  and ${more} more\n`);
 }
 
 function whatIsLeft({ config, path }: Settings): string {
-  const { accounts, home_assistant, fleet } = config;
-  const rows = fleet
-    ? [IN_DATABASE, ...at(path)]
-    : [
-        ...(accounts.length === 0 ? [] : ['the session at the provider: heat2mqtt logout ends it']),
-        ...(home_assistant ? ["what is in Home Assistant's statistics: Developer tools, Statistics"] : []),
-        `tokens and readings: the folder ${config.state_dir}`,
-        ...at(path),
-      ];
+  const { accounts, fleet, state_dir } = config;
+  const files = secretsOf(config).flatMap(([name, secret]) =>
+    secret.path ? [`${name}: ${secret.path}`] : [],
+  );
+  const rows = [
+    ...(fleet || accounts.length === 0
+      ? []
+      : ['the session at the provider: heat2mqtt logout ends it, before the state directory is deleted']),
+    ...inHomeAssistant(config),
+    fleet
+      ? 'accounts, sessions and readings: the database of fleet.database_url'
+      : `tokens and readings: the folder ${state_dir}`,
+    ...(path === undefined ? [] : [`the configuration: ${path}`]),
+    ...files,
+    'the backups that you have made',
+  ];
   return `What is left, and does nothing by itself:\n${rows.map((row) => `  ${row}\n`).join('')}`;
 }
 
-const at = (path: string | undefined): string[] => (path === undefined ? [] : [`the configuration: ${path}`]);
-const IN_DATABASE = 'accounts, sessions and readings: the database of fleet.database_url';
+const inHomeAssistant = ({ home_assistant }: Config): string[] =>
+  home_assistant === undefined
+    ? []
+    : [
+        "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
+        "what is in Home Assistant's statistics: Developer tools, Statistics",
+        'the access token in Home Assistant: your profile there, Security, deletes it',
+      ];
+
+const AT_ONCE = 32;
+// Retained messages follow a subscription at once; only a silence shows that the last one has come.
+const SILENCE_MS = 700;
+const LONGEST_ANSWER_MS = 2_000;
+const LOOK_MS = 100;
+
+/** `remembered`: topics that count as ours, whether the broker shows them or not. Rejects as `openBroker` does. */
+async function openRetained(mqtt: Mqtt, remembered: readonly string[], clock: Clock) {
+  const topics = new Topics(mqtt.base_topic);
+  const filters = filtersOf(topics, mqtt.discovery_prefix);
+  const found = new Set<string>();
+  let state = '';
+  let answers = 0;
+  let heard = 0;
+  const connection = await openBroker(mqtt, 'uninstall', clock, (incoming) => {
+    const { topic, payload, retained } = incoming;
+    heard += 1;
+    if (topic === topics.of('bridge/state')) state = payload.toString('utf8');
+    if (topic === topics.of('bridge/response/health') && !retained) answers += 1;
+    if (retained && payload.length > 0 && isOurs(topics, incoming)) found.add(topic);
+  });
+  /** Resolves to false when the broker does not let us: what is remembered can be cleared all the same. */
+  async function read(): Promise<boolean> {
+    const isReadable = await connection.subscribe(filters).then(
+      () => true,
+      () => false,
+    );
+    for (let before = -1; isReadable && before !== heard; ) {
+      before = heard;
+      await clock.sleep(SILENCE_MS);
+    }
+    return isReadable;
+  }
+  const isReadable = await read();
+  for (const topic of remembered) found.add(topic);
+  return {
+    found,
+    /** Whether a daemon answers. One that was killed together with its broker has left `online` behind. */
+    async isInUse(): Promise<boolean> {
+      if (state !== 'online') return false;
+      const request = { topic: topics.of('bridge/request/health'), payload: '', retain: false };
+      await connection.publish(request).catch(refuse);
+      for (let waited = 0; waited < LONGEST_ANSWER_MS && answers === 0; waited += LOOK_MS)
+        await clock.sleep(LOOK_MS);
+      return answers > 0;
+    },
+    /** Clears them, and looks again. Rejects with not_cleared. */
+    async clear(): Promise<void> {
+      // Devices first: without them the states are not missed.
+      const left = [...found].sort((a, b) => Number(isDiscovery(b)) - Number(isDiscovery(a)));
+      while (left.length > 0) {
+        const some = left.splice(0, AT_ONCE).map((topic) => connection.publish(clear(topic)));
+        await Promise.all(some).catch(refuse);
+      }
+      if (!isReadable) return;
+      for (const filter of filters) await connection.unsubscribe(filter).catch(refuse);
+      found.clear();
+      await read();
+      const [first] = found;
+      if (first !== undefined) throw notCleared(`The broker still keeps ${found.size}, such as ${first}.`);
+    },
+    close: () => connection.close(500),
+  };
+}
+
+function refuse(err: unknown): never {
+  throw notCleared('The broker did not take it.', err);
+}

@@ -15,6 +15,9 @@ export const EXIT = {
   homeAssistant: 7,
 } as const;
 
+/** Said in a hint of what the daemon publishes. A command leaves it out. */
+export const LAST_VALUES_STAY = 'The last good values stay.';
+
 export interface FailureOptions {
   readonly retry: Retry;
   /** One sentence of advice for the person at home. */

@@ -1,4 +1,5 @@
 // Where the broker is: from the configuration, or the one that the daemon brings along.
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -46,18 +47,20 @@ export const protocolVersions = ({ protocol }: Mqtt): readonly ProtocolVersion[]
   protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4];
 
 /**
- * A command's own connection, beside that of the daemon. `installation`: the daemon's client id, so that the commands of
- * two installations on one broker do not throw each other out. Rejects with BrokerUnreachable, or a
- * fault of a secret file.
+ * A command's own connection, beside those of the daemon and of other commands: each has a client id of its own. Rejects with
+ * BrokerUnreachable, or a fault of a secret file.
  */
 export async function openBroker(
   mqtt: Mqtt,
-  installation: string,
   command: string,
   clock: Clock,
   onMessage: (incoming: Incoming) => void = () => undefined,
 ): Promise<Connection> {
-  const address = await brokerAddress(mqtt, mqtt.url, `${installation}_${command}`);
+  const address = await brokerAddress(
+    mqtt,
+    mqtt.url,
+    `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`,
+  );
   // A topic of its own and a will that is not retained, so that a command never publishes in place of the daemon.
   const will = { topic: `${mqtt.base_topic}/${command}`, payload: '', retain: false };
   const [first = 4, second] = protocolVersions(mqtt);

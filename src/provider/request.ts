@@ -1,6 +1,6 @@
 // One HTTP exchange with the provider: access token, deadline, what a refusal means, JSON or a clear complaint.
 import { type Clock, deadline } from '../foundation/clock.ts';
-import { EXIT, Failure, type FailureOptions, failure } from '../foundation/failure.ts';
+import { EXIT, Failure, type FailureOptions, failure, LAST_VALUES_STAY } from '../foundation/failure.ts';
 import { retryAfterMs } from '../foundation/retry.ts';
 import type { HttpRequest, HttpResponse } from '../http/client.ts';
 
@@ -73,7 +73,7 @@ export class UnexpectedReply extends Failure {
     what: string,
     expected: string,
     found: string,
-    hint = 'The last good values stay. If this lasts, the provider has changed its interface: please report it.',
+    hint = `${LAST_VALUES_STAY} If this lasts, the provider has changed its interface: please report it.`,
   ) {
     super(`The reply to the ${what} was not understood: expected ${expected}, found ${found}.`, {
       retry: 'later',
@@ -188,7 +188,7 @@ function jsonOf({ what, json, foreign }: Reply, { setting = PROVIDER_SETTING }: 
     what,
     'JSON',
     `${foreign.characters} characters of ${foreign.type} that are not`,
-    `The last good values stay. Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
+    `${LAST_VALUES_STAY} Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
   );
 }
 

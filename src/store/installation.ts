@@ -4,7 +4,7 @@ import type { Log } from '../foundation/log.ts';
 import { installationCodec } from './documents.ts';
 import type { StateStore } from './stateStore.ts';
 
-export const newClientId = (): string => `heat2mqtt_${randomBytes(4).toString('hex')}`;
+const newClientId = (): string => `heat2mqtt_${randomBytes(4).toString('hex')}`;
 
 /** `jitterFraction` is between 0 and 1. Where they cannot be kept, they are drawn again at the next start. */
 export async function openInstallation(state: StateStore, random: () => number, log: Log) {
@@ -14,9 +14,4 @@ export async function openInstallation(state: StateStore, random: () => number, 
   const drawn = { clientId: newClientId(), jitterFraction: random() };
   await document.write(drawn).catch((err) => log.error({ err }, 'installation could not be saved'));
   return drawn;
-}
-
-/** For a command. Before the first run of the daemon there is none: one for this command alone is drawn. */
-export async function clientIdOf(state: StateStore): Promise<string> {
-  return (await state.document('installation', installationCodec).read())?.clientId ?? newClientId();
 }

@@ -68,6 +68,8 @@ export class StateDirectory implements StateStore {
   readonly #log: Log;
   readonly #kind: 'command' | typeof DAEMON;
   readonly #holder: LockHolder;
+  /** Symbolic links that the log has named. */
+  readonly #links = new Set<string>();
   /** By the name of the document. */
   readonly #unfinished = new Map<string, Unfinished>();
 
@@ -175,12 +177,21 @@ export class StateDirectory implements StateStore {
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
+  /** Once: of a folder that is a link no document can be read. */
+  #tellLink(reason: string): void {
+    if (this.#links.has(reason)) return;
+    this.#links.add(reason);
+    this.#log.error({ reason }, 'state documents cannot be read');
+  }
+
   /** `ending`: what the name of a file gets that is of no use. */
   async #read<T>(name: string, codec: Codec<T>): Promise<{ value: T | null; ending: string | null }> {
     const file = join(this.path, `${name}.json`);
     const read = refuseLinks(this.path, `${name}.json`).then(() => readFile(file, 'utf8'));
     const text = await read.catch((err: NodeJS.ErrnoException) => {
-      if (err.code !== 'ENOENT') this.#log.error({ file, reason: err.code }, 'state document cannot be read');
+      if (err.code === 'ELOOP') this.#tellLink(err.message);
+      else if (err.code !== 'ENOENT')
+        this.#log.error({ file, reason: err.code }, 'state document cannot be read');
       return null;
     });
     if (text === null) return { value: null, ending: null };

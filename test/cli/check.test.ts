@@ -1,5 +1,5 @@
 // heat2mqtt check, offline: which secrets it names, and what it says of them.
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openStack } from '../support/stack.ts';
@@ -73,4 +73,13 @@ test('so is every other secret that every user of the machine can read, and a co
   await chmod(path, 0o600);
   await chmod(file, 0o600);
   expect(await checked(env)).not.toContain('Every user');
+});
+
+test('a symbolic link in the state directory is told', async () => {
+  const folder = await openStack().folder();
+  const state = join(folder, 'state');
+  await mkdir(join(state, 'accounts'), { recursive: true });
+  await symlink(folder, join(state, 'accounts/home'));
+  const out = await checked({ HEAT2MQTT_STATE_DIR: state, HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
+  expect(out).toContain('accounts/home is a symbolic link, and is not followed).\n       Take the link away');
 });

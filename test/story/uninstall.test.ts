@@ -1,8 +1,11 @@
 // heat2mqtt uninstall: what a real daemon has left on its broker is gone, and nothing else is.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { claimDirectory } from '../../src/store/locks.ts';
 import { ME, METER } from '../support/homes.ts';
 import { logLines } from '../support/logLines.ts';
+import { openStack } from '../support/stack.ts';
 import { firstPoll } from '../support/story.ts';
 import { environmentOf, typed } from '../support/typed.ts';
 
@@ -120,8 +123,34 @@ test('what an earlier base topic has left and the broker was never told to forge
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
 });
 
-test('a broker of our own keeps nothing', async () => {
-  const { uninstall, env } = await published();
-  const { out, exitCode } = await uninstall('--yes', { env: { ...env, HEAT2MQTT_MQTT_EMBEDDED: 'true' } });
+test('a broker of our own keeps nothing; what is left elsewhere is named, with its files', async () => {
+  const folder = await openStack().folder();
+  const { path: password, write } = secretFile(folder, 'heat-password');
+  const token = secretFile(folder, 'ha-token');
+  await Promise.all([write(), token.write()]);
+  const urls = { issuer: 'https://id.example.org/realms/energy', api: 'https://api.example.org' };
+  const env = {
+    ...environmentOf(urls, ME, join(folder, 'state')),
+    HEAT2MQTT_PASSWORD: undefined,
+    HEAT2MQTT_MQTT_EMBEDDED: 'true',
+    HEAT2MQTT_PASSWORD_FILE: password,
+    HEAT2MQTT_HOME_ASSISTANT_URL: 'ws://homeassistant.local:8123/api/websocket',
+    HEAT2MQTT_HOME_ASSISTANT_TOKEN_FILE: token.path,
+  };
+  const { out, exitCode } = await typed(['uninstall', '--yes'], { env });
   expect([out, exitCode]).toEqual([expect.stringContaining('nothing to clear'), 0]);
+  for (const left of [
+    `password of home: ${password}`,
+    `token of Home Assistant: ${token.path}`,
+    'energy-dashboard --remove',
+    'the access token in Home Assistant',
+    `the folder ${join(folder, 'state')}`,
+    'backups',
+  ])
+    expect(out).toContain(left);
 });
+
+function secretFile(folder: string, name: string) {
+  const path = join(folder, name);
+  return { path, write: () => writeFile(path, 'of the heat, 11 characters\n', { mode: 0o600 }) };
+}

@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { Account } from '../../accounts/account.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
 import { meterViews } from '../../accounts/views.ts';
-import { isLoopback, splitHostAndPort } from '../../config/listenAddress.ts';
+import { isLoopback, pageAddress, splitHostAndPort } from '../../config/listenAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
 import { serveHealth } from '../../web/health.ts';
@@ -97,6 +97,8 @@ export async function startMonitor(
   const isShared = within(config.web ? config.web.trusted_proxy : undefined);
   await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
   const port = opened[0]?.port ?? null;
+  if (isOpen && port !== null)
+    log.info({ page: pageAddress(config) ?? `http://127.0.0.1:${port}/` }, 'the page is served');
   if (ingress !== null && config.web !== false)
     await open('Home Assistant cannot show the page', serveIngress(ingress, onPage('ingress'), clock));
   return {

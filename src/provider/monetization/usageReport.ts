@@ -4,7 +4,7 @@ import { toMicro } from '../../domain/amount.ts';
 import { addDays, type Day, type Interval } from '../../domain/period.ts';
 import type { Bucket } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
-import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
+import { EXIT, type Failure, failure, LAST_VALUES_STAY } from '../../foundation/failure.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { HoursQuestion, UsageQuestion } from '../provider.ts';
 import { LARGEST_UNITS, LAST_INSTANT, understand } from '../reply.ts';
@@ -163,7 +163,7 @@ const incomplete = (missing: string): Failure =>
   failure('incomplete_reply', `The reply to the ${WHAT} is not whole: ${missing}.`, {
     exit: EXIT.provider,
     retry: 'later',
-    hint: "The provider's search engine has trouble, which usually passes. The last good values stay until it answers in full.",
+    hint: `The provider's search engine has trouble, which usually passes. ${LAST_VALUES_STAY}`,
   });
 
 function demandWhole({ timed_out, terminated_early, _shards }: z.infer<typeof search>): void {

@@ -19,7 +19,6 @@ import type { EntityContext, Property, RegisterHistory } from '../domain/reading
 import { Failure, safeWords } from '../foundation/failure.ts';
 import type { ConcurrencyLimit } from '../foundation/limits.ts';
 import { ReplyTooLarge } from '../http/client.ts';
-import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import type { AccountContext } from './context.ts';
 import type { PollHistory } from './pollHistory.ts';
@@ -48,129 +47,93 @@ interface Question<T> {
 type Single = 'site' | 'balance' | 'credit' | 'invoices';
 type Found<K extends Single> = NonNullable<Extras[K]['found']>;
 
+export type AccountExtras = Awaited<ReturnType<typeof openExtras>>;
+
 const DAILY = 1;
 const WEEKLY = 7;
 // A reading of midnight is booked in the small hours: before that the answer is yesterday's.
 const DAY_BEGINS_MS = 4 * 3_600_000;
 
-export class AccountExtras {
+export async function openExtras(
+  account: string,
+  { upstream, history, queue }: Parts,
+  context: AccountContext,
+) {
+  const { config, zone, clock, log, limit, signals } = context;
+  const { provider } = upstream;
   /** What is known of those that the configuration wants. */
-  known: Extras;
-  readonly #account: string;
-  readonly #parts: Parts;
-  readonly #context: AccountContext;
-  #round: Promise<void> | null = null;
+  let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, config.extras);
+  let round: Promise<void> | null = null;
   /** Nothing more is due for these properties on this day. */
-  #done: { readonly entities: EntityContext; readonly day: Day } | null = null;
-  #warnedOf = '';
+  let done: { readonly entities: EntityContext; readonly day: Day } | null = null;
+  let warnedOf = '';
+  warnOfSite();
 
-  static async open(account: string, parts: Parts, context: AccountContext): Promise<AccountExtras> {
-    return new AccountExtras(account, parts, context, (await parts.upstream.extras.read()) ?? NO_EXTRAS);
+  /** The day for which is asked now. */
+  const dayNow = (): Day => zone.dayAt(clock.now() - DAY_BEGINS_MS);
+
+  async function keep(changes: Partial<Extras>): Promise<void> {
+    known = { ...known, ...changes };
+    await upstream.extras.write(known).catch((err) => log.error({ err }, 'extras could not be saved'));
   }
 
-  private constructor(account: string, parts: Parts, context: AccountContext, stored: Extras) {
-    this.#account = account;
-    this.#parts = parts;
-    this.#context = context;
-    this.known = onlyWanted(stored, context.config.extras);
-    this.#warnOfSite();
-  }
+  const single = <K extends Single>(
+    name: K,
+    everyDays: number,
+    ask: Question<Found<K>>['ask'],
+  ): Question<Found<K>> => ({
+    name,
+    everyDays,
+    get: () => known[name] as Extra<Found<K>>,
+    set: (next) => keep({ [name]: next }),
+    ask,
+  });
 
-  get #provider(): Provider {
-    return this.#parts.upstream.provider;
-  }
+  const site = single('site', WEEKLY, async (_, signal) => (await provider.site?.(signal)) ?? null);
 
-  /** By the configuration, of what the provider has. */
-  get #wanted() {
-    const { site, balance, invoices, meter_reading } = this.#context.config.extras;
-    const has = this.#provider;
+  const amount = (name: 'balance' | 'credit', entities: EntityContext) =>
+    single(name, DAILY, async (_, signal) => ({
+      amount: (await provider[name]?.(entities, signal)) ?? null,
+    }));
+
+  /** New ones are added to `news`, oldest first. */
+  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext, news: Invoice[]) =>
+    single('invoices', DAILY, async (before, signal) => {
+      const now = clock.now();
+      const notFoundAt = before?.notFoundAt ?? null;
+      const found = await provider.invoices?.({
+        personCustomerId,
+        billingProfileIds,
+        notFoundAt,
+        now,
+        signal,
+      });
+      if (found === undefined) return null;
+      const taken = takeInvoices(before, found, now);
+      news.push(...taken.bills);
+      return taken.invoices;
+    });
+
+  function register(property: Property, { properties }: EntityContext): Question<RegisterHistory> {
+    const key = registerKey(property);
     return {
-      site: site && has.site,
-      balance: balance && has.balance,
-      credit: balance && has.credit,
-      invoices: invoices && has.invoices,
-      meter_reading: meter_reading && has.register,
+      name: 'meter_reading',
+      everyDays: DAILY,
+      get: () => known.registers[key] ?? NEVER_ASKED,
+      set: (next) => keep({ registers: { ...registersOf(known, properties), [key]: next } }),
+      async ask(before, signal) {
+        const question = { property, knownReadAt: before?.readAt ?? null, now: clock.now(), signal };
+        return withReadings(before, (await provider.register?.(question)) ?? [], zone);
+      },
     };
   }
 
-  get currency(): string {
-    return currencyOf(this.#context.config, this.known.site.found);
-  }
-
-  register(property: Property): RegisterHistory | null {
-    return this.known.registers[registerKey(property)]?.found ?? null;
-  }
-
-  reasons(): Reason[] {
-    const reasons = siteReasons(this.#context.config, this.known.site.found);
-    return reasons.map((reason) => ({ ...reason, account: this.#account }));
-  }
-
-  /** Before anything is published, the currency had better be known. Never rejects. */
-  async askSite(signal: AbortSignal): Promise<void> {
-    if (this.#wanted.site) await this.#askIfDue(this.#site(), signal);
-    this.#warnOfSite();
-  }
-
-  /** Asks in the background for what is due. */
-  begin(entities: EntityContext, signal: AbortSignal): void {
-    const { log } = this.#context;
-    if (this.#round !== null) {
-      log.debug('extras still being asked for');
-      return;
-    }
-    if (this.#done?.entities === entities && this.#done.day === this.#day()) {
-      log.debug('extras not due');
-      return;
-    }
-    this.#round = this.#parts
-      .queue(() => this.#askAll(entities, signal))
-      .catch((err) => log.error({ err }, 'extras not asked for'))
-      .finally(() => {
-        this.#round = null;
-      });
-  }
-
-  /** Resolves once nothing is under way. */
-  async settled(): Promise<void> {
-    await this.#round;
-  }
-
-  async #askAll(entities: EntityContext, signal: AbortSignal): Promise<void> {
-    const { limit, signals, log } = this.#context;
-    const wanted = this.#wanted;
-    const before = this.known;
-    const day = this.#day();
-    const newInvoices: Invoice[] = [];
-    const ask = <T>(question: Question<T>) => [() => this.#askIfDue(question, signal)];
-    // Registers of several meters are not one number.
-    const withOneMeter = entities.properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
-    const steps = [
-      ...(wanted.site ? ask(this.#site()) : []),
-      ...(wanted.meter_reading ? withOneMeter.flatMap((one) => ask(this.#register(one, entities))) : []),
-      ...(wanted.balance ? ask(this.#amount('balance', entities)) : []),
-      ...(wanted.credit ? ask(this.#amount('credit', entities)) : []),
-      ...(wanted.invoices ? ask(this.#invoices(entities, newInvoices)) : []),
-    ];
-    let isComplete = true;
-    for (const step of steps) {
-      isComplete = await limit(step);
-      if (!isComplete) break;
-    }
-    if (isComplete) this.#done = { entities, day };
-    this.#warnOfSite();
-    if (this.known !== before) {
-      signals.emit('accountChanged', this.#account);
-      if (newInvoices.length > 0) signals.emit('newInvoices', this.#account, newInvoices);
-      this.#parts.history.save();
-    }
-    log.debug({ asked: this.known !== before }, 'extras asked for');
-  }
-
   /** Never rejects. Resolves to `false` when the provider has trouble: whatever else is due waits for the next poll. */
-  async #askIfDue<T>({ name, everyDays, get, set, ask }: Question<T>, signal: AbortSignal): Promise<boolean> {
-    const { log } = this.#context;
-    const today = this.#day();
+  async function askIfDue<T>(
+    { name, everyDays, get, set, ask }: Question<T>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const today = dayNow();
     const before = get();
     if (signal.aborted) return false;
     if (!isDue(before, today, everyDays)) return true;
@@ -188,89 +151,90 @@ export class AccountExtras {
           log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
         return true;
       }
-      if (err instanceof Failure)
-        log.info({ extra: name, ...safeWords(err) }, 'not read: asked again tomorrow');
-      else log.error({ extra: name, err }, 'not read: asked again tomorrow');
+      const why = 'not read: asked again tomorrow';
+      if (err instanceof Failure) log.info({ extra: name, ...safeWords(err) }, why);
+      else log.error({ extra: name, err }, why);
       return false;
     }
   }
 
-  #question<K extends Single>(
-    name: K,
-    everyDays: number,
-    ask: Question<Found<K>>['ask'],
-  ): Question<Found<K>> {
-    return {
-      name,
-      everyDays,
-      get: () => this.known[name] as Extra<Found<K>>,
-      set: (next) => this.#keep({ [name]: next }),
-      ask,
-    };
+  async function askAll(entities: EntityContext, signal: AbortSignal): Promise<void> {
+    const wanted = config.extras;
+    const before = known;
+    const day = dayNow();
+    const news: Invoice[] = [];
+    const step =
+      <T>(question: Question<T>) =>
+      () =>
+        askIfDue(question, signal);
+    // Registers of several meters are not one number.
+    const withOneMeter = entities.properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
+    const steps = [
+      ...(wanted.site && provider.site ? [step(site)] : []),
+      ...(wanted.meter_reading && provider.register
+        ? withOneMeter.map((one) => step(register(one, entities)))
+        : []),
+      ...(wanted.balance && provider.balance ? [step(amount('balance', entities))] : []),
+      ...(wanted.balance && provider.credit ? [step(amount('credit', entities))] : []),
+      ...(wanted.invoices && provider.invoices ? [step(invoices(entities, news))] : []),
+    ];
+    let isComplete = true;
+    for (const next of steps) {
+      isComplete = await limit(next);
+      if (!isComplete) break;
+    }
+    if (isComplete) done = { entities, day };
+    warnOfSite();
+    if (known !== before) {
+      signals.emit('accountChanged', account);
+      if (news.length > 0) signals.emit('newInvoices', account, news);
+      history.save();
+    }
+    log.debug({ asked: known !== before }, 'extras asked for');
   }
 
-  #site(): Question<Found<'site'>> {
-    return this.#question('site', WEEKLY, async (_, signal) => (await this.#provider.site?.(signal)) ?? null);
+  function reasons(): Reason[] {
+    return siteReasons(config, known.site.found).map((reason) => ({ ...reason, account }));
   }
 
-  #amount(name: 'balance' | 'credit', entities: EntityContext): Question<Found<'balance'>> {
-    return this.#question(name, DAILY, async (_, signal) => ({
-      amount: (await this.#provider[name]?.(entities, signal)) ?? null,
-    }));
+  function warnOfSite(): void {
+    const words = JSON.stringify(reasons());
+    if (words === warnedOf) return;
+    warnedOf = words;
+    for (const { message } of reasons()) log.warn(message);
   }
 
-  /** New ones are added to `news`, oldest first. */
-  #invoices(
-    { personCustomerId, billingProfileIds }: EntityContext,
-    news: Invoice[],
-  ): Question<Found<'invoices'>> {
-    return this.#question('invoices', DAILY, async (known, signal) => {
-      const now = this.#context.clock.now();
-      const notFoundAt = known?.notFoundAt ?? null;
-      const question = { personCustomerId, billingProfileIds, notFoundAt, now, signal };
-      const found = await this.#provider.invoices?.(question);
-      if (found === undefined) return null;
-      const { invoices, bills } = takeInvoices(known, found, now);
-      news.push(...bills);
-      return invoices;
-    });
-  }
-
-  #register(property: Property, { properties }: EntityContext): Question<RegisterHistory> {
-    const key = registerKey(property);
-    return {
-      name: 'meter_reading',
-      everyDays: DAILY,
-      get: () => this.known.registers[key] ?? NEVER_ASKED,
-      set: (next) => this.#keep({ registers: { ...registersOf(this.known, properties), [key]: next } }),
-      ask: async (known, signal) => {
-        const { zone, clock } = this.#context;
-        const question = { property, knownReadAt: known?.readAt ?? null, now: clock.now(), signal };
-        return withReadings(known, (await this.#provider.register?.(question)) ?? [], zone);
-      },
-    };
-  }
-
-  async #keep(changes: Partial<Extras>): Promise<void> {
-    this.known = { ...this.known, ...changes };
-    await this.#parts.upstream.extras
-      .write(this.known)
-      .catch((err) => this.#context.log.error({ err }, 'extras could not be saved'));
-  }
-
-  /** The day for which is asked now. */
-  #day(): Day {
-    const { zone, clock } = this.#context;
-    return zone.dayAt(clock.now() - DAY_BEGINS_MS);
-  }
-
-  #warnOfSite(): void {
-    const reasons = this.reasons();
-    const words = JSON.stringify(reasons);
-    if (words === this.#warnedOf) return;
-    this.#warnedOf = words;
-    for (const { message } of reasons) this.#context.log.warn(message);
-  }
+  return {
+    reasons,
+    get known(): Extras {
+      return known;
+    },
+    get currency(): string {
+      return currencyOf(config, known.site.found);
+    },
+    register: (property: Property): RegisterHistory | null =>
+      known.registers[registerKey(property)]?.found ?? null,
+    /** Before anything is published, the currency had better be known. Never rejects. */
+    async askSite(signal: AbortSignal): Promise<void> {
+      if (config.extras.site && provider.site) await askIfDue(site, signal);
+      warnOfSite();
+    },
+    /** Asks in the background for what is due. */
+    begin(entities: EntityContext, signal: AbortSignal): void {
+      if (round !== null) log.debug('extras still being asked for');
+      else if (done?.entities === entities && done.day === dayNow()) log.debug('extras not due');
+      else
+        round = queue(() => askAll(entities, signal))
+          .catch((err) => log.error({ err }, 'extras not asked for'))
+          .finally(() => {
+            round = null;
+          });
+    },
+    /** Resolves once nothing is under way. */
+    async settled(): Promise<void> {
+      await round;
+    },
+  };
 }
 
 /** It will be the same tomorrow. A refused access token (401) will not: that is the session's matter. */

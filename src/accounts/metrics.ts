@@ -65,56 +65,53 @@ export function metricLines(kind: Kind, name: string, help: string, samples: rea
 
 /** Prometheus' text format, version 0.0.4. */
 export function renderMetrics(source: MetricsSource): { contentType: string; text: string } {
-  const lines: string[] = [];
-  const metric = (...parts: Parameters<typeof metricLines>) => {
-    lines.push(...metricLines(...parts));
-  };
-  const counter = (name: string, help: string, value: number) => metric('counter', name, help, [[{}, value]]);
-  const gauge = (name: string, help: string, value: number) => metric('gauge', name, help, [[{}, value]]);
-
-  gauge(
-    'start_time_seconds',
-    'When the process started, seconds since the Unix epoch.',
-    source.startedAt / 1000,
-  );
-  counter('polls', 'Polls of an account.', source.polls);
-  const failures = {
+  const { now, meters } = source;
+  const one = (value: number): Sample[] => [[{}, value]];
+  const failures = Object.entries({
     ...Object.fromEntries(COMMON_FAILURES.map((code) => [code, 0])),
     ...source.pollFailures,
-  };
-  metric(
-    'counter',
-    'poll_failures',
-    'Failed polls of an account, by the code of the failure.',
-    Object.entries(failures).map(([code, count]): Sample => [{ code }, count]),
+  });
+  const tokens = Object.entries(source.accessExpiresAt).flatMap(([account, at]): Sample[] =>
+    at === null ? [] : [[{ account }, (at - now) / 1000]],
   );
-  counter('provider_requests', 'Requests to the provider and its issuer.', source.requests);
-  counter('provider_request_seconds', 'Time spent waiting for them.', source.requestSeconds);
-  counter('provider_requests_unanswered', 'Requests that got no answer.', source.requestsUnanswered);
-  counter('logins', 'Successful logins of the running bridge.', source.logins);
-  counter('token_refreshes', 'Refreshed sessions.', source.refreshes);
-  metric(
-    'gauge',
-    'access_token_seconds_left',
-    'Life left in the access token.',
-    Object.entries(source.accessExpiresAt).flatMap(([account, at]): Sample[] =>
-      at === null ? [] : [[{ account }, (at - source.now) / 1000]],
-    ),
+  const ofMeters = (pick: (meter: MetricsSource['meters'][number]) => number): Sample[] =>
+    meters.map((each) => [{ meter: each.meter }, pick(each)]);
+  const ages = meters.flatMap(({ meter, readingAt }): Sample[] =>
+    readingAt === null ? [] : [[{ meter }, (now - readingAt) / 1000]],
   );
-  counter('mqtt_published', 'Messages that the broker has acknowledged.', source.published);
-  gauge('mqtt_outbox', 'Messages waiting for the broker.', source.waiting);
-  gauge('mqtt_connected', '1 while connected to the broker.', source.connected ? 1 : 0);
-  const ofMeters = (pick: (meter: MetricsSource['meters'][number]) => number | null) =>
-    source.meters.flatMap((each): Sample[] => {
-      const value = pick(each);
-      return value === null ? [] : [[{ meter: each.meter }, value]];
-    });
-  const days = ofMeters((meter) => meter.days);
-  metric('gauge', 'days', 'Days known in the ledger.', days);
-  const revisions = ofMeters((meter) => meter.revisions);
-  metric('gauge', 'revisions', 'Corrections taken in so far.', revisions);
-  const age = ofMeters(({ readingAt }) => (readingAt === null ? null : (source.now - readingAt) / 1000));
-  metric('gauge', 'reading_age_seconds', 'Age of the newest reading.', age);
+  const metrics: readonly Parameters<typeof metricLines>[] = [
+    [
+      'gauge',
+      'start_time_seconds',
+      'When the process started, seconds since the Unix epoch.',
+      one(source.startedAt / 1000),
+    ],
+    ['counter', 'polls', 'Polls of an account.', one(source.polls)],
+    [
+      'counter',
+      'poll_failures',
+      'Failed polls of an account, by the code of the failure.',
+      failures.map(([code, count]) => [{ code }, count]),
+    ],
+    ['counter', 'provider_requests', 'Requests to the provider and its issuer.', one(source.requests)],
+    ['counter', 'provider_request_seconds', 'Time spent waiting for them.', one(source.requestSeconds)],
+    [
+      'counter',
+      'provider_requests_unanswered',
+      'Requests that got no answer.',
+      one(source.requestsUnanswered),
+    ],
+    ['counter', 'logins', 'Successful logins of the running bridge.', one(source.logins)],
+    ['counter', 'token_refreshes', 'Refreshed sessions.', one(source.refreshes)],
+    ['gauge', 'access_token_seconds_left', 'Life left in the access token.', tokens],
+    ['counter', 'mqtt_published', 'Messages that the broker has acknowledged.', one(source.published)],
+    ['gauge', 'mqtt_outbox', 'Messages waiting for the broker.', one(source.waiting)],
+    ['gauge', 'mqtt_connected', '1 while connected to the broker.', one(source.connected ? 1 : 0)],
+    ['gauge', 'days', 'Days known in the ledger.', ofMeters(({ days }) => days)],
+    ['gauge', 'revisions', 'Corrections taken in so far.', ofMeters(({ revisions }) => revisions)],
+    ['gauge', 'reading_age_seconds', 'Age of the newest reading.', ages],
+  ];
+  const lines = metrics.flatMap((metric) => metricLines(...metric));
   return { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: `${lines.join('\n')}\n` };
 }
 

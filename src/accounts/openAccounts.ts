@@ -5,7 +5,7 @@ import type { Gate } from '../http/client.ts';
 import type { Reply } from '../provider/request.ts';
 import { Account, type KeptElsewhere } from './account.ts';
 import type { AccountContext } from './context.ts';
-import { AccountExtras } from './extras.ts';
+import { openExtras } from './extras.ts';
 import { openPollHistories } from './pollHistory.ts';
 import { openReplyShapes } from './replyShapes.ts';
 import { SeriesNames } from './seriesNames.ts';
@@ -52,7 +52,7 @@ export async function openAccounts(
       onReply,
       onChange: () => signals.emit('accountChanged', id),
     });
-    const extras = await AccountExtras.open(id, { upstream, history, queue: extrasQueue }, own);
+    const extras = await openExtras(id, { upstream, history, queue: extrasQueue }, own);
     opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
   // When two have the same property, the one that has read it keeps it, else the first.

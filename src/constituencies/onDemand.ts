@@ -20,7 +20,7 @@ import {
 } from '../publication/constituencies.ts';
 import type { Topics } from '../publication/topics.ts';
 import { constituenciesCodec } from '../store/documents.ts';
-import { type Document, owned, type StateStore } from '../store/stateStore.ts';
+import { owned, type StateStore } from '../store/stateStore.ts';
 import { type Asked, type ConstituenciesSection, PublicList } from './publicList.ts';
 
 const FRESH_MS = 60_000;
@@ -55,139 +55,127 @@ interface Kept {
   readonly message: Message;
 }
 
-export class Constituencies {
-  readonly #section: ConstituenciesSection;
-  readonly #deps: Deps;
-  readonly #publicList: PublicList;
-  readonly #rate: RateLimit;
-  // Monotonic: setting the clock must neither shorten nor lengthen the wait.
-  #retryAfter = Number.NEGATIVE_INFINITY;
-  readonly #stopping = new AbortController();
-  readonly #underWay = new Map<string, Promise<Answer>>();
+export type Constituencies = Awaited<ReturnType<typeof openConstituencies>>;
+
+export async function openConstituencies(section: ConstituenciesSection, deps: Deps) {
+  const { clock, log, zone, topics, state } = deps;
+  const publicList = new PublicList(section, clock);
+  const rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
+  const stopping = new AbortController();
+  const underWay = new Map<string, Promise<Answer>>();
   /** By name, oldest first. */
-  readonly #kept = new Map<string, Kept>();
+  const kept = new Map<string, Kept>();
+  // Monotonic: setting the clock must neither shorten nor lengthen the wait.
+  let retryAfter = Number.NEGATIVE_INFINITY;
+  /** The name of the configured list. `null`: the sitting house is not known yet. */
+  let configured: string | null = null;
 
-  static async open(section: ConstituenciesSection, deps: Deps): Promise<Constituencies> {
-    const opened = new Constituencies(section, deps);
-    await opened.#restore();
-    return opened;
+  /** Lists of another service are not read. */
+  const document = (file: string) =>
+    owned(state.document(`${FOLDER}/${file}`, constituenciesCodec), section.base_url);
+  const viewOf = (name: string | null): ConstituenciesView | null =>
+    name === null ? null : (kept.get(name)?.view ?? null);
+
+  const views: ConstituenciesView[] = [];
+  for (const file of await state.list(FOLDER)) {
+    const view = await document(file).read();
+    if (view !== null && listName(view.question) === null) await remove(file);
+    else if (view !== null) views.push(view);
+  }
+  for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) remember(view);
+  configured = configuredName();
+
+  /** Where a sitting house is configured, that of the newest one known. */
+  function configuredName(): string | null {
+    const { chamber, house_no: houseNo } = section;
+    const question = { chamber: chamber || null, houseNo: houseNo ?? null };
+    if (question.chamber === null || question.houseNo !== null)
+      return listName({ ...question, chamberIds: [], skip: null, limit: null });
+    const houses = [...kept.values()].flatMap(({ view: { question } }) =>
+      question.chamber === chamber ? [question] : [],
+    );
+    const [newest] = houses.sort((a, b) => (b.houseNo ?? 0) - (a.houseNo ?? 0));
+    return newest ? listName(newest) : null;
   }
 
-  private constructor(section: ConstituenciesSection, deps: Deps) {
-    this.#section = section;
-    this.#deps = deps;
-    this.#publicList = new PublicList(section, deps.clock);
-    this.#rate = new RateLimit(deps.clock, MOST_IN_WINDOW, WINDOW_MS);
+  function remember(view: ConstituenciesView): void {
+    const name = listName(view.question) ?? '';
+    kept.delete(name);
+    kept.set(name, { view, message: listMessage(topics, zone, name, view) });
   }
 
-  /** Equal questions share a fetch. Throws request_malformed. */
-  async answer(parameters: Parameters): Promise<Answer> {
-    const asked = this.#publicList.readQuestion(parameters);
-    const { question, isOfSittingHouse, force } = asked;
-    const isUsual = isOfSittingHouse && question.skip === null && question.limit === null;
-    const name = isUsual ? this.#usual : listName(question);
-    const known = this.#view(name);
-    const key = JSON.stringify(name ?? [question, isOfSittingHouse]);
-    const running = this.#underWay.get(key);
-    if (running !== undefined) return running;
-    const { clock } = this.#deps;
-    if (known !== null && !force && isFresh(known, clock.now()))
-      return this.#done(name, known, { fetched: false, changed: false });
-    const postponed = this.#postponed();
-    if (postponed !== null) return this.#skipped(name, postponed);
-    const fetching = this.#read(asked, name).finally(() => void this.#underWay.delete(key));
-    this.#underWay.set(key, fetching);
-    return fetching;
+  async function keep(name: string, view: ConstituenciesView): Promise<void> {
+    remember(view);
+    configured = configuredName();
+    await document(fileOf(name))
+      .write(view)
+      .catch((err) => log.error({ err }, 'a list of constituencies could not be saved'));
+    const others = [...kept.keys()].filter((each) => each !== configured);
+    for (const oldest of others.slice(0, Math.max(0, others.length - MOST_KEPT))) {
+      kept.delete(oldest);
+      await remove(fileOf(oldest));
+    }
   }
 
-  /** Everything retained. */
-  messages(): Message[] {
-    const { topics, zone } = this.#deps;
-    const name = this.#usual;
-    const lists = [...this.#kept.values()].map(({ message }) => message);
-    return [...lists, summaryMessage(topics, zone, name, this.#view(name))];
+  async function remove(file: string): Promise<void> {
+    await document(file)
+      .remove()
+      .catch((err) => log.error({ err }, 'a list of constituencies could not be removed'));
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await Promise.allSettled(this.#underWay.values());
-  }
-
-  /** The name of the configured list. Of a sitting house it is the newest one known; `null`: none is. */
-  get #usual(): string | null {
-    const { chamber, house_no: houseNo } = this.#section;
-    const configured = { chamber: chamber || null, houseNo: houseNo ?? null };
-    if (configured.chamber === null || configured.houseNo !== null)
-      return listName({ ...configured, chamberIds: [], skip: null, limit: null });
-    const ofChamber = [...this.#kept].filter(([, { view }]) => view.question.chamber === configured.chamber);
-    const numberOf = ([, { view }]: [string, Kept]) => view.question.houseNo ?? 0;
-    return ofChamber.sort((a, b) => numberOf(b) - numberOf(a))[0]?.[0] ?? null;
+  /** Why the service is not asked now; `null`: it is. */
+  function postponed(): Postponed | null {
+    const request = 'constituencies';
+    const patienceMs = retryAfter - clock.monotonic();
+    if (patienceMs > 0) return { request, reason: 'retry_after', until: clock.now() + patienceMs };
+    const waitMs = rate.waitMs();
+    return waitMs > 0 ? { request, reason: 'rate_limit', until: clock.now() + waitMs } : null;
   }
 
   /** `expected`: the name of the list as far as it is known before the fetch. */
-  async #read(asked: Asked, expected: string | null): Promise<Answer> {
-    const { clock, log } = this.#deps;
-    this.#rate.tryStart();
+  async function fetchList(asked: Asked, expected: string | null): Promise<Answer> {
+    rate.tryStart();
     try {
-      const answered = await this.#publicList.read(asked, this.#stopping.signal);
+      const answered = await publicList.read(asked, stopping.signal);
       const name = listName(answered.question);
-      const known = this.#view(name);
+      const known = viewOf(name);
       if (known !== null) refuseWorse(known, answered);
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
-      const isKept = name !== null && (known !== null || !isOfNothing(view));
-      if (isKept) await this.#keep(name, view);
+      const isKept = name !== null && (known !== null || !isOfNothing(answered));
+      if (isKept) await keep(name, view);
       const warning = caveat(view);
       const told = { list: name, count: countOf(view.list) };
       if (warning === null) log.info(told, 'constituencies fetched');
       else log.warn({ ...told, warning }, 'constituencies fetched');
       const changed = isKept && !(known !== null && saySame(known, view));
-      return this.#done(isKept ? name : null, view, { fetched: true, changed });
+      return done(isKept ? name : null, view, { fetched: true, changed });
     } catch (err) {
-      return await this.#failed(expected, err);
+      return await failed(expected, err);
     } finally {
-      this.#deps.publishNow();
+      deps.publishNow();
     }
   }
 
-  #postponed(): Postponed | null {
-    const { clock } = this.#deps;
-    const request = 'constituencies';
-    const patienceMs = this.#retryAfter - clock.monotonic();
-    if (patienceMs > 0) return { request, reason: 'retry_after', until: clock.now() + patienceMs };
-    const waitMs = this.#rate.waitMs();
-    return waitMs > 0 ? { request, reason: 'rate_limit', until: clock.now() + waitMs } : null;
-  }
-
-  #skipped(name: string | null, postponed: Postponed): Answer {
-    this.#deps.onPostponed(postponed);
-    const { reason, until } = postponed;
-    const more = { reason, next_at: this.#deps.zone.iso(until) };
-    return { status: 'skipped', data: this.#about(name, this.#view(name), more) };
-  }
-
-  #done(name: string | null, view: ConstituenciesView, more: Parameters): Answer {
+  function done(name: string | null, view: ConstituenciesView, more: Parameters): Answer {
     const warning = caveat(view);
-    const told = warning === null ? more : { ...more, warning };
-    return { status: 'ok', data: this.#about(name, view, told) };
+    return { status: 'ok', data: dataOf(name, view, warning === null ? more : { ...more, warning }) };
   }
 
   /** A list that is kept stays, and is marked as stale. Rejects when the daemon stops. */
-  async #failed(name: string | null, err: unknown): Promise<Answer> {
-    const { clock, log } = this.#deps;
-    if (this.#stopping.signal.aborted) throw err;
+  async function failed(name: string | null, err: unknown): Promise<Answer> {
+    if (stopping.signal.aborted) throw err;
     if (err instanceof Failure) {
       log.warn({ list: name, ...safeWords(err) }, 'constituencies not fetched');
       const waitMs = err.retryAfterMs ?? 0;
-      if (waitMs > 0) this.#retryAfter = clock.monotonic() + waitMs;
+      if (waitMs > 0) retryAfter = clock.monotonic() + waitMs;
     } else log.error({ list: name, err }, 'constituencies not fetched');
-    const known = this.#view(name);
-    if (name !== null && known !== null && !known.stale) await this.#keep(name, { ...known, stale: true });
-    const data = this.#about(name, this.#view(name), { fetched: false, changed: false });
+    const known = viewOf(name);
+    if (name !== null && known !== null && !known.stale) await keep(name, { ...known, stale: true });
+    const data = dataOf(name, viewOf(name), { fetched: false, changed: false });
     return { status: 'error', error: safeWords(err), data };
   }
 
-  #about(name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters {
-    const { topics, zone } = this.#deps;
+  function dataOf(name: string | null, view: ConstituenciesView | null, more: Parameters): Parameters {
     return {
       topic: name === null ? null : listTopic(topics, name),
       count: view === null ? null : countOf(view.list),
@@ -200,53 +188,42 @@ export class Constituencies {
     };
   }
 
-  #view(name: string | null): ConstituenciesView | null {
-    return name === null ? null : (this.#kept.get(name)?.view ?? null);
-  }
-
-  async #restore(): Promise<void> {
-    const views: ConstituenciesView[] = [];
-    for (const file of await this.#deps.state.list(FOLDER)) {
-      const view = await this.#document(file).read();
-      if (view !== null && listName(view.question) === null) await this.#remove(file);
-      else if (view !== null) views.push(view);
-    }
-    for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) this.#remember(view);
-  }
-
-  #remember(view: ConstituenciesView): void {
-    const { topics, zone } = this.#deps;
-    const name = listName(view.question) ?? '';
-    this.#kept.delete(name);
-    this.#kept.set(name, { view, message: listMessage(topics, zone, name, view) });
-  }
-
-  async #keep(name: string, view: ConstituenciesView): Promise<void> {
-    this.#remember(view);
-    await this.#document(fileOf(name))
-      .write(view)
-      .catch((err) => this.#deps.log.error({ err }, 'a list of constituencies could not be saved'));
-    const others = [...this.#kept.keys()].filter((each) => each !== this.#usual);
-    for (const oldest of others.slice(0, Math.max(0, others.length - MOST_KEPT))) {
-      this.#kept.delete(oldest);
-      await this.#remove(fileOf(oldest));
-    }
-  }
-
-  async #remove(file: string): Promise<void> {
-    await this.#document(file)
-      .remove()
-      .catch((err) => this.#deps.log.error({ err }, 'a list of constituencies could not be removed'));
-  }
-
-  /** Lists of another service are not read. */
-  #document(file: string): Document<ConstituenciesView> {
-    return owned(this.#deps.state.document(`${FOLDER}/${file}`, constituenciesCodec), this.#section.base_url);
-  }
+  return {
+    /** Equal questions share a fetch. Throws request_malformed. */
+    async answer(parameters: Parameters): Promise<Answer> {
+      const asked = publicList.readQuestion(parameters);
+      const { question, isOfSittingHouse, force } = asked;
+      const isConfigured = isOfSittingHouse && question.skip === null && question.limit === null;
+      const name = isConfigured ? configured : listName(question);
+      const known = viewOf(name);
+      const key = JSON.stringify(name ?? [question, isOfSittingHouse]);
+      const running = underWay.get(key);
+      if (running !== undefined) return running;
+      if (known !== null && !force && isFresh(known, clock.now()))
+        return done(name, known, { fetched: false, changed: false });
+      const later = postponed();
+      if (later !== null) {
+        deps.onPostponed(later);
+        const why = { reason: later.reason, next_at: zone.iso(later.until) };
+        return { status: 'skipped', data: dataOf(name, known, why) };
+      }
+      const fetching = fetchList(asked, name).finally(() => void underWay.delete(key));
+      underWay.set(key, fetching);
+      return fetching;
+    },
+    /** Everything retained. */
+    messages: (): Message[] => [
+      ...[...kept.values()].map(({ message }) => message),
+      summaryMessage(topics, zone, configured, viewOf(configured)),
+    ],
+    async stop(): Promise<void> {
+      stopping.abort();
+      await Promise.allSettled(underWay.values());
+    },
+  };
 }
 
 const fileOf = (name: string): string => name.replace('/', '-');
-
 /** Whether the list answers a repeated question. One of unknown shape does not. */
 function isFresh({ fetchedAt, stale, list }: ConstituenciesView, now: number): boolean {
   const age = now - fetchedAt;

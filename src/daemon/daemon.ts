@@ -5,7 +5,7 @@ import { Counters } from '../accounts/metrics.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import { isIncomplete } from '../accounts/views.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
-import { Constituencies } from '../constituencies/onDemand.ts';
+import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
@@ -115,7 +115,7 @@ export async function startDaemon({
   const constituencies =
     config.constituencies === undefined
       ? null
-      : await Constituencies.open(config.constituencies, {
+      : await openConstituencies(config.constituencies, {
           ...context,
           publishNow() {
             publisher.publishBridgeNow();

@@ -1,7 +1,7 @@
 // The lists that are kept: how many, of which service, and what an earlier version has left.
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { Constituencies } from '../../src/constituencies/onDemand.ts';
+import { openConstituencies } from '../../src/constituencies/onDemand.ts';
 import { zone } from '../../src/domain/period.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { startSimulator } from '../../src/simulator/provider.ts';
@@ -35,7 +35,7 @@ async function opened(kept: readonly object[], isOfOtherService = false) {
     const view = { question: { ...question, ...more }, list, fetchedAt: 1_770_000_000_000 + n, stale: false };
     await owned(document, isOfOtherService ? 'https://other.example.org' : service).write(view);
   }
-  const constituencies = await Constituencies.open(
+  const constituencies = await openConstituencies(
     { base_url: service, chamber: 'dail', house_no: 34 },
     {
       clock,

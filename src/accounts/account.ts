@@ -53,9 +53,9 @@ export interface AccountOutcome {
 export interface Told {
   /** A refresh has told that a person is needed, and no poll has told that this is over. */
   readonly needsPerson: boolean;
-  /** By meter. */
+  /** The keys are meters. */
   readonly late: Readonly<Record<string, boolean>>;
-  /** By meter, the newest day whose use was judged, and in which direction it was unusual. */
+  /** The newest day whose use was judged, by meter, and in which direction it was unusual. */
   readonly use: Readonly<Record<string, { readonly day: Day; readonly direction: string | null }>>;
 }
 

@@ -1,11 +1,99 @@
-// Everything that is retained of one account: its devices, its states and its lists, each written only when it is asked for.
+// What is known of one account and its meters at this moment, what is wrong with them, and everything that is retained of them.
+import type { Reason } from '../domain/health.ts';
+import { newestOf } from '../domain/invoice.ts';
+import { seriesName } from '../domain/reading.ts';
 import type { Message } from '../mqtt/message.ts';
-import { accountStateMessage, invoicesMessages } from '../publication/account.ts';
+import { accountStateMessage, invoicesMessages } from '../publication/accountMessages.ts';
 import { accountDocument, type DiscoveryOptions, meterDocument } from '../publication/discovery.ts';
-import { meterStateMessage, usageMessages } from '../publication/meter.ts';
+import { meterStateMessage, usageMessages } from '../publication/meterMessages.ts';
 import type { Retained } from '../publication/retainedDiff.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
+import type { Account } from './account.ts';
+import type { AccountContext } from './context.ts';
+import type { Meter } from './meter.ts';
+
+export function accountView(
+  account: Account,
+  { zone, clock }: Pick<AccountContext, 'zone' | 'clock'>,
+): AccountView {
+  const { id, upstream, history, extras, checks } = account;
+  const now = clock.now();
+  const { requests, logins } = history.today();
+  const { balance, credit, invoices } = extras.known;
+  return {
+    account: id,
+    auth: upstream.session.status(),
+    zone,
+    today: zone.dayAt(now),
+    currency: extras.currency,
+    balance: balance.found,
+    credit: credit.found,
+    invoices: invoices.found,
+    newestInvoice: newestOf(invoices.found?.all ?? [], now),
+    checks: checks.of(account),
+    nextBill: checks.next(account, zone.dayAt(now)),
+    requestsToday: requests,
+    loginsToday: logins,
+  };
+}
+
+/** The meters whose history is complete. */
+export const meterViews = ({ meters }: Account): MeterView[] =>
+  meters?.flatMap((meter) => meter.view() ?? []) ?? [];
+
+/** Its history is being read for the first time, or its meters are not known yet. */
+export const isIncomplete = ({ meters }: Account): boolean =>
+  meters?.some(({ ledger }) => !ledger.complete) ?? true;
+
+export function meterReasons(
+  meter: Meter,
+  { zone, config }: Pick<AccountContext, 'zone' | 'config'>,
+): Reason[] {
+  const about = { account: meter.account, meter: meter.name };
+  const found: Reason[] = [];
+  if (meter.ledger.quarantined.size > 0) {
+    const days = [...meter.ledger.quarantined.keys()].sort().join(', ');
+    found.push({
+      code: 'implausible_reading',
+      message: `The provider's amounts for ${days} are implausible and not counted yet.`,
+      hint: 'They count once the provider reports the same amounts again.',
+      ...about,
+    });
+  }
+  if (meter.isContradicted) {
+    const isSame = meter.store.readingCloses === 'same_day';
+    const [taken, counted] = isSame ? ['the first hours', 'that day'] : ['the second half', 'the day before'];
+    const request = JSON.stringify({ from: meter.ledger.origin });
+    found.push({
+      code: 'reading_closes_doubtful',
+      message: `Readings are taken in ${taken} of a day now, and counted for ${counted}: every day may be one day off.`,
+      hint: `Send the request backfill with ${request}: the bridge then decides again and reads all days again. Or set usage.reading_closes.`,
+      ...about,
+    });
+  }
+  const reading = meter.reading();
+  if (reading?.late && reading.readingAt !== null) {
+    found.push({
+      code: 'data_late',
+      message: `The newest reading was taken ${zone.iso(reading.readingAt)}, more than ${config.usage.late_after_hours} hours ago.`,
+      hint: 'The provider has nothing newer. Nothing is lost: late days fill in by themselves.',
+      ...about,
+    });
+  }
+  return found;
+}
+
+/** The meters that it has together with other accounts. */
+export function duplicateReasons(account: Account): Reason[] {
+  return account.sharedMeters().map(({ account: owner, readBy, property }) => ({
+    code: 'duplicate_meter',
+    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${readBy}.`,
+    hint: 'Take one of the two out of the configuration. Until then the first one that is signed in reads the meter.',
+    account: account.id,
+    meter: seriesName(property),
+  }));
+}
 
 /** `discovery`: `null` where no device is announced. */
 export function composeAccount(

@@ -4,12 +4,12 @@ import { needsAPerson } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
-import { billMessage } from '../publication/account.ts';
-import { changeMessage, lateMessage, unusualUseMessage } from '../publication/meter.ts';
+import { billMessage } from '../publication/accountMessages.ts';
+import { changeMessage, lateMessage, unusualUseMessage } from '../publication/meterMessages.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { Account, AccountOutcome } from './account.ts';
+import { accountView } from './composition.ts';
 import type { AccountContext } from './context.ts';
-import { accountView } from './views.ts';
 
 type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock'>;
 type StateOfMeter = Pick<MeterView, 'meter' | 'late' | 'readingAt' | 'use'>;

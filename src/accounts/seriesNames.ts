@@ -4,7 +4,7 @@ import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 /** `Owner`: an account, or its id. */
 export class SeriesNames<Owner> {
   readonly #owners = new Map<string, Owner>();
-  /** By name, the property that has it. */
+  /** The property that has the name. */
   readonly #names = new Map<string, string>();
 
   /**

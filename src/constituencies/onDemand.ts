@@ -17,7 +17,7 @@ import {
   listTopic,
   summaryMessage,
   toRecord,
-} from '../publication/constituencies.ts';
+} from '../publication/constituencyMessages.ts';
 import type { Topics } from '../publication/topics.ts';
 import { constituenciesCodec } from '../store/documents.ts';
 import { owned, type StateStore } from '../store/stateStore.ts';
@@ -63,7 +63,7 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
   const rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
   const stopping = new AbortController();
   const underWay = new Map<string, Promise<Answer>>();
-  /** By name, oldest first. */
+  /** The keys are names of lists, oldest first. */
   const kept = new Map<string, Kept>();
   // Monotonic: setting the clock must neither shorten nor lengthen the wait.
   let retryAfter = Number.NEGATIVE_INFINITY;
@@ -230,7 +230,7 @@ function isFresh({ fetchedAt, stale, list }: ConstituenciesView, now: number): b
   return !stale && list.constituencies !== null && age >= 0 && age < FRESH_MS;
 }
 
-/** Of a house that does not exist, for example: its topic would stay for ever. */
+/** A house that does not exist has no rows: its topic would stay for ever. */
 const isOfNothing = (answered: Answered): boolean =>
   countOf(answered.list) === 0 && caveat(answered) === null;
 

@@ -1,16 +1,36 @@
-// The public list of constituencies, as configured: from parameters to a question, and from a question to a list.
+// The public list of constituencies: from parameters to a question, and from a question to a list, over pages whose paging cannot be
+// trusted, in the two shapes that are known.
+import * as z from 'zod';
 import type { Config } from '../config/schema.ts';
-import { type Answered, type ConstituencyQuestion, ofSittingHouse } from '../domain/constituency.ts';
+import {
+  type Answered,
+  CHAMBERS,
+  type Constituency,
+  type ConstituencyList,
+  type ConstituencyQuestion,
+  inOrder,
+  ofSittingHouse,
+  pageOf,
+  rowsAskedFor,
+} from '../domain/constituency.ts';
 import { type Clock, deadline } from '../foundation/clock.ts';
 import { HttpClient } from '../http/client.ts';
 import { type Parameters, readParameters } from '../mqtt/requests.ts';
-import { type Ask, createAsk } from '../provider/request.ts';
+import { printable, understand } from '../provider/reply.ts';
+import { type Ask, createAsk, ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
-import { readConstituencies } from './pages.ts';
 
 const TIMEOUT_SECONDS = 30;
 // The time limit for all pages together.
 const LONGEST_FETCH_MS = 120_000;
+const WHAT = 'list of constituencies';
+const MOST_PAGES = 100;
+// What the specification gives when no limit is asked for.
+const DEFAULT_LIMIT = 50;
+// The most that a request may ask for.
+const LARGEST_LIMIT = 5_000;
+const LONGEST_URI = 256;
+const LARGEST_RAW_CHARACTERS = 256 * 1024;
 
 export type ConstituenciesSection = NonNullable<Config['constituencies']>;
 
@@ -67,4 +87,186 @@ export class PublicList {
     const list = await readConstituencies(this.#ask, toAsk, limit.signal).finally(() => limit.clear());
     return isOfSittingHouse ? ofSittingHouse(question, list) : { question, list };
   }
+}
+
+/** Rejects as a request does (provider/request.ts). */
+export async function readConstituencies(
+  ask: Ask,
+  question: ConstituencyQuestion,
+  signal?: AbortSignal,
+): Promise<ConstituencyList> {
+  const { chamber, houseNo, chamberIds } = question;
+  if (chamber !== null || houseNo !== null || chamberIds.length > 0) return readPages(ask, question, signal);
+  // Without a filter the service answers with one arbitrary house.
+  const rows = new Map<string, Constituency>();
+  let total: number | null = 0;
+  let complete: boolean | null = true;
+  for (const each of CHAMBERS) {
+    const list = await readPages(ask, { ...question, chamber: each, skip: null, limit: null }, signal);
+    if (list.constituencies === null) return list;
+    for (const row of list.constituencies) rows.set(row.uri, row);
+    total = total === null || list.total === null ? null : total + list.total;
+    complete &&= list.complete;
+  }
+  if (complete) total = rows.size;
+  return pageOf(question, inOrder(rows.values()), { total, complete });
+}
+
+async function readPages(
+  ask: Ask,
+  question: ConstituencyQuestion,
+  signal?: AbortSignal,
+): Promise<ConstituencyList> {
+  const from = question.skip ?? 0;
+  const wanted = question.limit ?? LARGEST_LIMIT;
+  const rows = new Map<string, Constituency>();
+  let total: number | null = null;
+  let received = 0;
+  let isAtTheEnd = false;
+  let isPart = false;
+  // One large page if the service allows it: its order may change from one page to the next.
+  let limit = wanted;
+
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const query = toQuery(question, from + received, Math.min(limit, wanted - rows.size));
+    let json: unknown;
+    try {
+      json = await ask({ method: 'GET', path: '/constituencies', query, what: WHAT, signal });
+    } catch (err) {
+      if (!(err instanceof ProviderRefused)) throw err;
+      // A deep `skip` may be refused: what came before it counts.
+      if (received > 0) break;
+      if (question.limit !== null || limit === DEFAULT_LIMIT) throw err;
+      limit = DEFAULT_LIMIT;
+      continue;
+    }
+    const page = parsePage(json);
+    if (page === null && received === 0) return passOn(json);
+    if (page === null) throw new UnexpectedReply(WHAT, 'another page like the first', 'another shape');
+    const before = rows.size;
+    for (const row of page.rows) if (rows.size < wanted && !rows.has(row.uri)) rows.set(row.uri, row);
+    received += page.rows.length;
+    isPart ||= page.isOfOneHouse && !asksForOneHouse(question);
+    total = page.total ?? total;
+    // Fewer than there are: the service counts something else, or has ignored `skip`.
+    if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
+    isAtTheEnd = page.rows.length === 0;
+    // With nothing new the service hands out the same page for ever.
+    if (rows.size === before || rows.size >= wanted || (total !== null && from + received >= total)) break;
+  }
+  if (rows.size === 0 && total !== null && rowsAskedFor(question, total) > 0) {
+    throw new UnexpectedReply(WHAT, `some of the ${total} rows that it speaks of`, 'none');
+  }
+  const constituencies = inOrder(rows.values());
+  if (isPart) return { constituencies, total: null, complete: null, raw: null };
+  if (total !== null) return { constituencies, total, complete: rows.size >= total, raw: null };
+  // An empty page tells too, behind pages from the first row on that had no row twice.
+  const isAll = isAtTheEnd && from === 0 && received === rows.size;
+  return { constituencies, total, complete: isAll || null, raw: null };
+}
+
+const asksForOneHouse = ({ chamber, houseNo, chamberIds }: ConstituencyQuestion): boolean =>
+  chamberIds.length === 1 || (chamberIds.length === 0 && chamber !== null && houseNo !== null);
+
+function toQuery(question: ConstituencyQuestion, skip: number, limit: number): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const id of question.chamberIds) query.append('chamber_id', id);
+  if (question.chamber !== null) query.set('chamber', question.chamber);
+  if (question.houseNo !== null) query.set('house_no', String(question.houseNo));
+  if (skip > 0) query.set('skip', String(skip));
+  query.set('limit', String(limit));
+  return query;
+}
+
+/** The specification promises an object and nothing about its fields. */
+function passOn(json: unknown): ConstituencyList {
+  const raw = understand(WHAT, z.record(z.string(), z.unknown()), json);
+  if (JSON.stringify(raw).length > LARGEST_RAW_CHARACTERS) {
+    throw new UnexpectedReply(WHAT, 'a list', 'an unknown shape of more than 256 KiB');
+  }
+  return { constituencies: null, total: null, complete: null, raw };
+}
+
+interface Page {
+  readonly rows: readonly Constituency[];
+  /** What the service says it has in all. */
+  readonly total: number | null;
+  /** The older shape has room for one house, however many match. */
+  readonly isOfOneHouse: boolean;
+}
+
+/** `null` when the reply has neither shape. */
+function parsePage(json: unknown): Page | null {
+  const newer = newerShape.safeParse(json);
+  if (newer.success) {
+    const rows = newer.data.results.map((row) => toConstituency(row.constituencyOrPanel, row.house));
+    return { rows, total: totalOf(newer.data.head), isOfOneHouse: false };
+  }
+  const older = olderShape.safeParse(json);
+  if (!older.success) return null;
+  const { house, constituenciesOrPanels } = older.data.results.house;
+  const rows = constituenciesOrPanels.map((row) => toConstituency(row.constituencyOrPanel, house));
+  return { rows, total: totalOf(older.data.head), isOfOneHouse: true };
+}
+
+const shown = z
+  .string()
+  .min(1)
+  .transform((text) => printable(text));
+const text = shown.nullish().catch(null);
+const uri = z
+  .string()
+  .min(1)
+  .transform((text) => printable(text, LONGEST_URI));
+// Numbers come as text here, and might one day not.
+const count = z
+  .union([
+    z.int().min(0),
+    z
+      .string()
+      .regex(/^\d{1,9}$/)
+      .transform(Number),
+  ])
+  .nullish()
+  .catch(null);
+
+// Only what identifies a row is needed: everything else may be missing.
+const record = z.object({
+  uri,
+  showAs: shown,
+  representCode: text,
+  representType: text,
+});
+const house = z
+  .object({ houseCode: text, houseNo: count, showAs: text, uri: uri.nullish().catch(null) })
+  .nullish()
+  .catch(null);
+const head = z
+  .object({ counts: z.object({ resultCount: count }).nullish() })
+  .nullish()
+  .catch(null);
+
+const newerShape = z.object({ head, results: z.array(z.object({ constituencyOrPanel: record, house })) });
+const olderShape = z.object({
+  head,
+  results: z.object({
+    house: z.object({ house, constituenciesOrPanels: z.array(z.object({ constituencyOrPanel: record })) }),
+  }),
+});
+
+const totalOf = (found: z.infer<typeof head>): number | null => found?.counts?.resultCount ?? null;
+
+function toConstituency(row: z.infer<typeof record>, of: z.infer<typeof house>): Constituency {
+  return {
+    uri: row.uri,
+    name: row.showAs,
+    code: row.representCode ?? null,
+    type: row.representType ?? null,
+    house: {
+      chamber: of?.houseCode ?? null,
+      houseNo: of?.houseNo ?? null,
+      name: of?.showAs ?? null,
+      uri: of?.uri ?? null,
+    },
+  };
 }

@@ -1,9 +1,10 @@
 // Wires the daemon together, starts it and stops it.
+
+import { isIncomplete } from '../accounts/composition.ts';
 import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh } from '../accounts/events.ts';
 import { strayNamesWarning } from '../accounts/friendlyNames.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
-import { isIncomplete } from '../accounts/views.ts';
 import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
 import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
@@ -15,7 +16,7 @@ import { brokerAddress, protocolVersions, startEmbedded } from '../mqtt/broker.t
 import { Link } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
 import { Requests } from '../mqtt/requests.ts';
-import { stateMessage } from '../publication/bridge.ts';
+import { stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { openInstallation } from '../store/installation.ts';
@@ -29,8 +30,8 @@ import { startHeartbeat } from './polling/heartbeat.ts';
 import { openPoller } from './polling/poller.ts';
 import { type StartTicker, startSchedule } from './polling/schedule.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
+import { historyOnBroker } from './publishing/historyOnBroker.ts';
 import { openPublisher } from './publishing/publisher.ts';
-import { historyOnBroker } from './publishing/restore.ts';
 import { requestHandlers } from './requests/handlers.ts';
 import { skippedRequests } from './requests/skippedRequests.ts';
 

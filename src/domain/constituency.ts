@@ -40,7 +40,7 @@ export type ConstituencyList = Readonly<z.infer<typeof list>>;
 export const answered = z.object({ question: question.readonly(), list: list.readonly() });
 export type Answered = Readonly<z.infer<typeof answered>>;
 
-/** By name as Irish sorts it (a fada only breaks a tie), then by house; the provider's own order does not hold still. */
+/** Sorted by name in Irish order (a fada only breaks a tie), then by house: the order of the service changes. */
 export function inOrder(rows: Iterable<Constituency>): Constituency[] {
   const irish = new Intl.Collator('ga');
   return [...rows].sort(
@@ -79,7 +79,7 @@ export function pageOf(
   return { constituencies, total, complete: complete && constituencies.length === total, raw: null };
 }
 
-/** Of a chamber's whole list, the house that sits: the one with the highest number. A list with gaps does not tell it. */
+/** The part of a chamber's whole list for the sitting house: the highest number. A list with gaps does not tell it. */
 export function ofSittingHouse(question: ConstituencyQuestion, list: ConstituencyList): Answered {
   const rows = list.constituencies ?? [];
   const numbers = rows.flatMap(({ house }) => house.houseNo ?? []);

@@ -19,12 +19,12 @@ export interface CsvRow {
   /** On which it begins, from 1 on. */
   readonly line: number;
   readonly cells: readonly string[];
-  /** Of a row that breaks the rules of quotes. */
+  /** The row breaks the rules of quotes. */
   readonly fault: 'quote_without_end' | 'text_after_quote' | null;
 }
 
 const QUOTED = /"([^"]*(?:""[^"]*)*)"/y;
-/** By what cells are separated. */
+/** Patterns for each separator of cells. */
 const CELLS = {
   ',': { plain: /[^,\r\n]*/y, end: /,|\r\n|\n|\r|$/y },
   ';': { plain: /[^;\r\n]*/y, end: /;|\r\n|\n|\r|$/y },

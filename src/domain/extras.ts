@@ -52,7 +52,7 @@ export const extras = z.object({
   balance: extra(balance).default(NEVER_ASKED),
   credit: extra(balance).default(NEVER_ASKED),
   invoices: extra(invoices).default(NEVER_ASKED),
-  /** By `registerKey`. */
+  /** The keys are those of `registerKey`. */
   registers: z.record(z.string(), extra(registerHistory)).default({}),
 });
 export type Extras = Readonly<z.infer<typeof extras>>;

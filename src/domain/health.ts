@@ -63,7 +63,7 @@ export interface FleetStatus {
 }
 
 export interface HealthRecord {
-  /** Of several accounts at least one can be read. */
+  /** At least one account can be read. */
   readonly isSomeAccountWell: boolean;
   readonly auth: Readonly<Record<string, AuthStatus>>;
   readonly reasons: readonly Reason[];
@@ -73,7 +73,7 @@ export interface HealthRecord {
   readonly lastPollAt: number | null;
   readonly lastSuccessAt: number | null;
   readonly nextPollAt: number | null;
-  /** A poll that somebody asks for is skipped before; `null`: it is not. */
+  /** A requested poll is skipped before this time; `null`: it is done at once. */
   readonly pollNowAt: number | null;
   readonly failuresInARow: number;
   readonly requestsToday: number;

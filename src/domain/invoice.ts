@@ -54,13 +54,13 @@ export function invoiceRecord(invoice: Invoice, zone: Zone): InvoiceRecord {
   };
 }
 
-/** By their periods; of one period by the day they are due, then by number. Those without any date come last. */
+/** Sorted by period, then by the day they are due, then by number. Those without any date come last. */
 export const newestFirst = (invoices: readonly Invoice[]): Invoice[] =>
   [...invoices].sort(
     (a, b) => dateOf(b) - dateOf(a) || (b.dueAt ?? 0) - (a.dueAt ?? 0) || compareIds(b.id, a.id),
   );
 
-/** Of invoices newest first. One dated more than a year ahead does not count as long as there is another. */
+/** `invoices`: newest first. One dated more than a year ahead does not count as long as there is another. */
 export const newestOf = (invoices: readonly Invoice[], now: number): Invoice | null =>
   invoices.find((invoice) => dateOf(invoice) <= now + A_YEAR_MS) ?? invoices[0] ?? null;
 

@@ -73,7 +73,7 @@ export function openLedger(origin: Day): Ledger {
   };
 }
 
-/** As if it had been opened on that day: what was before belongs to another tenant. */
+/** The ledger as if it had been opened on that day: what was before belongs to another tenant. */
 export function ledgerSince(ledger: Ledger, since: Day): Ledger {
   if (since <= ledger.origin) return ledger;
   return { ...ledger, origin: since, days: new Map([...ledger.days].filter(([day]) => day >= since)) };
@@ -81,7 +81,7 @@ export function ledgerSince(ledger: Ledger, since: Day): Ledger {
 
 /**
  * The questions of the next poll, oldest first: what is left of the history, afterwards one trailing window, or the
- * days that somebody wants to have read `again`.
+ * days that are to be read `again`.
  */
 export function questions(ledger: Ledger, today: Day, rereadDays: number, again?: DaySpan): DaySpan[] {
   const to = addDays(today, 1);
@@ -178,7 +178,7 @@ export function merge(
   };
 }
 
-/** Of the newest days that count. What has not changed stays the same object. */
+/** When the newest days that count were read. What has not changed stays the same object. */
 function readTimes(
   known: Ledger['readTimes'],
   buckets: readonly Bucket[],
@@ -192,7 +192,7 @@ function readTimes(
   return new Map([...all].sort(([a], [b]) => compareText(a, b)).slice(-DAYS_LOOKED_AT));
 }
 
-/** As much as a flat may need on its coldest day, or for some days at once: smaller amounts need no comparison. */
+/** A flat may need as much on its coldest day, or for some days at once: smaller amounts need no comparison. */
 const ALWAYS_PLAUSIBLE = { energy: 150_000_000, cost: 50_000_000 };
 const ABSURD_FACTOR = 20;
 /** A day is not absurd beside so many that were nearly as high: winter after a long summer. Fewer may be errors. */
@@ -226,7 +226,7 @@ function plausibility(ledger: Ledger, buckets: readonly Bucket[]): (amounts: Amo
   return ({ energy, cost }) => fits(energy, 'energy') && fits(cost, 'cost');
 }
 
-/** Of the days on which something was used; `null` for too few of them. A few absurd days do not move it. */
+/** The median of days on which something was used; `null` for too few of them. A few absurd days do not move it. */
 function medianOfUsed(amounts: readonly Micro[]): Micro | null {
   const used = amounts.filter((amount) => amount > 0).sort((a, b) => a - b);
   return used.length < FEWEST_USUAL_DAYS ? null : (used[Math.floor((used.length - 1) / 2)] ?? null);

@@ -44,7 +44,7 @@ export function totals(ledger: Ledger, today: Day, since = ledger.origin): Total
     daysRead += 1;
     if (newestDay === null || day > newestDay) newestDay = day;
   }
-  /** Of the interval that today lies in, or of the one that lies so many further. */
+  /** The sum of the interval that today lies in, or of the one that lies so many further. */
   const sumOfThe = (interval: Interval, further = 0): Amounts => {
     const from = intervalStart(interval, today, further);
     const to = intervalStart(interval, today, further + 1);
@@ -101,7 +101,7 @@ export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', m
   }));
 }
 
-/** Of what is known; `null` when nothing is. */
+/** Sums of what is known; `null` when nothing is. */
 export function sumAmounts(records: Iterable<Amounts>): Amounts {
   const all = [...records];
   return { energy: sumKnown(all.map(({ energy }) => energy)), cost: sumKnown(all.map(({ cost }) => cost)) };

@@ -12,7 +12,7 @@ import { shutDown } from '../foundation/shutdown.ts';
 import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import { Requests } from '../mqtt/requests.ts';
-import { processMessage, stateMessage } from '../publication/bridge.ts';
+import { processMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
 import { Claims } from '../store/database/claims.ts';

@@ -6,7 +6,7 @@ import type { HealthRecord } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import type { Message } from '../mqtt/message.ts';
-import { healthMessage, infoMessage, stateMessage } from '../publication/bridge.ts';
+import { healthMessage, infoMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { announce, bridgeDocument } from '../publication/discovery.ts';
 import { clear } from '../publication/topics.ts';
 import type { Database } from '../store/database/database.ts';

@@ -7,7 +7,7 @@ import type { Log } from '../foundation/log.ts';
 import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Message } from '../mqtt/message.ts';
-import { stateMessage } from '../publication/bridge.ts';
+import { stateMessage } from '../publication/bridgeMessages.ts';
 import type { Topics } from '../publication/topics.ts';
 
 const WILL_AFTER_SECONDS = 30;

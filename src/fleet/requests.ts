@@ -12,7 +12,7 @@ import {
   type Parameters,
   readParameters,
 } from '../mqtt/requests.ts';
-import { countOf, listMessage, listName, listTopic, toRecord } from '../publication/constituencies.ts';
+import { countOf, listMessage, listName, listTopic, toRecord } from '../publication/constituencyMessages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
 import type { FleetHealth } from './status.ts';

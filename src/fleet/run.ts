@@ -1,13 +1,12 @@
 // One run of one account under a claim: read what is kept, do what is due, write everything in one statement, publish, and
 // give the account back.
 import type { Account, AccountOutcome } from '../accounts/account.ts';
-import { composeAccount } from '../accounts/composition.ts';
+import { accountView, composeAccount, isIncomplete, meterViews } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import type { openReplyShapes } from '../accounts/replyShapes.ts';
 import { SeriesNames } from '../accounts/seriesNames.ts';
-import { accountView, isIncomplete, meterViews } from '../accounts/views.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
 import { drawRefreshFraction } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';

@@ -23,7 +23,7 @@ const LARGEST_MESSAGE_BYTES = 16 * 1024 * 1024;
 const OLDEST = [2025, 11] as const;
 
 export class HomeAssistant {
-  /** As `2026.10`. */
+  /** Year and month: `2026.10`. */
   readonly version: string;
   readonly #connection: Connection;
   readonly #clock: Clock;
@@ -143,7 +143,7 @@ async function signIn(address: Address, clock: Clock, signal: AbortSignal): Prom
   }
 }
 
-/** As much of a browser's WebSocket as the client needs. Nothing but results comes through it. */
+/** The part of a browser's WebSocket that the client needs. Nothing but results comes through it. */
 function resultsOf(ws: WebSocket) {
   ws.removeAllListeners('message');
   return {
@@ -159,7 +159,7 @@ function resultsOf(ws: WebSocket) {
       ws.on('message', (bytes) => {
         const data = String(bytes);
         const said = parse(data);
-        // The client would throw on what is no JSON, where nobody catches it.
+        // The client would throw on what is no JSON, and nothing catches that.
         if (said === undefined) ws.terminate();
         else if (said.type === 'result') listen({ data });
       });

@@ -17,7 +17,7 @@ export async function readPreferences(home: HomeAssistant): Promise<Preferences>
 export const saveSources = (home: HomeAssistant, energy_sources: readonly Source[]): Promise<unknown> =>
   ask(home, { type: 'energy/save_prefs', energy_sources });
 
-/** By unique id, the entities of MQTT that are not disabled: a person may have given them other ids. */
+/** The entities of MQTT that are not disabled, by unique id: a person may have given them other ids. */
 export async function mqttEntities(home: HomeAssistant): Promise<ReadonlyMap<string, string>> {
   const entries = listIn(await home.send({ type: 'config/entity_registry/list' }));
   const ours = entries.filter(({ platform, disabled_by: disabled }) => platform === 'mqtt' && !disabled);

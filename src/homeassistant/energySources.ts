@@ -2,7 +2,7 @@
 
 export type Source = Readonly<Record<string, unknown>>;
 
-/** As Home Assistant gives them. */
+/** Home Assistant's own shape. */
 export interface Preferences {
   readonly energy_sources: readonly Source[];
   readonly [key: string]: unknown;
@@ -22,7 +22,7 @@ export interface HeatMeter {
   readonly pair: { readonly energy: string; readonly cost: string | null } | null;
 }
 
-/** A gas source; `meter` and `way` are `null` for somebody else's. */
+/** A gas source; `meter` and `way` are `null` where it is not one of this installation. */
 export interface GasSource {
   readonly name: string | null;
   readonly energy: string | null;

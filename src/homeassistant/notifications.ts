@@ -1,4 +1,4 @@
-// Persistent notifications: what stands below the bell of Home Assistant's sidebar, until somebody dismisses it or it restarts.
+// Persistent notifications: what stands below the bell of Home Assistant's sidebar, until a person dismisses it or it restarts.
 import type { HomeAssistant } from './connection.ts';
 import { HomeAssistantTrouble } from './trouble.ts';
 
@@ -10,7 +10,7 @@ export interface Notification {
   readonly message: string;
 }
 
-/** The ids of those that stand there now, of whomever. */
+/** The ids of all that stand there now. */
 export async function standingNotifications(home: HomeAssistant): Promise<string[]> {
   const reply = await home.send({ type: 'persistent_notification/get' });
   if (!Array.isArray(reply)) throw new HomeAssistantTrouble('strange', 'about notifications');

@@ -66,7 +66,7 @@ export async function storedRows(
     statistic_ids: [id],
     period: 'hour',
     types: ['state', 'sum'],
-    // Otherwise in whatever unit somebody has chosen for the display.
+    // Without this it answers in the unit that was chosen for the display.
     units: { energy: 'kWh' },
   });
   return (understood(rowsReply, reply)[id] ?? [])
@@ -118,7 +118,7 @@ export async function isDescribed(home: HomeAssistant, { id, name, unit }: Serie
   return known?.statistics_unit_of_measurement === unit && known.name === name;
 }
 
-/** By id, what kind of unit each of these statistics has; an id that is not there is unknown. */
+/** What kind of unit each of these statistics has, by id; an id that is not there is unknown. */
 export async function unitClasses(
   home: HomeAssistant,
   ids: readonly string[],

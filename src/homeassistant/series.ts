@@ -55,7 +55,7 @@ function slug(name: string, longest: number): string {
   return plain.replace(/^_/, '').slice(0, longest).replace(/_$/, '');
 }
 
-/** Of several meters with the same slug, the first by name has it plain. */
+/** Where several meters have the same slug, the first by name has it plain. */
 function uniqueSlug(meter: string, all: readonly string[]): string {
   const plain = slug(meter, LONGEST_NAME) || 'meter';
   const rivals = all.filter((other) => (slug(other, LONGEST_NAME) || 'meter') === plain).sort();

@@ -106,7 +106,7 @@ const ROWS = {
     hint: "Home Assistant's log tells why. Adding the source by hand in its settings always works.",
   },
   energy_changed: {
-    message: 'Somebody has changed the Energy dashboard meanwhile. Nothing was saved.',
+    message: 'The Energy dashboard was changed meanwhile. Nothing was saved.',
     retry: 'soon',
     hint: 'Look again: the change is shown anew.',
   },

@@ -22,7 +22,7 @@ type Components = Readonly<Record<string, string>>;
 export interface KeptTopics {
   /** Digests by topic; empty where only the topic is remembered. */
   readonly topics: Readonly<Record<string, string>>;
-  /** By discovery topic. */
+  /** The keys are discovery topics. */
   readonly components: Readonly<Record<string, Components>>;
 }
 
@@ -34,11 +34,11 @@ interface Sent {
 export class RetainedDiff {
   /** Topics that the reader may have. They stay until their clearing is delivered. */
   readonly #topics: Set<string>;
-  /** By topic. */
+  /** The keys are topics. */
   readonly #sent = new Map<string, Sent>();
-  /** By owner: an account, or the bridge. */
+  /** The keys are owners: an account, or the bridge. */
   readonly #current = new Map<string, readonly string[]>();
-  /** By discovery topic, as the reader has them, and as they were sent last. */
+  /** The keys are discovery topics: as the reader has them, and as they were sent last. */
   readonly #delivered: Map<string, Components>;
   readonly #announced = new Map<string, Components>();
   readonly #onChange: () => void;

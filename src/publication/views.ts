@@ -23,7 +23,7 @@ export interface MeterView {
   readonly friendlyName: string | null;
   readonly identifiers: readonly string[];
   readonly ledger: Ledger;
-  /** Of the ledger what begins with `accounts[].history_since`: the same where that is not given. */
+  /** The part of the ledger since `accounts[].history_since`: all of it where that is not given. */
   readonly tenancy: Ledger;
   readonly totals: Totals;
   /** `null` while none explains the days. */
@@ -66,7 +66,7 @@ export interface AccountView {
   readonly credit: Balance | null;
   readonly invoices: Invoices | null;
   readonly newestInvoice: Invoice | null;
-  /** By the id of the invoice, of those that can be compared with their days. */
+  /** The keys are ids of invoices; those are left out that cannot be compared with their days. */
   readonly checks: BillChecks;
   /** `null` without invoices that tell their periods. */
   readonly nextBill: BillForecast | null;

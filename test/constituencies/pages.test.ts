@@ -1,7 +1,7 @@
 // Reading the public list: both shapes and a third, and pages that end whatever the service does.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readConstituencies } from '../../src/constituencies/pages.ts';
+import { readConstituencies } from '../../src/constituencies/publicList.ts';
 import type { ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { type Ask, ProviderRefused } from '../../src/provider/request.ts';
 import { RUNS } from '../support/property.ts';

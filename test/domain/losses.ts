@@ -6,7 +6,7 @@ import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { restoreLedger } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
-import { usageMessages } from '../../src/publication/meter.ts';
+import { usageMessages } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
 import { meterView } from '../support/inventedHome.ts';

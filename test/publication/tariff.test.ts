@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { toMicro } from '../../src/domain/amount.ts';
 import type { Amounts, Ledger } from '../../src/domain/ledger.ts';
 import type { Day } from '../../src/domain/period.ts';
-import { changeMessage, meterStateMessage } from '../../src/publication/meter.ts';
+import { changeMessage, meterStateMessage } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerOf } from '../domain/ledgers.ts';
 import { billed, days, usual } from '../domain/tariffs.ts';

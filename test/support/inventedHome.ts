@@ -12,9 +12,9 @@ import type { RegisterHistory } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { accountStateMessage, invoicesMessages } from '../../src/publication/account.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridge.ts';
-import { summaryMessage } from '../../src/publication/constituencies.ts';
+import { accountStateMessage, invoicesMessages } from '../../src/publication/accountMessages.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridgeMessages.ts';
+import { summaryMessage } from '../../src/publication/constituencyMessages.ts';
 import {
   accountDocument,
   announce,
@@ -22,7 +22,7 @@ import {
   type DiscoveryOptions,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { meterStateMessage, usageMessages } from '../../src/publication/meter.ts';
+import { meterStateMessage, usageMessages } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';

@@ -64,7 +64,7 @@ export function openStatistics(accounts: readonly Account[], outdoor: OutdoorTem
   let lastSuccessAt: number | null = null;
   let nextAttemptAt: number | null = null;
   let warnedOfZone: string | null = null;
-  /** By series, when all its rows were compared last; on the monotonic clock. */
+  /** When all rows of a series were compared last; on the monotonic clock. */
   const comparedAt = new Map<string, number>();
 
   /** Compares and sends what differs, soon. */

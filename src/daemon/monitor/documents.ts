@@ -1,15 +1,13 @@
 // What the page follows: the retained documents, composed for each reader from what is known now, so that no broker is needed.
 import type { Account } from '../../accounts/account.ts';
-import { composeAccount } from '../../accounts/composition.ts';
-import { accountView, meterViews } from '../../accounts/views.ts';
+import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import type { LinkStatus } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import type { BrokerState, Document, DocumentSource, Follower, Listener } from '../../web/events.ts';
 import type { Context } from '../context.ts';
-import { BRIDGE, composeBridge } from '../publishing/bridge.ts';
-import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
+import { BRIDGE, type BridgeStatus, composeBridge } from '../publishing/bridgeStatus.ts';
 
 interface Parts {
   readonly accounts: readonly Account[];

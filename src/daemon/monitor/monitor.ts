@@ -1,8 +1,8 @@
 // What the daemon answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
 import type { RequestListener } from 'node:http';
 import type { Account } from '../../accounts/account.ts';
+import { meterViews } from '../../accounts/composition.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
-import { meterViews } from '../../accounts/views.ts';
 import { isLoopback, pageAddress, splitHostAndPort } from '../../config/listenAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';

@@ -1,7 +1,7 @@
 // What the page gets to know of the daemon. Loaded with the first request for it.
 import { hostname } from 'node:os';
 import type { Account } from '../../accounts/account.ts';
-import { meterViews } from '../../accounts/views.ts';
+import { meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';

@@ -148,7 +148,7 @@ export function openPoller(accounts: readonly Account[], context: Context) {
       if (trouble || !always || isPolling()) return;
       void oneAtATime(() => round(accounts.filter((account) => account.id === id)));
     },
-    /** As `refusal`; without one the cooldown begins anew. */
+    /** The same as `refusal`; without one the cooldown begins anew. */
     acceptRequest(): PollRefusal | null {
       const refused = refusal();
       if (refused !== null) return refused;

@@ -1,9 +1,14 @@
-// What is known of the bridge at this moment, as its messages are written from it: its meters, and its health.
+// The bridge itself: what is known of it at this moment, its meters and its health, and everything that is retained of it.
 import type { Account } from '../../accounts/account.ts';
-import { duplicateReasons, isIncomplete, meterReasons } from '../../accounts/views.ts';
+import { duplicateReasons, isIncomplete, meterReasons } from '../../accounts/composition.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
+import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../publication/bridgeMessages.ts';
+import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
+import type { Retained } from '../../publication/retainedDiff.ts';
+import type { Topics } from '../../publication/topics.ts';
 import type { BridgeView } from '../../publication/views.ts';
 import type { Context, Trouble } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
@@ -131,4 +136,30 @@ function atMost(reasons: readonly Reason[]): readonly Reason[] {
 function newest(times: readonly (number | null)[]): number | null {
   const known = times.filter((time) => time !== null);
   return known.length === 0 ? null : Math.max(...known);
+}
+
+/** The owner of these topics; the others are accounts, whose ids are never empty. */
+export const BRIDGE = '';
+
+export interface BridgeParts {
+  readonly bridgeStatus: BridgeStatus;
+  readonly constituencies: Constituencies | null;
+  readonly topics: Topics;
+  /** `null` where no device is announced. */
+  readonly discovery: DiscoveryOptions | null;
+}
+
+export function composeBridge({ bridgeStatus, constituencies, topics, discovery }: BridgeParts): Retained[] {
+  const view = bridgeStatus.bridge();
+  const document = discovery && bridgeDocument(discovery);
+  const online = stateMessage(topics, 'online');
+  return [
+    { topic: online.topic, write: () => online },
+    ...(document ? [{ topic: document.topic, document }] : []),
+    ...[
+      infoMessage(topics, view),
+      healthMessage(topics, view.health, view.zone),
+      ...(constituencies?.messages() ?? []),
+    ].map((message) => ({ topic: message.topic, sources: [message], write: () => message })),
+  ];
 }

@@ -1,8 +1,7 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
 import type { Account } from '../../accounts/account.ts';
-import { composeAccount } from '../../accounts/composition.ts';
+import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
 import { eventsOfStates, noteUse } from '../../accounts/events.ts';
-import { accountView, meterViews } from '../../accounts/views.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
@@ -14,8 +13,7 @@ import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { Autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
-import { BRIDGE, composeBridge } from './bridge.ts';
-import type { BridgeStatus } from './bridgeStatus.ts';
+import { BRIDGE, type BridgeStatus, composeBridge } from './bridgeStatus.ts';
 
 interface Parts {
   readonly accounts: readonly Account[];

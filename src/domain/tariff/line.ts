@@ -16,7 +16,7 @@ export interface Line {
 export interface Estimate extends Line {
   readonly rateMargin: number;
   readonly standingMargin: Micro;
-  /** Of the cost at the mean energy, where it is known best. */
+  /** The margin of the cost at the mean energy, where it is known best. */
   readonly meanMargin: Micro;
   readonly meanEnergy: Micro;
   /** Standard error of one point. */

@@ -9,7 +9,7 @@ import { findTariffLine, NEW_TARIFF_DAYS } from './tariffLine.ts';
 export const tariff = z.object({
   /** Currency units per kWh. */
   unitRate: z.number(),
-  /** Of one day, in micro units. */
+  /** The price of one day, in micro units. */
   standingCharge: z.int(),
   /** First and last day that it explains. */
   from: calendarDay,

@@ -174,7 +174,7 @@ function simplest(estimate: Estimate, usual: readonly BilledDay[], tolerance: Mi
   return { rate, standing: Math.max(0, Math.round(shortest([low / 1e6, high / 1e6]) * 1e6)) };
 }
 
-/** A few days allow so much that the shortest number would be a bold guess. */
+/** A few days allow many numbers: the shortest one has to stay within 1 %. */
 const nearby = ([low, high]: Bounds, value: number): Bounds => [
   Math.max(low, value * (1 - LARGEST_MOVE)),
   Math.min(high, value * (1 + LARGEST_MOVE)),

@@ -7,7 +7,7 @@ export interface BridgeRow {
   readonly help: string;
   /** The topic that its templates read; default: bridge/health. */
   readonly reads?: 'bridge/constituencies';
-  /** For a button: the request that it makes. */
+  /** The request that a button makes. */
   readonly asks?: 'refresh' | 'constituencies';
   /** About polling: of no use without an account. */
   readonly polls?: true;

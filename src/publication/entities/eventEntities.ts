@@ -9,7 +9,7 @@ export interface EventRow {
   readonly types: readonly string[];
 }
 
-/** Of each of them. */
+/** Every event entity has this key. */
 export const EVENT_KEY = 'event';
 
 export const EVENT_ROWS = {

@@ -1,9 +1,9 @@
 // Every topic below the base topic, with the schema of its payload: types, docs/schemas and docs/topics.md come from here.
 import type * as z from 'zod';
-import { accountEvent, accountInvoices, accountState } from './account.ts';
-import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState, processState } from './bridge.ts';
-import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencies.ts';
-import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meter.ts';
+import { accountEvent, accountInvoices, accountState } from './accountPayloads.ts';
+import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState, processState } from './bridgePayloads.ts';
+import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencyPayloads.ts';
+import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meterPayloads.ts';
 import { REQUESTS } from './requests.ts';
 import { RESPONSES, unknownRequest } from './responses.ts';
 

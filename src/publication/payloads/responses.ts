@@ -1,7 +1,7 @@
 // What is answered on `bridge/response/<name>`, as schemas.
 import * as z from 'zod';
-import { reason } from './bridge.ts';
-import { complete, constituencies, total } from './constituencies.ts';
+import { reason } from './bridgePayloads.ts';
+import { complete, constituencies, total } from './constituencyPayloads.ts';
 import { count, day, faultWords, instant, name, payload, text } from './parts.ts';
 import { transaction } from './requests.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Change } from '../../src/domain/ledger.ts';
 import { addDays, zone } from '../../src/domain/period.ts';
-import { changeMessage, lateMessage } from '../../src/publication/meter.ts';
+import { changeMessage, lateMessage } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { amounts, type Line, ledgerOf, row } from '../domain/ledgers.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Constituency, ConstituencyList, ConstituencyQuestion } from '../../src/domain/constituency.ts';
 import { zone } from '../../src/domain/period.ts';
-import { listMessage, listName, summaryMessage } from '../../src/publication/constituencies.ts';
+import { listMessage, listName, summaryMessage } from '../../src/publication/constituencyMessages.ts';
 import { bridgeDocument } from '../../src/publication/discovery.ts';
 import { Topics } from '../../src/publication/topics.ts';
 

@@ -6,7 +6,7 @@ import type { Topics } from '../../publication/topics.ts';
 import { readRetainedHistory } from '../../store/retainedHistory.ts';
 
 export function historyOnBroker(topics: Topics, log: Log) {
-  /** By topic; `null` until the broker has been read. */
+  /** The keys are topics; `null` until the broker has been read. */
   let retained: ReadonlyMap<string, Incoming> | null = null;
 
   /** To be called with each meter that is opened: one that is found later gets what was read. */
@@ -21,7 +21,7 @@ export function historyOnBroker(topics: Topics, log: Log) {
 
   return {
     apply,
-    /** For the link, which reads the retained messages. `onReopened`: some history has to be read again. */
+    /** What the link needs to read the retained messages. `onReopened`: some history has to be read again. */
     reader: (accounts: readonly { readonly meters: readonly Meter[] | null }[], onReopened: () => void) => ({
       filter: topics.of('meter/<meter>/history', '+'),
       isWanted(): boolean {

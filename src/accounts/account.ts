@@ -9,7 +9,7 @@ import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
-import { InvoiceChecks } from './invoiceChecks.ts';
+import { invoiceChecks } from './invoiceChecks.ts';
 import { Meter } from './meter.ts';
 import { ledgerFile } from './meterLedger.ts';
 import type { PollHistory } from './pollHistory.ts';
@@ -87,7 +87,7 @@ export class Account {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
-  readonly checks: InvoiceChecks;
+  readonly checks: ReturnType<typeof invoiceChecks>;
   /** What events have told of it. */
   told: Told = NOTHING_TOLD;
   /** `null` until the properties are known. */
@@ -130,7 +130,7 @@ export class Account {
     this.upstream = upstream;
     this.history = history;
     this.extras = extras;
-    this.checks = new InvoiceChecks(context.zone);
+    this.checks = invoiceChecks(context.zone);
     this.#names = names;
     this.#all = all;
     this.#restore = restore;

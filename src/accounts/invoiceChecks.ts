@@ -1,8 +1,8 @@
-// The bills of accounts against the days of their meters, computed again only when one of them has changed.
-import type { Extras, Invoices } from '../domain/extras.ts';
+// The bills of an account against the days of its meters.
+import type { Extras } from '../domain/extras.ts';
 import { type BillChecks, billJudge } from '../domain/insight/bill.ts';
 import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/billForecast.ts';
-import type { Ledger } from '../domain/ledger.ts';
+import type { Invoice } from '../domain/invoice.ts';
 import type { Day, Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import type { Meter } from './meter.ts';
@@ -18,49 +18,31 @@ interface Billed {
   }[];
 }
 
-interface Known {
-  readonly invoices: Invoices | null;
-  readonly days: readonly Ledger['days'][];
-  readonly judge: ReturnType<typeof billJudge>;
-  readonly checks: BillChecks;
-}
+const NO_INVOICES: readonly Invoice[] = [];
 
-export class InvoiceChecks {
-  readonly #zone: Zone;
-  readonly #known = new WeakMap<Billed, Known>();
-
-  constructor(zone: Zone) {
-    this.#zone = zone;
-  }
+/** Remembers what it has found of one account. */
+export function invoiceChecks(zone: Zone) {
+  const judge = billJudge();
+  const invoicesOf = ({ extras }: Billed) => extras.known.invoices.found?.all ?? NO_INVOICES;
 
   /** A check for each id of an invoice; none while the history of a meter is not complete. The same map as long as nothing changes. */
-  of(account: Billed): BillChecks {
-    const { invoices } = account.extras.known;
+  const of = (account: Billed): BillChecks => {
     const ledgers = metersOf(account).map(({ store }) => store.tenancy);
-    const days = ledgers.map((ledger) => ledger.days);
-    const known = this.#known.get(account);
-    const isSame =
-      known?.invoices === invoices.found &&
-      known.days.length === days.length &&
-      days.every((one, at) => one === known.days[at]);
-    if (known && isSame) return known.checks;
-    const judge = known?.judge ?? billJudge();
-    const checks = judge(invoices.found?.all ?? [], ledgers, this.#zone);
-    this.#known.set(account, { invoices: invoices.found, days, judge, checks });
-    return checks;
-  }
+    return judge(invoicesOf(account), ledgers, zone);
+  };
 
   /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
-  next(account: Billed, today: Day): BillForecast | null {
-    const all = account.extras.known.invoices.found?.all ?? [];
-    const span = nextBillSpan(all, today, this.#zone);
+  const next = (account: Billed, today: Day): BillForecast | null => {
+    const span = nextBillSpan(invoicesOf(account), today, zone);
     const meters = metersOf(account);
     if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
-    const checks = this.of(account);
-    const explained = all.map(({ id }) => checks.get(id)).find((check) => check?.rule);
+    const checks = of(account);
+    const explained = invoicesOf(account).map(({ id }) => checks.get(id));
     const forecasts = meters.map((meter) => meter.forecastOver(span));
-    return forecastBill(span, forecasts, explained ?? null);
-  }
+    return forecastBill(span, forecasts, explained.find((check) => check?.rule) ?? null);
+  };
+
+  return { of, next };
 }
 
 /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */

@@ -210,9 +210,7 @@ describe('when the API refuses the access token', () => {
 
   test('a session that a person has brought is not said to be missing', async () => {
     const byPerson = account.start({ signIn: 'device' });
-    const { session } = account.start();
-    await session.accessToken();
-    await session.accepted();
+    await account.start().session.accessToken();
     await exchange(byPerson);
     expect(account.asked().logins).toBe(1);
   });

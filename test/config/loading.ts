@@ -1,10 +1,7 @@
 // Loads a configuration from text, with a clock that stands still and files from a table or the disk.
-import { readFile as readDisk, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { beforeEach } from 'vitest';
+import { readFile as readDisk } from 'node:fs/promises';
 import { ConfigInvalid, type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { openStack } from '../support/stack.ts';
 
 export const NOW = Date.UTC(2025, 5, 15, 12);
 
@@ -39,9 +36,13 @@ export function load(
 }
 
 /** The refusal; fails when there is none. */
-export async function refusal(...given: Parameters<typeof load>): Promise<ConfigInvalid> {
+export async function refusal(
+  yaml: string | undefined,
+  env: Record<string, string> = {},
+  more: More = {},
+): Promise<ConfigInvalid> {
   try {
-    await load(...given);
+    await load(yaml, env, more);
   } catch (error) {
     if (error instanceof ConfigInvalid) return error;
     throw error;
@@ -50,23 +51,6 @@ export async function refusal(...given: Parameters<typeof load>): Promise<Config
 }
 
 /** The paths of its faults, in their order. */
-export async function faultPaths(...given: Parameters<typeof load>): Promise<string[]> {
+export async function faultPaths(...given: Parameters<typeof refusal>): Promise<string[]> {
   return (await refusal(...given)).faults.map(({ path }) => path);
-}
-
-/** A directory for the tests of one file, made anew for each. Call it once at the top of the file. */
-export function folderOfFiles() {
-  let directory = '';
-  beforeEach(async () => {
-    directory = await openStack().folder();
-  });
-  return {
-    path: () => directory,
-    /** Resolves to its path. */
-    async file(name: string, content: string | Uint8Array): Promise<string> {
-      const path = join(directory, name);
-      await writeFile(path, content);
-      return path;
-    },
-  };
 }

@@ -29,13 +29,13 @@ function inTurn(building: Building, bills: readonly TrueBill[]): Judged[] {
 const is = (verdict: string) => (one: Judged) => one.check?.verdict === verdict;
 
 test.each<[Billing, number, number, number]>([
-  ['nothing', 0, 0.98, 0.005],
-  ['vat', 0, 0.98, 0.005],
-  ['percent', 0, 0.98, 0.005],
+  ['nothing', 0, 0.99, 0.001],
+  ['vat', 0, 0.99, 0.001],
+  ['percent', 0, 0.99, 0.001],
   ['wholeKwh', 0, 0.92, 0.01],
   ['energyVat', 0, 0.95, 0.01],
-  ['fee', 0, 0.93, 0.015],
-  ['monthly', 0, 0.92, 0.015],
+  ['fee', 0, 0.95, 0.01],
+  ['monthly', 0, 0.95, 0.01],
   ['vat', 0.05, 0.95, 0.01],
 ])('correct bills, %s, carried %d: explained and not accused', (kind, carried, explained, accused) => {
   const all = buildings(25).flatMap((seed) => {
@@ -71,22 +71,19 @@ test.each([1, -1, 5, 30])(
   (eur) => {
     const all = (['vat', 'wholeKwh', 'energyVat', 'fee', 'monthly'] as const).flatMap((kind) =>
       buildings(15).flatMap((seed) => {
-        const carried = seed % 5 === 0 ? 0.05 : 0;
-        const building = new Building({ seed, days: 20 * 31, carried, climate: climateOf(seed) });
+        const building = new Building({ seed, days: 20 * 31, climate: climateOf(seed) });
         const bills = building.bills({ kind, wrong: new Map([[7 + (seed % 10), eur]]) });
         return inTurn(building, bills).filter(({ bill }) => bill.kind === 'wrong');
       }),
     );
-    const sharp = all.filter(({ check }) => check?.doubt === 0);
     tell(`bills ${eur} EUR wrong`, {
       bills: all.length,
       told: share(all, is('differs')),
-      sharp: share(sharp, is('differs')),
+      acquitted: share(all, is('as_expected')),
     });
-    expect(share(sharp, is('differs'))).toBeGreaterThanOrEqual(0.95);
-    // Half a EUR is the widest limit of a rule.
+    expect(share(all, is('differs'))).toBeGreaterThanOrEqual(0.95);
     for (const { check } of all.filter(is('as_expected')))
-      expect(Math.abs(eur) * 1e6).toBeLessThanOrEqual((check?.doubt ?? 0) + 500_000);
+      expect(Math.abs(eur) * 1e6).toBeLessThanOrEqual(check?.doubt ?? 0);
   },
 );
 

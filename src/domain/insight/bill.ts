@@ -2,33 +2,24 @@
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
-import { type BillFacts, type MeterDays, rememberedFacts } from './billFacts.ts';
+import { type BillFacts, billFacts, type MeterDays } from './billFacts.ts';
 import { type BillPeriod, billPeriods } from './billPeriods.ts';
 import { changedRule, findRules, type Observation, predict, type Rule } from './billRule.ts';
+import { AROUND_DAYS } from './carriedDays.ts';
 import { median } from './robust.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-/** Why nothing can be told of a bill. */
-export type Unknown = 'days_missing' | 'no_rule' | 'overlaps' | 'more_to_come' | 'cancelled_out';
-
-/** Bills that were judged together with it: those of the same days, directly before it, or within its longer period. */
-export interface Together {
-  readonly how: 'same_days' | 'before' | 'within' | 'repeats';
-  readonly bills: number;
+interface Bill extends BillFacts, DaySpan {
+  readonly id: string;
+  readonly total: Micro;
 }
 
-export interface BillCheck extends BillFacts {
-  /** First and last day of the period. */
-  readonly from: Day;
-  readonly to: Day;
-  readonly total: Micro;
-  /** The total less the sum of the days. */
-  readonly difference: Micro;
+export interface BillCheck extends Bill {
   readonly verdict: Verdict;
-  /** `null` unless the verdict is unknown. */
-  readonly reason: Unknown | null;
+  /** Why nothing can be told; `null` unless the verdict is unknown. */
+  readonly reason: 'days_missing' | 'no_rule' | 'overlaps' | 'more_to_come' | 'cancelled_out' | null;
   /** The rule by which it was judged, and the one that held until it changed. */
   readonly rule: Rule | null;
   readonly before: Rule | null;
@@ -37,294 +28,229 @@ export interface BillCheck extends BillFacts {
   /** What the rule makes of the days, and what the bill is beside that. */
   readonly expected: Micro | null;
   readonly unexplained: Micro | null;
-  /** How wide the span is in which a right bill may be: readings over the ends of its period, and rules that disagree. */
+  /** How far off that a right bill may be: by readings over the ends of its period, and by what few bills leave open. */
   readonly doubt: Micro;
-  readonly together: Together | null;
+  /** Bills that were judged with it: those of the same days, directly before it, or within its longer period. */
+  readonly together: { readonly how: 'same_days' | 'before' | 'within'; readonly bills: number } | null;
 }
 
 /** A check for each id of an invoice; none for those that are cancelled, have no total or period, or begin before the ledgers do. */
 export type BillChecks = ReadonlyMap<string, BillCheck>;
 
-interface Bill extends BillFacts, DaySpan {
-  readonly id: string;
-  readonly total: Micro;
-  /** How many others of the same days came before it, and their total. */
-  readonly same: number;
-  readonly sameTotal: Micro;
-  /** Those within its longer period: how many, and their total. */
-  readonly within: number;
-  readonly withinTotal: Micro;
-  readonly overlaps: boolean;
-  /** How many bills the periods before it usually had. */
-  readonly usualCount: number;
-}
-
-interface Witness extends Observation {
+/** A bill with the others of its days, as the regression sees it; if it differs, by how much, and what was allowed. */
+interface Seen extends Observation {
   readonly bill: Bill;
-}
-
-/** A bill that differs, by so much. */
-interface Stray extends Witness {
   readonly off: number;
   readonly limit: number;
 }
 
 /** What is known after a bill has been judged. */
-interface Court {
+interface Past {
   readonly checks: BillChecks;
-  /** The bills by which the next one is judged, oldest first. */
-  readonly witnesses: readonly Witness[];
-  /** Those directly before the next one that differ. */
-  readonly strays: readonly Stray[];
+  readonly bills: readonly Bill[];
+  /** The bills by which the next one is judged, and those directly before it that differ; oldest first. */
+  readonly regular: readonly Seen[];
+  readonly strays: readonly Seen[];
   readonly rule: Rule | null;
   readonly before: Rule | null;
   readonly changedOn: Day | null;
 }
 
-const NEW_COURT: Court = {
-  checks: new Map(),
-  witnesses: [],
-  strays: [],
-  rule: null,
-  before: null,
-  changedOn: null,
+const NO_PAST: Past = {
+  ...{ checks: new Map(), bills: [], regular: [], strays: [] },
+  ...{ rule: null, before: null, changedOn: null },
 };
-/** More of them tell no more, and take longer. */
+/** A year of months: more tell no more, and take longer. */
 const BILLS_OF_RULE = 12;
+/** Of fewer, each may have a fee of its own. */
+const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
-/** What was estimated is put right by one of the next bills. */
-const BILLS_OF_CORRECTION = 3;
-const CENT = 0.01;
+/** The changed rule stands until twice as many bills have kept to it. */
+const BILLS_AFTER_CHANGE = 2 * BILLS_OF_CHANGE;
 /** A rule that is not surer than this, in units of the currency, acquits nothing. */
-const LARGEST_LIMIT = 0.5;
+export const LARGEST_LIMIT = 0.5;
+const CENT = 0.01;
 
 /**
  * Judges the bills in the order of their periods. One that was judged before keeps its verdict without being judged
  * again, as long as nothing has changed in it or in a bill before it.
  */
 export function billJudge() {
-  let listed: { readonly invoices: readonly Invoice[]; readonly periods: readonly BillPeriod[] } | null =
-    null;
-  let known: readonly (BillFacts | null)[] = [];
-  let judged: readonly { readonly key: string; readonly court: Court }[] = [];
-  const rememberFacts = rememberedFacts();
+  let listed: readonly Invoice[] | null = null;
+  let known: readonly MeterDays[] = [];
+  let judged: readonly { readonly bill: Bill | null; readonly past: Past }[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const isListed = listed?.invoices === invoices;
-    if (!isListed || listed === null) listed = { invoices, periods: billPeriods(invoices, zone) };
-    const { periods } = listed;
-    const factsOf = rememberFacts(meters);
-    const facts = periods.map(factsOf);
-    // Most polls change nothing in a day that was billed.
-    const isSame = isListed && facts.every((one, at) => one === known[at]);
-    known = facts;
-    if (isSame) return judged.at(-1)?.court.checks ?? NEW_COURT.checks;
-    let court = NEW_COURT;
-    let isKnown = true;
-    judged = billsOf(periods, facts).map((bill, at) => {
-      const key = JSON.stringify(bill);
-      isKnown &&= judged[at]?.key === key;
-      court = (isKnown ? judged[at]?.court : null) ?? judge(court, bill);
-      return { key, court };
-    });
-    return court.checks;
+    const isSameMeters =
+      meters.length === known.length && meters.every(({ origin }, at) => origin === known[at]?.origin);
+    const changed = meters.flatMap(({ days }, at) => changedDays(known[at]?.days ?? new Map(), days));
+    if (listed !== invoices || !isSameMeters || changed.length > 0) {
+      let past = NO_PAST;
+      let isKnown = isSameMeters;
+      judged = billPeriods(invoices, zone).map((period, at) => {
+        const before = judged[at];
+        const isUntouched = isSameMeters && isSameBill(before?.bill, period) && !isAround(period, changed);
+        const bill = isUntouched ? (before?.bill ?? null) : billOf(period, meters);
+        isKnown &&= isUntouched || JSON.stringify(bill) === JSON.stringify(before?.bill);
+        past = (isKnown && before?.past) || (bill ? judge(past, bill) : past);
+        return { bill, past };
+      });
+    }
+    [listed, known] = [invoices, meters];
+    return judged.at(-1)?.past.checks ?? NO_PAST.checks;
   };
 }
 
-/** The bills in the order in which they are judged: a longer period after those within it, and a credit note after its bill. */
-function billsOf(periods: readonly BillPeriod[], allFacts: readonly (BillFacts | null)[]): Bill[] {
-  const bills: Bill[] = [];
-  for (const [at, { invoice, from, to }] of periods.entries()) {
-    const facts = allFacts[at] ?? null;
-    if (invoice.total === null || facts === null) continue;
-    const isSame = (one: DaySpan) => one.from === from && one.to === to;
-    const others = bills.filter((one) => !isSame(one));
-    const same = bills.filter(isSame);
-    const within = others.filter((one) => one.from >= from && one.to <= to);
-    // One day in common is how some providers write the ends of periods.
-    const overlaps = others.some((one) => addDays(one.to, -1) > from && one.from < addDays(to, -1));
-    const counts = new Map(others.map((one) => [`${one.from} ${one.to}`, one.same + 1]));
-    bills.push({
-      ...facts,
-      id: invoice.id,
-      total: invoice.total,
-      from,
-      to,
-      same: same.length,
-      sameTotal: totalOf(same),
-      within: within.length,
-      withinTotal: totalOf(within),
-      overlaps: overlaps && within.length === 0,
-      usualCount: Math.floor(median([...counts.values()])),
-    });
-  }
-  return bills;
+function changedDays(before: MeterDays['days'], after: MeterDays['days']): Day[] {
+  if (before === after) return [];
+  const gone = [...before.keys()].filter((day) => !after.has(day));
+  return [...gone, ...[...after.keys()].filter((day) => before.get(day) !== after.get(day))];
 }
 
-const totalOf = (bills: readonly Bill[]): Micro => bills.reduce((sum, { total }) => sum + total, 0);
+const isAround = ({ from, to }: DaySpan, days: readonly Day[]): boolean =>
+  days.some((day) => day >= addDays(from, -AROUND_DAYS) && day < addDays(to, AROUND_DAYS));
 
-/** Adds the bills of the same days before it. */
-const observed = (bill: Bill): Witness => ({
-  bill,
-  sum: inFull(bill.sum),
-  energy: inFull(bill.sum - bill.standing),
-  days: bill.days,
-  bills: Math.max(1, bill.within),
-  total: inFull(bill.total + bill.sameTotal),
-});
+const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
 
-function judge(court: Court, bill: Bill): Court {
-  const about = { ...NOTHING_TOLD, ...publicFacts(bill) };
-  const seen = observed(bill);
-  const tell = (check: BillCheck, more: Partial<Court> = {}): Court => ({
-    ...court,
-    ...more,
-    checks: new Map([...court.checks, [bill.id, check]]),
-  });
-  const without = <T extends Witness>(all: readonly T[]): T[] =>
-    all.filter((one) => one.bill.from !== bill.from || one.bill.to !== bill.to);
-  const unknown = (reason: Unknown, more?: Partial<Court>) => tell({ ...about, reason }, more);
-  if (bill.missing > 0) return unknown('days_missing');
-  if (bill.overlaps) return unknown('overlaps');
-  const [witnesses, strays] = [without(court.witnesses), without(court.strays)];
-  if (bill.same > 0 && Math.abs(seen.total) < CENT) return unknown('cancelled_out', { witnesses, strays });
-  const isWhole = bill.same + 1 >= bill.usualCount;
-  const isWitness = bill.within === 0 && bill.mayBeEarlier + bill.mayBeLater === 0;
-  const more = isWitness ? { witnesses: [...witnesses, seen], strays } : {};
-  const drawn = findRules(witnesses.slice(-BILLS_OF_RULE));
-  const rules = drawn.length > 0 || court.rule === null ? drawn : [court.rule];
-  if (!isWhole) return unknown('more_to_come', more);
-  const opinions = rules.map((rule) => opinionOf(rule, seen)).filter(({ limit }) => limit <= LARGEST_LIMIT);
-  const [first] = opinions;
-  if (first === undefined) return unknown('no_rule', more);
-  const judgement = { ...about, before: court.before, changedOn: court.changedOn };
-  if (bill.within > 0) return tell(judgeLonger({ ...judgement, rule: first.rule }, first.rule, seen));
+const isSameBill = (bill: Bill | null | undefined, { invoice, from, to }: BillPeriod): boolean =>
+  bill?.id === invoice.id && bill.total === invoice.total && isSameSpan(bill, { from, to });
 
-  // Bills that are all alike fit several rules, which do not agree on a bill that is not.
-  const spread = Math.max(...opinions.map(({ expected }) => Math.abs(expected - first.expected)));
-  const [earlier, later] = doubtsOf(bill, first.expected);
-  const doubt = toMicro(earlier + later + (spread > first.limit ? spread : 0));
-  const isWithin =
-    (below: number, above: number) =>
-    ({ off, limit }: Opinion) =>
-      -limit - below <= off && off <= limit + above;
-  const sharp = opinions.find(isWithin(0, 0));
-  const agreeing = sharp ?? opinions.find(isWithin(earlier, later));
-  const { rule, expected, off, limit } = agreeing ?? first;
-  const found = { ...judgement, doubt, rule, expected: toMicro(expected), unexplained: toMicro(off) };
-  const same = bill.same > 0 ? ({ how: 'same_days', bills: bill.same } as const) : null;
+function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]): Bill | null {
+  const facts = total === null ? null : billFacts(meters, { from, to });
+  return total !== null && facts ? { ...facts, from, to, id, total } : null;
+}
+
+function judge(past: Past, bill: Bill): Past {
+  const others = past.bills.filter((one) => !isSameSpan(one, bill));
+  const same = past.bills.filter((one) => isSameSpan(one, bill));
+  const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
+  const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
+    const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, ...check }]]);
+    return { ...past, bills: [...past.bills, bill], ...more, checks };
+  };
+  if (bill.missing > 0) return tell({ reason: 'days_missing' });
+  if (within.length === 0 && others.some((one) => isOver(one, bill))) return tell({ reason: 'overlaps' });
+  const left = (all: readonly Seen[]) => all.filter((one) => !isSameSpan(one.bill, bill));
+  const [regular, strays] = [left(past.regular), left(past.strays)];
+  const added = totalOf([bill, ...same]);
+  if (same.length > 0 && Math.abs(added) < CENT)
+    return tell({ reason: 'cancelled_out' }, { regular, strays });
+
+  const terms = {
+    sum: inFull(bill.sum),
+    energy: inFull(bill.sum - bill.standing),
+    days: bill.days,
+    bills: Math.max(1, within.length),
+  };
+  const isSharp = within.length === 0 && bill.mayBeEarlier + bill.mayBeLater === 0;
+  const seen = { ...terms, bill, total: added, off: 0, limit: 0 };
+  const learnt = isSharp ? { regular: [...regular, seen], strays } : {};
+  if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' }, learnt);
+  const opinions = rulesOf(past, regular).map((rule) => ({ rule, ...predict(rule, terms) }));
+  const sure = opinions.filter(({ limit }) => limit <= LARGEST_LIMIT);
+  const [first] = sure;
+  if (first === undefined) return tell({ reason: 'no_rule' }, learnt);
+
+  // A longer statement is the bill of all its days, or what the bills within it left open.
+  const complete = totalOf([bill, ...within]);
+  const isRest = within.length > 0 && Math.abs(complete - first.expected) < Math.abs(added - first.expected);
+  const total = isRest ? complete : added;
+  const [less, more] = edgesOf(bill, first.expected);
+  const keepsTo = (below: number, above: number) => (opinion: Opinion) =>
+    total >= opinion.expected - opinion.limit - below && total <= opinion.expected + opinion.limit + above;
+  const exact = sure.find(keepsTo(0, 0));
+  const agreeing = exact ?? sure.find(keepsTo(less, more));
+  const { rule, expected, limit } = agreeing ?? first;
+  const low = Math.min(...opinions.map((one) => one.expected - one.limit)) - less;
+  const high = Math.max(...opinions.map((one) => one.expected + one.limit)) + more;
+  const off = total - expected;
+  const { before, changedOn } = past;
+  const found = {
+    ...{ before, changedOn, rule, expected: toMicro(expected), unexplained: toMicro(off) },
+    doubt: toMicro(Math.max(high - expected, expected - low)),
+    together: isRest ? together('within', within) : together('same_days', same),
+  };
   if (agreeing) {
-    const check: BillCheck = { ...found, verdict: 'as_expected', together: same };
-    return tell(check, { rule, ...(isWitness && sharp ? { ...more, strays: [] } : {}) });
+    const kept = isSharp && exact ? { ...learnt, strays: [] } : {};
+    return tell({ ...found, verdict: 'as_expected' }, { rule, ...kept });
   }
-  const stray: Stray = { ...seen, off, limit };
-  const corrected = correctedBy([...strays, stray]);
-  if (corrected !== null) {
-    const { sum } = corrected;
-    const together = { how: 'before', bills: corrected.bills } as const;
-    return tell(
-      { ...found, unexplained: toMicro(sum), verdict: 'as_expected', together },
-      { rule, strays: [] },
-    );
-  }
-  const differs: BillCheck = { ...found, verdict: 'differs', together: same };
-  if (!isWitness) return tell(differs, { rule });
-  const inARow = [...strays, stray];
+  const inARow = [...strays, { ...seen, off, limit }];
+  const corrected = correctedBy(inARow);
+  if (corrected) return tell({ ...found, ...corrected, verdict: 'as_expected' }, { rule, strays: [] });
+  if (regular.length < BILLS_TO_ACCUSE || (total >= low && total <= high))
+    return tell({ reason: 'no_rule' }, learnt);
+  const differs = { ...found, verdict: 'differs' } as const;
+  if (!isSharp) return tell(differs, { rule });
   const newest = inARow.slice(-BILLS_OF_CHANGE);
-  const changed =
-    newest.length < BILLS_OF_CHANGE
-      ? null
-      : (changedRule(rule, newest) ?? findRules(inARow.slice(-BILLS_OF_RULE), 1)[0] ?? null);
-  if (changed === null) return tell(differs, { rule, strays: inARow, witnesses });
-  return withChange(tell(differs), rule, changed, isAll(inARow, changed) ? inARow : newest);
+  const isEnough = newest.length === BILLS_OF_CHANGE;
+  const changed = isEnough ? changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE)) : null;
+  if (changed === null) return tell(differs, { rule, strays: inARow, regular });
+  return withChange(tell(differs), rule, changed, inARow);
 }
 
-/** How much less and how much more than expected a right bill may be, tax and all. */
-function doubtsOf(
-  { sum, mayBeEarlier, mayBeLater }: Bill,
-  expected: number,
-): readonly [less: number, more: number] {
-  const billed = sum > 0 ? expected / sum : 0;
-  return [mayBeEarlier * billed, mayBeLater * billed];
+const NOTHING_TOLD = {
+  ...({ verdict: 'unknown', reason: null, rule: null, before: null, changedOn: null } as const),
+  ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
+};
+
+/** One day in common is how some providers write the ends of periods. */
+const isOver = (one: DaySpan, other: DaySpan): boolean =>
+  addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
+
+const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
+
+const together = (how: 'same_days' | 'before' | 'within', { length: bills }: readonly unknown[]) =>
+  bills === 0 ? null : { how, bills };
+
+/** How many bills each of these periods has, as a rule: flats may be billed apart. */
+function usualCount(bills: readonly Bill[]): number {
+  const counts = new Map<string, number>();
+  for (const { from, to } of bills) counts.set(`${from} ${to}`, (counts.get(`${from} ${to}`) ?? 0) + 1);
+  return Math.floor(median([...counts.values()]));
 }
 
-/** What a rule makes of a bill. */
 interface Opinion {
   readonly rule: Rule;
   readonly expected: number;
   readonly limit: number;
-  readonly off: number;
 }
 
-function opinionOf(rule: Rule, bill: Observation): Opinion {
-  const { expected, limit } = predict(rule, bill);
-  return { rule, expected, limit, off: bill.total - expected };
+function rulesOf({ rule, changedOn }: Past, regular: readonly Seen[]): readonly Rule[] {
+  if (rule !== null && changedOn !== null && regular.length < BILLS_AFTER_CHANGE) return [rule];
+  const found = findRules(regular.slice(-BILLS_OF_RULE));
+  return found.length === 0 && rule !== null ? [rule] : found;
 }
 
-const isAll = (bills: readonly Observation[], rule: Rule): boolean =>
-  bills.every((bill) => Math.abs(bill.total - predict(rule, bill).expected) <= predict(rule, bill).limit);
+/** How much less and how much more than expected a right bill may be by readings over its ends, tax and all. */
+function edgesOf({ sum, mayBeEarlier, mayBeLater }: Bill, expected: number): readonly [number, number] {
+  const billed = sum > 0 ? expected / sum : 0;
+  return [mayBeEarlier * billed, mayBeLater * billed];
+}
 
-/** The newest strays make up for one another: what one was estimated too high, the next ones give back. */
-function correctedBy(strays: readonly Stray[]): { readonly sum: number; readonly bills: number } | null {
-  for (let bills = 1; bills < Math.min(BILLS_OF_CORRECTION, strays.length); bills += 1) {
-    const all = strays.slice(-1 - bills);
+/** What was estimated too high, one of the next two bills gives back: the newest strays make up for one another. */
+function correctedBy(strays: readonly Seen[]): Pick<BillCheck, 'unexplained' | 'together'> | null {
+  for (const all of [strays.slice(-2), strays.slice(-3)]) {
     const sum = all.reduce((total, { off }) => total + off, 0);
-    const limit = Math.sqrt(all.reduce((total, one) => total + one.limit ** 2, 0));
-    if (Math.abs(sum) <= limit) return { sum, bills };
+    if (all.length > 1 && Math.abs(sum) <= Math.hypot(...all.map(({ limit }) => limit)))
+      return { unexplained: toMicro(sum), together: together('before', all.slice(1)) };
   }
   return null;
 }
 
-/** A statement of months that were billed: it repeats them, is the bill of all, or the part that they left open. */
-function judgeLonger(about: BillCheck, rule: Rule, seen: Witness): BillCheck {
-  const { bill } = seen;
-  const { expected, limit } = predict(rule, seen);
-  const [own, others] = [inFull(bill.total), inFull(bill.withinTotal)];
-  if (Math.abs(own - others) < CENT * bill.within)
-    return {
-      ...about,
-      verdict: 'as_expected',
-      unexplained: 0,
-      together: { how: 'repeats', bills: bill.within },
-    };
-  const [alone, with_] = [own - expected, own + others - expected];
-  const off = Math.abs(alone) < Math.abs(with_) ? alone : with_;
-  const together = off === alone ? null : ({ how: 'within', bills: bill.within } as const);
-  const [earlier, later] = doubtsOf(bill, expected);
-  const isRight = -limit - earlier <= off && off <= limit + later;
-  const verdict = isRight ? 'as_expected' : 'differs';
-  const doubt = toMicro(earlier + later);
-  return { ...about, doubt, verdict, expected: toMicro(expected), unexplained: toMicro(off), together };
-}
-
 /** The bills of the new rule are told so, which differed when they came. */
-function withChange(court: Court, before: Rule, rule: Rule, bills: readonly Witness[]): Court {
+function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[]): Past {
+  const keepsTo = (seen: Seen) => {
+    const { expected, limit } = predict(rule, seen);
+    return Math.abs(seen.total - expected) <= limit;
+  };
+  const bills = inARow.every(keepsTo) ? inARow : inARow.slice(-BILLS_OF_CHANGE);
   const changedOn = bills[0]?.bill.from ?? null;
-  const checks = new Map(court.checks);
+  const checks = new Map(past.checks);
   for (const { bill, ...seen } of bills) {
-    const check = checks.get(bill.id);
     const { expected } = predict(rule, seen);
-    const unexplained = toMicro(seen.total - expected);
-    const told = { verdict: 'rule_changed', rule, before, changedOn } as const;
-    if (check) checks.set(bill.id, { ...check, ...told, expected: toMicro(expected), unexplained });
+    const amounts = { expected: toMicro(expected), unexplained: toMicro(seen.total - expected) };
+    const told = { verdict: 'rule_changed', rule, before, changedOn, ...amounts } as const;
+    checks.set(bill.id, { ...NOTHING_TOLD, ...checks.get(bill.id), ...bill, ...told });
   }
-  return { checks, witnesses: bills, strays: [], rule, before, changedOn };
+  return { ...past, checks, regular: bills, strays: [], rule, before, changedOn };
 }
-
-const NOTHING_TOLD = {
-  verdict: 'unknown',
-  reason: null,
-  rule: null,
-  before: null,
-  changedOn: null,
-  expected: null,
-  unexplained: null,
-  together: null,
-  doubt: 0,
-} as const;
-
-const publicFacts = (bill: Bill) => ({
-  ...bill,
-  to: addDays(bill.to, -1),
-  difference: bill.total - bill.sum,
-});

@@ -2,7 +2,7 @@
 import { inFull, type Micro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
-import { AROUND_DAYS, type CarryingReading, FLAT_DAYS, readingOfEachDay } from './carriedDays.ts';
+import { type CarryingReading, FLAT_DAYS, readingOfEachDay } from './carriedDays.ts';
 import { median } from './robust.ts';
 
 export interface BillFacts {
@@ -21,99 +21,54 @@ export interface BillFacts {
 
 export type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
-/** Days by which price and standing charge are told apart; more make it slower and no better. */
-const MOST_DAYS_OF_PRICE = 31;
-
-/** The same as `billFacts`, without computing again what no changed day has to do with. */
-export function rememberedFacts() {
-  let known: readonly MeterDays[] = [];
-  const facts = new Map<string, BillFacts | null>();
-  return (meters: readonly MeterDays[]) => {
-    const isComparable =
-      meters.length === known.length && meters.every(({ origin }, at) => origin === known[at]?.origin);
-    if (!isComparable) facts.clear();
-    const changed = isComparable ? meters.flatMap(({ days }, at) => changedDays(known[at]?.days, days)) : [];
-    const mayDiffer = ({ from, to }: DaySpan) =>
-      changed.some((day) => day >= addDays(from, -AROUND_DAYS) && day < addDays(to, AROUND_DAYS));
-    known = meters;
-    const fresh = new Set<string>();
-    return (span: DaySpan): BillFacts | null => {
-      const key = `${span.from} ${span.to}`;
-      const found = facts.get(key);
-      if (found !== undefined && (fresh.has(key) || !mayDiffer(span))) return found;
-      const now = billFacts(meters, span);
-      fresh.add(key);
-      // The same object for the same facts: a day beside the period changes nothing.
-      if (found !== undefined && JSON.stringify(now) === JSON.stringify(found)) return found;
-      facts.set(key, now);
-      return now;
-    };
-  };
-}
-
-function changedDays(before: MeterDays['days'] | undefined, after: MeterDays['days']): Day[] {
-  const changed: Day[] = [];
-  if (before !== after) for (const [day, record] of after) if (before?.get(day) !== record) changed.push(day);
-  return changed;
-}
-
 /** `null` where the ledgers begin later than the period, or know no cost in it. */
 export function billFacts(meters: readonly MeterDays[], span: DaySpan): BillFacts | null {
   if (meters.some(({ origin }) => origin > span.from)) return null;
-  const within = daysOf(span);
-  const known = meters.flatMap((meter) => {
-    const readings = readingOfEachDay('cost', meter.days, span);
+  const known = meters.flatMap(({ days }) => {
+    const readings = readingOfEachDay('cost', days, span);
     // A meter that came later has nothing to do with the bill.
-    return readings.some((reading) => reading !== null) ? [{ meter, readings }] : [];
+    return readings.some((reading) => reading !== null && reading.day < span.to) ? [{ days, readings }] : [];
   });
-  const isMissing = within.map((_, at) => known.some(({ readings }) => readings[at] === null));
-  const isCarried = within.map((day, at) => known.some(({ readings }) => readings[at]?.day !== day));
-  let [sum, standing, mayBeEarlier, mayBeLater, read] = [0, 0, 0, 0, 0];
-  for (const { meter, readings } of known) {
-    const booked = [...new Set(readings)].filter(
-      (one): one is CarryingReading => one !== null && one.day < span.to,
-    );
-    sum += booked.reduce((all, { amount }) => all + amount, 0);
-    standing += standingOf(meter.days, booked) * within.length;
+  const within = daysOf(span);
+  const facts = { sum: 0, standing: 0, days: within.length, mayBeEarlier: 0, mayBeLater: 0 };
+  for (const { days, readings } of known) {
+    const booked = [...new Set(readings)].filter((one) => one !== null && one.day < span.to);
+    facts.sum += booked.reduce((sum, one) => sum + (one?.amount ?? 0), 0);
+    facts.standing += standingOf(days, within) * within.length;
     // An estimate may be too high or too low.
-    const estimates = estimatedAround(span.from, meter.days) + estimatedAround(span.to, meter.days);
-    mayBeEarlier += estimates + carriedOver(span.from, readings[0]);
-    mayBeLater += estimates + carriedOver(span.to, readings.at(-1));
-    read += booked.length;
+    const estimates = estimatedAround(span.from, days) + estimatedAround(span.to, days);
+    facts.mayBeEarlier += estimates + carriedOver(span.from, readings[0]);
+    facts.mayBeLater += estimates + carriedOver(span.to, readings.at(-1));
   }
-  if (read === 0) return null;
-  const missing = isMissing.filter(Boolean).length;
-  const estimated = isCarried.filter(Boolean).length - missing;
-  return {
-    sum,
-    standing: Math.min(sum, standing),
-    days: within.length,
-    missing,
-    estimated,
-    mayBeEarlier,
-    mayBeLater,
-  };
+  const count = (is: (reading: CarryingReading | null | undefined, day: Day) => boolean) =>
+    within.filter((day, at) => known.some(({ readings }) => is(readings[at], day))).length;
+  const missing = count((reading) => reading === null);
+  const estimated = count((reading, day) => reading?.day !== day) - missing;
+  return known.length === 0 ? null : { ...facts, missing, estimated };
 }
 
-/** The standing charge of a day: the line through cost by energy, by the median of all slopes (Theil and Sen). */
-function standingOf(days: MeterDays['days'], readings: readonly CarryingReading[]): number {
-  const step = Math.max(1, readings.length / MOST_DAYS_OF_PRICE);
-  const points = readings
-    .filter((reading, at) => reading.days === 1 && Math.floor(at / step) !== Math.floor((at - 1) / step))
-    .flatMap(({ day, amount }) => {
-      const energy = days.get(day)?.energy ?? null;
-      return energy === null ? [] : [{ energy: inFull(energy), cost: amount }];
-    });
+/** The standing charge of a day: where the line through cost by energy begins, by the median of all slopes (Theil and Sen). */
+function standingOf(days: MeterDays['days'], within: readonly Day[]): number {
+  const step = Math.ceil(within.length / MOST_DAYS_OF_PRICE);
+  const points = within.flatMap((day, at) => {
+    const { energy = null, cost = null } = days.get(day) ?? {};
+    const isPoint = at % step === 0 && days.has(addDays(day, -1));
+    return isPoint && energy !== null && cost !== null ? [{ energy: inFull(energy), cost }] : [];
+  });
   const slopes = points.flatMap((one, at) =>
     points.slice(at + 1).flatMap((other) => {
       const apart = other.energy - one.energy;
       return apart === 0 ? [] : [(other.cost - one.cost) / apart];
     }),
   );
-  if (slopes.length === 0) return 0;
   const slope = median(slopes);
-  return Math.max(0, median(points.map(({ energy, cost }) => cost - slope * energy)));
+  return slopes.length === 0
+    ? 0
+    : Math.max(0, median(points.map(({ energy, cost }) => cost - slope * energy)));
 }
+
+/** Price and standing charge are told apart by a month of days; more make it slower and no better. */
+const MOST_DAYS_OF_PRICE = 31;
 
 /** The amount of a reading with days on both sides of the midnight before `day`. */
 const carriedOver = (day: Day, reading: CarryingReading | null | undefined): Micro =>
@@ -121,22 +76,20 @@ const carriedOver = (day: Day, reading: CarryingReading | null | undefined): Mic
     ? Math.abs(reading.amount)
     : 0;
 
-/** The cost of a run of equal estimates on both sides, or of one that ends there and is put right on the other side. */
+/** How much of a run of equal estimates may belong to the other side: what puts them right, give or take their own size. */
 function estimatedAround(day: Day, days: MeterDays['days']): Micro {
   const energyOf = (one: Day) => days.get(one)?.energy ?? 0;
-  // The day that puts the estimates right may be the first one of the period.
-  for (const inside of [addDays(day, -1), addDays(day, -2)]) {
-    const energy = energyOf(inside);
-    if (energy <= 0) continue;
-    let [first, last] = [inside, inside];
-    while (energyOf(addDays(first, -1)) === energy) first = addDays(first, -1);
-    while (energyOf(addDays(last, 1)) === energy) last = addDays(last, 1);
-    const trueUp = addDays(last, 1);
-    if (daysBetween(first, trueUp) >= FLAT_DAYS && first < day && trueUp >= day)
-      return daysOf({ from: first, to: addDays(trueUp, 1) }).reduce(
-        (sum, one) => sum + Math.abs(days.get(one)?.cost ?? 0),
-        0,
-      );
-  }
-  return 0;
+  // Days without energy may go on giving back what was estimated too high.
+  let last = addDays(day, -1);
+  while (energyOf(last) === 0 && daysBetween(last, day) <= FLAT_DAYS) last = addDays(last, -1);
+  const energy = energyOf(last);
+  if (energy <= 0) return 0;
+  let [first, next] = [last, addDays(last, 1)];
+  while (energyOf(addDays(first, -1)) === energy) first = addDays(first, -1);
+  while (energyOf(next) === energy) next = addDays(next, 1);
+  let right = next;
+  while (energyOf(right) === 0 && daysBetween(next, right) < FLAT_DAYS) right = addDays(right, 1);
+  if (daysBetween(first, next) < FLAT_DAYS || first >= day || right < day) return 0;
+  const [usual, corrected] = [days.get(last)?.cost ?? 0, days.get(right)?.cost ?? 0];
+  return usual * (1 + daysBetween(next, right)) + Math.abs(corrected - usual);
 }

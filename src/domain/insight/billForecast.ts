@@ -1,5 +1,5 @@
 // The next bill: which days it will be about, and what those come to.
-import { inFull, type Micro, toMicro } from '../amount.ts';
+import { inFull, type Micro, sumKnown, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
 import type { BillCheck } from './bill.ts';
@@ -22,15 +22,10 @@ const SHORTEST_MONTH_DAYS = 26;
  */
 export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zone): DaySpan | null {
   const periods = billPeriods(invoices, zone).slice(-NEWEST_PERIODS);
-  const from = periods
-    .map(({ to }) => to)
-    .sort()
-    .at(-1);
+  const from = periods.at(-1)?.to;
   if (from === undefined) return null;
-  const usual = quantile(
-    periods.map((period) => daysBetween(period.from, period.to)),
-    0.5,
-  );
+  const lengths = periods.map((period) => daysBetween(period.from, period.to));
+  const usual = quantile(lengths, 0.5);
   const to = later(from, usual);
   return later(to, usual) < today ? null : { from, to };
 }
@@ -53,7 +48,6 @@ export function forecastBill(
   meters: readonly Forecasts[],
   newest: BillCheck | null,
 ): BillForecast {
-  const cost = sumOf(meters.map((meter) => meter.cost));
   const days = daysBetween(span.from, span.to);
   const standing = newest ? inFull((newest.standing / newest.days) * days) : 0;
   const billed = (micro: Micro): Micro => {
@@ -61,21 +55,21 @@ export function forecastBill(
     if (!newest?.rule) return micro;
     return toMicro(predict(newest.rule, { sum, energy: sum - standing, days, bills: 1 }).expected);
   };
-  const total = cost && {
-    amount: billed(cost.amount),
-    low: cost.low === null ? null : billed(cost.low),
-    high: cost.high === null ? null : billed(cost.high),
+  const sums = sumOf(meters.map(({ cost }) => cost));
+  const cost = sums && {
+    amount: billed(sums.amount),
+    low: sums.low === null ? null : billed(sums.low),
+    high: sums.high === null ? null : billed(sums.high),
   };
-  return { span, energy: sumOf(meters.map((meter) => meter.energy)), cost: total };
+  return { span, energy: sumOf(meters.map(({ energy }) => energy)), cost };
 }
 
 /** `null` while one of them is not known. */
 function sumOf(forecasts: readonly (Forecast | null)[]): Forecast | null {
-  let sum: Forecast | null = forecasts.length === 0 ? null : { amount: 0, low: 0, high: 0 };
-  for (const one of forecasts) {
-    if (one === null || sum === null) return null;
-    const add = (a: Micro | null, b: Micro | null): Micro | null => (a === null || b === null ? null : a + b);
-    sum = { amount: sum.amount + one.amount, low: add(sum.low, one.low), high: add(sum.high, one.high) };
-  }
-  return sum;
+  const known = forecasts.filter((one) => one !== null);
+  const sum = (amounts: readonly (Micro | null)[]) => (amounts.includes(null) ? null : sumKnown(amounts));
+  const amount = sum(forecasts.map((one) => one?.amount ?? null));
+  return amount === null
+    ? null
+    : { amount, low: sum(known.map(({ low }) => low)), high: sum(known.map(({ high }) => high)) };
 }

@@ -16,8 +16,10 @@ const LONGEST_PERIOD_DAYS = 400;
 export function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
   const periods = invoices
     .flatMap((invoice) => {
-      const span = periodOf(invoice, zone);
-      return span ? [{ invoice, ...span }] : [];
+      const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
+      const isCancelled = /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
+      if (isCancelled || from === null || last === null || last < from) return [];
+      return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? [{ invoice, from, to: addDays(last, 1) }] : [];
     })
     .sort(
       (a, b) =>
@@ -26,25 +28,15 @@ export function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPerio
         (a.invoice.dueAt ?? 0) - (b.invoice.dueAt ?? 0) ||
         compareText(a.invoice.id, b.invoice.id),
     );
-  return periods.map((period, at) => ({
-    ...period,
-    to: addDays(period.to, daysOff(periods.slice(0, at + 1))),
-  }));
-}
-
-/** `null`: cancelled, or without a period that can be. */
-function periodOf(invoice: Invoice, zone: Zone): DaySpan | null {
-  const { period_start: from, period_end: last } = invoiceRecord(invoice, zone);
-  if (from === null || last === null || last < from || isCancelled(invoice)) return null;
-  return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? { from, to: addDays(last, 1) } : null;
+  const gaps = periods.map(({ from }, at) => daysBetween(periods[at - 1]?.to ?? from, from));
+  return periods.map((period, at) => ({ ...period, to: addDays(period.to, daysOff(gaps.slice(1, at + 1))) }));
 }
 
 /**
  * How many days later the periods end than they say. Most follow one another: an end at the beginning of the last day leaves
  * a day between two, and an end within the first day of the next names that day twice.
  */
-function daysOff(periods: readonly DaySpan[]): number {
-  const gaps = periods.slice(1).map(({ from }, at) => daysBetween(periods[at]?.to ?? from, from));
+function daysOff(gaps: readonly number[]): number {
   // Once may be another bill for the same days.
   const isUsual = (days: number) => {
     const { length } = gaps.filter((gap) => gap === days);
@@ -52,5 +44,3 @@ function daysOff(periods: readonly DaySpan[]): number {
   };
   return [1, -1].find(isUsual) ?? 0;
 }
-
-const isCancelled = ({ status }: Invoice): boolean => /^(cancell?ed|void(ed)?)$/i.test(status ?? '');

@@ -1,10 +1,10 @@
-// The rule of an account's bills: the cost of the days, with a tax, a fee or a charge, found by robust regression.
+// The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
 import { dot, leastSquares, quadratic, solved, student } from './leastSquares.ts';
 
-/** What a bill is made of: the cost of its days, the part of it that is energy, its days, and one for the bill itself. */
-export const TERMS = ['sum', 'energy', 'days', 'bills'] as const;
-export type Term = (typeof TERMS)[number];
-/** Units of the currency, days, and 1. */
+/** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself. */
+const TERMS = ['sum', 'energy', 'days', 'bills'] as const;
+type Term = (typeof TERMS)[number];
+/** Units of the currency, days, and bills; or what a rule takes for one of each. */
 export type Terms = Readonly<Record<Term, number>>;
 
 export interface Observation extends Terms {
@@ -12,214 +12,164 @@ export interface Observation extends Terms {
   readonly total: number;
 }
 
-export interface Rule {
-  /** What is billed besides the sum of the days, for one unit of each term; 0 for those that the rule has not. */
-  readonly markup: Terms;
-  readonly terms: readonly Term[];
+/** What is billed in any case, and what is fitted beside it: rates of some terms, or a share of all that is billed. */
+interface Form {
+  readonly start: Terms;
+  readonly fitted: readonly (Term | 'all')[];
+}
+
+export interface Rule extends Form {
+  readonly rates: Terms;
   /** Standard deviation of bills about the rule, and its degrees of freedom. */
   readonly scatter: number;
   readonly freedom: number;
-  /** Covariance of the terms' coefficients, for a scatter of 1. */
+  /** Covariance of what is fitted, for a scatter of 1. */
   readonly inverse: readonly (readonly number[])[];
 }
 
-/** From the simplest to the most that a provider is known to do. The sum is its energy and its days already. */
-const FORMS: readonly (readonly Term[])[] = [
-  [],
-  ['sum'],
-  ['bills'],
-  ['energy'],
-  ['days'],
-  ['sum', 'bills'],
-  ['energy', 'bills'],
-  ['energy', 'days'],
-  ['days', 'bills'],
-  ['energy', 'days', 'bills'],
+const SUM: Terms = { sum: 1, energy: 0, days: 0, bills: 0 };
+const ENERGY: Terms = { ...SUM, sum: 0, energy: 1 };
+/** What providers are known to do: the first is nothing, the last two charge by the month in place of the day. */
+const FORMS: readonly Form[] = [
+  { start: SUM, fitted: [] },
+  { start: SUM, fitted: ['sum'] },
+  { start: SUM, fitted: ['energy'] },
+  { start: SUM, fitted: ['days'] },
+  { start: SUM, fitted: ['bills'] },
+  { start: SUM, fitted: ['sum', 'bills'] },
+  { start: SUM, fitted: ['energy', 'bills'] },
+  { start: SUM, fitted: ['energy', 'days'] },
+  { start: SUM, fitted: ['energy', 'days', 'bills'] },
+  { start: ENERGY, fitted: ['bills'] },
+  { start: ENERGY, fitted: ['energy', 'bills'] },
 ];
-const NO_MARKUP: Terms = { sum: 0, energy: 0, days: 0, bills: 0 };
-/** Bills beyond those of the terms themselves, without which any bills would do. */
+/** Fewer bills than these beyond those of the terms fit any rule. */
 const BILLS_TO_SPARE = 2;
-/** A rule that fewer of the bills keep to is none: every estimated bill spoils the next one too. */
+/** An estimated bill spoils the next one too: one in five leaves 60 % that keep to the rule. */
 const QUORUM = 0.6;
-/** Standard deviation that rounding leaves: the bill to the cent, and each of its days. Counts as much as four bills. */
+/** Standard deviation by rounding to cents, of the bill and of its days. It is believed as if four bills had told it. */
 const ROUNDING = 0.025;
 const ROUNDING_BILLS = 4;
-/** Least median of squares: bills further off than so many scatters are outliers (Rousseeuw and Leroy). */
+/** Bills further off than so many scatters are outliers (Rousseeuw and Leroy). */
 const OUTLIER = 2.5;
-/** An outlier may be anywhere within so much, in units of the currency: what it costs a rule to call a bill one. */
+/** An outlier may be anywhere within so much, in units of the currency: that is its likelihood. */
 const OUTLIER_RANGE = 100;
-/** A difference of the criterion that is very strong evidence (Kass and Raftery). */
-const MUCH_LESS_LIKELY = 10;
-const ENOUGH_BILLS = 8;
+/** Occam's window (Madigan and Raftery): rules that are twenty times less likely than the best are dropped. */
+const OCCAMS_WINDOW = 2 * Math.log(20);
 /** Two-sided 99.9 %: of a thousand correct bills one is accused. */
 const LIMIT = 3.29;
+/** People set tenths of a percent, cents of a bill and tenths of a cent of a day, or finer where bills tell so. */
+const DECIMALS = { sum: 3, energy: 3, days: 3, bills: 2, all: 4 };
+const MOST_DECIMALS = 4;
 
-const markupOf = (bill: Observation): number => bill.total - bill.sum;
-const pick = (terms: readonly Term[], bill: Terms): number[] => terms.map((term) => bill[term]);
+const billedAt = (rates: Terms, bill: Terms): number =>
+  TERMS.reduce((sum, term) => sum + rates[term] * bill[term], 0);
 
-/** What the rule makes of the terms, and how far off a correct bill may be. */
+const rowOf = ({ start, fitted }: Form, bill: Terms): number[] =>
+  fitted.map((term) => (term === 'all' ? billedAt(start, bill) : bill[term]));
+
+/** What the rule makes of the terms, and Student's prediction limit: how far off a correct bill may be. */
 export function predict(rule: Rule, bill: Terms): { readonly expected: number; readonly limit: number } {
-  const expected = bill.sum + TERMS.reduce((all, term) => all + rule.markup[term] * bill[term], 0);
-  const variance = 1 + quadratic(pick(rule.terms, bill), rule.inverse);
-  return { expected, limit: student(LIMIT, rule.freedom) * rule.scatter * Math.sqrt(variance) };
+  const variance = 1 + quadratic(rowOf(rule, bill), rule.inverse);
+  const limit = student(LIMIT, rule.freedom) * rule.scatter * Math.sqrt(variance);
+  return { expected: billedAt(rule.rates, bill), limit };
 }
 
-/**
- * The rules that most of the bills keep to, the likeliest by Schwarz's criterion first, and those that are not much less
- * likely. Empty: there is none, or there are too few bills.
- */
-export function findRules(bills: readonly Observation[], quorum = QUORUM): Rule[] {
-  const found: Fitted[] = [];
-  for (const terms of FORMS) {
-    if (bills.length < terms.length + BILLS_TO_SPARE) continue;
-    // Enough bills that one term explains to the cent need no second one.
-    if (terms.length > 1 && bills.length >= ENOUGH_BILLS && found.some(({ isExact }) => isExact)) break;
-    const fitted = fitForm(terms, bills, quorum);
-    if (fitted) found.push(fitted);
-  }
-  found.sort((a, b) => a.criterion - b.criterion);
-  const most = (found[0]?.criterion ?? 0) + MUCH_LESS_LIKELY;
+/** Rules in Occam's window by Schwarz's criterion, the likeliest first. Empty: there is none, or there are too few bills. */
+export function findRules(bills: readonly Observation[], quorum = QUORUM, forms = FORMS): Rule[] {
+  const found = forms
+    .flatMap((form) => fitForm(form, bills, quorum) ?? [])
+    .sort((a, b) => a.criterion - b.criterion);
+  const most = (found[0]?.criterion ?? 0) + OCCAMS_WINDOW;
   return found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
 }
 
-interface Fitted {
-  readonly rule: Rule;
-  readonly criterion: number;
-  readonly isExact: boolean;
+/** All these bills keep to the rule of before but for one of its terms, or for a share of all; else to one of their own. */
+export function changedRule(before: Rule, newest: readonly Observation[], all: readonly Observation[]) {
+  const changes = [...TERMS, 'all' as const].map((term) => ({ start: before.rates, fitted: [term] }));
+  return findRules(newest, 1, changes)[0] ?? findRules(all, 1)[0] ?? null;
 }
 
-/** The rule of before with one term more or less of something, which all these bills keep to. */
-export function changedRule(before: Rule, bills: readonly Observation[]): Rule | null {
-  const off = bills.map((bill) => bill.total - predict(before, bill).expected);
-  // A tax on everything is a share of what the rule of before makes of a bill.
-  const changes: readonly Terms[] = [
-    { ...before.markup, sum: 1 + before.markup.sum },
-    ...TERMS.map((term) => ({ ...NO_MARKUP, [term]: 1 })),
-  ];
-  let best: { readonly rule: Rule; readonly squares: number } | null = null;
-  for (const change of changes) {
-    const x = bills.map((bill) => TERMS.reduce((all, term) => all + change[term] * bill[term], 0));
-    const xx = dot(x, x);
-    const size = dot(x, off) / xx;
-    const squares = off.reduce((all, one, at) => all + (one - size * (x[at] ?? 0)) ** 2, 0);
-    const markup = Object.fromEntries(TERMS.map((term) => [term, before.markup[term] + size * change[term]]));
-    const rule = {
-      ...before,
-      markup: markup as Record<Term, number>,
-      ...scatterOf(squares, bills.length - 1),
-    };
-    const keeps = bills.every((bill) => isWithin(rule, bill));
-    if (keeps && squares < (best?.squares ?? Number.POSITIVE_INFINITY)) best = { rule, squares };
-  }
-  return best?.rule ?? null;
-}
-
-function isWithin(rule: Rule, bill: Observation): boolean {
-  const { expected, limit } = predict(rule, bill);
-  return Math.abs(bill.total - expected) <= limit;
-}
-
-function scatterOf(squares: number, freedom: number): Pick<Rule, 'scatter' | 'freedom'> {
-  const all = ROUNDING_BILLS + freedom;
-  return { scatter: Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / all), freedom: all };
-}
-
-function fitForm(terms: readonly Term[], bills: readonly Observation[], quorum: number): Fitted | null {
-  const rows = bills.map((bill) => pick(terms, bill));
-  const markups = bills.map(markupOf);
-  const rough = leastMedianOfSquares(rows, markups, terms.length);
-  if (rough === null) return null;
-  const kept = bills.map(
-    (_, at) => Math.abs(residual(rough.coefficients, rows, markups, at)) <= OUTLIER * rough.scale,
-  );
-  const count = kept.filter(Boolean).length;
+/** Least squares over the bills that least median of squares does not call outliers. */
+function fitForm(form: Form, bills: readonly Observation[], quorum: number) {
+  const { start, fitted } = form;
+  const lines = bills.map((bill) => ({ row: rowOf(form, bill), value: bill.total - billedAt(start, bill) }));
+  const isKept = bills.length < fitted.length + BILLS_TO_SPARE ? null : leastMedianOfSquares(lines);
+  const kept = lines.filter((line) => isKept?.(line));
+  const outliers = lines.length - kept.length;
   // One more has to keep to it where a bill does not.
-  const fewest = terms.length + BILLS_TO_SPARE + (count < bills.length ? 1 : 0);
-  if (count < Math.max(fewest, quorum * bills.length)) return null;
-  const fit = leastSquares(rows, markups, kept.map(Number));
+  const fewest = fitted.length + BILLS_TO_SPARE + Math.sign(outliers);
+  if (kept.length < Math.max(fewest, quorum * bills.length)) return null;
+  const fit = leastSquares(kept);
   if (fit === null) return null;
-  const squares = kept.reduce(
-    (all, isKept, at) => all + (isKept ? residual(fit.coefficients, rows, markups, at) ** 2 : 0),
-    0,
-  );
-  const { scatter, freedom } = scatterOf(squares, count - terms.length);
+  const squares = kept.reduce((sum, line) => sum + residual(line, fit.coefficients) ** 2, 0);
+  // Few bills cannot tell how much they scatter.
+  const freedom = ROUNDING_BILLS + kept.length - fitted.length;
+  const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / freedom);
   const criterion =
-    2 * count * Math.log(scatter) +
+    2 * kept.length * Math.log(scatter) +
     squares / scatter ** 2 +
-    2 * (bills.length - count) * Math.log(OUTLIER_RANGE) +
-    terms.length * Math.log(bills.length);
-  const coefficients = rounded(terms, fit, scatter);
-  const markup = Object.fromEntries(TERMS.map((term) => [term, coefficients[terms.indexOf(term)] ?? 0]));
-  const rule: Rule = {
-    markup: markup as Record<Term, number>,
-    terms,
-    scatter,
-    freedom,
-    inverse: fit.inverse,
-  };
-  return { rule, criterion, isExact: count === bills.length && scatter <= ROUNDING };
+    2 * outliers * Math.log(OUTLIER_RANGE) +
+    fitted.length * Math.log(bills.length);
+  const errors = fit.inverse.map((line, at) => scatter * Math.sqrt(line[at] ?? 0));
+  const rates = ratesOf(form, roundedSizes(form, kept, errors));
+  return { rule: { ...form, rates, scatter, freedom, inverse: fit.inverse }, criterion };
 }
 
-const residual = (
-  coefficients: readonly number[],
-  rows: readonly (readonly number[])[],
-  values: readonly number[],
-  at: number,
-): number => (values[at] ?? 0) - dot(coefficients, rows[at] ?? []);
+interface Line {
+  readonly row: readonly number[];
+  readonly value: number;
+}
 
-/** The rule through as many bills as there are terms whose median of squares is the least. */
-function leastMedianOfSquares(
-  rows: readonly (readonly number[])[],
-  values: readonly number[],
-  terms: number,
-) {
-  let best: { readonly coefficients: readonly number[]; readonly median: number } | null = null;
-  const squares = new Float64Array(rows.length);
-  for (const sample of samples(rows.length, terms)) {
-    const exact = solved(
-      sample.map((at) => rows[at] ?? []),
-      sample.map((at) => [values[at] ?? 0]),
-    );
-    if (exact === null) continue;
-    const coefficients = exact.flat();
-    for (let at = 0; at < rows.length; at += 1) squares[at] = residual(coefficients, rows, values, at) ** 2;
-    const middle = squares.sort()[rows.length >> 1] ?? 0;
-    if (best === null || middle < best.median) best = { coefficients, median: middle };
+const residual = ({ row, value }: Line, sizes: readonly number[]): number => value - dot(row, sizes);
+
+/** Of the fits through as many bills as there are terms the one whose median of squares is the least: who keeps to it. */
+function leastMedianOfSquares(lines: readonly Line[]): ((line: Line) => boolean) | null {
+  const terms = lines[0]?.row.length ?? 0;
+  const sorted = new Float64Array(lines.length);
+  let best: { readonly sizes: readonly number[]; readonly median: number } | null = null;
+  for (const sample of samples(lines, terms)) {
+    const sizes = solved(sample.map(({ row, value }) => [...row, value]))?.flat();
+    if (!sizes) continue;
+    for (let at = 0; at < lines.length; at += 1) sorted[at] = Math.abs(residual(lines[at] as Line, sizes));
+    const median = sorted.sort()[lines.length >> 1] ?? 0;
+    if (best === null || median < best.median) best = { sizes, median };
   }
   if (best === null) return null;
-  // Consistent for normal noise, with the correction for few bills; rounding is always there.
-  const scale = 1.4826 * (1 + 5 / (rows.length - terms)) * Math.sqrt(best.median);
-  return { coefficients: best.coefficients, scale: Math.max(scale, ROUNDING) };
+  const { sizes, median } = best;
+  // The scale of normal noise, corrected for few bills; rounding is always there.
+  const scale = Math.max(ROUNDING, 1.4826 * (1 + 5 / (lines.length - terms)) * median);
+  return (line) => Math.abs(residual(line, sizes)) <= OUTLIER * scale;
 }
 
-function* samples(count: number, size: number, from = 0): Generator<number[]> {
-  if (size === 0) {
-    yield [];
-    return;
+/** All choices of so many of them. */
+function samples<T>(all: readonly T[], size: number): T[][] {
+  if (size === 0) return [[]];
+  return all.flatMap((one, at) => samples(all.slice(at + 1), size - 1).map((others) => [one, ...others]));
+}
+
+/** One after the other; what one is rounded by, those after it make up for. */
+function roundedSizes({ fitted }: Form, lines: readonly Line[], errors: readonly number[]): number[] {
+  const sizes: number[] = [];
+  for (const [at, term] of fitted.entries()) {
+    const left = lines.map((line) => ({
+      row: line.row.slice(at),
+      value: residual({ ...line, row: line.row.slice(0, at) }, sizes),
+    }));
+    sizes.push(shortest(leastSquares(left)?.coefficients[0] ?? 0, DECIMALS[term], 2 * (errors[at] ?? 0)));
   }
-  for (let at = from; at <= count - size; at += 1)
-    for (const rest of samples(count, size - 1, at + 1)) yield [at, ...rest];
+  return sizes;
 }
 
-/** People set taxes and fees: the shortest number within two standard errors. The others move along. */
-function rounded(
-  terms: readonly Term[],
-  { coefficients, inverse }: { readonly coefficients: readonly number[]; readonly inverse: Rule['inverse'] },
-  scatter: number,
-): number[] {
-  const found = [...coefficients];
-  terms.forEach((term, at) => {
-    const value = found[at] ?? 0;
-    const variance = inverse[at]?.[at] ?? 0;
-    const steps = STEPS[term];
-    const near = steps.map((step) => Math.round(value / step) * step);
-    const short = near.find((one) => Math.abs(one - value) <= 2 * scatter * Math.sqrt(variance)) ?? value;
-    for (let other = at; other < terms.length; other += 1)
-      found[other] = (found[other] ?? 0) + ((inverse[other]?.[at] ?? 0) / variance) * (short - value);
-  });
-  return found;
+/** With as few decimals as are within the error. */
+function shortest(value: number, decimals: number, error: number): number {
+  const rounded = Number(value.toFixed(decimals));
+  if (decimals >= MOST_DECIMALS || Math.abs(rounded - value) <= error) return rounded;
+  return shortest(value, decimals + 1, error);
 }
 
-/** Whole and half percent are commoner than tenths; the charge of a day is often told with more decimals than a fee. */
-const SHARES = [0.005, 0.001, 0.0001];
-const STEPS = { sum: SHARES, energy: SHARES, days: [0.001, 0.0001], bills: [0.01, 0.0001] };
+function ratesOf({ start, fitted }: Form, sizes: readonly number[]): Terms {
+  const of = (name: Term | 'all') => sizes[fitted.indexOf(name)] ?? 0;
+  const rates = TERMS.map((term) => [term, start[term] * (1 + of('all')) + of(term)]);
+  return Object.fromEntries(rates) as Terms;
+}

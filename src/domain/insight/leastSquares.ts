@@ -1,27 +1,26 @@
 // Least squares by the normal equations, and the limits of Student's distribution that go with them.
 
+type Matrix = readonly (readonly number[])[];
+
 export interface LeastSquares {
   readonly coefficients: readonly number[];
-  /** Covariance of the coefficients for a residual variance of 1: the inverse of X'WX. */
-  readonly inverse: readonly (readonly number[])[];
+  /** Covariance of the coefficients for a residual variance of 1: the inverse of X'X. */
+  readonly inverse: Matrix;
 }
 
 /** `null`: the terms cannot be told apart. */
 export function leastSquares(
-  rows: readonly (readonly number[])[],
-  values: readonly number[],
-  weights: readonly number[] = rows.map(() => 1),
+  lines: readonly { readonly row: readonly number[]; readonly value: number }[],
 ): LeastSquares | null {
-  const terms = rows[0]?.length ?? 0;
-  const over = Array.from({ length: terms }, (_, one) => one);
-  const sum = (of: (row: readonly number[], at: number) => number) =>
-    rows.reduce((all, row, at) => all + (weights[at] ?? 0) * of(row, at), 0);
-  const normal = over.map((one) => over.map((other) => sum((row) => (row[one] ?? 0) * (row[other] ?? 0))));
-  const moments = over.map((one) => sum((row, at) => (row[one] ?? 0) * (values[at] ?? 0)));
+  const columns = (lines[0]?.row ?? []).map((_, at) => lines.map(({ row }) => row[at] ?? 0));
+  const values = lines.map(({ value }) => value);
   const inverse = solved(
-    normal,
-    over.map((one) => over.map((other) => (one === other ? 1 : 0))),
+    columns.map((one, at) => [
+      ...columns.map((other) => dot(one, other)),
+      ...columns.map((_, other) => Number(at === other)),
+    ]),
   );
+  const moments = columns.map((column) => dot(column, values));
   return inverse && { coefficients: inverse.map((line) => dot(line, moments)), inverse };
 }
 
@@ -32,7 +31,7 @@ export function dot(one: ArrayLike<number>, other: ArrayLike<number>): number {
 }
 
 /** x' M x: the variance of a prediction, with the covariance of its coefficients. */
-export const quadratic = (x: readonly number[], matrix: readonly (readonly number[])[]): number =>
+export const quadratic = (x: readonly number[], matrix: Matrix): number =>
   dot(
     x,
     matrix.map((line) => dot(line, x)),
@@ -41,27 +40,32 @@ export const quadratic = (x: readonly number[], matrix: readonly (readonly numbe
 /** What floating point makes of a pivot that should be 0, as a share of the largest number. */
 const SINGULAR = 1e-10;
 
-/** Solves as many equations as unknowns for several right-hand sides, by Gauss and Jordan; `null`: they do not tell. */
-export function solved(
-  rows: readonly (readonly number[])[],
-  rights: readonly (readonly number[])[],
-): number[][] | null {
-  const size = rows.length;
-  const lines = rows.map((row, at) => [...row, ...(rights[at] ?? [])]);
-  const least = SINGULAR * Math.max(...rows.flat().map(Math.abs));
+/**
+ * Solves as many equations as unknowns for all right-hand sides, which follow the factors in each line, by Gauss and
+ * Jordan; `null`: they do not tell.
+ */
+export function solved(equations: Matrix): number[][] | null {
+  const lines = equations.map((line) => [...line]);
+  const size = lines.length;
+  let largest = 0;
+  for (const line of lines)
+    for (let at = 0; at < size; at += 1) largest = Math.max(largest, Math.abs(line[at] ?? 0));
   for (let at = 0; at < size; at += 1) {
-    let largest = at;
-    for (let row = at + 1; row < size; row += 1)
-      if (Math.abs(lines[row]?.[at] ?? 0) > Math.abs(lines[largest]?.[at] ?? 0)) largest = row;
-    const line = lines[largest] as number[];
-    lines[largest] = lines[at] as number[];
-    const pivot = line[at] as number;
-    if (!(Math.abs(pivot) > least)) return null;
-    lines[at] = line.map((value) => value / pivot);
-    for (let row = 0; row < size; row += 1) {
-      const factor = lines[row]?.[at] ?? 0;
-      if (row !== at)
-        lines[row] = (lines[row] ?? []).map((value, column) => value - factor * (lines[at]?.[column] ?? 0));
+    let pivot = at;
+    for (let other = at + 1; other < size; other += 1)
+      if (Math.abs(lines[other]?.[at] ?? 0) > Math.abs(lines[pivot]?.[at] ?? 0)) pivot = other;
+    const line = lines[pivot] as number[];
+    lines[pivot] = lines[at] as number[];
+    lines[at] = line;
+    const divisor = line[at] as number;
+    if (!(Math.abs(divisor) > SINGULAR * largest)) return null;
+    for (let column = at; column < line.length; column += 1)
+      line[column] = (line[column] as number) / divisor;
+    for (const other of lines) {
+      const factor = other[at] as number;
+      if (other === line) continue;
+      for (let column = at; column < line.length; column += 1)
+        other[column] = (other[column] as number) - factor * (line[column] as number);
     }
   }
   return lines.map((line) => line.slice(size));

@@ -53,7 +53,7 @@ const newest = ({ newestInvoice, zone }: AccountView) => newestInvoice && invoic
 
 function newestCheck({ newestInvoice, checks, currency }: AccountView) {
   const check = checks.get(newestInvoice?.id ?? '');
-  return check ? { ...billCheckRecord(check, currency), from: check.from, to: check.to } : null;
+  return check ? { ...billCheckRecord(check, currency), from: check.from, to: addDays(check.to, -1) } : null;
 }
 
 const overdue = ({ invoices, balance, today, zone }: AccountView): readonly Invoice[] | null =>

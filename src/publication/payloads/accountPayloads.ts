@@ -27,7 +27,7 @@ const check = z
     doubt: z
       .number()
       .describe(
-        'How far off a right invoice may be by readings at the ends of its period, or by rules that disagree.',
+        'How far off a right invoice may be: by readings at the ends of its period, and by what few invoices leave open.',
       ),
     explained_percent: z
       .number()

@@ -40,8 +40,8 @@ test.each([
   const { checks, next } = found(midnight, endAt);
   // Two gaps tell what is meant: the third bill is the first that is read so.
   expect(checks.slice(2).map(({ from, to }) => `${from}..${to}`)).toEqual([
-    '2025-03-01..2025-03-31',
-    '2025-04-01..2025-04-30',
+    '2025-03-01..2025-04-01',
+    '2025-04-01..2025-05-01',
   ]);
   expect(next).toEqual({ from: '2025-05-01', to: '2025-06-01' });
 });

@@ -98,11 +98,9 @@ export function createPage(options: PageOptions): RequestListener {
     ['POST', '/energy-dashboard', 'signed in', addToEnergyDashboard],
     ['GET', '/sign-in', 'signed in', signIns.waiting],
     ['POST', '/sign-in/:account/password', 'signed in', signIns.typePassword],
-    ['GET', '/sign-in/:account/device', 'signed in', signIns.lookAtDevice],
     ['POST', '/sign-in/:account/device', 'signed in', signIns.beginDevice],
     ['DELETE', '/sign-in/:account/device', 'signed in', signIns.endDevice],
     ['POST', '/sign-in/:account/link', 'signed in', signIns.goByLink],
-    ['DELETE', '/sign-in/:account/link', 'signed in', signIns.endLink],
   ];
 
   const sessionOf = async ({ request, visitor }: Exchange) => ({

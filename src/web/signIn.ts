@@ -43,7 +43,6 @@ const MOST_ATTEMPTS = 10;
 const ATTEMPTS_WINDOW_MS = 10 * 60_000;
 const MOST_LISTED = 100;
 const DONE = { state: 'done' } as const;
-const NOTHING: Reply = { status: 204 };
 
 const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
@@ -75,13 +74,9 @@ export function createSignIns(options: SignInOptions) {
       return json(DONE);
     }),
     beginDevice: forAccount(async (attempts) => json(await attempts.beginDevice())),
-    lookAtDevice: forAccount((attempts) => {
-      const device = attempts.device();
-      return device ? json(device) : refuse(404, 'no_attempt', 'No attempt is under way.');
-    }),
     endDevice: forAccount((attempts) => {
       attempts.endDevice();
-      return NOTHING;
+      return { status: 204 };
     }),
     goByLink: forAccount(async (attempts, exchange) => {
       const { pasted } = await fieldsOf(exchange);
@@ -89,10 +84,6 @@ export function createSignIns(options: SignInOptions) {
         ? attempts.beginLink()
         : attempts.finishLink(pasted.trim()));
       return json(address === null ? DONE : { address });
-    }),
-    endLink: forAccount((attempts) => {
-      attempts.endLink();
-      return NOTHING;
     }),
     stop(): void {
       for (const attempts of all.values()) attempts.endDevice();
@@ -114,13 +105,10 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
     device?.ending.abort();
     device = null;
   }
-  function endLink(): void {
-    link = null;
-  }
   /** What is under way by another method is not needed any more. */
   function signedIn(method: Method): void {
     if (method !== 'device') endDevice();
-    endLink();
+    link = null;
     log.info({ account: id, method }, 'signed in from the page');
     options.signedIn(id);
   }
@@ -151,8 +139,6 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
 
   return {
     endDevice,
-    endLink,
-    device: () => device?.view ?? null,
 
     /** The account has no session. */
     isWaiting(): boolean {
@@ -160,7 +146,7 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
       return needsAPerson(state) || (state !== 'ok' && accessExpiresAt === null);
     },
 
-    /** Methods, and `budget` while a refusal is in force: `askedAt` is when one more attempt was made all the same. */
+    /** Methods, what is under way, and `budget` while a refusal is in force: `askedAt` is when one more attempt was made all the same. */
     async view(mayTypePasswords: boolean) {
       const methods = {
         password: mayTypePasswords,
@@ -184,6 +170,7 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
                 askedAt: iso(suspension.askedAt),
               },
         device: device?.view ?? null,
+        link: link?.url.href ?? null,
       };
     },
 
@@ -225,11 +212,15 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
       if (mistake !== null) throw impossible('wrong_address', mistake);
       link = null;
       let isFirst = true;
-      link = await issuer.withScope(async (scope) => {
+      const finish = async (scope: string) => {
         if (!isFirst) return beginCodeFlow(scope);
         isFirst = false;
         await storeGrant(await flow.finish(new URL(pasted)), upstream);
         return null;
+      };
+      link = await issuer.withScope(finish).catch((err) => {
+        link = flow;
+        throw err;
       });
       if (link !== null) return link.url.href;
       signedIn('link');

@@ -4,7 +4,7 @@ import { addDays } from '../../src/domain/period.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
-import { dayIn } from '../../src/web/page/format.ts';
+import { dayIn } from '../../src/web/page/words.ts';
 import { openHome } from '../e2e/program.ts';
 import { home, METER, PROPERTY, person, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';

@@ -135,7 +135,7 @@ test('each answer in words; what is not known is left out', async () => {
     register,
     'It has grown by 12.4 kWh less than its days add up to, 1 Jan 2026 – 1 Mar 2026.',
   );
-  await told('meter', { register_difference_days_missing: 2 }, '1 Mar 2026; 2 of them have no reading.');
+  await told('meter', { register_difference_days_missing: 2 }, '1 Mar 2026. 2 of them have no reading.');
   await told(
     'meter',
     { cost_month_forecast: 76, cost_month_forecast_low: 70, cost_month_forecast_high: 82.5 },

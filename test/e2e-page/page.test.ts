@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import { dayWords } from '../../src/web/page/format.ts';
+import { dayWords } from '../../src/web/page/words.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, DESK, look, openBrowser, PHONE, picture, ready } from './browser.ts';

@@ -1,11 +1,10 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { addDays, intervalStart } from '../../domain/period.ts';
-import { type Bar, barsOf, dayMap, type Interval, SHOWN, type What } from './bars.ts';
-import { dayWords, kWh, money } from './format.ts';
-import { Picture } from './picture.tsx';
+import { axis, type Bar, barsOf, dayMap, type Interval, SHOWN, type What } from './bars.ts';
 import type { History, Usage } from './store.ts';
 import { Choice, Table } from './widgets.tsx';
+import { dayWords, energy, joined, kWh, money, say } from './words.ts';
 
 /** `usage`: of each interval, for what has been corrected. `today`: there where the meter is. `forecast`: of this month. */
 export function Chart(props: {
@@ -34,53 +33,86 @@ export function Chart(props: {
     setChosen(null);
   };
   const amount = (value: number | null) => (what === 'kwh' ? kWh(value) : money(value, history.currency));
+  const period = ({ from, to }: Bar) => {
+    if (interval === 'day') return dayWords(from, 'short');
+    if (interval === 'month' && from.endsWith('-01')) return dayWords(from, 'month');
+    return `${dayWords(from, 'tick')} – ${dayWords(to, 'tick')}`;
+  };
+  const about = (bar: Bar) => {
+    const before = bar.before[what];
+    return joined(
+      [period(bar), before !== null && say('chart.before', { amount: amount(before) }), notesOn(bar)],
+      ' · ',
+    );
+  };
   const isOldest = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
-  const { big, small } = wordsOf(bars, chosen === null ? undefined : bars[chosen], interval, what);
   const forecast = interval === 'month' && page === 0 ? props.forecast[what] : null;
+  const bar = chosen === null ? undefined : bars[chosen];
   return (
-    <section aria-label="Use over time">
+    <section aria-label={say('chart.title')}>
       <div class="row">
         <Choice
-          name="Period"
-          options={{ day: 'Days', week: 'Weeks', month: 'Months' }}
+          name={say('chart.period')}
+          options={(['day', 'week', 'month'] as const).map((one) => [one, say(`chart.${one}`)])}
           value={interval}
           onChange={(by) => turn(0, by)}
         />
-        <Choice name="Show" options={{ kwh: 'Energy', cost: 'Cost' }} value={what} onChange={setWhat} />
+        <Choice
+          name={say('chart.show')}
+          options={(['kwh', 'cost'] as const).map((one) => [one, say(`chart.${one}`)])}
+          value={what}
+          onChange={setWhat}
+        />
       </div>
       <div class="row readout">
         <p>
-          <strong>{amount(big)}</strong> {small(amount)}
+          <strong>{amount(bar ? bar[what] : sumOf(bars, what))}</strong> {bar ? about(bar) : wholeOf(bars)}
         </p>
         <span class="turn">
-          <Turn name="Earlier" sign="‹" isEnd={isOldest} onClick={() => turn(page + 1)} />
-          <Turn name="Later" sign="›" isEnd={page === 0} onClick={() => turn(page - 1)} />
+          <Turn name={say('chart.earlier')} sign="‹" isEnd={isOldest} onClick={() => turn(page + 1)} />
+          <Turn name={say('chart.later')} sign="›" isEnd={page === 0} onClick={() => turn(page - 1)} />
         </span>
       </div>
       <Picture
         {...{ bars, interval, what, chosen, setChosen, forecast }}
-        label={(bar) => `${amount(bar[what])}, ${wordsOf(bars, bar, interval, what).small(amount)}`}
+        label={(one) => `${amount(one[what])}, ${about(one)}`}
       />
       <Legend {...{ bars, what, forecast }} />
       <details>
-        <summary>As a table</summary>
+        <summary>{say('chart.table')}</summary>
         <Table
-          name="Figures"
-          head={['Period', 'Energy', 'Cost', 'A year before', 'Note']}
-          rows={[...bars].reverse().map((bar) => ({
-            key: bar.from,
+          name={say('chart.figures')}
+          head={(['period', 'kwh', 'cost', 'yearBefore', 'note'] as const).map((one) => say(`chart.${one}`))}
+          rows={[...bars].reverse().map((one) => ({
+            key: one.from,
             cells: [
-              period(bar, interval),
-              kWh(bar.kwh),
-              money(bar.cost, history.currency),
-              amount(bar.before[what]),
-              notes(bar),
+              period(one),
+              kWh(one.kwh),
+              money(one.cost, history.currency),
+              amount(one.before[what]),
+              notesOn(one),
             ],
           }))}
         />
       </details>
     </section>
   );
+}
+
+function notesOn({ missing, days, isRunning, isCorrected }: Bar): string {
+  const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
+  return joined([isRunning && say('chart.soFar'), missing > 0 && gap, isCorrected && say('chart.corrected')]);
+}
+
+function sumOf(bars: readonly Bar[], what: What): number | null {
+  const known = bars.flatMap((bar) => bar[what] ?? []);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+function wholeOf(bars: readonly Bar[]): string {
+  const [first, last] = [bars[0]?.from, bars.at(-1)?.to];
+  const isOneYear = first?.slice(0, 4) === last?.slice(0, 4);
+  return `${dayWords(first, isOneYear ? 'tick' : 'date')} – ${dayWords(last, 'date')}`;
 }
 
 /** At the end it keeps the focus, which a disabled button would lose. */
@@ -95,40 +127,13 @@ const Turn = (props: { name: string; sign: string; isEnd: boolean; onClick: () =
   </button>
 );
 
-function period({ from, to }: Bar, interval: Interval): string {
-  if (interval === 'day') return dayWords(from, 'short');
-  if (interval === 'month' && from.endsWith('-01')) return dayWords(from, 'month');
-  return `${dayWords(from, 'tick')} – ${dayWords(to, 'tick')}`;
-}
-
-function notes({ missing, days, isRunning, isCorrected }: Bar): string {
-  const gap = days === 1 ? 'no reading' : `${missing} of ${days} days without a reading`;
-  const all = [isRunning ? 'so far' : '', missing > 0 ? gap : '', isCorrected ? 'corrected' : ''];
-  return all.filter((note) => note !== '').join(', ');
-}
-
-/** Of the chosen bar, else of all that are shown. */
-function wordsOf(bars: readonly Bar[], bar: Bar | undefined, interval: Interval, what: What) {
-  const known = (bar ? [bar] : bars).flatMap((one) => one[what] ?? []);
-  const big = known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
-  const [first, last] = [bars[0], bars.at(-1)];
-  const isOneYear = first?.from.slice(0, 4) === last?.to.slice(0, 4);
-  const whole = `${dayWords(first?.from, isOneYear ? 'tick' : 'date')} – ${dayWords(last?.to, 'date')}`;
-  const small = (amount: (value: number | null) => string) => {
-    if (!bar) return whole;
-    const before = bar.before[what] === null ? '' : `${amount(bar.before[what])} a year before`;
-    return [period(bar, interval), before, notes(bar)].filter((words) => words !== '').join(' · ');
-  };
-  return { big, small };
-}
-
 function Legend({ bars, what, forecast }: { bars: readonly Bar[]; what: What; forecast: number | null }) {
   const signs = [
-    ['bar', what === 'kwh' ? 'energy in kWh' : 'cost, standing charge included', true],
-    ['before', 'a year before', bars.some(({ before }) => before[what] !== null)],
-    ['forecast', 'forecast', forecast !== null],
-    ['gap', 'no reading', bars.some(({ missing }) => missing > 0)],
-    ['corrected', 'corrected', bars.some(({ isCorrected }) => isCorrected)],
+    ['bar', say(`legend.${what}`), true],
+    ['before', say('legend.before'), bars.some(({ before }) => before[what] !== null)],
+    ['forecast', say('legend.forecast'), forecast !== null],
+    ['gap', say('chart.noReading'), bars.some(({ missing }) => missing > 0)],
+    ['corrected', say('chart.corrected'), bars.some(({ isCorrected }) => isCorrected)],
   ] as const;
   const shown = signs.filter(([, , isThere]) => isThere);
   return (
@@ -140,5 +145,145 @@ function Legend({ bars, what, forecast }: { bars: readonly Bar[]; what: What; fo
         </li>
       ))}
     </ul>
+  );
+}
+
+const HEIGHT = 190;
+const LEFT = 34;
+const TOP = 14;
+const WIDEST_SLOT = 64;
+// Shares of a slot.
+const WIDE = 0.86;
+const NARROW = 0.56;
+
+/** The width of an element, and again whenever it changes. */
+function useWidth() {
+  const ref = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    if (ref.current) observer.observe(ref.current);
+    return () => observer.disconnect();
+  }, []);
+  return [ref, width] as const;
+}
+
+/** The year before faint behind, days without a reading hatched, a correction marked. `label`: a bar for those who cannot see it. */
+function Picture(props: {
+  bars: readonly Bar[];
+  interval: Interval;
+  what: What;
+  chosen: number | null;
+  setChosen: (index: number | null) => void;
+  label: (bar: Bar) => string;
+  forecast: number | null;
+}) {
+  const { bars, interval, what, chosen, setChosen } = props;
+  const [ref, width] = useWidth();
+  const forecastOf = (bar: Bar) => (interval === 'month' && bar.isRunning ? (props.forecast ?? 0) : 0);
+  const heights = bars.flatMap((bar) => [bar[what] ?? 0, bar.before[what] ?? 0, forecastOf(bar)]);
+  const { top, ticks } = axis(Math.max(0, ...heights));
+  // A credit hangs below the line.
+  const bottom = Math.min(0, ...heights);
+  const slot = Math.min(WIDEST_SLOT, Math.max(0, width - LEFT) / Math.max(bars.length, 1));
+  const y = (value: number) => TOP + (HEIGHT * (top - value)) / (top - bottom);
+  const newest = bars.length - 1;
+  const shown = bars[chosen ?? newest];
+  const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
+  const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / slot));
+  const onKey = (event: KeyboardEvent) => {
+    const keys = {
+      ArrowLeft: (chosen ?? newest + 1) - 1,
+      ArrowRight: (chosen ?? -1) + 1,
+      Home: 0,
+      End: newest,
+    };
+    const to = keys[event.key as keyof typeof keys];
+    if (to === undefined) return;
+    event.preventDefault();
+    move(to);
+  };
+  function drawn(bar: Bar, index: number) {
+    const rect = (kind: string, value: number, share: number, isHatched = false) => (
+      <rect
+        class={kind}
+        rx={isHatched ? 0 : 2}
+        x={LEFT + slot * (index + (1 - share) / 2)}
+        width={slot * share}
+        y={y(Math.max(0, value))}
+        height={Math.abs(y(0) - y(value))}
+        {...(isHatched && { fill: 'url(#hatch)' })}
+      />
+    );
+    const { [what]: value, missing, days } = bar;
+    const before = bar.before[what];
+    const forecast = forecastOf(bar);
+    const middle = LEFT + slot * (index + 0.5);
+    return (
+      <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
+        {before !== null && rect('before', before, WIDE)}
+        {forecast > 0 && rect('forecast', forecast, NARROW)}
+        {value === null ? rect('gap', top, WIDE, true) : rect('bar', value, NARROW)}
+        {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW, true)}
+        {bar.isCorrected && <circle class="corrected" cx={middle} cy={y(value ?? 0) - 7} r="3" />}
+        <Tick {...{ bars, index, interval }} x={middle} isNarrow={slot < 30} />
+      </g>
+    );
+  }
+  return (
+    <div
+      ref={ref}
+      class="picture"
+      role="slider"
+      tabIndex={0}
+      aria-label={say('chart.bars')}
+      aria-valuemin={1}
+      aria-valuemax={bars.length}
+      aria-valuenow={(chosen ?? newest) + 1}
+      aria-valuetext={shown && props.label(shown)}
+      onKeyDown={onKey}
+      onPointerMove={onPointer}
+      onPointerDown={onPointer}
+      // A finger leaves as soon as it has tapped.
+      onPointerLeave={({ pointerType }) => pointerType === 'mouse' && setChosen(null)}
+    >
+      <svg width={width} height={HEIGHT + TOP + 22} aria-hidden="true">
+        <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <line y2="6" class="hatch" />
+        </pattern>
+        {[0, ...ticks].map((tick) => (
+          <g key={tick}>
+            <line class="grid" x1={LEFT} x2={width} y1={y(tick)} y2={y(tick)} />
+            <text class="tick" x={LEFT - 6} y={y(tick) + 4} text-anchor="end">
+              {top < 1 ? tick : energy(tick).replace(/[.,]0$/, '')}
+            </text>
+          </g>
+        ))}
+        {bars.map(drawn)}
+      </svg>
+    </div>
+  );
+}
+
+/** What stands below a bar: each Monday, the first week of each month, each month. */
+function Tick(props: {
+  bars: readonly Bar[];
+  index: number;
+  interval: Interval;
+  x: number;
+  isNarrow: boolean;
+}) {
+  const { bars, index, interval, x, isNarrow } = props;
+  const { from } = bars[index] ?? { from: '' };
+  const month = bars[index - 1]?.from.slice(0, 7);
+  const isFirst =
+    interval === 'day' ? new Date(from).getUTCDay() === 1 : month !== undefined && month !== from.slice(0, 7);
+  if (interval === 'month' ? isNarrow && index % 2 === 0 && bars.length > 6 : !isFirst) return null;
+  // A label in the last slots would be cut off.
+  const anchor = interval !== 'month' && index > bars.length - 3 ? 'end' : 'middle';
+  return (
+    <text class="tick" x={x} y={HEIGHT + TOP + 17} text-anchor={anchor}>
+      {dayWords(from, interval === 'day' ? 'tick' : 'monthTick')}
+    </text>
   );
 }

@@ -1,17 +1,13 @@
 // The page as a whole: who may see it, what is wrong with the connection, and what stands where.
 import { render } from 'preact';
-import { useEffect, useReducer, useState } from 'preact/hooks';
-import { ConstituencyTable, Log, PollNow, ReadAgain } from './actions.tsx';
-import { EnergyDashboard } from './energyDashboard.tsx';
-import { dayWords, kWh } from './format.ts';
-import { Bills } from './insight.tsx';
-import { MeterList } from './list.tsx';
-import { Meter, type MeterInfo, nameOf } from './meter.tsx';
-import { PagePassword } from './sending.tsx';
-import { SignIns } from './signin.tsx';
+import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain } from './actions.tsx';
+import { Bills, Meter, MeterList } from './meter.tsx';
+import { SignIns } from './signIn.tsx';
 import { Status } from './status.tsx';
-import { ask, type Health, type Info, type Invoices, numberOf, store, textOf } from './store.ts';
-import { Fold } from './widgets.tsx';
+import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
+import { Fold, Form, ReadableWords } from './widgets.tsx';
+import { say } from './words.ts';
 
 const TICK_MS = 10_000;
 const AGAIN_MS = 3_000;
@@ -44,6 +40,32 @@ function Page() {
   return <Screen session={session} />;
 }
 
+function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
+  const page = useRef<HTMLElement>(null);
+  useEffect(() => page.current?.querySelector('input')?.focus(), []);
+  const onSend = async (typed: object) => {
+    await ask('POST', 'session', typed);
+    onSignedIn();
+    return '';
+  };
+  return (
+    <main class="card gate" ref={page}>
+      <h1>{say('title')}</h1>
+      <p>
+        {say('password.needed')}
+        <br />
+        <small>{say('password.where')}</small>
+      </p>
+      <ReadableWords instead={say('password.safer')} />
+      <Form
+        fields={[{ name: 'password', label: say('signIn.password') }]}
+        button={say('password.open')}
+        onSend={onSend}
+      />
+    </main>
+  );
+}
+
 function Screen({ session }: { session: Session | null }) {
   const [chosen, setChosen] = useState(location.hash.slice(1));
   const info = store.get<Info>('bridge/info');
@@ -55,11 +77,12 @@ function Screen({ session }: { session: Session | null }) {
   };
   const documentation = info?.links.documentation ?? '';
   const hasAccounts = info?.schedule !== null;
+  const waiting = store.isReady ? 'page.noMeter' : 'loading';
   return (
     <>
       <header>
-        <h1>Heat</h1>
-        <span class={`connection ${store.stream}`}>{CONNECTIONS[store.stream]}</span>
+        <h1>{say('title')}</h1>
+        <span class={`connection ${store.stream}`}>{say(`connection.${store.stream}`)}</span>
       </header>
       <Trouble />
       <SignIns mayTypePasswords={session?.mayTypePasswords ?? false} />
@@ -68,32 +91,34 @@ function Screen({ session }: { session: Session | null }) {
         {meter ? (
           <Meter info={meter} />
         ) : (
-          <p class="card meter empty">{hasAccounts ? waitingWords() : NO_ACCOUNT}</p>
+          <p class="card meter empty">{say(hasAccounts ? waiting : 'page.noAccount')}</p>
         )}
-        <section class="card" aria-label="Bridge">
+        <section class="card" aria-label={say('page.bridge')}>
           <Status />
           {hasAccounts && <PollNow />}
           <p class="links">
             {meter && (
               <a href={`ledger.csv?meter=${encodeURIComponent(meter.meter)}`} download>
-                Download CSV
+                {say('page.csv')}
               </a>
             )}
             <a href="report.txt" download>
-              Download report
+              {say('page.report')}
             </a>
           </p>
         </section>
         <div class="more">
-          {meter && store.get<Invoices>(`account/${meter.account}/invoices`) && (
-            <Fold title="Bills">{() => <Bills {...meter} />}</Fold>
+          {meter && store.get(`account/${meter.account}/invoices`) && (
+            <Fold title={say('bill.title')}>{() => <Bills {...meter} />}</Fold>
           )}
-          {hasAccounts && <Fold title="Read days again">{() => <ReadAgain />}</Fold>}
+          {hasAccounts && <Fold title={say('readAgain.title')}>{() => <ReadAgain />}</Fold>}
           {store.get<Health>('bridge/health')?.statistics && (
-            <Fold title="Home Assistant’s Energy dashboard">{() => <EnergyDashboard />}</Fold>
+            <Fold title={say('dashboard.title')}>{() => <EnergyDashboard />}</Fold>
           )}
-          <Fold title="Constituencies">{() => <ConstituencyTable />}</Fold>
-          <Fold title="Log">{() => <Log />}</Fold>
+          {store.get('bridge/constituencies') && (
+            <Fold title={say('constituencies.title')}>{() => <ConstituencyTable />}</Fold>
+          )}
+          <Fold title={say('log.title')}>{() => <Log />}</Fold>
         </div>
       </main>
       <News meters={meters} />
@@ -101,12 +126,12 @@ function Screen({ session }: { session: Session | null }) {
         heat2mqtt {session?.version}
         {documentation.startsWith('https://') && (
           <a href={documentation} rel="noreferrer">
-            Documentation
+            {say('page.documentation')}
           </a>
         )}
         {session?.needsPassword && (
           <button type="button" onClick={() => void ask('DELETE', 'session').then(() => location.reload())}>
-            Close the page
+            {say('page.close')}
           </button>
         )}
       </footer>
@@ -114,23 +139,15 @@ function Screen({ session }: { session: Session | null }) {
   );
 }
 
-const NO_ACCOUNT = 'No account is configured: there is nothing to poll.';
-const waitingWords = () => (store.isReady ? 'No meter has been found yet.' : 'Loading …');
-
-const CONNECTIONS = { opening: 'Connecting', open: 'Live', lost: 'Not connected' };
-
 function Trouble() {
-  const words = [
-    store.stream === 'lost' &&
-      'The connection to the bridge is lost: what you see may be old. Trying again …',
-    store.broker === 'disconnected' &&
-      'The bridge has lost its MQTT broker. It goes on reading, and sends everything when the broker is back.',
-    store.broker === 'none' &&
-      'The MQTT broker has not been reached yet: until then readings are shown here only.',
-  ].filter((sentence) => sentence !== false);
+  const all = [
+    store.stream === 'lost' && say('trouble.stream'),
+    store.broker === 'disconnected' && say('trouble.brokerLost'),
+    store.broker === 'none' && say('trouble.brokerNone'),
+  ];
   return (
     <div role="alert">
-      {words.map((sentence) => (
+      {all.filter(Boolean).map((sentence) => (
         <p key={sentence} class="trouble">
           {sentence}
         </p>
@@ -143,11 +160,11 @@ function Trouble() {
 function News({ meters }: { meters: readonly MeterInfo[] }) {
   const { topic = '', payload = {} } = store.event ?? {};
   const info = meters.find(({ meter }) => topic === `meter/${meter}/event`);
-  const words = { new_day: 'New reading', corrected: 'Corrected' }[String(payload.event_type)];
-  const day = dayWords(textOf(payload, 'day'), 'short');
+  const type = payload.event_type;
+  const isTold = info !== undefined && (type === 'new_day' || type === 'corrected');
   return (
     <p class="hidden" role="status">
-      {info && words && `${words} of ${nameOf(info)}: ${day}, ${kWh(numberOf(payload, 'energy_kwh'))}.`}
+      {isTold && say(`page.${type}`, { ...payload, name: nameOf(info) })}
     </p>
   );
 }

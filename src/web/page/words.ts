@@ -1,14 +1,49 @@
-// Amounts, days and times in words, in the reader's own locale. What is not known is a dash, never 0.
-
+// Words of the page: sentences by their key, and amounts, days and times in the reader's own locale. What is not known is a dash, never 0.
 import { daysBetween } from '../../domain/period.ts';
+import english from './words.en.json' with { type: 'json' };
 
+type Key = keyof typeof english;
+type Counted = { [K in Key]: K extends `${infer Name}.other` ? Name : never }[Key];
+/** By the names that a sentence uses; `currency` is that of the amounts. */
+type Values = Readonly<Record<string, unknown>>;
 type Unsure<T> = T | null | undefined;
 
 export const UNKNOWN = '–';
+const LANGUAGE = 'en';
+const sentences: Readonly<Record<string, string>> = english;
 
-const cache = new Map<string, Intl.NumberFormat | Intl.DateTimeFormat>();
+/** A sentence, in which `{name:format}` stands for a value in one of FORMATS, and `{name}` for the value as it is. */
+export function say(key: Key, given: object = {}): string {
+  const values = given as Values;
+  return (sentences[key] ?? key).replace(/\{(\w+)(?::(\w+))?\}/g, (_, name, format) => {
+    const value = values[name] ?? null;
+    if (value === null) return UNKNOWN;
+    return format === undefined ? String(value) : (FORMATS[format]?.(value as never, values) ?? UNKNOWN);
+  });
+}
+
+/** The same; `null` where one of the values is not known. */
+export function tell(key: Key, values: object): string | null {
+  const names = [...(sentences[key] ?? '').matchAll(/\{(\w+)/g)].map(([, name = '']) => name);
+  return names.every((name) => ((values as Values)[name] ?? null) !== null) ? say(key, values) : null;
+}
+
+/** The sentence for so many: a language has one for each of its plural forms. */
+export function sayCount(name: Counted, count: number): string {
+  const form = `${name}.${kept('plural', () => new Intl.PluralRules(LANGUAGE)).select(count)}`;
+  return say((form in sentences ? form : `${name}.other`) as Key, { count });
+}
+
+/** How a session is, by its state on bridge/health. */
+export const sessionWords = (state: string): string => sentences[`session.${state}`] ?? state;
+
+/** Without those that are not there. */
+export const joined = (parts: readonly (string | false | null)[], separator = ', '): string =>
+  parts.filter(Boolean).join(separator);
+
+const cache = new Map<string, unknown>();
 /** Making a format takes a thousand times as long as using it. */
-function kept<T extends Intl.NumberFormat | Intl.DateTimeFormat>(key: string, make: () => T): T {
+function kept<T>(key: string, make: () => T): T {
   const made = (cache.get(key) as T | undefined) ?? make();
   cache.set(key, made);
   return made;
@@ -19,9 +54,6 @@ export function number(value: Unsure<number>, digits: number): string {
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return kept(`number ${digits}`, () => new Intl.NumberFormat(undefined, options)).format(value);
 }
-
-export const plural = (count: number, one: string, many: string): string =>
-  `${number(count, 0)} ${count === 1 ? one : many}`;
 
 /** Without the unit: three digits that count are enough to look at. */
 export const energy = (kwh: Unsure<number>): string => number(kwh, Math.abs(kwh ?? 0) < 100 ? 1 : 0);
@@ -36,6 +68,12 @@ export function money(value: Unsure<number>, currency: string, digits = 2): stri
   const options = { style: 'currency', currency, minimumFractionDigits: digits } as const;
   return kept(`${currency} ${digits}`, () => new Intl.NumberFormat(undefined, options)).format(value);
 }
+
+/** A sentence of the bridge, whose amounts are written as all others here. */
+export const withMoney = (sentence: string): string =>
+  sentence.replace(/(-?\d+(\.\d+)?) ([A-Z]{3})\b/g, (_, amount, decimals = '', currency) =>
+    money(Number(amount), currency, Math.max(2, decimals.length - 1)),
+  );
 
 const STYLES = {
   long: { weekday: 'long', day: 'numeric', month: 'long' },
@@ -53,17 +91,6 @@ export function dayWords(day: Unsure<string>, style: keyof typeof STYLES): strin
   return format.format(new Date(`${day}T00:00:00Z`));
 }
 
-/** `due 19 Nov 2026`, or `paid`: by what is still open, or by the status where that is not told. */
-export function paymentWords(invoice: {
-  readonly amount_due: number | null;
-  readonly status: string | null;
-  readonly due: string | null;
-}): string {
-  const { amount_due, status, due } = invoice;
-  const isPaid = amount_due === null ? status?.toLowerCase() === 'paid' : amount_due <= 0;
-  return isPaid ? 'paid' : `due ${dayWords(due, 'date')}`;
-}
-
 /** `2026-11-21`, there where the meter is. */
 export const dayIn = (timeZone: string, now: number): string =>
   kept(`day ${timeZone}`, () => new Intl.DateTimeFormat('sv', { timeZone, dateStyle: 'short' })).format(now);
@@ -78,7 +105,7 @@ export function timeWords(at: Unsure<string | number>, now = Date.now()): string
   return kept(`time ${isToday}`, () => new Intl.DateTimeFormat(undefined, options)).format(then);
 }
 
-/** To the second. A line of the log may have no time that can be read: a part of it may be somebody's password. */
+/** To the second. A line of the log may have no time that can be read: a part of it may have been masked. */
 export function clockWords(at = ''): string {
   const then = Date.parse(at);
   if (Number.isNaN(then)) return UNKNOWN;
@@ -90,7 +117,7 @@ const STEPS = [
   ['hour', 3_600],
   ['minute', 60],
 ] as const;
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'auto' });
 
 /** `3 hours ago`, `in 2 minutes`. */
 export function ago(at: Unsure<string | number>, now = Date.now()): string {
@@ -100,8 +127,23 @@ export function ago(at: Unsure<string | number>, now = Date.now()): string {
     const count = unit === 'day' ? 2 * length : length;
     if (Math.abs(seconds) >= count) return relative.format(Math.trunc(seconds / length), unit);
   }
-  return seconds > 0 ? `in ${seconds} s` : 'just now';
+  return seconds > 0 ? say('inSeconds', { seconds }) : say('justNow');
 }
 
 /** `yesterday`, `3 days ago`. */
 export const dayAgo = (day: string, today: string): string => relative.format(daysBetween(today, day), 'day');
+
+const currencyIn = ({ currency }: Values): string => (typeof currency === 'string' ? currency : 'EUR');
+
+export const FORMATS: Readonly<Record<string, (value: never, values: Values) => string>> = {
+  n: (value: number) => number(value, 0),
+  energy,
+  kWh,
+  money: (value: number, values) => money(value, currencyIn(values)),
+  price: (value: number, values) => money(value, currencyIn(values), 3),
+  short: (day: string) => dayWords(day, 'short'),
+  date: (day: string) => dayWords(day, 'date'),
+  tick: (day: string) => dayWords(day, 'tick'),
+  time: (at: string) => timeWords(at),
+  ago: (at: string) => ago(at),
+};

@@ -1,7 +1,8 @@
 // Words of the page for amounts, days and times: in the reader's locale, and a dash for what is not known.
 import { expect, test } from 'vitest';
 import { addDays, daysBetween } from '../../../src/domain/period.ts';
-import * as words from '../../../src/web/page/format.ts';
+import english from '../../../src/web/page/words.en.json' with { type: 'json' };
+import * as words from '../../../src/web/page/words.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 
@@ -26,13 +27,34 @@ test('amounts have as many digits as one looks at', () => {
   expect(words.money(3, '<b>')).toBe('3.00 <b>');
 });
 
+test('a sentence with amounts and days; unknown where one of its values is', () => {
+  const state = { cost_month_forecast: 76, cost_month_last_year: null, currency: 'EUR' };
+  expect(words.tell('meter.forecast', state)).toBe('about €76.00 by its end');
+  expect(words.tell('meter.lastYear', state)).toBeNull();
+  expect(words.say('meter.lastYear', state)).toBe('last year –');
+  expect([0, 1, 12_000].map((count) => words.sayCount('requests', count))).toEqual([
+    '0 requests',
+    '1 request',
+    '12,000 requests',
+  ]);
+});
+
+test('each sentence names formats that there are, and each plural has its other form', () => {
+  for (const [key, sentence] of Object.entries(english)) {
+    for (const [, format] of sentence.matchAll(/\{\w+:(\w+)\}/g))
+      expect(Object.keys(words.FORMATS), key).toContain(format);
+    expect(sentence.replace(/\{\w+(:\w+)?\}/g, ''), key).not.toMatch(/[{}]/);
+    if (key.endsWith('.one')) expect(english).toHaveProperty([key.replace(/one$/, 'other')]);
+  }
+});
+
 test.each([
-  [0, 'invoice', 'paid'],
-  [64.27, 'invoice', 'due Nov 19, 2026'],
-  [null, 'closed', 'due Nov 19, 2026'],
-  [null, 'Paid', 'paid'],
-])('an invoice of which %d is open, %s: %s', (amount_due, status, expected) => {
-  expect(words.paymentWords({ amount_due, status, due: '2026-11-19' })).toBe(expected);
+  ['146.20 EUR billed; the days add up to 128.81.', '€146.20 billed; the days add up to 128.81.'],
+  ['it is 0.124 EUR/kWh, and 0.686 EUR/day', 'it is €0.124/kWh, and €0.686/day'],
+  ['3 IRU', 'IRU 3.00'],
+  ['of 12 kWh in 2026', 'of 12 kWh in 2026'],
+])('money in a sentence of the bridge: %s', (sentence, expected) => {
+  expect(words.withMoney(sentence).replace(/\u00a0/g, ' ')).toBe(expected);
 });
 
 test('a day is a date, whatever the time zone of the reader', () => {

@@ -1,7 +1,7 @@
 // Relative paths in a configuration file count from the folder that it is in; those of the environment from the working
 // directory.
 import { existsSync } from 'node:fs';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { leaves, put, type RawConfig } from './rawConfig.ts';
@@ -14,6 +14,12 @@ export function pathIn(configuration: string, given: string): string {
   if (given === '' || isAbsolute(given) || given.includes('\0')) return given;
   const beside = resolve(dirname(configuration), given);
   return !existsSync(beside) && existsSync(given) ? resolve(given) : beside;
+}
+
+/** A path below the folder of the file `configuration`, as it is written there so that both can move; any other as it is. */
+export function relativeTo(configuration: string, given: string): string {
+  const below = relative(resolve(dirname(configuration)), given);
+  return isAbsolute(given) && below !== '' && !below.startsWith('..') ? `./${below}` : given;
 }
 
 /** Where the path that a key gives leads; `warnings` grows by those that are not where the file is. */

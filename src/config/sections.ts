@@ -13,9 +13,11 @@ import {
   hostName,
   ipOrNetwork,
   matching,
+  optional,
   parseUrl,
   positiveNumber,
   redirectUri,
+  required,
   secretKeys,
   section,
   text,
@@ -44,17 +46,20 @@ const claims = section({
 });
 
 export const providerSection = section({
-  issuer: providerAddress.meta(
-    about(
-      'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
-      'https://id.example.org/auth/realms/energy',
-    ),
+  issuer: required(
+    providerAddress,
+    'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
+    'https://id.example.org/auth/realms/energy',
   ),
-  api_url: providerAddress.meta(
-    about('Where usage reports and invoices are asked for.', 'https://api.example.org/api/v1'),
+  api_url: required(
+    providerAddress,
+    'Where usage reports and invoices are asked for.',
+    'https://api.example.org/api/v1',
   ),
-  client_id: text().meta(
-    about('The name under which the provider knows its own web page as an OpenID client.', 'self-care'),
+  client_id: required(
+    text(),
+    'The name under which the provider knows its own web page as an OpenID client.',
+    'self-care',
   ),
   scopes: z
     .array(text(), SCOPES)
@@ -64,23 +69,22 @@ export const providerSection = section({
   sign_in: choice(WAYS_TO_SIGN_IN, 'auto').describe(
     "How the accounts sign in. password: user name and password are sent to the issuer. form: they are filled into the provider's login page. device, link: a person signs in, with heat2mqtt login; no password is needed then. auto: password, and where the provider does not allow that, form.",
   ),
-  redirect_uri: redirectUri
-    .optional()
-    .meta(
-      about(
-        "An address that the provider has registered for client_id; sign_in form and link need it. The address bar of the provider's login page carries it as redirect_uri=…, percent-encoded.",
-        'https://portal.example.org/',
-      ),
-    ),
+  redirect_uri: optional(
+    redirectUri,
+    "An address that the provider has registered for client_id; sign_in form and link need it. The address bar of the provider's login page carries it as redirect_uri=…, percent-encoded.",
+    'https://portal.example.org/',
+  ),
   offline_access: flag(false).describe(
     'true: ask for a session without an end, and agree where the login page asks for consent. Where the provider refuses that, the usual one is taken.',
   ),
   keep_alive: flag(true).describe(
     'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll. Default with fleet: false.',
   ),
-  currency: currency
-    .optional()
-    .meta(about("The currency of the provider's amounts. Default: what its site says, else EUR.", 'EUR')),
+  currency: optional(
+    currency,
+    "The currency of the provider's amounts. Default: what its site says, else EUR.",
+    'EUR',
+  ),
   claims: claims.prefault({}).describe('Names of claims in the access token that lead to the usage reports.'),
   timeout_seconds: positiveNumber(600, 30).describe(
     'How long one request to the provider may take, in seconds.',
@@ -107,26 +111,20 @@ function isUnencrypted(value: unknown): boolean {
 }
 
 export const accountSection = section({
-  id: matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64')
-    .optional()
-    .meta(
-      about(
-        'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
-        'home',
-      ),
-    ),
+  id: optional(
+    matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64'),
+    'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
+    'home',
+  ),
   username: text().meta({
     ...about("The name you log in with on the provider's web page.", 'me@example.org'),
     private: true,
   }),
-  history_since: calendarDate
-    .optional()
-    .meta(
-      about(
-        'The first day that counts for this account, in place of usage.history_since: say, the day of moving in. Where a history exists already, its origin and its totals stay, and days before this one are left out of comparisons, forecasts, bill checks, the page and exports.',
-        '2024-09-01',
-      ),
-    ),
+  history_since: optional(
+    calendarDate,
+    'The first day that counts for this account, in place of usage.history_since: say, the day of moving in. Where a history exists already, its origin and its totals stay, and days before this one are left out of comparisons, forecasts, bill checks, the page and exports.',
+    '2024-09-01',
+  ),
   ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
   ...secretKeys(
     'totp_secret',
@@ -150,14 +148,11 @@ export const usageSection = section({
     .describe(
       'Each installation asks up to this many seconds later, which spreads the load. Drawn once, then kept.',
     ),
-  history_since: calendarDate
-    .optional()
-    .meta(
-      about(
-        'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
-        '2024-01-01',
-      ),
-    ),
+  history_since: optional(
+    calendarDate,
+    'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
+    '2024-01-01',
+  ),
   reread_days: wholeNumber(1, 366)
     .default(14)
     .describe('How many days are read again at each poll, for late and corrected readings.'),
@@ -204,14 +199,11 @@ export const constituenciesSection = section({
   chamber: choice(['dail', 'seanad', ''], 'dail').describe(
     'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
   ),
-  house_no: wholeNumber(1, 9999)
-    .optional()
-    .meta(
-      about(
-        'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
-        34,
-      ),
-    ),
+  house_no: optional(
+    wholeNumber(1, 9999),
+    'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
+    34,
+  ),
 }).describe('The public list of constituencies. Needs no account. Fetched on request only.');
 
 /** Checked after user name and password were taken out; those that are still there could not be read. */
@@ -313,28 +305,19 @@ export const homeAssistantSection = section({
     )
     .transform(webSocketOf),
   ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
-  outdoor_temperature: matching(
-    /^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/,
-    'the entity id of a sensor, such as sensor.outdoor_temperature',
-  )
-    .optional()
-    .meta(
-      about(
-        'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
-        'sensor.outdoor_temperature',
-      ),
+  outdoor_temperature: optional(
+    matching(
+      /^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/,
+      'the entity id of a sensor, such as sensor.outdoor_temperature',
     ),
-  degree_day_base: z
-    .number(BASE)
-    .min(5, BASE)
-    .max(25, BASE)
-    .optional()
-    .meta(
-      about(
-        'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
-        15.5,
-      ),
-    ),
+    'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
+    'sensor.outdoor_temperature',
+  ),
+  degree_day_base: optional(
+    z.number(BASE).min(5, BASE).max(25, BASE),
+    'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
+    15.5,
+  ),
 });
 
 export const httpSection = section({
@@ -354,14 +337,11 @@ export const webSection = section({
     .describe(
       "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
     ),
-  trusted_proxy: ipOrNetwork
-    .optional()
-    .meta(
-      about(
-        'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
-        '172.18.0.0/16',
-      ),
-    ),
+  trusted_proxy: optional(
+    ipOrNetwork,
+    'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
+    '172.18.0.0/16',
+  ),
 });
 
 export const fleetSection = section({

@@ -3,10 +3,10 @@ import { stringify } from 'yaml';
 import { createScrubber } from '../foundation/log.ts';
 import { applyEnvironment, type Environment } from './environment.ts';
 import { Faults } from './faults.ts';
-import { schemaAt } from './keys.ts';
+import { fileKeyOf, schemaAt } from './keys.ts';
 import { ConfigInvalid } from './load.ts';
 import { leaves, type Path, put, type RawConfig, remove, textAt } from './rawConfig.ts';
-import { locateFrom } from './relativePaths.ts';
+import { locateFrom, relativeTo } from './relativePaths.ts';
 import { fileSchema } from './schema.ts';
 import { parseYaml } from './yamlText.ts';
 
@@ -14,8 +14,9 @@ import { parseYaml } from './yamlText.ts';
 const PASSWORD_IN_ADDRESS = /^([a-z][\w+.-]*:\/\/[^/?#:@]*):[^/?#]*@/i;
 
 /**
- * The configuration without its inline secrets and without comments, in which secrets may stand too. `taken`: the keys of the
- * secrets. Throws ConfigInvalid; `name` is the file's.
+ * The configuration without its inline secrets and without comments, in which secrets may stand too. Paths below its folder
+ * become relative, so that it works in another folder. `taken`: the keys of the secrets. Throws ConfigInvalid; `name` is the
+ * file's.
  */
 export function withoutSecrets(
   text: string,
@@ -30,23 +31,23 @@ export function withoutSecrets(
     } else if (typeof value === 'string' && PASSWORD_IN_ADDRESS.test(value)) {
       put(raw, path, value.replace(PASSWORD_IN_ADDRESS, '$1@'));
       taken.push(`the password in ${path.join('.')}`);
-    }
+    } else if (typeof value === 'string' && (isFile(path) || path.join('.') === 'state_dir'))
+      put(raw, path, relativeTo(name, value));
   }
   return { text: stringify(raw, { lineWidth: 0 }), taken };
 }
 
 /** Each secret may be given by a file instead. */
-const isSecret = (path: Path): boolean =>
-  schemaAt([...path.slice(0, -1), `${path.at(-1)}_file`]) !== undefined;
+const isSecret = (path: Path): boolean => schemaAt(fileKeyOf(path)) !== undefined;
+
+/** The key of a secret's file, or of a certificate. */
+const isFile = (path: Path): boolean =>
+  path.at(-1)?.endsWith('_file') === true && schemaAt(path) !== undefined;
 
 /** The files that it names, as they are written (`pathIn`): those of secrets, and the certificates. Throws ConfigInvalid. */
 export function filesIn(text: string, name: string): string[] {
   const raw = rawOf(text, name);
-  return leaves(raw).flatMap(([path]) => {
-    const isOfSecret = path.at(-1)?.endsWith('_file') && schemaAt(path) !== undefined;
-    const file = textAt(raw, path);
-    return (isOfSecret || schemaAt(path)?.readable) && file ? [file] : [];
-  });
+  return leaves(raw).flatMap(([path]) => (isFile(path) && textAt(raw, path)) || []);
 }
 
 /**

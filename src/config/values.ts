@@ -23,6 +23,12 @@ export const about = (description: string, ...examples: unknown[]) => ({
   ...(examples.length === 0 ? {} : { examples }),
 });
 
+export const required = <T extends z.ZodType>(type: T, description: string, example: unknown) =>
+  type.meta(about(description, example));
+
+export const optional = <T extends z.ZodType>(type: T, description: string, example: unknown) =>
+  type.optional().meta(about(description, example));
+
 /** A mapping with these keys and no others. */
 export function section<S extends z.core.$ZodLooseShape>(keys: S) {
   const names = Object.keys(keys).join(', ');

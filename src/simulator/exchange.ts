@@ -63,7 +63,6 @@ export class Counters {
   refreshGrants = { asked: 0, ok: 0, maxInFlight: 0 };
   /** Posted at the login page. */
   postedPasswords = 0;
-  deviceStarts = 0;
   /** Sessions ended by the client itself, by revocation or logout. */
   revocations = 0;
   /** Requests to the public list that carried credentials, which none should. */
@@ -94,7 +93,6 @@ export class Counters {
     if (grant === 'refresh_token') this.refreshGrants.asked += 1;
     if (path.endsWith('/login-actions/authenticate') && fieldOf(exchange, 'password'))
       this.postedPasswords += 1;
-    if (path.endsWith('/auth/device')) this.deviceStarts += 1;
     const user = fieldOf(exchange, 'password') && fieldOf(exchange, 'username');
     if (user) {
       const isSame = (other: Exchange) => fieldOf(other, 'username') === user;

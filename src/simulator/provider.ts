@@ -4,7 +4,7 @@ import { type AccountOptions, settle, wideAccounts } from './accounts.ts';
 import { billingRoutes, propertiesOf } from './billing.ts';
 import { constituencyRoutes } from './constituencies.ts';
 import { Counters, type Route, type SeenRequest } from './exchange.ts';
-import { Keycloak } from './issuer/keycloak.ts';
+import { openKeycloak } from './issuer/keycloak.ts';
 import { REALM_PATH } from './issuer/protocol.ts';
 import { listen, type OnReply } from './server.ts';
 import { Switches } from './switches.ts';
@@ -35,8 +35,8 @@ export async function startSimulator(options: {
   const server = await listen({ clock, port, host, routes, switches, counters, onReply });
   const origin = `http://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
   const issuer = `${origin}${REALM_PATH}`;
-  const keycloak = new Keycloak(issuer, clock, accounts, switches, counters);
-  routes.push(...keycloak.routes());
+  const keycloak = openKeycloak(issuer, clock, accounts, switches, counters);
+  routes.push(...keycloak.routes);
   routes.push(...billingRoutes({ clock, issuer, accounts, switches, retiredIds }));
   routes.push(...constituencyRoutes(switches, seed));
 
@@ -76,14 +76,9 @@ export async function startSimulator(options: {
       account.password = password;
     },
     /** Every session ends: refresh tokens answer `Session not active`. */
-    endSessions: () => keycloak.sessions.endAll(),
+    endSessions: keycloak.endSessions,
     /** What a person does at the verification address of the device grant. */
-    device: {
-      /** User codes that nobody has answered yet. */
-      pending: () => keycloak.devices.pending(),
-      approve: (userCode: string, username: string) => keycloak.devices.approve(userCode, username),
-      deny: (userCode: string) => keycloak.devices.deny(userCode),
-    },
+    device: keycloak.person,
     /** From now on the property has another id; questions about the old one are refused. */
     renumberProperty(from: number, to: number) {
       property(from).id = to;

@@ -13,18 +13,13 @@ export type LoginPage =
   | 'usual'
   /** The login form holds a puzzle, and is shown again without its solution. */
   | 'captcha'
-  /** A passkey may be used in place of the password, comes in its place, or after it as a second factor. */
-  | 'passkey_offered'
+  /** A passkey comes in place of the password, or after it as a second factor. */
   | 'passkey'
   | 'passkey_second'
   /** The login page sends the browser to the login of another company at once. */
   | 'foreign_provider'
   /** The form would post to another origin. */
-  | 'foreign_action'
-  /** The form's action is relative to the page's own address. */
-  | 'relative_action'
-  /** Another language and markup; as in Keycloak's older theme, a wrong password looks like other messages. */
-  | 'other_theme';
+  | 'foreign_action';
 export type ConstituencyShape = 'newer' | 'older' | 'third';
 
 interface FaultRule {
@@ -47,9 +42,8 @@ export class Switches {
     rotation: true,
     /** 401 up to Keycloak 26.5, 400 from 26.6. */
     wrongPasswordStatus: 401 as 400 | 401,
-    /** After so many wrong passwords even the right one is wrong, for `lockSeconds`. */
+    /** After so many wrong passwords even the right one is wrong, for a quarter of an hour. */
     lockAfterWrongPasswords: Number.POSITIVE_INFINITY,
-    lockSeconds: 900,
     /** By username: the code that the field `totp` or the page for it wants; one that follows the time serves once. */
     oneTimeCodes: new Map<string, string | (() => string)>(),
     passwordGrantAllowed: true,
@@ -58,7 +52,6 @@ export class Switches {
     redirectUris: ['https://portal.example.org/signed-in'] as string[],
     /** The client has to send a PKCE challenge, with S256. */
     pkceRequired: true,
-    codeSeconds: 60,
     /** The code comes in the fragment, though it was not asked for there. */
     codeInFragment: false,
     /** The user has to agree to the client's access at each login. */
@@ -71,15 +64,12 @@ export class Switches {
     /** The metadata names the device endpoint, which Keycloak does whether the client may use it or not. */
     deviceAdvertised: true,
     deviceAllowed: true,
-    deviceSeconds: 600,
     devicePollSeconds: 5,
     /**
      * Refused as a scope of the client, or to the user once logged in. `with_consent`: a refresh token is for offline_access
      * only, and that scope is ignored unless `prompt=consent` asks the user (OpenID Connect Core 11).
      */
     offlineAccess: 'allowed' as 'allowed' | 'scope_refused' | 'user_may_not' | 'with_consent',
-    /** Tokens name this issuer, as behind a proxy that changes `Host`; `null`: the one of the metadata. */
-    issuer: null as string | null,
     /** The token endpoint is elsewhere by now, as the metadata says; the old address answers that the realm does not exist. */
     hasMoved: false,
     clientEnabled: true,
@@ -129,8 +119,6 @@ export class Switches {
     repeatsFirstPage: false,
     /** HTTP 422 for a `skip` at or above this. */
     deepSkip: Number.POSITIVE_INFINITY,
-    /** Another order for each request. */
-    reshuffles: false,
   };
 
   /** The next `times` replies under a path prefix (`/api/v1/invoices`, `/auth/`, `/v1/`) go wrong this way. */

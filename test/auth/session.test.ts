@@ -210,7 +210,9 @@ describe('when the API refuses the access token', () => {
 
   test('a session that a person has brought is not said to be missing', async () => {
     const byPerson = account.start({ signIn: 'device' });
-    await account.start().session.accessToken();
+    const { session } = account.start();
+    await session.accessToken();
+    await session.accepted();
     await exchange(byPerson);
     expect(account.asked().logins).toBe(1);
   });

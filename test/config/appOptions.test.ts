@@ -8,8 +8,7 @@ import { BASE, load, refusal } from './loading.ts';
 
 const TOKEN = 'supervisor-token-of-the-test';
 const ENV = { SUPERVISOR_TOKEN: TOKEN };
-const ADDON = { addon: 'core_mosquitto', protocol: '3.1.1' };
-const SERVICE = { ...ADDON, host: 'core-mosquitto', port: 1883, ssl: false };
+const SERVICE = { addon: 'core_mosquitto', host: 'core-mosquitto', port: 1883, ssl: false };
 const LOGIN = { username: 'addons', password: 'of-the-broker' };
 const OPTIONS = {
   provider_issuer: 'https://id.example.org/auth/realms/energy',
@@ -19,9 +18,10 @@ const OPTIONS = {
   password: '0123',
   more_accounts: [],
 };
+const EMPTY = { ...OPTIONS, provider_issuer: '', provider_api_url: '', provider_client_id: '' };
 
-/** A Supervisor that answers so, and what it was asked. */
-function supervised(options: unknown, status: number, body: unknown) {
+/** A Supervisor that answers so, and what it was asked. Status 0: it does not. */
+function supervised(options: unknown, status = 200, body: unknown = { data: { ...SERVICE, ...LOGIN } }) {
   const asked: { url: string; authorization: string | null }[] = [];
   const text = typeof options === 'string' ? options : JSON.stringify(options);
   return {
@@ -37,103 +37,87 @@ function supervised(options: unknown, status: number, body: unknown) {
     },
   };
 }
-const withBroker = (options: unknown, service: object = { ...SERVICE, ...LOGIN }) =>
-  supervised(options, 200, { result: 'ok', data: service });
 
-const loadApp = (options: unknown, service?: object) => load(undefined, ENV, withBroker(options, service));
+const loadApp = async (options: unknown) => (await load(undefined, ENV, supervised(options))).config;
 
-describe('options', () => {
-  test('are the configuration, and the broker is the one the Supervisor names', async () => {
-    const home = withBroker(OPTIONS);
-    const { config, origins } = await load(undefined, ENV, home);
-    expect(home.asked).toEqual([
-      { url: 'http://supervisor/services/mqtt', authorization: `Bearer ${TOKEN}` },
-    ]);
-    expect(config.provider?.issuer).toBe(OPTIONS.provider_issuer);
-    expect(await config.accounts[0]?.password?.read()).toBe('0123');
-    expect(config.mqtt).toMatchObject({ url: 'mqtt://core-mosquitto:1883', username: 'addons' });
-    expect(await config.mqtt.password?.read()).toBe('of-the-broker');
-    expect(origins.get('mqtt.url')).toBe('environment HEAT2MQTT_MQTT_URL');
-  });
+test('options are the configuration, and the broker is the one the Supervisor names', async () => {
+  const home = supervised(OPTIONS);
+  const { config, origins } = await load(undefined, ENV, home);
+  expect(home.asked).toEqual([{ url: 'http://supervisor/services/mqtt', authorization: `Bearer ${TOKEN}` }]);
+  expect(config.provider?.issuer).toBe(OPTIONS.provider_issuer);
+  expect(await config.accounts[0]?.password?.read()).toBe('0123');
+  expect(config.mqtt).toMatchObject({ url: 'mqtt://core-mosquitto:1883', username: 'addons' });
+  expect(await config.mqtt.password?.read()).toBe('of-the-broker');
+  expect(origins.get('mqtt.url')).toBe('environment HEAT2MQTT_MQTT_URL');
+  expect(config.home_assistant?.url).toBe('ws://supervisor/core/websocket');
+});
 
-  test('empty ones count as not given, and numbers, lists and switches are understood', async () => {
-    const more = { usage_timezone: '', usage_late_after_hours: 72, provider_scopes: ['openid', 'heat'] };
-    const { config } = await loadApp({ ...OPTIONS, ...more, extras_balance: false });
-    expect(config.usage).toMatchObject({ timezone: 'Europe/Dublin', late_after_hours: 72 });
-    expect(config.provider?.scopes).toEqual(['openid', 'heat']);
-    expect(config.extras).toMatchObject({ balance: false, invoices: true });
-  });
+const [known] = KNOWN_PROVIDERS;
+const parents = { id: 'parents', username: 'they@example.org' };
+test.each([
+  [
+    'empty ones count as not given, numbers, lists and switches are understood',
+    { ...OPTIONS, usage_timezone: '', usage_late_after_hours: 72, provider_scopes: ['openid', 'heat'] },
+    { usage: { timezone: 'Europe/Dublin', late_after_hours: 72 }, provider: { scopes: ['openid', 'heat'] } },
+  ],
+  [
+    'a known provider needs no addresses',
+    { ...EMPTY, provider: known?.id },
+    { provider: known?.provider, usage: known?.usage },
+  ],
+  [
+    'what is filled in beside it counts more',
+    { ...EMPTY, provider: known?.id, provider_issuer: OPTIONS.provider_issuer },
+    { provider: { issuer: OPTIONS.provider_issuer, client_id: known?.provider.client_id } },
+  ],
+  ['another provider', { ...OPTIONS, provider: 'other' }, { provider: { client_id: 'self-care' } }],
+  [
+    'the first of several accounts is called home',
+    { ...OPTIONS, more_accounts: [{ ...parents, password: 'theirs' }] },
+    { accounts: [{ id: 'home', username: 'me@example.org' }, parents] },
+  ],
+  ['statistics may be off', { ...OPTIONS, statistics: false }, { home_assistant: undefined }],
+])('%s', async (_, options, wanted) => {
+  const config = await loadApp(options);
+  expect({ home_assistant: undefined, ...config }).toMatchObject(wanted);
+});
 
-  test('a known provider needs no addresses; what is filled in beside it counts more', async () => {
-    const { username, password } = OPTIONS;
-    const empty = { provider_issuer: '', provider_api_url: '', provider_client_id: '', username, password };
-    const known = KNOWN_PROVIDERS[0];
-    const { config } = await loadApp({ provider: known?.id, ...empty });
-    expect(config).toMatchObject({ provider: known?.provider, usage: known?.usage });
-    const own = await loadApp({ provider: known?.id, ...empty, provider_issuer: OPTIONS.provider_issuer });
-    expect(own.config.provider).toMatchObject({
-      issuer: OPTIONS.provider_issuer,
-      scopes: ['openid', 'kaizen-energy'],
-    });
-    expect((await loadApp({ ...OPTIONS, provider: 'other' })).config.provider?.scopes).toEqual([
-      'openid',
-      'service-energy',
-    ]);
-    const { message } = await refusal(undefined, ENV, withBroker({ ...empty, provider: 'other' }));
-    expect(message).toContain('provider: found nothing');
-  });
+test('a person signs in: the password stays empty; a second factor for each account', async () => {
+  const totp_secret = 'HEAT2MQTTEXAMPLE';
+  const alone = { ...OPTIONS, password: '', provider_sign_in: 'device', totp_secret };
+  const { accounts } = await loadApp({ ...alone, more_accounts: [{ ...parents, totp_secret }] });
+  expect(accounts.map(({ password }) => password)).toEqual([undefined, undefined]);
+  const secrets = accounts.map((account) => account.totp_secret?.read());
+  expect(await Promise.all(secrets)).toEqual([totp_secret, totp_secret]);
+});
 
-  test('several accounts: the first is called home', async () => {
-    const other = { id: 'parents', username: 'they@example.org', password: 'theirs' };
-    const { config } = await loadApp({ ...OPTIONS, more_accounts: [other] });
-    expect(config.accounts.map(({ id, username }) => [id, username])).toEqual([
-      ['home', 'me@example.org'],
-      ['parents', 'they@example.org'],
-    ]);
-  });
+test('the environment wins over options', async () => {
+  const env = { ...ENV, HEAT2MQTT_LOG_LEVEL: 'warn' };
+  const { config } = await load(undefined, env, supervised({ ...OPTIONS, log_level: 'debug' }));
+  expect(config.log.level).toBe('warn');
+});
 
-  test('a person signs in: the password stays empty; a second factor for each account', async () => {
-    const secret = 'HEAT2MQTTEXAMPLE';
-    const parents = { id: 'parents', username: 'they@example.org', totp_secret: secret };
-    const alone = { ...OPTIONS, password: '', provider_sign_in: 'device' };
-    const { config } = await loadApp({ ...alone, totp_secret: secret, more_accounts: [parents] });
-    expect(config.accounts.map(({ password }) => password)).toEqual([undefined, undefined]);
-    const secrets = config.accounts.map(({ totp_secret }) => totp_secret?.read());
-    expect(await Promise.all(secrets)).toEqual([secret, secret]);
-  });
+test.each([
+  [{ ...EMPTY, provider: 'other' }, 'provider: found nothing'],
+  [{ provider_issuer: 'no address', more_accounts: [] }, 'provider.issuer: found "no address"'],
+  ['{', '/data/options.json: found something else than options'],
+  ['[1]', '/data/options.json: found something else than options'],
+  ['"text"', '/data/options.json: found something else than options'],
+])('%j is refused by name', async (options, says) => {
+  expect((await refusal(undefined, ENV, supervised(options))).message).toContain(says);
+});
 
-  test('the environment wins over them', async () => {
-    const env = { ...ENV, HEAT2MQTT_LOG_LEVEL: 'warn' };
-    const { config } = await load(undefined, env, withBroker({ ...OPTIONS, log_level: 'debug' }));
-    expect(config.log.level).toBe('warn');
-  });
-
-  test('that say nothing of an account are refused by name', async () => {
-    const home = withBroker({ provider_issuer: 'no address', more_accounts: [] });
-    const { message } = await refusal(undefined, ENV, home);
-    expect(message).toContain('provider.issuer: found "no address"');
-  });
-
-  test.each(['{', '[1]', '"text"'])(
-    'that are no options (%s) are refused without quoting them',
-    async (text) => {
-      const { message } = await refusal(undefined, ENV, withBroker(text));
-      expect(message).toContain('/data/options.json: found something else than options');
-    },
-  );
-
-  test('are not looked for without a Supervisor', async () => {
-    const home = withBroker(OPTIONS);
-    await refusal(undefined, {}, home);
-    expect(home.asked).toEqual([]);
-  });
+test('options are not looked for without a Supervisor', async () => {
+  const home = supervised(OPTIONS);
+  await refusal(undefined, {}, home);
+  expect(home.asked).toEqual([]);
 });
 
 describe('the broker', () => {
   test.each([
-    [400, { result: 'error', message: 'Service not enabled' }, 'no broker that Home Assistant knows of'],
-    [403, { result: 'error', message: 'No access' }, 'status 403 from the Supervisor'],
-    [200, { result: 'ok', data: {} }, 'an answer of the Supervisor that names no broker'],
+    [400, { message: 'Service not enabled' }, 'no broker that Home Assistant knows of'],
+    [403, { message: 'No access' }, 'status 403 from the Supervisor'],
+    [200, { data: {} }, 'an answer of the Supervisor that names no broker'],
     [0, null, 'no answer from the Supervisor'],
   ])('status %i, %j: told with advice', async (status, body, found) => {
     const { message } = await refusal(undefined, ENV, supervised(OPTIONS, status, body));
@@ -144,17 +128,14 @@ describe('the broker', () => {
 
   test('of the options is taken, and the Supervisor not asked', async () => {
     const home = supervised({ ...OPTIONS, mqtt_url: 'mqtt://broker.example.org' }, 400, {});
-    const { config } = await load(undefined, ENV, home);
-    expect([config.mqtt.url, config.mqtt.username, home.asked]).toEqual([
-      'mqtt://broker.example.org',
-      undefined,
-      [],
-    ]);
+    const { mqtt } = (await load(undefined, ENV, home)).config;
+    expect([mqtt.url, mqtt.username, home.asked]).toEqual(['mqtt://broker.example.org', undefined, []]);
   });
 
   test('with TLS, and without a login', async () => {
-    const { config } = await loadApp(OPTIONS, { ...SERVICE, ssl: true, port: 8883 });
-    expect([config.mqtt.url, config.mqtt.username]).toEqual(['mqtts://core-mosquitto:8883', undefined]);
+    const home = supervised(OPTIONS, 200, { data: { ...SERVICE, ssl: true, port: 8883 } });
+    const { mqtt } = (await load(undefined, ENV, home)).config;
+    expect([mqtt.url, mqtt.username]).toEqual(['mqtts://core-mosquitto:8883', undefined]);
   });
 });
 
@@ -180,47 +161,28 @@ function example(type: string): unknown {
   return /^list\(([^|)]+)/.exec(type)?.[1];
 }
 
-test.each([
-  [true, 'ws://supervisor/core/websocket'],
-  [false, undefined],
-])('statistics %s: the way into Home Assistant is %s', async (statistics, url) => {
-  const { config } = await loadApp({ ...OPTIONS, statistics });
-  expect(config.home_assistant ? config.home_assistant.url : undefined).toBe(url);
-});
-
-test('the Supervisor is the way in when SUPERVISOR_TOKEN is there', async () => {
-  const scrubber = createScrubber();
-  const { config, origins } = await load(BASE, ENV, { scrubber });
-  expect(config.home_assistant?.url).toBe('ws://supervisor/core/websocket');
-  expect(await config.home_assistant?.token.read()).toBe(TOKEN);
-  expect(origins.get('home_assistant.url')).toBe('environment SUPERVISOR_TOKEN');
-  expect(scrubber.scrub(`a ${TOKEN}`)).toBe('a [secret]');
-});
-
-test('a sensor alone leaves the way to the Supervisor', async () => {
-  const named = { HEAT2MQTT_HOME_ASSISTANT_OUTDOOR_TEMPERATURE: 'sensor.balcony' };
-  const { config } = await load(BASE, { ...ENV, ...named });
-  expect(config.home_assistant).toMatchObject({
-    url: 'ws://supervisor/core/websocket',
-    outdoor_temperature: 'sensor.balcony',
+describe('the way into Home Assistant', () => {
+  const SENSOR = { HEAT2MQTT_HOME_ASSISTANT_OUTDOOR_TEMPERATURE: 'sensor.balcony' };
+  const OFF = { HEAT2MQTT_HOME_ASSISTANT: 'false' };
+  const OTHER = { HEAT2MQTT_HOME_ASSISTANT_URL: 'ws://env:80/x', HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'mine' };
+  const SUPERVISOR = 'ws://supervisor/core/websocket';
+  test.each([
+    ['', ENV, SUPERVISOR],
+    ['', { ...ENV, ...SENSOR }, SUPERVISOR],
+    ['', { ...ENV, ...SENSOR, ...OFF }, undefined],
+    ['', { ...ENV, ...OFF }, undefined],
+    ['home_assistant: false', ENV, undefined],
+    ["home_assistant: { url: 'ws://ha:8123/x', token: mine-only }", ENV, 'ws://ha:8123/x'],
+    ['', { ...ENV, ...OTHER }, 'ws://env:80/x'],
+    ['', {}, undefined],
+    ['', { SUPERVISOR_TOKEN: '' }, undefined],
+  ])('%s and %j: %s', async (yaml, env, url) => {
+    const scrubber = createScrubber();
+    const { config } = await load(`${BASE}${yaml}\n`, { ...env }, { scrubber });
+    expect(config.home_assistant?.url).toBe(url);
+    if (url === SUPERVISOR) {
+      expect(await config.home_assistant?.token.read()).toBe(TOKEN);
+      expect(scrubber.scrub(`a ${TOKEN}`)).toBe('a [secret]');
+    }
   });
-  const off = { ...ENV, ...named, HEAT2MQTT_HOME_ASSISTANT: 'false' };
-  expect((await load(BASE, off)).config.home_assistant).toBeUndefined();
-});
-
-test('another Home Assistant in the file or the environment counts', async () => {
-  const own = `${BASE}home_assistant: { url: 'ws://ha:8123/api/websocket', token: mine-and-only }\n`;
-  expect((await load(own, ENV)).config.home_assistant?.url).toBe('ws://ha:8123/api/websocket');
-  const variables = { HEAT2MQTT_HOME_ASSISTANT_URL: 'ws://env:80/x', HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'mine' };
-  expect((await load(BASE, { ...ENV, ...variables })).config.home_assistant?.url).toBe('ws://env:80/x');
-});
-
-test('nobody has to have it', async () => {
-  expect((await load(`${BASE}home_assistant: false\n`, ENV)).config.home_assistant).toBeUndefined();
-  const off = { ...ENV, HEAT2MQTT_HOME_ASSISTANT: 'false' };
-  expect((await load(BASE, off)).config.home_assistant).toBeUndefined();
-});
-
-test.each([{}, { SUPERVISOR_TOKEN: '' }])('without it there is no Home Assistant: %j', async (env) => {
-  expect((await load(BASE, env)).config.home_assistant).toBeUndefined();
 });

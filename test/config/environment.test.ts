@@ -2,22 +2,26 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { settableKeys, variableOf } from '../../src/config/keys.ts';
+import { createScrubber } from '../../src/foundation/log.ts';
 import { BASE, faultPaths, load, refusal } from './loading.ts';
 
-const ENOUGH = {
+const PROVIDER = {
   HEAT2MQTT_PROVIDER_ISSUER: 'https://id.example.org/r',
   HEAT2MQTT_PROVIDER_API_URL: 'https://api.example.org',
   HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
-  HEAT2MQTT_USERNAME: 'me@example.org',
-  HEAT2MQTT_PASSWORD: `p ä"$'#:%\${HOME}`,
 };
+const ENOUGH = { ...PROVIDER, HEAT2MQTT_USERNAME: 'me', HEAT2MQTT_PASSWORD: `p ä"$'#:%\${HOME}` };
+const account = (n: number) => ({
+  [`HEAT2MQTT_ACCOUNTS_${n}_ID`]: `flat-${n}`,
+  [`HEAT2MQTT_ACCOUNTS_${n}_USERNAME`]: `user-${n}`,
+  [`HEAT2MQTT_ACCOUNTS_${n}_PASSWORD`]: `word-${n}`,
+});
 
 describe('without a file', () => {
   it('the environment alone says enough', async () => {
     const { config, path } = await load(undefined, ENOUGH);
-    expect(path).toBeUndefined();
-    expect(config.accounts[0]).toMatchObject({ id: 'home', username: 'me@example.org' });
-    await expect(config.accounts[0]?.password?.read()).resolves.toBe(ENOUGH.HEAT2MQTT_PASSWORD);
+    expect([path, config.accounts[0]?.id]).toEqual([undefined, 'home']);
+    expect(await config.accounts[0]?.password?.read()).toBe(ENOUGH.HEAT2MQTT_PASSWORD);
   });
 
   it('nothing at all is told as what is missing, not as each key', async () => {
@@ -26,73 +30,53 @@ describe('without a file', () => {
     );
   });
 
-  it('several accounts', async () => {
-    const { HEAT2MQTT_USERNAME: _, HEAT2MQTT_PASSWORD: __, ...provider } = ENOUGH;
-    const { config } = await load(undefined, {
-      ...provider,
-      HEAT2MQTT_ACCOUNTS_1_ID: 'flat',
-      HEAT2MQTT_ACCOUNTS_1_USERNAME: 'b',
-      HEAT2MQTT_ACCOUNTS_1_PASSWORD: 'two',
-      HEAT2MQTT_ACCOUNTS_0_ID: 'house',
-      HEAT2MQTT_ACCOUNTS_0_USERNAME: 'a',
-      HEAT2MQTT_ACCOUNTS_0_PASSWORD: 'one',
-    });
+  it('several accounts have a number each, without a gap', async () => {
+    const { config } = await load(undefined, { ...PROVIDER, ...account(1), ...account(0) });
     expect(config.accounts.map(({ id, username }) => [id, username])).toEqual([
-      ['house', 'a'],
-      ['flat', 'b'],
+      ['flat-0', 'user-0'],
+      ['flat-1', 'user-1'],
     ]);
-    await expect(config.accounts[1]?.password?.read()).resolves.toBe('two');
-  });
-
-  it('a gap between accounts is a fault', async () => {
-    const env = {
-      ...ENOUGH,
-      HEAT2MQTT_ACCOUNTS_2_ID: 'c',
-      HEAT2MQTT_ACCOUNTS_2_USERNAME: 'c',
-      HEAT2MQTT_ACCOUNTS_2_PASSWORD: 'c',
-    };
-    expect(await faultPaths(undefined, env)).toContain('accounts.1');
+    expect(await config.accounts[1]?.password?.read()).toBe('word-1');
+    expect(await faultPaths(undefined, { ...ENOUGH, ...account(2) })).toContain('accounts.1');
   });
 });
 
 describe('every kind of value', () => {
   it.each([
-    ['HEAT2MQTT_USAGE_CONCURRENCY', ' 8 ', 8, 'usage', 'concurrency'],
-    ['HEAT2MQTT_USAGE_LATE_AFTER_HOURS', '1.5', 1.5, 'usage', 'late_after_hours'],
-    ['HEAT2MQTT_PROVIDER_KEEP_ALIVE', 'False', false, 'provider', 'keep_alive'],
-    ['HEAT2MQTT_PROVIDER_CLIENT_ID', '42', '42', 'provider', 'client_id'],
-    ['HEAT2MQTT_PROVIDER_SCOPES', 'openid, a  b,c', ['openid', 'a', 'b', 'c'], 'provider', 'scopes'],
-    ['HEAT2MQTT_PROVIDER_CLAIMS_CUSTOMER_CODE', 'cc', 'cc', 'provider', 'claims', 'customer_code'],
-    ['HEAT2MQTT_STATE_DIR', '/data', '/data', 'state_dir'],
-    ['HEAT2MQTT_LOG_LEVEL', 'DEBUG', 'debug', 'log', 'level'],
-    ['HEAT2MQTT_MQTT_PROTOCOL', '5', '5', 'mqtt', 'protocol'],
-    ['HEAT2MQTT_MQTT_DISCOVERY_PREFIX', 'false', false, 'mqtt', 'discovery_prefix'],
-    ['HEAT2MQTT_MQTT_DISCOVERY_PREFIX', 'ha', 'ha', 'mqtt', 'discovery_prefix'],
-    ['HEAT2MQTT_MQTT_EMBEDDED', 'true', { port: 1883, host: '127.0.0.1' }, 'mqtt', 'embedded'],
-    ['HEAT2MQTT_MQTT_EMBEDDED_PORT', '1884', { port: 1884, host: '127.0.0.1' }, 'mqtt', 'embedded'],
-    ['HEAT2MQTT_HTTP', 'false', false, 'http'],
-    ['HEAT2MQTT_HTTP_LISTEN', '0.0.0.0:1', { listen: '0.0.0.0:1', metrics: 'page' }, 'http'],
-    ['HEAT2MQTT_WEB', 'false', false, 'web'],
-    ['HEAT2MQTT_WEB_HOSTS', 'heat.example.org heat', { hosts: ['heat.example.org', 'heat'] }, 'web'],
-    ['HEAT2MQTT_CONSTITUENCIES_HOUSE_NO', '34', 34, 'constituencies', 'house_no'],
-    ['HEAT2MQTT_METERS_70418235_NAME', '3', '3', 'meters', '70418235', 'name'],
-    ['HEAT2MQTT_METERS_HM-7_name_NAME', 'Flat 3', 'Flat 3', 'meters', 'HM-7_name', 'name'],
-  ] as [string, string, unknown, ...string[]][])('%s=%s', async (variable, text, value, ...path) => {
-    const { config, origins } = await load(BASE, { [variable]: text });
-    let found: unknown = config;
-    for (const name of path) found = (found as Record<string, unknown>)[name];
+    ['USAGE_CONCURRENCY', ' 8 ', 'usage.concurrency', 8],
+    ['USAGE_LATE_AFTER_HOURS', '1.5', 'usage.late_after_hours', 1.5],
+    ['PROVIDER_KEEP_ALIVE', 'False', 'provider.keep_alive', false],
+    ['PROVIDER_CLIENT_ID', '42', 'provider.client_id', '42'],
+    ['PROVIDER_CLIENT_ID', ' a', 'provider.client_id', ' a'],
+    ['PROVIDER_SCOPES', 'openid, a  b,c', 'provider.scopes', ['openid', 'a', 'b', 'c']],
+    ['PROVIDER_CLAIMS_CUSTOMER_CODE', 'cc', 'provider.claims.customer_code', 'cc'],
+    ['STATE_DIR', '/data', 'state_dir', '/data'],
+    ['LOG_LEVEL', 'DEBUG', 'log.level', 'debug'],
+    ['MQTT_PROTOCOL', '5', 'mqtt.protocol', '5'],
+    ['MQTT_DISCOVERY_PREFIX', 'false', 'mqtt.discovery_prefix', false],
+    ['MQTT_DISCOVERY_PREFIX', 'ha', 'mqtt.discovery_prefix', 'ha'],
+    ['MQTT_EMBEDDED', 'true', 'mqtt.embedded', { port: 1883, host: '127.0.0.1' }],
+    ['MQTT_EMBEDDED_PORT', '1884', 'mqtt.embedded', { port: 1884, host: '127.0.0.1' }],
+    ['HTTP', 'false', 'http', false],
+    ['HTTP', 'true', 'http', { listen: '127.0.0.1:8099', metrics: 'page' }],
+    ['HTTP_LISTEN', '0.0.0.0:1', 'http', { listen: '0.0.0.0:1', metrics: 'page' }],
+    ['WEB', 'false', 'web', false],
+    ['WEB_HOSTS', 'heat.example.org heat', 'web', { hosts: ['heat.example.org', 'heat'] }],
+    ['CONSTITUENCIES_HOUSE_NO', '34', 'constituencies.house_no', 34],
+    ['METERS_70418235_NAME', '3', 'meters.70418235.name', '3'],
+    ['METERS_HM-7_name_NAME', 'Flat 3', 'meters.HM-7_name.name', 'Flat 3'],
+  ] as const)('%s=%s', async (name, text, path, value) => {
+    const { config, origins } = await load(BASE, { [`HEAT2MQTT_${name}`]: text });
+    const found = path.split('.').reduce<unknown>((at, part) => Object(at)[part], config);
     expect(found).toEqual(value);
-    expect([...origins.values()]).toContain(`environment ${variable}`);
+    expect([...origins.values()]).toContain(`environment HEAT2MQTT_${name}`);
   });
 
   it('each key of the schema has a variable that is known', async () => {
-    for (const { path } of settableKeys()) {
-      const variable = variableOf(path).replace('<N>', '0');
-      const unknown = await refusal(BASE, { [variable]: 'x', HEAT2MQTT_NONSENSE: 'x' });
-      expect(
-        unknown.faults.filter(({ found }) => found === 'an unknown variable').map(({ path: at }) => at),
-      ).toEqual(['HEAT2MQTT_NONSENSE']);
-    }
+    const all = settableKeys().map(({ path }) => [variableOf(path).replace('<N>', '0'), 'x']);
+    const { faults } = await refusal(BASE, { ...Object.fromEntries(all), HEAT2MQTT_NONSENSE: 'x' });
+    const unknown = faults.filter(({ found }) => found === 'an unknown variable');
+    expect(unknown.map(({ path }) => path)).toEqual(['HEAT2MQTT_NONSENSE']);
   });
 
   it('a value of the wrong type names the variable and the path', async () => {
@@ -106,69 +90,85 @@ describe('every kind of value', () => {
 describe('over the file', () => {
   it('wins, key by key; an empty variable does not', async () => {
     const yaml = `${BASE}mqtt: { url: mqtt://file, base_topic: file, protocol: 3.1.1 }\n`;
-    const { config, origins } = await load(yaml, {
-      HEAT2MQTT_MQTT_URL: 'mqtt://env',
-      HEAT2MQTT_MQTT_BASE_TOPIC: '',
-    });
+    const env = { HEAT2MQTT_MQTT_URL: 'mqtt://env', HEAT2MQTT_MQTT_BASE_TOPIC: '' };
+    const { config, origins } = await load(yaml, env);
     expect(config.mqtt).toMatchObject({ url: 'mqtt://env', base_topic: 'file', protocol: '3.1.1' });
-    expect(origins.get('mqtt.url')).toBe('environment HEAT2MQTT_MQTT_URL');
-    expect(origins.get('mqtt.base_topic')).toBe('file');
-    expect(origins.get('mqtt.discovery_prefix')).toBe('default');
-  });
-
-  it('a switch of the environment keeps or drops the details of the file', async () => {
-    const yaml = `${BASE}mqtt: { embedded: { port: 1999 } }\n`;
-    const on = await load(yaml, { HEAT2MQTT_MQTT_EMBEDDED: 'true' });
-    expect(on.config.mqtt.embedded).toEqual({ port: 1999, host: '127.0.0.1' });
-    const off = await load(yaml, { HEAT2MQTT_MQTT_EMBEDDED: 'false', HEAT2MQTT_MQTT_EMBEDDED_PORT: '2000' });
-    expect(off.config.mqtt.embedded).toBe(false);
-    const both = await load(BASE, { HEAT2MQTT_MQTT_EMBEDDED: 'true', HEAT2MQTT_MQTT_EMBEDDED_PORT: '2000' });
-    expect(both.config.mqtt).toMatchObject({ embedded: { port: 2000 }, url: 'mqtt://127.0.0.1:2000' });
-    const again = await load(`${BASE}http: false\n`, { HEAT2MQTT_HTTP_LISTEN: 'localhost:1' });
-    expect(again.config.http).toEqual({ listen: 'localhost:1', metrics: 'page' });
-  });
-
-  it('with several accounts in the file HEAT2MQTT_USERNAME is a fault', async () => {
-    const yaml = BASE.replace(
-      /accounts:.*$/s,
-      'accounts: [{id: a, username: a, password: a}, {id: b, username: b, password: b}]\n',
-    );
-    expect(await faultPaths(yaml, { HEAT2MQTT_USERNAME: 'c' })).toEqual(['HEAT2MQTT_USERNAME']);
-  });
-
-  it('one thing set by two variables is a fault', async () => {
-    expect(await faultPaths(BASE, { HEAT2MQTT_USERNAME: 'c', HEAT2MQTT_ACCOUNTS_0_USERNAME: 'd' })).toEqual([
-      'accounts.0.username',
+    expect(['url', 'base_topic', 'discovery_prefix'].map((key) => origins.get(`mqtt.${key}`))).toEqual([
+      ...['environment HEAT2MQTT_MQTT_URL', 'file', 'default'],
     ]);
   });
 
-  it('a wrong section in the file stays a fault', async () => {
-    expect(await faultPaths(`${BASE}mqtt: broker\n`, { HEAT2MQTT_MQTT_URL: 'mqtt://env' })).toEqual(['mqtt']);
+  const OWN = 'mqtt: { embedded: { port: 1999 } }';
+  const port = (number: number) => ({ HEAT2MQTT_MQTT_EMBEDDED_PORT: String(number) });
+  it.each([
+    [OWN, { HEAT2MQTT_MQTT_EMBEDDED: 'true' }, { mqtt: { embedded: { port: 1999 } } }],
+    [OWN, { HEAT2MQTT_MQTT_EMBEDDED: 'false', ...port(2000) }, { mqtt: { embedded: false } }],
+    ['', { HEAT2MQTT_MQTT_EMBEDDED: 'true', ...port(2000) }, { mqtt: { url: 'mqtt://127.0.0.1:2000' } }],
+    ['http: false', { HEAT2MQTT_HTTP_LISTEN: 'localhost:1' }, { http: { listen: 'localhost:1' } }],
+  ])('%s and %j: a switch keeps or drops the details', async (yaml, env, wanted) => {
+    expect((await load(`${BASE}${yaml}\n`, env)).config).toMatchObject(wanted);
+  });
+
+  const SEVERAL = BASE.replace(
+    /accounts:.*$/s,
+    'accounts: [{id: a, username: a, password: a}, {id: b, username: b, password: b}]\n',
+  );
+  it.each([
+    [SEVERAL, { HEAT2MQTT_USERNAME: 'c' }, 'HEAT2MQTT_USERNAME'],
+    [BASE, { HEAT2MQTT_USERNAME: 'c', HEAT2MQTT_ACCOUNTS_0_USERNAME: 'd' }, 'accounts.0.username'],
+    [`${BASE}mqtt: broker\n`, { HEAT2MQTT_MQTT_URL: 'mqtt://env' }, 'mqtt'],
+  ])('%# is refused where it cannot be understood', async (yaml, env, path) => {
+    expect(await faultPaths(yaml, env)).toEqual([path]);
+  });
+});
+
+describe('name and password in the address of the broker', () => {
+  const LOGIN = 'mqtt://br%40ker:p%25%2F%3A@[::1]:1883/x';
+
+  it.each([
+    [`mqtt: { url: '${LOGIN}' }`, {}],
+    ['', { HEAT2MQTT_MQTT_URL: LOGIN }],
+    ['mqtt: { password_file: /nowhere, username: x }', { HEAT2MQTT_MQTT_URL: LOGIN }],
+  ])('%s and %j: they become keys of their own', async (yaml, env) => {
+    const scrubber = createScrubber();
+    const { config } = await load(`${BASE}${yaml}\n`, env, { scrubber });
+    expect(config.mqtt).toMatchObject({ url: 'mqtt://[::1]:1883/x', username: 'br@ker' });
+    expect(await config.mqtt.password?.read()).toBe('p%/:');
+    expect(scrubber.scrub('p%/: p%25%2F%3A')).toBe('[secret] [secret]');
+  });
+
+  it('an address or a password of the environment takes those of the file away', async () => {
+    const yaml = `${BASE}mqtt: { url: '${LOGIN}' }\n`;
+    const other = await load(yaml, { HEAT2MQTT_MQTT_URL: 'mqtt://other' });
+    expect([other.config.mqtt.username, other.config.mqtt.password]).toEqual([undefined, undefined]);
+    const replaced = await load(yaml, { HEAT2MQTT_MQTT_PASSWORD: 'of the environment' });
+    expect(await replaced.config.mqtt.password?.read()).toBe('of the environment');
+  });
+
+  it('and a second password there are a fault', async () => {
+    const env = { HEAT2MQTT_MQTT_URL: LOGIN, HEAT2MQTT_MQTT_PASSWORD_FILE: '/nowhere' };
+    expect(await faultPaths(BASE, env)).toEqual(['mqtt.password']);
   });
 });
 
 describe('names', () => {
   it.each([
-    ['HEAT2MQTT_PASWORD', /did you mean HEAT2MQTT_PASSWORD\?/],
-    ['HEAT2MQTT_MQTT_URI', /did you mean HEAT2MQTT_MQTT_URL\?/],
-    ['HEAT2MQTT_MQTT_PORT', /an unknown variable/],
-    ['HEAT2MQTT_PORT', /an unknown variable/],
-    ['HEAT2MQTT_ACCOUNTS_0_PASWORD', /did you mean HEAT2MQTT_ACCOUNTS_0_PASSWORD\?/],
-  ])('%s is unknown, and its value is not told', async (variable, says) => {
-    const { message, faults } = await refusal(BASE, { [variable]: 'canary-1883' });
+    ['PASSWROD', 'did you mean HEAT2MQTT_PASSWORD?'],
+    ['MQTT_URI', 'did you mean HEAT2MQTT_MQTT_URL?'],
+    ['MQTT_PORT', 'an unknown variable'],
+    ['PORT', 'an unknown variable'],
+    ['ACCOUNTS_0_PASWORD', 'did you mean HEAT2MQTT_ACCOUNTS_0_PASSWORD?'],
+  ])('HEAT2MQTT_%s is unknown, and its value is not told', async (name, says) => {
+    const { message, faults } = await refusal(BASE, { [`HEAT2MQTT_${name}`]: 'canary-1883' });
     expect(faults).toHaveLength(1);
-    expect(message).toMatch(says);
+    expect(message).toContain(says);
     expect(message).not.toContain('canary');
   });
 
   it('a misspelt variable is one fault, also when its key is missing then', async () => {
-    const { HEAT2MQTT_PASSWORD, HEAT2MQTT_PROVIDER_ISSUER, ...rest } = ENOUGH;
-    const env = {
-      ...rest,
-      HEAT2MQTT_PASSWROD: HEAT2MQTT_PASSWORD,
-      HEAT2MQTT_PROVIDER_ISUER: HEAT2MQTT_PROVIDER_ISSUER,
-    };
-    expect(await faultPaths(undefined, env)).toEqual(['HEAT2MQTT_PASSWROD', 'HEAT2MQTT_PROVIDER_ISUER']);
+    const { HEAT2MQTT_PASSWORD: password, HEAT2MQTT_PROVIDER_ISSUER: issuer, ...rest } = ENOUGH;
+    const misspelt = { HEAT2MQTT_PASSWROD: password, HEAT2MQTT_PROVIDER_ISUER: issuer };
+    expect(await faultPaths(undefined, { ...rest, ...misspelt })).toEqual(Object.keys(misspelt));
   });
 
   it('what Kubernetes and Docker inject is no mistake', async () => {
@@ -186,7 +186,7 @@ describe('names', () => {
     });
   });
 
-  it('systemd names the state directory unless somebody else did', async () => {
+  it('systemd names the state directory where nothing else does', async () => {
     const env = { STATE_DIRECTORY: '/var/lib/heat2mqtt:/var/lib/other' };
     expect((await load(BASE, env)).config.state_dir).toBe('/var/lib/heat2mqtt');
     expect((await load(`${BASE}state_dir: here\n`, env)).config.state_dir).toBe(resolve('here'));

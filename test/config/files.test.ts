@@ -1,12 +1,14 @@
-// Where the file is looked for, and what is said when it cannot be used.
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+// Where the file is looked for, what is said when it cannot be used, and where the paths in it lead.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigInvalid, findConfigFile, loadConfig } from '../../src/config/load.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { openStack } from '../support/stack.ts';
-import { BASE, faultPaths, load, NOW, refusal } from './loading.ts';
+import { BASE, faultPaths, folderOfFiles, load, NOW, PROVIDER, refusal } from './loading.ts';
+
+const { path: directory, file } = folderOfFiles();
+const MORE = { now: () => NOW, scrubber: createScrubber() };
 
 describe('findConfigFile', () => {
   const find = (explicit: string | undefined, named: string | undefined, ...there: string[]) =>
@@ -34,19 +36,14 @@ describe('findConfigFile', () => {
 
 describe('the file', () => {
   it('is read from the disk', async () => {
-    const directory = await openStack().folder();
-    const path = join(directory, 'c.yaml');
-    const options = { env: {}, now: () => NOW, scrubber: createScrubber() };
-    await writeFile(path, `\ufeff${BASE}`);
-    expect((await loadConfig({ ...options, path })).path).toBe(path);
+    const path = await file('c.yaml', `\ufeff${BASE}`);
+    expect((await loadConfig({ ...MORE, env: {}, path })).path).toBe(path);
     const refuses = (at: string, words: string) =>
-      expect(loadConfig({ ...options, path: at })).rejects.toThrow(words);
-    await refuses(directory, `${directory}: found a directory (Docker`);
+      expect(loadConfig({ ...MORE, env: {}, path: at })).rejects.toThrow(words);
+    await refuses(directory(), `${directory()}: found a directory (Docker`);
     await refuses(`${path}.no`, 'found no such file; allowed');
-    await writeFile(path, Buffer.from(BASE, 'utf16le'));
-    await refuses(path, 'found no mapping');
-    await writeFile(path, Uint8Array.of(0xff, 0xfe, 0x61));
-    await refuses(path, 'not UTF-8 text');
+    await refuses(await file('utf16', Buffer.from(BASE, 'utf16le')), 'found no mapping');
+    await refuses(await file('latin1', Uint8Array.of(0xff, 0xfe, 0x61)), 'not UTF-8 text');
   });
 
   it.each([
@@ -68,18 +65,14 @@ describe('the file', () => {
     expect(message).not.toContain('\n');
   });
 
-  it('an empty one leaves the word to the environment', async () => {
+  it('may be empty, and have anchors', async () => {
     await load('# nothing\n', { HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'seanad' });
-  });
-
-  it('anchors and aliases work', async () => {
-    const { config } = await load(
-      BASE.replace('issuer: ', 'issuer: &id ').replace(/client_id: .*/, 'client_id: *id'),
-    );
+    const yaml = BASE.replace('issuer: ', 'issuer: &id ').replace(/client_id: .*/, 'client_id: *id');
+    const { config } = await load(yaml);
     expect(config.provider?.client_id).toBe(config.provider?.issuer);
   });
 
-  it('names of meters stay as they are written', async () => {
+  it('has names of meters as they are written', async () => {
     const names = [`🔥 "1" '2' {{ x }}`, '7', '0x10', 'ä'.repeat(64)];
     const keys = ['007', '12345678901234567890', "'toString'", 'HM-7'];
     const lines = keys.map((key, at) => `  ${key}: { name: ${JSON.stringify(names[at])} }`);
@@ -94,17 +87,54 @@ describe('the file', () => {
     expect((await load(`${BASE}meters:\n`)).config.meters).toEqual({});
   });
 
-  it('keys that mean something to JavaScript are unknown keys', async () => {
-    expect(
-      (await faultPaths(`${BASE}__proto__: { a: 1 }\nconstructor: 1\nmqtt: { toString: 1 }\n`)).sort(),
-    ).toEqual(['__proto__', 'constructor', 'mqtt.toString']);
+  it('has unknown keys where they mean something to JavaScript', async () => {
+    const paths = await faultPaths(`${BASE}__proto__: { a: 1 }\nconstructor: 1\nmqtt: { toString: 1 }\n`);
+    expect(paths.sort()).toEqual(['__proto__', 'constructor', 'mqtt.toString']);
   });
 
-  it('a failure is final, and leads to exit code 3', async () => {
-    expect(await refusal('')).toMatchObject({
-      code: 'config_invalid',
-      retry: 'never',
-      exitCode: EXIT.config,
+  it('with mistakes is a final failure, and leads to exit code 3', async () => {
+    const wanted = { code: 'config_invalid', retry: 'never', exitCode: EXIT.config };
+    expect(await refusal('')).toMatchObject(wanted);
+  });
+});
+
+describe('relative paths', () => {
+  const loadFrom = async (yaml: string, env: Record<string, string> = {}) =>
+    loadConfig({ ...MORE, env, path: await file('config.yaml', `${PROVIDER}${yaml}`) });
+
+  it('in the file count from its folder', async () => {
+    await file('heat-password', 'word of the heat\n');
+    await mkdir(join(directory(), 'tls'));
+    await writeFile(join(directory(), 'tls/ca.pem'), 'x');
+    const { config, warnings } = await loadFrom(
+      'accounts: [{ username: me, password_file: ./heat-password }]\nmqtt: { ca_file: tls/ca.pem }\nstate_dir: ./state\n',
+    );
+    expect(await config.accounts[0]?.password?.read()).toBe('word of the heat');
+    expect(config.mqtt.ca_file).toBe(join(directory(), 'tls/ca.pem'));
+    expect(config.state_dir).toBe(join(directory(), 'state'));
+    expect(warnings).toEqual([]);
+  });
+
+  it('in the environment count from the working directory', async () => {
+    await file('heat-password', 'word of the heat');
+    const { config } = await loadFrom('accounts: [{ username: me }]\n', {
+      HEAT2MQTT_PASSWORD_FILE: join(relative('.', directory()), 'heat-password'),
+      HEAT2MQTT_STATE_DIR: 'state-of-the-environment',
     });
+    expect(await config.accounts[0]?.password?.read()).toBe('word of the heat');
+    expect(config.state_dir).toBe('state-of-the-environment');
+  });
+
+  it('to what is in the working directory only are taken from there, with a warning', async () => {
+    const { config, warnings } = await loadFrom(
+      'accounts: [{ username: me, password: x of y }]\nstate_dir: test/fixtures\n',
+    );
+    expect(config.state_dir).toBe(resolve('test/fixtures'));
+    expect(warnings).toEqual([expect.stringMatching(/^state_dir is taken from the working directory/)]);
+  });
+
+  it('are not told where they may be a password in the wrong key', async () => {
+    const refused = loadFrom('accounts: [{ username: me, password_file: hunter2-of-the-heat }]\n');
+    await expect(refused).rejects.toThrow('accounts.0.password_file: found no such file; allowed');
   });
 });

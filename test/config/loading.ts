@@ -1,7 +1,10 @@
 // Loads a configuration from text, with a clock that stands still and files from a table or the disk.
-import { readFile as readDisk } from 'node:fs/promises';
+import { readFile as readDisk, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach } from 'vitest';
 import { ConfigInvalid, type Loaded, type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
+import { openStack } from '../support/stack.ts';
 
 export const NOW = Date.UTC(2025, 5, 15, 12);
 
@@ -36,13 +39,9 @@ export function load(
 }
 
 /** The refusal; fails when there is none. */
-export async function refusal(
-  yaml: string | undefined,
-  env: Record<string, string> = {},
-  more: More = {},
-): Promise<ConfigInvalid> {
+export async function refusal(...given: Parameters<typeof load>): Promise<ConfigInvalid> {
   try {
-    await load(yaml, env, more);
+    await load(...given);
   } catch (error) {
     if (error instanceof ConfigInvalid) return error;
     throw error;
@@ -51,6 +50,23 @@ export async function refusal(
 }
 
 /** The paths of its faults, in their order. */
-export async function faultPaths(...given: Parameters<typeof refusal>): Promise<string[]> {
+export async function faultPaths(...given: Parameters<typeof load>): Promise<string[]> {
   return (await refusal(...given)).faults.map(({ path }) => path);
+}
+
+/** A directory for the tests of one file, made anew for each. Call it once at the top of the file. */
+export function folderOfFiles() {
+  let directory = '';
+  beforeEach(async () => {
+    directory = await openStack().folder();
+  });
+  return {
+    path: () => directory,
+    /** Resolves to its path. */
+    async file(name: string, content: string | Uint8Array): Promise<string> {
+      const path = join(directory, name);
+      await writeFile(path, content);
+      return path;
+    },
+  };
 }

@@ -1,211 +1,336 @@
 // Every secret from every source, with odd characters, and files that change under our hands.
-import { rm, writeFile } from 'node:fs/promises';
-import { describe, expect, it } from 'vitest';
-import type { Config } from '../../src/config/schema.ts';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, test } from 'vitest';
 import { type Secret, SecretUnreadable } from '../../src/config/secret.ts';
+import { keysIn, totpParameters } from '../../src/config/secretForms.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
-import { BASE, load, PROVIDER, refusal } from './loading.ts';
-import { ACCOUNT_ONLY, secretFiles } from './secretFiles.ts';
+import { brokerAddress, startEmbedded } from '../../src/mqtt/broker.ts';
+import { BASE, faultPaths, folderOfFiles, load, PROVIDER, refusal } from './loading.ts';
 
-interface Place {
-  readonly name: string;
-  readonly section: (more: string) => string;
-  readonly key: string;
-  readonly variable: string;
-  readonly credential: string;
-  readonly pick: (config: Config) => Secret | undefined;
-}
+const { path: directory, file } = folderOfFiles();
+const credentials = () => ({ CREDENTIALS_DIRECTORY: directory() });
 
-const { path: directory, file } = secretFiles();
+const ACCOUNT_ONLY = `${PROVIDER}accounts: [{ username: u, password: 'account' }]\n`;
+const TOTP = 'HEAT2MQTTEXAMPLEABCDEFGHIJKLMNOP';
+const KEY = 'aW52ZW50ZWQga2V5IG9mIDMyIGJ5dGVzLCBubyBtb3I=';
+const DATABASE = 'postgresql://worker:pass%20word-of-db@localhost/heat';
+const ANY = [`p ä"$'#:%`, `\${HOME}`, 'null', '!secret x', ' blank around ', 'tab\there', '0123', '🔥\\n'];
 
-const below =
-  (head: string, indent = '  ') =>
-  (more: string) =>
-    more === '' ? head : `${head}${indent}${more}\n`;
-const MQTT = below(`${ACCOUNT_ONLY}mqtt:\n  username: u\n`);
-
-const PLACES: Place[] = [
-  {
-    name: 'account password',
-    section: below(`${PROVIDER}accounts:\n  - username: u\n`, '    '),
-    key: 'password',
-    variable: 'HEAT2MQTT_PASSWORD',
-    credential: 'password',
-    pick: (config) => config.accounts[0]?.password,
-  },
-  {
-    name: 'MQTT password',
-    section: MQTT,
-    key: 'password',
-    variable: 'HEAT2MQTT_MQTT_PASSWORD',
-    credential: 'mqtt_password',
-    pick: (config) => config.mqtt.password,
-  },
-  {
-    name: 'key password',
-    section: MQTT,
-    key: 'key_password',
-    variable: 'HEAT2MQTT_MQTT_KEY_PASSWORD',
-    credential: 'mqtt_key_password',
-    pick: (config) => config.mqtt.key_password,
-  },
-  {
-    name: 'Home Assistant token',
-    section: below(`${ACCOUNT_ONLY}home_assistant:\n  url: ws://ha:8123\n`),
-    key: 'token',
-    variable: 'HEAT2MQTT_HOME_ASSISTANT_TOKEN',
-    credential: 'home_assistant_token',
-    pick: (config) => config.home_assistant?.token,
-  },
-  {
-    name: 'password of the page',
-    section: below(`${ACCOUNT_ONLY}web:\n  hosts: []\n`),
-    key: 'password',
-    variable: 'HEAT2MQTT_WEB_PASSWORD',
-    credential: 'web_password',
-    pick: ({ web }) => (web === false ? undefined : web.password),
-  },
+const ACCOUNT = `${PROVIDER}accounts:\n  - username: u\n`;
+const FLEET = `${PROVIDER}fleet:\n`;
+const AT = 'home_assistant:\n  url: ws://ha:8123\n';
+/** The file without the secret, where it is, its name in the environment and among the credentials, and values. */
+const PLACES: [yaml: string, path: string, variable: string, credential: string, values: string[]][] = [
+  [ACCOUNT, 'accounts.0.password', 'PASSWORD', 'password', ANY],
+  [ACCOUNT, 'accounts.0.password', 'ACCOUNTS_0_PASSWORD', 'heat2mqtt.ACCOUNTS-0.password', ['of the heat']],
+  [
+    `${ACCOUNT}    password: p\n`,
+    'accounts.0.totp_secret',
+    'TOTP_SECRET',
+    'totp_secret',
+    [TOTP, `otpauth://totp/u?secret=${TOTP}`],
+  ],
+  [`${ACCOUNT_ONLY}mqtt:\n  username: u\n`, 'mqtt.password', 'MQTT_PASSWORD', 'mqtt_password', ANY],
+  [`${ACCOUNT_ONLY}mqtt:\n`, 'mqtt.key_password', 'MQTT_KEY_PASSWORD', 'mqtt_key_password', ['of the heat']],
+  [
+    `${ACCOUNT_ONLY}mqtt:\n  embedded:\n    username: u\n`,
+    'mqtt.embedded.password',
+    'MQTT_EMBEDDED_PASSWORD',
+    'mqtt_embedded_password',
+    ['of the heat'],
+  ],
+  [
+    `${ACCOUNT_ONLY}${AT}`,
+    'home_assistant.token',
+    'HOME_ASSISTANT_TOKEN',
+    'home_assistant_token',
+    ['of the heat'],
+  ],
+  [`${ACCOUNT_ONLY}web:\n`, 'web.password', 'WEB_PASSWORD', 'web_password', ['of the heat']],
+  [`${FLEET}  key: ${KEY}\n`, 'fleet.database_url', 'FLEET_DATABASE_URL', 'fleet_database_url', [DATABASE]],
+  [`${FLEET}  database_url: ${DATABASE}\n`, 'fleet.key', 'FLEET_KEY', 'fleet_key', [KEY]],
 ];
 
-const ODD = [
-  `p ä"$'#:%`,
-  `\${HOME}`,
-  '$(id)',
-  'null',
-  '!secret x',
-  ' blank around ',
-  'tab\there',
-  '0123',
-  '🔥\\n',
-  '{{ x }}',
-];
-const single = (value: string) => `'${value.replaceAll("'", "''")}'`;
+describe.each(PLACES.map(([yaml, ...rest]) => [...rest, yaml] as const))(
+  '%s as %s',
+  (path, name, credential, values, yaml) => {
+    const key = path.split('.').at(-1) ?? '';
+    const indent = '  '.repeat(path.split('.').length - 1);
+    const variable = `HEAT2MQTT_${name}`;
+    const inFile = (line: string) => `${yaml}${indent}${line}\n`;
+    const secretOf = async (...given: Parameters<typeof load>): Promise<Secret | undefined> => {
+      const { config } = await load(...given);
+      const at = path.split('.').reduce<unknown>((value, part) => Object(value)[part], config);
+      return at as Secret | undefined;
+    };
 
-describe.each(PLACES)('$name', ({ section, key, variable, credential, pick }) => {
-  it.each(ODD)('%j arrives unchanged from all five sources', async (value) => {
-    const scrubber = createScrubber();
-    const path = await file(credential, `${value}\n`);
-    const sources: [string, string, Record<string, string>, string][] = [
-      ['inline', section(`${key}: ${single(value)}`), {}, 'inline'],
-      ['file', section(`${key}_file: ${path}`), {}, `file ${path}`],
-      ['environment', section(''), { [variable]: value }, `environment ${variable}`],
-      ['environment file', section(''), { [`${variable}_FILE`]: path }, `file ${path}`],
-      ['credential', section(''), { CREDENTIALS_DIRECTORY: directory() }, `file ${path}`],
-    ];
-    for (const [source, yaml, env, origin] of sources) {
-      const secret = pick((await load(yaml, env, { scrubber })).config);
-      expect([source, await secret?.read(), secret?.origin]).toEqual([source, value, origin]);
-    }
-    expect(scrubber.scrub(`x ${value} y`)).toBe('x [secret] y');
-  });
-
-  it('given by two variables is a fault', async () => {
-    const path = await file('x', 'x');
-    const refused = await refusal(section(''), {
-      [variable]: 'canary',
-      [`${variable}_FILE`]: path,
+    it.each(values)('%j arrives unchanged from all five sources', async (value) => {
+      const scrubber = createScrubber();
+      const there = await file(credential, `${value}\n`);
+      const sources: [string, Record<string, string>, string][] = [
+        [inFile(`${key}: '${value.replaceAll("'", "''")}'`), {}, 'inline'],
+        [inFile(`${key}_file: ${there}`), {}, `file ${there}`],
+        [yaml, { [variable]: value }, `environment ${variable}`],
+        [yaml, { [`${variable}_FILE`]: there }, `file ${there}`],
+        [yaml, credentials(), `file ${there}`],
+      ];
+      for (const [text, env, origin] of sources) {
+        const secret = await secretOf(text, env, { scrubber });
+        expect([await secret?.read(), secret?.origin]).toEqual([value, origin]);
+      }
+      expect(scrubber.scrub(`x ${value} y`)).toBe('x [secret] y');
     });
-    expect(refused.message).toContain(`both ${variable} and ${variable}_FILE`);
-    expect(refused.faults).toHaveLength(1);
-  });
 
-  it('the environment replaces the pair of the file', async () => {
-    const path = await file('x', 'from the file');
-    const fromText = await load(section(`${key}_file: /nowhere`), { [variable]: 'env' });
-    expect(await pick(fromText.config)?.read()).toBe('env');
-    const fromFile = await load(section(`${key}: inline`), { [`${variable}_FILE`]: path });
-    expect(await pick(fromFile.config)?.read()).toBe('from the file');
-    const both = await load(section(`${key}: inline`), { CREDENTIALS_DIRECTORY: directory() });
-    expect(await pick(both.config)?.read()).toBe('inline');
-  });
+    it('one key in the environment replaces both of the file, two are a fault', async () => {
+      const [value = ''] = values;
+      const there = await file('x', value);
+      expect(await (await secretOf(inFile(`${key}_file: /nowhere`), { [variable]: value }))?.read()).toBe(
+        value,
+      );
+      const fromFile = await secretOf(inFile(`${key}: not this`), { [`${variable}_FILE`]: there });
+      expect(await fromFile?.read()).toBe(value);
+      const refused = await refusal(yaml, { [variable]: value, [`${variable}_FILE`]: there });
+      expect(refused.message).toContain(`both ${variable} and ${variable}_FILE`);
+      expect(refused.faults).toHaveLength(1);
+    });
 
-  it('a changed file counts at once; a vanished one is told as such, and comes back', async () => {
-    const path = await file('x', 'before');
-    const secret = pick((await load(section(`${key}_file: ${path}`))).config);
-    await writeFile(path, 'after\n');
-    expect(await secret?.read()).toBe('after');
-    await rm(path);
-    const gone = await secret?.read().catch((error: unknown) => error);
-    expect(gone).toBeInstanceOf(SecretUnreadable);
-    expect(gone).toMatchObject({ code: 'secret_unreadable', retry: 'later', exitCode: EXIT.config });
-    expect(String(gone)).toContain(`${path} cannot be read: no such file`);
-    await writeFile(path, '\n');
-    await expect(secret?.read()).rejects.toThrow('it is empty');
-    await writeFile(path, 'back');
-    expect(await secret?.read()).toBe('back');
-  });
+    it('a file that cannot be read is a fault at its key, without naming what may be the secret', async () => {
+      for (const [there, says] of [
+        ['/nowhere/canary', 'no such file'],
+        [directory(), 'a directory'],
+        [await file('empty', '\r\n'), 'it is empty'],
+        [await file('latin1', Uint8Array.of(0x70, 0xe4)), 'not UTF-8 text'],
+      ] as const) {
+        const { faults, message } = await refusal(inFile(`${key}_file: ${there}`));
+        expect(faults).toMatchObject([{ path: `${path}_file`, found: says }]);
+        expect(message).not.toContain('canary');
+      }
+    });
+  },
+);
 
-  it('a file that cannot be read is a fault at its key, without naming what may be the secret', async () => {
-    for (const [path, says] of [
-      ['/nowhere/canary', 'no such file'],
-      [directory(), 'a directory'],
-      [await file('empty', '\r\n'), 'it is empty'],
-      [await file('latin1', Uint8Array.of(0x70, 0xe4)), 'not UTF-8 text'],
-    ] as const) {
-      const { faults, message } = await refusal(section(`${key}_file: ${path}`));
-      expect(faults).toHaveLength(1);
-      expect(faults[0]).toMatchObject({ path: expect.stringMatching(`${key}_file$`), found: says });
-      expect(message).not.toContain('canary');
-    }
-  });
+test('a changed file counts at once; a vanished one is told as such, and comes back', async () => {
+  const path = await file('x', 'before');
+  const { config } = await load(`${ACCOUNT}    password_file: ${path}\n`);
+  const secret = config.accounts[0]?.password;
+  await writeFile(path, 'after\n');
+  expect(await secret?.read()).toBe('after');
+  await rm(path);
+  const gone = await secret?.read().catch((error: unknown) => error);
+  expect(gone).toBeInstanceOf(SecretUnreadable);
+  expect(gone).toMatchObject({ code: 'secret_unreadable', retry: 'later', exitCode: EXIT.config });
+  expect(String(gone)).toContain(`${path} cannot be read: no such file`);
+  await writeFile(path, '\n');
+  await expect(secret?.read()).rejects.toThrow('it is empty');
+  await writeFile(path, 'back');
+  expect(await secret?.read()).toBe('back');
 });
 
-it('a missing file is named where its folder exists: that is no password', async () => {
+test('a missing file is named where its folder exists: that is no password', async () => {
   const missing = `${directory()}/heat_pasword`;
-  const { faults } = await refusal(`${PROVIDER}accounts: [{ username: u, password_file: ${missing} }]\n`);
-  expect(faults).toEqual([
-    expect.objectContaining({ path: 'accounts.0.password_file', found: `no such file: ${missing}` }),
-  ]);
+  const { faults } = await refusal(`${ACCOUNT}    password_file: ${missing}\n`);
+  expect(faults).toMatchObject([{ path: 'accounts.0.password_file', found: `no such file: ${missing}` }]);
 });
 
-describe('newlines', () => {
-  it.each([
-    ['a\n', 'a'],
-    ['a\r\n', 'a'],
-    ['a\n\n', 'a\n'],
-    ['\na', '\na'],
-    ['a ', 'a '],
-    ['a\r', 'a\r'],
-    ['\ufeffa', '\ufeffa'],
-  ])('%j is %j', async (content, value) => {
-    const path = await file('x', content);
-    const { config } = await load(BASE, { HEAT2MQTT_PASSWORD_FILE: path });
-    expect(await config.accounts[0]?.password?.read()).toBe(value);
-  });
+it.each([
+  ['a\n', 'a'],
+  ['a\r\n', 'a'],
+  ['a\n\n', 'a\n'],
+  ['\na', '\na'],
+  ['a\r', 'a\r'],
+  ['\ufeffa', '\ufeffa'],
+])('of the newlines in %j one at the end is trimmed', async (content, value) => {
+  const path = await file('x', content);
+  const { config } = await load(BASE, { HEAT2MQTT_PASSWORD_FILE: path });
+  expect(await config.accounts[0]?.password?.read()).toBe(value);
 });
 
-describe('YAML', () => {
-  it.each([
-    ['0123', '0123'],
-    ['1e3', '1e3'],
-    ['true', 'true'],
-    [`p ä"$'#:%`, `p ä"$'#:%`],
-    ['p#x', 'p#x'],
-    [`\${HOME}`, `\${HOME}`],
-  ])('an unquoted %s is taken as written', async (written, value) => {
-    const { config } = await load(`${PROVIDER}accounts:\n  - username: 00420\n    password: ${written}\n`);
-    expect(await config.accounts[0]?.password?.read()).toBe(value);
+describe('an unquoted password in YAML', () => {
+  const yaml = (written: string) => `${PROVIDER}accounts:\n  - username: 00420\n    password: ${written}\n`;
+
+  it.each(['0123', '1e3', 'true', `p ä"$'#:%`, `\${HOME}`])('%s is taken as written', async (written) => {
+    const { config } = await load(yaml(written));
+    expect(await config.accounts[0]?.password?.read()).toBe(written);
     expect(config.accounts[0]?.username).toBe('00420');
   });
 
   it.each([
-    '*canary',
-    '&canary',
-    '&canary x',
-    '!canary',
-    '!canary x',
-    '@canary',
-    '{canary',
-    '"\\canary"',
-    '"canary',
-    'canary: x',
-  ])('an unquoted %s is refused with a place and without the text', async (written) => {
-    const { message, faults } = await refusal(
-      `${PROVIDER}accounts:\n  - username: u\n    password: ${written}\n`,
-    );
+    ...['*canary', '&canary', '&canary x', '!canary', '!canary x', '@canary', '{canary'],
+    ...['"\\canary"', '"canary', 'canary: x'],
+  ])('%s is refused with a place and without the text', async (written) => {
+    const { message, faults } = await refusal(yaml(written));
     expect(faults).toHaveLength(1);
     expect(message).toMatch(/^config.yaml, line [678], column \d+: found .*single quotes/);
     expect(message).not.toContain('canary');
+  });
+});
+
+describe('credentials of several accounts', () => {
+  const TWO = `${PROVIDER}accounts: [{ id: my-flat, username: a }, { id: house, username: b }]\n`;
+
+  it('go by the id or the place, however they are written; "password" belongs to none', async () => {
+    await file('password', 'x');
+    expect(await faultPaths(TWO, credentials())).toEqual(['accounts.0.password', 'accounts.1.password']);
+    await file('heat2mqtt.MY-FLAT.password', 'one');
+    await file('accounts_1_password', 'two');
+    const { config, origins } = await load(TWO, credentials());
+    expect(await Promise.all(config.accounts.map(({ password }) => password?.read()))).toEqual([
+      'one',
+      'two',
+    ]);
+    expect(origins.get('accounts.0.password')).toBe('credentials directory');
+  });
+
+  it('two files for one secret are a fault', async () => {
+    for (const name of ['house_password', 'house.password', 'my_flat_password']) await file(name, 'x');
+    const { faults } = await refusal(TWO, credentials());
+    expect(faults).toMatchObject([
+      { path: 'accounts.1.password', found: expect.stringMatching(/two files/) },
+    ]);
+  });
+
+  it("an account called mqtt does not take the broker's password, which needs a name", async () => {
+    await file('mqtt_password', 'x');
+    const yaml = `${PROVIDER}accounts: [{ id: mqtt, username: a }]\n`;
+    expect(await faultPaths(yaml, credentials())).toEqual(['accounts.0.password', 'mqtt.username']);
+  });
+
+  it('a directory that is not there, or empty, only matters when something is missing', async () => {
+    await mkdir(join(directory(), 'empty'));
+    for (const name of ['nowhere', 'empty'])
+      await load(ACCOUNT_ONLY, { CREDENTIALS_DIRECTORY: join(directory(), name) });
+  });
+});
+
+describe('the password of an account', () => {
+  const yaml = (way: string, accounts: string) =>
+    `${PROVIDER}  sign_in: ${way}\n  redirect_uri: https://portal.example.org/\naccounts: [${accounts}]\n`;
+
+  it.each(['auto', 'password', 'form'])('is needed by each with %s', async (way) => {
+    const accounts = '{ id: a, username: a }, { id: b, username: b, password: p }, { id: c, username: c }';
+    expect(await faultPaths(yaml(way, accounts))).toEqual(['accounts.0.password', 'accounts.2.password']);
+  });
+
+  it.each(['device', 'link'])('is not needed with %s, and kept where it is there', async (way) => {
+    const { config } = await load(yaml(way, '{ id: a, username: a }'));
+    expect(config.accounts).toEqual([{ id: 'a', username: 'a' }]);
+    const given = await load(yaml(way, '{ username: a, password: p }'));
+    expect(await given.config.accounts[0]?.password?.read()).toBe('p');
+    // A fleet has no person.
+    const fleet = `${yaml(way, '')}fleet: { database_url: '${DATABASE}', key: ${KEY} }\n`;
+    expect(await faultPaths(fleet)).toEqual(['provider.sign_in']);
+  });
+
+  test('a mistyped way without it is one mistake', async () => {
+    expect(await faultPaths(yaml('devise', '{ username: u }'))).toEqual(['provider.sign_in']);
+  });
+});
+
+describe('the secret of one-time codes', () => {
+  const USUAL = { secret: TOTP, algorithm: 'SHA1', digits: 6, period: 30 };
+  it.each([
+    [TOTP, USUAL],
+    [' heat 2mqt texa mple abcd efgh ijkl mnop ', USUAL],
+    [`${TOTP}====`, USUAL],
+    [`otpauth://totp/Heat:u%40example.org?secret=${TOTP}&issuer=Heat&image=x`, USUAL],
+    [
+      `OTPAUTH://TOTP/u?digits=8&algorithm=sha-256&period=60&secret=${TOTP.toLowerCase()}`,
+      { secret: TOTP, algorithm: 'SHA256', digits: 8, period: 60 },
+    ],
+  ])('%s is understood', (text, parameters) => expect(totpParameters(text)).toEqual(parameters));
+
+  it.each([
+    ...['', '123456', 'HEAT2MQTTEXAMPL', `${TOTP}1`, `HEAT=${TOTP}`, `https://totp/u?secret=${TOTP}`],
+    ...[`otpauth://hotp/u?secret=${TOTP}&counter=1`, `otpauth:${TOTP}`, 'otpauth://totp/u'],
+    ...['digits=5', 'digits=x', 'period=0', 'algorithm=MD5'].map(
+      (x) => `otpauth://totp/u?secret=${TOTP}&${x}`,
+    ),
+  ])('%j is not', (text) => expect(totpParameters(text)).toBeUndefined());
+
+  it('in a file that holds something else is refused, and told as such later', async () => {
+    const path = await file('canary', 'canary');
+    const yaml = `${ACCOUNT}    password: p\n    totp_secret_file: ${path}\n`;
+    expect((await refusal(yaml)).faults).toMatchObject([
+      {
+        found: 'it holds something else',
+        allowed: expect.stringMatching(/readable file that holds base32 /),
+      },
+    ]);
+    const scrubber = createScrubber();
+    await writeFile(path, `otpauth://totp/u?secret=${TOTP}`);
+    const secret = (await load(yaml, {}, { scrubber })).config.accounts[0]?.totp_secret;
+    expect(scrubber.scrub(TOTP)).toBe('[secret]');
+    await writeFile(path, '123456');
+    const refused = await secret?.read().catch((err: unknown) => err);
+    expect(refused).toMatchObject({ hint: expect.stringMatching(/has to hold base32/) });
+    expect(String(refused)).not.toContain('123456');
+  });
+});
+
+describe('a fleet', () => {
+  const yaml = `${FLEET}  database_url: ${DATABASE}\n  key: ${KEY}\n`;
+
+  test('needs no accounts in the file, logs in for each poll, and hides the password in the address', async () => {
+    const scrubber = createScrubber();
+    const { config } = await load(yaml, {}, { scrubber });
+    expect(config).toMatchObject({ fleet: { claim_seconds: 60 }, provider: { keep_alive: false } });
+    expect(scrubber.scrub('pass word-of-db')).toBe('[secret]');
+    const kept = await load(yaml, { HEAT2MQTT_PROVIDER_KEEP_ALIVE: 'true' });
+    expect(kept.config.provider?.keep_alive).toBe(true);
+  });
+
+  test.each([
+    [yaml.replace(KEY, 'dG9vIHNob3J0'), ['fleet.key']],
+    [yaml.replace('postgresql', 'mysql'), ['fleet.database_url']],
+    [yaml.replace('pass%20word', 'pass%word'), ['fleet.database_url']],
+    [`${PROVIDER}fleet: { claim_seconds: 5 }`, ['fleet.database_url', 'fleet.key', 'fleet.claim_seconds']],
+    [`${yaml}${AT}  token: abcdefgh\nmqtt: { embedded: true }\n`, ['home_assistant', 'mqtt.embedded']],
+  ])('%# is refused at %j', async (text, paths) => expect(await faultPaths(text)).toEqual(paths));
+
+  test('may have two keys: a line each', async () => {
+    const other = Buffer.alloc(32, 9).toString('base64');
+    const { config } = await load(yaml.replace(`key: ${KEY}`, `key: "${KEY}\\n${other}\\n"`));
+    const keys = [Buffer.from(KEY, 'base64'), Buffer.alloc(32, 9)];
+    expect(keysIn((await config.fleet?.key.read()) ?? '')).toEqual(keys);
+  });
+});
+
+describe('the own broker', () => {
+  const embedded = (text: string, more = '') => `${BASE}mqtt: { embedded: { ${text} }${more} }\n`;
+
+  test.each(['0.0.0.0', '192.0.2.7', '"::"'])(
+    'without a user on %s is reached from this machine only',
+    async (host) => {
+      const { config, notices } = await load(embedded(`host: ${host}`));
+      expect(config.mqtt).toMatchObject({ embedded: { host: '127.0.0.1' }, url: 'mqtt://127.0.0.1:1883' });
+      expect(notices).toMatchObject([
+        { code: 'broker_on_loopback', hint: expect.stringContaining('mqtt.embedded.password_file') },
+      ]);
+    },
+  );
+
+  test.each([
+    ['a user of its own', 'host: 0.0.0.0, username: home, password: broker word', '', '0.0.0.0'],
+    ['that of mqtt', 'host: 0.0.0.0', ', username: home, password: broker word', '0.0.0.0'],
+    ['no user, on loopback', 'host: 127.0.0.1', '', '127.0.0.1'],
+  ])('with %s is as it was asked for', async (_, text, more, host) => {
+    const { config, notices } = await load(embedded(text, more));
+    expect([notices, config.mqtt.embedded]).toEqual([[], expect.objectContaining({ host })]);
+  });
+
+  test('wants a name with a password, and a password with a name', async () => {
+    expect(await faultPaths(embedded('username: home'))).toEqual(['mqtt.embedded.password']);
+    expect(await faultPaths(embedded('password: broker word'))).toEqual(['mqtt.embedded.username']);
+  });
+
+  test("has a user that is also the daemon's own, before that of mqtt", async () => {
+    const text = 'port: 0, username: home, password: broker word';
+    const { config } = await load(embedded(text, ', username: other, password: other word'));
+    const broker = await startEmbedded(config.mqtt);
+    const address = await brokerAddress(config.mqtt, broker?.url ?? '', 'me');
+    await broker?.stop();
+    expect(address).toMatchObject({ username: 'home', password: 'broker word' });
   });
 });

@@ -55,6 +55,21 @@ test('files and state directory are found although secrets are missing', () => {
   expect(() => stateDirOf('a: [', 'config.yaml', {})).toThrow(/config.yaml, line 1/);
 });
 
+test('paths below the folder of the configuration become relative: it works in another folder', () => {
+  const whole = `accounts:
+  - { username: me, password_file: /home/old/heat/password }
+mqtt: { ca_file: /etc/ca.pem, key_password_file: ../key }
+state_dir: /home/old/heat/var/state
+`;
+  const moved = parse(withoutSecrets(whole, '/home/old/heat/config.yaml').text);
+  expect(moved).toEqual({
+    accounts: [{ username: 'me', password_file: './password' }],
+    mqtt: { ca_file: '/etc/ca.pem', key_password_file: '../key' },
+    state_dir: './var/state',
+  });
+  expect(stateDirOf(stringify(moved), '/home/new/config.yaml', {})).toBe('/home/new/var/state');
+});
+
 test('whatever a secret is and however it is written: it is gone, and the rest says the same', () => {
   const secret = fc.string({ unit: 'binary' }).map((text) => `S3cret ${text.replaceAll('\0', '')}`);
   const account = fc.record(

@@ -39,31 +39,23 @@ interface Code {
 }
 
 const FLOW_OFF =
-  'Client is not allowed to initiate browser login with given response_type. ' +
-  'Standard flow is disabled for the client.';
-const AGAIN = { error: 'temporarily_unavailable', error_description: 'authentication_expired' };
+  'Client is not allowed to initiate browser login with given response_type. Standard flow is disabled for the client.';
+const NO_COOKIE = 'Restart login cookie not found.';
 const FOREIGN = 'https://login.northlight.example';
+const CODE_LIFE_MS = 60_000;
 
-export class CodeFlow {
-  readonly #realm: Realm;
-  readonly #tabs = new Map<string, Tab>();
-  readonly #codes = new Map<string, Code>();
+export function openCodeFlow({ issuer, clock, switches, credentials, sessions }: Realm) {
+  const { token } = switches;
+  const tabs = new Map<string, Tab>();
+  const codes = new Map<string, Code>();
 
-  constructor(realm: Realm) {
-    this.#realm = realm;
-  }
-
-  /** The authorization endpoint. */
-  begin(exchange: Exchange): Reply {
-    const { switches } = this.#realm;
-    const { token } = switches;
-    const request: Form = Object.fromEntries(exchange.query);
-    const { client_id, redirect_uri = '', response_type, scope = '' } = request;
+  function start(request: Form): Reply {
+    const { redirect_uri = '', response_type, scope = '' } = request;
     if (token.tlsRequired) return errorPage('HTTPS required');
     if (!token.realmEnabled) return errorPage('Realm not enabled');
-    if (client_id !== token.clientId || !token.clientEnabled) return errorPage('Client not found.');
+    if (request.client_id !== token.clientId || !token.clientEnabled) return errorPage('Client not found.');
     if (!token.redirectUris.includes(redirect_uri)) return errorPage('Invalid parameter: redirect_uri');
-    const refused = (error: string, words = '') => this.#back(request, { error, error_description: words });
+    const refused = (error: string, words = '') => back(request, { error, error_description: words });
     if (!token.codeFlowAllowed) return refused('unauthorized_client', FLOW_OFF);
     if (response_type !== 'code') return refused('unsupported_response_type');
     const fault = challengeFault(request, switches);
@@ -75,8 +67,8 @@ export class CodeFlow {
     const step = token.loginPage === 'passkey' ? 'passkey' : token.identityFirst ? 'username' : 'login';
     const unknown = { sessionCode: '', username: '', account: undefined, actions: [] };
     const tab: Tab = { id, cookie, request, scopes, step, ...unknown };
-    this.#tabs.set(id, tab);
-    const { headers, ...page } = this.#show(tab, exchange);
+    tabs.set(id, tab);
+    const { headers, ...page } = show(tab);
     const setCookie = [
       `AUTH_SESSION_ID=${cookie};Version=1;Path=${REALM_PATH}/;Secure;HttpOnly;SameSite=None`,
       `KC_AUTH_SESSION_HASH="${hash}";Version=1;Path=${REALM_PATH}/;Max-Age=60;Secure;SameSite=None`,
@@ -85,153 +77,152 @@ export class CodeFlow {
     return { ...page, headers: { ...headers, 'set-cookie': setCookie } };
   }
 
-  /** A form of any of the pages was posted. */
-  post(exchange: Exchange): Reply {
-    const form: Form = Object(exchange.body);
-    const tab = this.#tabOf(exchange);
-    if (!tab) return errorPage('Restart login cookie not found.');
-    if (tab.step === 'done') return this.#back(tab.request, AGAIN);
+  function post(tab: Tab, form: Form, exchange: Exchange): Reply {
+    const { step, account } = tab;
+    if (step === 'done')
+      return back(tab.request, {
+        error: 'temporarily_unavailable',
+        error_description: 'authentication_expired',
+      });
     if (isStale(tab, exchange, form)) {
-      const execution = executionOf(tab.step);
+      const execution = executionOf(step);
       if (exchange.query.get('execution') !== execution) return expiredPage();
-      return redirect(this.#address('authenticate', tab, { execution }));
+      return redirect(address('authenticate', tab, { execution }));
     }
-    if (tab.account && tab.actions.length > 0) return this.#act(tab, tab.account, form, exchange);
-    if (tab.step === 'username') {
+    if (account && tab.actions.length > 0) return act(tab, account, form);
+    if (step === 'username') {
       Object.assign(tab, { username: form.username ?? '', step: 'password' });
-      return this.#show(tab, exchange);
+      return show(tab);
     }
-    if (tab.step === 'otp' && tab.account) {
-      const passes = this.#realm.credentials.oneTimeCodePasses(exchange, tab.account, form.otp);
-      return passes ? this.#loggedIn(tab, tab.account) : this.#show(tab, exchange, 'wrong');
-    }
-    return tab.step === 'passkey' ? this.#show(tab, exchange) : this.#password(tab, form, exchange);
+    if (step === 'otp' && account)
+      return credentials.oneTimeCodePasses(exchange, account, form.otp)
+        ? loggedIn(tab, account)
+        : show(tab, 'wrong');
+    return step === 'passkey' ? show(tab) : password(tab, form, exchange);
   }
 
-  /** The page that is open, with a word on why it comes. */
-  show(exchange: Exchange): Reply {
-    const tab = this.#tabOf(exchange);
-    return tab ? this.#show(tab, exchange, 'message') : errorPage('Restart login cookie not found.');
-  }
-
-  /** What a code was given for; the second use of a code ends what the first one got. */
-  redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant | Reply {
-    const given = this.#codes.get(code);
-    if (!given || given.isUsed || this.#realm.clock.now() >= given.expiresAt) {
-      if (given?.isUsed) given.session.clientDetached = true;
-      return failed(400, 'invalid_grant', 'Code not valid');
-    }
-    given.isUsed = true;
-    const { request, session } = given;
-    if (redirect_uri !== request.redirect_uri) return failed(400, 'invalid_grant', 'Incorrect redirect_uri');
-    const fault = verifierFault(request.code_challenge, verifier);
-    return fault ? failed(400, 'invalid_grant', fault) : { session, nonce: request.nonce };
-  }
-
-  #password(tab: Tab, form: Form, exchange: Exchange): Reply {
-    const { credentials, switches } = this.#realm;
-    const { accountStates, loginPage } = switches.token;
+  function password(tab: Tab, form: Form, exchange: Exchange): Reply {
     if (tab.step === 'login') tab.username = form.username ?? '';
-    if (loginPage === 'captcha' && !form['g-recaptcha-response']) return this.#show(tab, exchange);
+    if (token.loginPage === 'captcha' && !form['g-recaptcha-response']) return show(tab);
     const account = credentials.login(exchange, tab.username, form.password);
-    if (!account) return this.#show(tab, exchange, 'wrong');
-    if (accountStates.get(account.username) === 'disabled') return this.#show(tab, exchange, 'message');
+    if (!account) return show(tab, 'wrong');
+    if (token.accountStates.get(account.username) === 'disabled') return show(tab, 'message');
     tab.account = account;
     if (credentials.wantsOneTimeCode(account)) tab.step = 'otp';
-    else if (loginPage === 'passkey_second') tab.step = 'passkey';
-    else return this.#loggedIn(tab, account);
-    return this.#show(tab, exchange);
+    else if (token.loginPage === 'passkey_second') tab.step = 'passkey';
+    else return loggedIn(tab, account);
+    return show(tab);
   }
 
-  #loggedIn(tab: Tab, account: Account): Reply {
-    const { credentials, switches } = this.#realm;
-    const { accountStates, consentRequired, offlineAccess, requiredActions } = switches.token;
+  function loggedIn(tab: Tab, account: Account): Reply {
+    const { accountStates, consentRequired, offlineAccess, requiredActions } = token;
     const asksConsent = consentRequired || (offlineAccess === 'with_consent' && asksForConsent(tab.request));
     credentials.succeeded(account);
     const isSetUp = accountStates.get(account.username) !== 'not_fully_set_up';
     const actions = requiredActions.get(account.username) ?? (isSetUp ? [] : ['UPDATE_PASSWORD' as const]);
     tab.actions = [...actions, ...(asksConsent ? ['OAUTH_GRANT' as const] : [])];
-    return this.#next(tab, account);
+    return next(tab, account);
   }
 
   /** Terms and consent can be agreed to; the other actions are left to a person. */
-  #act(tab: Tab, account: Account, form: Form, exchange: Exchange): Reply {
+  function act(tab: Tab, account: Account, form: Form): Reply {
     if (form.cancel !== undefined) {
       tab.step = 'done';
-      return this.#back(tab.request, { error: 'access_denied' });
+      return back(tab.request, { error: 'access_denied' });
     }
-    if (form.accept === undefined) return this.#show(tab, exchange);
+    if (form.accept === undefined) return show(tab);
     tab.actions.shift();
-    return this.#next(tab, account);
+    return next(tab, account);
   }
 
-  #next(tab: Tab, account: Account): Reply {
-    const { clock, sessions, switches } = this.#realm;
+  function next(tab: Tab, account: Account): Reply {
     const [action] = tab.actions;
     tab.step = action ?? 'done';
-    if (action) return redirect(this.#address('required-action', tab, { execution: action }));
-    const session = sessions.start(randomUUID(), account, tab.scopes, clock.now());
+    if (action) return redirect(address('required-action', tab, { execution: action }));
+    const { request, scopes } = tab;
+    const session = sessions.start(account, scopes, clock.now());
     const code = `${randomUUID()}.${session.id}`;
-    const expiresAt = clock.now() + switches.token.codeSeconds * 1000;
-    this.#codes.set(code, { session, request: tab.request, expiresAt, isUsed: false });
-    return this.#back(tab.request, { session_state: session.id, code });
+    codes.set(code, { session, request, expiresAt: clock.now() + CODE_LIFE_MS, isUsed: false });
+    return back(request, { session_state: session.id, code });
   }
 
   /** To the redirect address of the request. */
-  #back({ redirect_uri = '', response_mode, state = '' }: Form, answer: Record<string, string>): Reply {
+  function back(
+    { redirect_uri = '', response_mode, state = '' }: Form,
+    answer: Record<string, string>,
+  ): Reply {
     const url = new URL(redirect_uri);
-    const all = new URLSearchParams({ state, iss: this.#realm.issuer, ...answer });
-    if (response_mode === 'fragment' || this.#realm.switches.token.codeInFragment) url.hash = String(all);
+    const all = new URLSearchParams({ state, iss: issuer, ...answer });
+    if (response_mode === 'fragment' || token.codeInFragment) url.hash = String(all);
     else for (const [name, value] of all) url.searchParams.append(name, value);
     return redirect(url.href);
   }
 
-  #show(tab: Tab, exchange: Exchange, feedback?: 'wrong' | 'message'): Reply {
+  function show(tab: Tab, feedback?: 'wrong' | 'message'): Reply {
     const { step, username } = tab;
     if (step === 'done') return expiredPage();
     const sessionCode = randomUUID();
     tab.sessionCode = sessionCode;
-    const { loginPage: variant } = this.#realm.switches.token;
-    return stepPage(step, {
-      action: this.#action(tab, step, exchange),
-      sessionCode,
-      username,
-      feedback,
-      variant,
-    });
+    const hasCaptcha = token.loginPage === 'captcha';
+    return stepPage(step, { action: actionOf(tab, step), sessionCode, username, feedback, hasCaptcha });
   }
 
   /** That of the consent is relative to the issuer's origin. */
-  #action(tab: Tab, step: Step, { path }: Exchange): string {
-    const { issuer, switches } = this.#realm;
-    const { loginPage } = switches.token;
-    if (step === 'OAUTH_GRANT') return this.#address('consent', tab).replace(issuer, REALM_PATH);
+  function actionOf(tab: Tab, step: Step): string {
+    if (step === 'OAUTH_GRANT') return address('consent', tab).replace(issuer, REALM_PATH);
     const query = { session_code: tab.sessionCode, execution: executionOf(step) };
-    const action = this.#address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
-    if (loginPage === 'foreign_action') return action.replace(issuer, FOREIGN);
-    if (loginPage !== 'relative_action') return action;
-    const depth = path.slice(REALM_PATH.length + 1).split('/').length - 1;
-    return action.replace(`${issuer}/`, '../'.repeat(depth));
+    const action = address(tab.actions.length > 0 ? 'required-action' : 'authenticate', tab, query);
+    return token.loginPage === 'foreign_action' ? action.replace(issuer, FOREIGN) : action;
   }
 
-  #address(path: string, { id, request }: Tab, more: Record<string, string> = {}): string {
+  function address(path: string, { id, request }: Tab, more: Record<string, string> = {}): string {
     const query = new URLSearchParams({ ...more, client_id: request.client_id ?? '', tab_id: id });
-    return `${this.#realm.issuer}/login-actions/${path}?${query}`;
+    return `${issuer}/login-actions/${path}?${query}`;
   }
 
   /** Undefined as well when the browser did not keep the cookies. */
-  #tabOf({ query, headers }: Exchange): Tab | undefined {
-    const tab = this.#tabs.get(query.get('tab_id') ?? '');
+  function tabOf({ query, headers }: Exchange): Tab | undefined {
+    const tab = tabs.get(query.get('tab_id') ?? '');
     const cookies = (headers.cookie ?? '').split('; ');
     return tab && cookies.includes(`AUTH_SESSION_ID=${tab.cookie}`) ? tab : undefined;
   }
+
+  return {
+    /** The authorization endpoint. */
+    begin: (exchange: Exchange): Reply => start(Object.fromEntries(exchange.query)),
+
+    /** A form of any of the pages was posted. */
+    post(exchange: Exchange): Reply {
+      const tab = tabOf(exchange);
+      return tab ? post(tab, Object(exchange.body), exchange) : errorPage(NO_COOKIE);
+    },
+
+    /** The page that is open, with a word on why it comes. */
+    show(exchange: Exchange): Reply {
+      const tab = tabOf(exchange);
+      return tab ? show(tab, 'message') : errorPage(NO_COOKIE);
+    },
+
+    /** What a code was given for; the second use of a code ends what the first one got. */
+    redeem({ code = '', redirect_uri, code_verifier: verifier }: Form): Grant | Reply {
+      const given = codes.get(code);
+      if (!given || given.isUsed || clock.now() >= given.expiresAt) {
+        if (given?.isUsed) given.session.clientDetached = true;
+        return failed(400, 'invalid_grant', 'Code not valid');
+      }
+      given.isUsed = true;
+      const { request, session } = given;
+      if (redirect_uri !== request.redirect_uri)
+        return failed(400, 'invalid_grant', 'Incorrect redirect_uri');
+      const fault = verifierFault(request, verifier);
+      return fault ? failed(400, 'invalid_grant', fault) : { session, nonce: request.nonce };
+    },
+  };
 }
 
 const asksForConsent = ({ prompt = '' }: Form): boolean => prompt.split(' ').includes('consent');
 
-function redirect(location: string, status = 302): Reply {
-  return { status, body: '', headers: { location } };
-}
+const redirect = (location: string, status = 302): Reply => ({ status, body: '', headers: { location } });
 
 /** The pages of the login have ids that stay, what follows goes by its name. */
 function executionOf(step: string): string {

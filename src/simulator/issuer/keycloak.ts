@@ -4,177 +4,105 @@ import type { Clock } from '../../foundation/clock.ts';
 import type { Account } from '../accounts.ts';
 import { type Counters, type Exchange, json, type Reply, type Route } from '../exchange.ts';
 import type { Switches } from '../switches.ts';
-import { CodeFlow } from './codeFlow.ts';
-import { Credentials } from './credentials.ts';
-import { DEVICE_GRANT, Devices } from './device.ts';
+import { openCodeFlow } from './codeFlow.ts';
+import { DEVICE_GRANT, openDevices } from './device.ts';
 import {
   clientRefusal,
   type Form,
   failed,
   type Grant,
+  openCredentials,
   REALM_PATH,
   type Realm,
   scopesIn,
 } from './protocol.ts';
-import { publicKeys, Sessions, signed } from './sessions.ts';
+import { openSessions, publicKeys, signed } from './sessions.ts';
 
-export class Keycloak {
-  readonly sessions: Sessions;
-  readonly devices: Devices;
-  readonly #codeFlow: CodeFlow;
-  readonly #realm: Realm;
+export function openKeycloak(
+  issuer: string,
+  clock: Clock,
+  accounts: readonly Account[],
+  switches: Switches,
+  counters: Counters,
+) {
+  const { token } = switches;
+  const sessions = openSessions(switches, issuer);
+  const credentials = openCredentials(clock, accounts, switches, counters);
+  const realm: Realm = { issuer, clock, switches, counters, sessions, credentials };
+  const codeFlow = openCodeFlow(realm);
+  const devices = openDevices(realm);
 
-  constructor(
-    issuer: string,
-    clock: Clock,
-    accounts: readonly Account[],
-    switches: Switches,
-    counters: Counters,
-  ) {
-    this.sessions = new Sessions(switches, issuer);
-    const credentials = new Credentials(clock, accounts, switches, counters);
-    this.#realm = { issuer, clock, switches, counters, sessions: this.sessions, credentials };
-    this.#codeFlow = new CodeFlow(this.#realm);
-    this.devices = new Devices(this.#realm);
+  function tokenFor(form: Form, exchange: Exchange): Reply {
+    if (form.grant_type === 'refresh_token') return refresh(form);
+    if (form.grant_type === 'password') return password(form, exchange);
+    if (form.grant_type === 'authorization_code') return granted(codeFlow.redeem(form));
+    if (form.grant_type === DEVICE_GRANT) return granted(devices.poll(form));
+    return failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
   }
 
-  routes(): Route[] {
-    const discovery = '/.well-known/openid-configuration';
-    const { issuer, switches } = this.#realm;
-    const at = (method: string, path: string, reply: (exchange: Exchange) => Reply): Route => {
-      return { method, template: `${REALM_PATH}${path}`, reply };
-    };
-    /** For endpoints that answer in JSON, after the checks of realm and client. */
-    const post = (path: string, reply: (form: Form, exchange: Exchange) => Reply): Route =>
-      at('POST', `/protocol/openid-connect${path}`, (exchange) => {
-        const form: Form = Object(exchange.body);
-        return clientRefusal(form, switches) ?? reply(form, exchange);
-      });
-    return [
-      at('GET', discovery, () => json(providerMetadata(issuer, switches))),
-      at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(switches.token.keyId))),
-      ...[false, true].map((hasMoved) =>
-        post(tokenPath(hasMoved), (form, exchange) =>
-          switches.token.hasMoved === hasMoved ? this.#token(form, exchange) : NO_REALM,
-        ),
-      ),
-      post('/auth/device', (form) => this.devices.start(form)),
-      post('/revoke', (form) => this.#revoke(form)),
-      post('/logout', (form) => this.#logout(form)),
-      at('GET', '/protocol/openid-connect/auth', (exchange) => this.#codeFlow.begin(exchange)),
-      ...['authenticate', 'required-action', 'consent'].map((page) =>
-        at('POST', `/login-actions/${page}`, (exchange) => this.#codeFlow.post(exchange)),
-      ),
-      ...['authenticate', 'required-action'].map((page) =>
-        at('GET', `/login-actions/${page}`, (exchange) => this.#codeFlow.show(exchange)),
-      ),
-      {
-        method: 'GET',
-        template: `/auth/realms/:realm${discovery}`,
-        reply: () => NO_REALM,
-      },
-    ];
-  }
-
-  #token(form: Form, exchange: Exchange): Reply {
-    switch (form.grant_type) {
-      case 'refresh_token':
-        return this.#refresh(form);
-      case 'password':
-        return this.#password(form, exchange);
-      case 'authorization_code':
-        return this.#granted(this.#codeFlow.redeem(form));
-      case DEVICE_GRANT:
-        return this.#granted(this.devices.poll(form));
-      default:
-        return failed(400, 'unsupported_grant_type', 'Unsupported grant_type');
-    }
-  }
-
-  #password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
-    const { clock, credentials, switches } = this.#realm;
-    const { accountStates, consentRequired, passwordGrantAllowed, requiredActions, wrongPasswordStatus } =
-      switches.token;
-    if (!passwordGrantAllowed) {
+  function password({ username, password, scope = '', totp }: Form, exchange: Exchange): Reply {
+    if (!token.passwordGrantAllowed)
       return failed(400, 'unauthorized_client', 'Client not allowed for direct access grants');
-    }
-    if (consentRequired) return failed(400, 'invalid_client', 'Client requires user consent');
+    if (token.consentRequired) return failed(400, 'invalid_client', 'Client requires user consent');
     const { allowed, areAll } = scopesIn(scope, switches);
     if (!areAll) return failed(400, 'invalid_scope', `Invalid scopes: ${scope}`);
     const account = credentials.login(exchange, username, password, { totp });
-    if (!account) return failed(wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
+    if (!account) return failed(token.wrongPasswordStatus, 'invalid_grant', 'Invalid user credentials');
     credentials.succeeded(account);
-    const state = accountStates.get(account.username) ?? 'active';
+    const state = token.accountStates.get(account.username) ?? 'active';
     if (state === 'disabled') return failed(400, 'invalid_grant', 'Account disabled');
-    if (state === 'not_fully_set_up' || requiredActions.get(account.username)?.length) {
+    if (state === 'not_fully_set_up' || token.requiredActions.get(account.username)?.length)
       return failed(400, 'invalid_grant', 'Account is not fully set up');
-    }
-    const session = this.sessions.start(randomUUID(), account, allowed, clock.now());
-    return this.#granted({ session, nonce: undefined }, 'password');
+    const session = sessions.start(account, allowed, clock.now());
+    return granted({ session, nonce: undefined }, 'password');
   }
 
-  #refresh({ refresh_token: token = '' }: Form): Reply {
-    const { clock, counters } = this.#realm;
-    const outcome = this.sessions.refresh(token, clock.now());
+  function refresh({ refresh_token = '' }: Form): Reply {
+    const outcome = sessions.refresh(refresh_token, clock.now());
     if ('refusal' in outcome) return failed(400, 'invalid_grant', outcome.refusal);
     counters.granted('refresh_token');
-    return this.#tokens({ session: outcome, nonce: undefined });
+    return tokens({ session: outcome, nonce: undefined });
   }
 
-  #granted(grant: Grant | Reply, kind?: 'password'): Reply {
+  function granted(grant: Grant | Reply, kind?: 'password'): Reply {
     if ('status' in grant) return grant;
-    const { counters, switches } = this.#realm;
     const { account, scopes } = grant.session;
-    const { accountStates, offlineAccess } = switches.token;
-    if (accountStates.get(account.username) === 'disabled') {
+    if (token.accountStates.get(account.username) === 'disabled')
       return failed(400, 'invalid_grant', 'User disabled');
-    }
-    if (scopes.includes('offline_access') && offlineAccess === 'user_may_not') {
+    if (scopes.includes('offline_access') && token.offlineAccess === 'user_may_not')
       return failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
-    }
     if (kind) counters.granted(kind);
-    return this.#tokens(grant);
+    return tokens(grant);
   }
 
   /** RFC 7009: a token that is worth nothing is no error. */
-  #revoke({ token }: Form): Reply {
+  function revoke({ token }: Form): Reply {
     if (token === undefined) return failed(400, 'invalid_request', 'Token not provided');
-    if (this.sessions.end(token) !== true) return failed(200, 'invalid_token', 'Invalid token');
-    this.#realm.counters.revocations += 1;
+    if (sessions.end(token) !== true) return failed(200, 'invalid_token', 'Invalid token');
+    counters.revocations += 1;
     return { status: 200, body: '' };
   }
 
-  #logout({ refresh_token: token }: Form): Reply {
-    if (token === undefined) return failed(400, 'invalid_request', 'No refresh token');
-    const ended = this.sessions.end(token);
+  function logout({ refresh_token }: Form): Reply {
+    if (refresh_token === undefined) return failed(400, 'invalid_request', 'No refresh token');
+    const ended = sessions.end(refresh_token);
     if (ended === undefined) return failed(400, 'invalid_grant', 'Invalid refresh token');
-    if (ended) this.#realm.counters.revocations += 1;
+    if (ended) counters.revocations += 1;
     return { status: 204, body: '' };
   }
 
-  #tokens({ session, nonce }: Grant): Reply {
-    const { clock, issuer, switches } = this.#realm;
-    const { token } = switches;
+  function tokens({ session, nonce }: Grant): Reply {
     const now = clock.now();
-    const left = token.sessionMaxAnnounced
-      ? this.sessions.secondsLeft(session, now)
-      : Number.POSITIVE_INFINITY;
+    const left = token.sessionMaxAnnounced ? sessions.secondsLeft(session, now) : Number.POSITIVE_INFINITY;
     const expiresIn = Math.min(token.accessSeconds, left);
     const refreshExpiresIn = Math.min(token.refreshSeconds, left);
     const { account, scopes } = session;
     const isOffline = scopes.includes('offline_access');
     const iat = Math.floor(now / 1000);
     const scope = ['email', 'profile', ...scopes].join(' ');
-    const tokenOf = (claims: Record<string, unknown>) => {
-      const common = {
-        iat,
-        iss: token.issuer ?? issuer,
-        sub: account.userId,
-        azp: token.clientId,
-        sid: session.id,
-      };
-      return signed({ ...common, jti: randomUUID(), ...claims }, token.keyId);
-    };
+    const common = { iat, iss: issuer, sub: account.userId, azp: token.clientId, sid: session.id };
+    const tokenOf = (claims: Record<string, unknown>) =>
+      signed({ ...common, jti: randomUUID(), ...claims }, token.keyId);
     const about = { preferred_username: account.username, email: account.username, email_verified: true };
     const access_token = tokenOf({
       exp: iat + expiresIn,
@@ -207,8 +135,40 @@ export class Keycloak {
       scope,
     });
   }
+
+  const at = (method: string, path: string, reply: (exchange: Exchange) => Reply): Route => ({
+    method,
+    template: `${REALM_PATH}${path}`,
+    reply,
+  });
+  /** For endpoints that answer in JSON, after the checks of realm and client. */
+  const post = (path: string, reply: (form: Form, exchange: Exchange) => Reply): Route =>
+    at('POST', `/protocol/openid-connect${path}`, (exchange) => {
+      const form: Form = Object(exchange.body);
+      return clientRefusal(form, switches) ?? reply(form, exchange);
+    });
+  const routes: Route[] = [
+    at('GET', DISCOVERY, () => json(providerMetadata(issuer, switches))),
+    at('GET', '/protocol/openid-connect/certs', () => json(publicKeys(token.keyId))),
+    ...[false, true].map((hasMoved) =>
+      post(tokenPath(hasMoved), (form, exchange) =>
+        token.hasMoved === hasMoved ? tokenFor(form, exchange) : NO_REALM,
+      ),
+    ),
+    post('/auth/device', devices.start),
+    post('/revoke', revoke),
+    post('/logout', logout),
+    at('GET', '/protocol/openid-connect/auth', codeFlow.begin),
+    ...['authenticate', 'required-action', 'consent'].map((page) =>
+      at('POST', `/login-actions/${page}`, codeFlow.post),
+    ),
+    ...['authenticate', 'required-action'].map((page) => at('GET', `/login-actions/${page}`, codeFlow.show)),
+    { method: 'GET', template: `/auth/realms/:realm${DISCOVERY}`, reply: () => NO_REALM },
+  ];
+  return { routes, endSessions: sessions.endAll, person: devices.person };
 }
 
+const DISCOVERY = '/.well-known/openid-configuration';
 const NO_REALM = json({ error: 'Realm does not exist' }, 404);
 const tokenPath = (hasMoved: boolean): string => (hasMoved ? '/token-moved' : '/token');
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { addDays, daysBetween } from '../../src/domain/period.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
-import { Household, stuckValve } from '../support/household.ts';
+import { Household, stuckValve } from './household.ts';
 
 const mean = (values: readonly number[]) => values.reduce((sum, each) => sum + each, 0) / values.length;
 

@@ -1,0 +1,247 @@
+// Each mistake is told once, at the path where it was made, with what was found and what is allowed.
+import { describe, expect, it } from 'vitest';
+import { BASE, load, PROVIDER, refusal } from './loading.ts';
+
+const validateCron = (expression: string) => !expression.startsWith('99');
+
+// A piece of a file that is otherwise fine | the path that is named | words of what is said.
+const PIECES = String.raw`
+version: 2 | version | found 2; allowed: 1
+colour: red | colour | an unknown key; allowed: version, provider
+mqtt: { base_topik: x } | mqtt.base_topik | did you mean base_topic
+mqtt: { baseTopic: x } | mqtt.baseTopic | did you mean base_topic
+schedule: 1 2 * * * | schedule | did you mean usage.schedule
+usage: daily | usage | found a text (not shown); allowed: a mapping with schedule
+usage: { schedule: '* * * *' } | usage.schedule | 5 or 6 fields
+usage: { schedule: '99 * * * *' } | usage.schedule | in its range
+usage: { schedule: '* * * * * *' } | usage.schedule | at least 15 minutes
+usage: { schedule: '*/10 * * * *' } | usage.schedule | or usage.allow_fast_schedule: true
+usage: { schedule: '55,5 0,23 * * *' } | usage.schedule | found "55,5 0,23 * * *"; allowed: at least
+usage: { schedule: '* * * * *', allow_fast_schedule: sure } | usage.allow_fast_schedule | true or false
+usage: { timezone: Europe/Atlantis } | usage.timezone | IANA
+usage: { jitter_seconds: 14401 } | usage.jitter_seconds | from 0 to 14400
+usage: { history_since: 2025-02-29 } | usage.history_since | YYYY-MM-DD
+usage: { history_since: January } | usage.history_since | YYYY-MM-DD
+usage: { history_since: 2025-06-16 } | usage.history_since | until 2025-06-15
+usage: { history_since: 1925-01-01 } | usage.history_since | from 2000
+usage: { reread_days: 0 } | usage.reread_days | from 1 to 366
+usage: { reread_days: '14' } | usage.reread_days | from 1 to 366
+usage: { reading_closes: never } | usage.reading_closes | same_day, previous_day
+usage: { late_after_hours: -1 } | usage.late_after_hours | above 0
+usage: { concurrency: 2.5 } | usage.concurrency | whole number from 1 to 64
+meters: Flat 3 | meters | found "Flat 3"; allowed: a mapping of meters, each with its name
+meters: { "70418235": Flat 3 } | meters.70418235 | not shown); allowed: a mapping with name
+meters: { "70418235": { nmae: Flat 3 } } | meters.70418235.nmae | did you mean name?
+meters: { "70418235": } | meters.70418235.name | or in HEAT2MQTT_METERS_70418235_NAME
+meters: { "70418235": { name: '  ' } } | meters.70418235.name | at most 64 characters in one line
+meters: { "70418235": { name: [a] } } | meters.70418235.name | at most 64 characters in one line
+meters: { "70418235": { name: "two\nlines" } } | meters.70418235.name | at most 64 characters in one line
+meters: { "70418235": { name: "half \ud83d" } } | meters.70418235.name | at most 64 characters in one line
+extras: { balance: yes please } | extras.balance | true or false
+mqtt: { url: 'localhost:1883' } | mqtt.url | mqtt://
+mqtt: { url: 'mqtt:localhost' } | mqtt.url | mqtt://
+mqtt: { url: 'https://broker' } | mqtt.url | mqtts://
+mqtt: { url: 'mqtt://u:50%@broker' } | mqtt.url | %XX
+mqtt: { url: 'mqtt://u:12/34@broker' } | mqtt.url | %XX
+mqtt: { url: 'mqtt://u:abcdef@broker', password: ghijkl } | mqtt.password | both a password in mqtt.url and mqtt.password
+mqtt: { password: ghijkl } | mqtt.username | a name and a password, or neither
+mqtt: { password: ghijkl, password_file: /dev/null } | mqtt.password | both password and password_file
+mqtt: { cert_file: /dev/null } | mqtt.key_file | together
+mqtt: { ca_file: /nowhere/ca.pem } | mqtt.ca_file | no such file: "/nowhere/ca.pem"
+mqtt: { reject_unauthorized: 'false' } | mqtt.reject_unauthorized | true or false
+mqtt: { protocol: 3.1 } | mqtt.protocol | auto, 5 or 3.1.1
+mqtt: { base_topic: /a } | mqtt.base_topic | at most 128 characters
+mqtt: { base_topic: a/ } | mqtt.base_topic | at most 128 characters
+mqtt: { base_topic: a/+/b } | mqtt.base_topic | at most 128 characters
+mqtt: { base_topic: 'a#' } | mqtt.base_topic | at most 128 characters
+mqtt: { base_topic: $SYS } | mqtt.base_topic | at most 128 characters
+mqtt: { base_topic: "a\0b" } | mqtt.base_topic | at most 128 characters
+mqtt: { discovery_prefix: true } | mqtt.discovery_prefix | false, or a topic
+mqtt: { discovery_prefix: {} } | mqtt.discovery_prefix | found a mapping
+mqtt: { embedded: 1883 } | mqtt.embedded | true, false, or port, host, username and password_file
+mqtt: { embedded: { port: 99999 } } | mqtt.embedded.port | 65535
+mqtt: { embedded: { hots: x } } | mqtt.embedded.hots | did you mean host
+home_assistant: { url: 'ha:8123', token: abcdef } | home_assistant.url | starting with http://, https://, ws://
+home_assistant: { token: abcdef } | home_assistant.url | HEAT2MQTT_HOME_ASSISTANT_URL
+home_assistant: { url: 'ws://ha:8123' } | home_assistant.token | token or token_file here
+home_assistant: { url: 'ws://ha', token: abcdef, outdoor_temperature: weather.home } | home_assistant.outdoor_temperature | entity id of a sensor
+home_assistant: { url: 'ws://ha', token: abcdef, degree_day_base: 59 } | home_assistant.degree_day_base | from 5 to 25
+http: 8099 | http | false, or listen
+http: { listen: localhost } | http.listen | an address and a port
+http: { listen: 'localhost:70000' } | http.listen | an address and a port
+http: { metrics: all } | http.metrics | page, open
+web: 1 | web | false, or password_file
+web: { hosts: ['http://heat'] } | web.hosts.0 | host name such as
+web: { trusted_proxy: '10.0.0.0/40' } | web.trusted_proxy | IP address or a network
+web: { trusted_proxy: '10.0.0.0/8' } | web.trusted_proxy | no password of the page; allowed: a reverse proxy only with
+state_dir: '' | state_dir | path of a directory
+log: { level: verbose } | log.level | trace, debug, info
+log: { format: xml } | log.format | auto, pretty, json
+constituencies: { base_url: ftp://x.example } | constituencies.base_url | https
+constituencies: { chamber: commons } | constituencies.chamber | dail, seanad, ""
+constituencies: { house_no: 0 } | constituencies.house_no | from 1
+http: false\nhttp: false | config.yaml, line 9, column 1 | each key once
+accounts: [] | accounts | at least one of the two
+accounts: me | accounts | allowed: a list
+accounts: [me] | accounts.0 | a mapping with id, username
+accounts: [{id: a, username: u, password: p}, {id: a, username: v, password: p}] | accounts.1.id | the id of accounts.0 again
+accounts: [{id: a, username: u, password: p}, {username: v, password: p}] | accounts.1.id | a different id for each
+accounts: [{id: My Home, username: u, password: p}] | accounts.0.id | lower-case
+accounts: [{username: '', password: p}] | accounts.0.username | an empty text
+accounts: [{username: u, password: ''}] | accounts.0.password | an empty text
+accounts: [{username: u, password: }] | accounts.0.password | nothing (an empty value
+accounts: [{username: u}] | accounts.0.password | HEAT2MQTT_PASSWORD_FILE in the environment, or a file "accounts_0_password" or "home_password" or "password" in $CREDENTIALS_DIRECTORY; none with provider.sign_in device or link
+accounts: [{username: u, password: p, password_file: /dev/null}] | accounts.0.password | both password and password_file
+accounts: [{username: u, password: p, totp: x}] | accounts.0.totp | did you mean totp_secret
+accounts: [{username: u, password: p, totp_secret: 234567}] | accounts.0.totp_secret | found a text (not shown); allowed: base32
+accounts: [{username: u, password: p, totp_secret: [a]}] | accounts.0.totp_secret | an address that starts with otpauth:
+accounts: [{username: u, password: p, history_since: 2025-06-16}] | accounts.0.history_since | until 2025-06-15
+`;
+
+// The same for keys below provider.
+const PROVIDER_KEYS = `
+issuer: http://id.example.org/r | issuer | found "http://id.example.org/r"; allowed: https://, or http:// to this machine, or provider.allow_insecure
+issuer: http://localhost.example.org/r | issuer | https
+issuer: id.example.org | issuer | https:// address
+issuer: https://u:p@id.example.org/r | issuer | without user name
+issuer: https://id.example.org/#/r | issuer | https
+issuer: http://id.example.org/r, allow_insecure: sure | allow_insecure | true or false
+api_url: http://api.example.org | api_url | allow_insecure
+scopes: [] | scopes | at least one scope
+scopes: [1] | scopes.0 | found 1; allowed: a text
+timeout_seconds: 0 | timeout_seconds | above 0, at most 600
+timeout_seconds: 30s | timeout_seconds | found "30s"
+keep_alive: 1 | keep_alive | true or false
+sign_in: browser | sign_in | found "browser"; allowed: auto, password, form, device, link
+sign_in: form | redirect_uri | or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it
+sign_in: link | redirect_uri | the address bar of its login page
+redirect_url: https://portal.example.org/ | redirect_url | did you mean redirect_uri
+redirect_uri: https%3A%2F%2Fportal.example.org%2F | redirect_uri | com.example.app:/callback, percent-decoded
+redirect_uri: /callback | redirect_uri | an absolute address
+redirect_uri: https:portal | redirect_uri | an absolute address
+redirect_uri: localhost:8080/x | redirect_uri | an absolute address
+redirect_uri: https://u@portal | redirect_uri | an absolute address
+redirect_uri: https://portal/#/x | redirect_uri | an absolute address
+claims: { site_code: "" } | claims.site_code | an empty text
+`;
+
+// What to change | into what | the path | words.
+const CHANGES = `
+client_id | clientid | provider.clientid | did you mean client_id
+issuer | isseur | provider.isseur | did you mean issuer
+provider | provder | provder | did you mean provider
+accounts | acounts | acounts | did you mean accounts
+password | pasword | accounts.0.pasword | did you mean password
+password | pasword_file | accounts.0.pasword_file | password_file?
+`;
+
+const rowsOf = (table: string) =>
+  table
+    .trim()
+    .split('\n')
+    .map((row) => row.split(' | '));
+
+const expectOne = async (yaml: string, path: string, says: string) => {
+  const { faults, message } = await refusal(yaml, {}, { validateCron });
+  expect(faults.map((fault) => fault.path)).toEqual([path]);
+  expect(message).toContain(says);
+};
+
+describe('each mistake is one fault', () => {
+  it.each(rowsOf(PIECES))('%s', (piece = '', path = '', says = '') =>
+    expectOne(
+      `${piece.startsWith('accounts') ? PROVIDER : BASE}${piece.replace('false\\n', 'false\n')}\n`,
+      path,
+      says,
+    ),
+  );
+
+  it.each(rowsOf(PROVIDER_KEYS))('provider: %s', (keys = '', path = '', says = '') => {
+    const [name = ''] = keys.split(':');
+    const others = PROVIDER.split('\n').filter((line) => !line.trim().startsWith(`${name}:`));
+    const added = keys.replace(', allow', '\n  allow');
+    return expectOne(
+      BASE.replace(PROVIDER, [...others.slice(0, -1), `  ${added}`, ''].join('\n')),
+      `provider.${path}`,
+      says,
+    );
+  });
+
+  it.each(rowsOf(CHANGES))('%s as "%s"', (from = '', to = '', path = '', says = '') =>
+    expectOne(BASE.replace(from, to), path, says),
+  );
+
+  it.each([
+    [
+      'provider',
+      `accounts: [{ username: u, password: p }]\n`,
+      'found nothing; allowed: with accounts: issuer',
+    ],
+    ['provider.client_id', BASE.replace(/ +client_id.*\n/, ''), 'or in HEAT2MQTT_PROVIDER_CLIENT_ID'],
+    ['accounts', PROVIDER, 'neither accounts nor constituencies'],
+    ['meters.70418235.name', `${BASE}meters: { 70418235: { name: ${'x'.repeat(65)} } }`, 'in one line'],
+    ['mqtt.base_topic', `${BASE}mqtt: { base_topic: ${'a'.repeat(129)} }`, 'at most 128'],
+  ])('%s', (path, yaml, says) => expectOne(yaml, path, says));
+});
+
+describe('what is no mistake', () => {
+  const provider = (keys: string) => BASE.replace('  client_id', `  ${keys}\n  client_id`);
+  const issuer = (address: string) => BASE.replace(/issuer: .*/, `issuer: '${address}'`);
+  it.each([
+    ['only constituencies', 'constituencies:\n'],
+    ['an empty section', `${BASE}usage:\nmqtt:\n`],
+    ['http to this machine', issuer('http://127.0.0.1:8080/r')],
+    ['http to this machine by IPv6', issuer('http://[::1]:8080/r')],
+    [
+      'http where it was allowed',
+      `${issuer('http://id/r').replace('  api', '  allow_insecure: true\n  api')}`,
+    ],
+    ['a web page for a redirect', provider('redirect_uri: https://portal.example.org/x?y=1')],
+    ['an app for a redirect', provider('redirect_uri: com.example.app:/callback')],
+    ['no page for a redirect', provider('redirect_uri: urn:x:oob')],
+    ['both chambers', "constituencies: { chamber: '' }\n"],
+    ['MQTT 5 as a number', `${BASE}mqtt: { protocol: 5 }\n`],
+    ['a history that begins today', `${BASE}usage: { history_since: 2025-06-15 }\n`],
+    ['a topic with levels', `${BASE}mqtt: { base_topic: home/heat $1 }\n`],
+    ['IPv6', `${BASE}mqtt: { url: 'mqtt://[::1]:1883' }\nhttp: { listen: '[::]:0' }\n`],
+    ['a fast schedule', `${BASE}usage: { schedule: '* * * * * *', allow_fast_schedule: true }\n`],
+    ['every quarter of an hour', `${BASE}usage: { schedule: '*/15 * * * *' }\n`],
+    ['seconds in the schedule', `${BASE}usage: { schedule: '0 23 */4 * * MON-FRI' }\n`],
+    ['switches that say what is so anyhow', `${BASE}http: true\nweb: true\n`],
+  ])('%s', async (_, yaml) => {
+    await expect(load(yaml)).resolves.toBeDefined();
+  });
+
+  it('the caller may assume constituencies for a command that needs no account', async () => {
+    const { config } = await load(undefined, {}, { assumeConstituencies: true });
+    expect(config.constituencies).toEqual({ base_url: 'https://api.oireachtas.ie/v1', chamber: 'dail' });
+  });
+
+  it('a machine that starts in 1970 takes a day that lies in its future', async () => {
+    const { config } = await load(`${BASE}usage: { history_since: 2024-01-01 }\n`, {}, { now: () => 5_000 });
+    expect(config.usage.history_since).toBe('2024-01-01');
+  });
+});
+
+it('eleven different mistakes are eleven lines', async () => {
+  const yaml = `
+version: 3
+provider:
+  issuer: http://id.example.org/r
+  api_url: https://api.example.org
+  clientid: self-care
+  timeout_seconds: soon
+accounts:
+  - { id: a, username: u }
+  - { id: a, username: v, password: p, password_file: /x }
+usage: { timezone: Mars }
+mqtt: { base_topic: a/#, embedded: { port: -1 } }
+`;
+  const { message, faults } = await refusal(yaml, { HEAT2MQTT_LOG_LEVEL: 'loud' });
+  expect(faults.map(({ path }) => path).sort()).toEqual([
+    ...['accounts.0.password', 'accounts.1.id', 'accounts.1.password', 'log.level', 'mqtt.base_topic'],
+    ...['mqtt.embedded.port', 'provider.clientid', 'provider.issuer', 'provider.timeout_seconds'],
+    ...['usage.timezone', 'version'],
+  ]);
+  expect(message.split('\n')).toHaveLength(faults.length);
+});

@@ -1,0 +1,107 @@
+// Kinds of values: how close a schedule comes, addresses, and what is made from the schema.
+import { createTask } from 'node-cron';
+import { describe, expect, it, test } from 'vitest';
+import { parse } from 'yaml';
+import * as z from 'zod';
+import { configReference } from '../../scripts/docs/configuration.ts';
+import { shortestGapMinutes } from '../../src/config/cronGap.ts';
+import { exampleConfig } from '../../src/config/example.ts';
+import { allKeys, configJsonSchema } from '../../src/config/keys.ts';
+import { pageAddress } from '../../src/config/listenAddress.ts';
+import { BASE, load } from './loading.ts';
+
+test.each([
+  ['23 */4 * * *', 240],
+  ['* * * * *', 1],
+  ['* * * * * *', 0],
+  ['*/30 7 * * * *', 0],
+  ['5 */15 * * * *', 15],
+  ['*/25 * * * *', 10],
+  ['30 1,2 * * 1-5', 60],
+  ['0 0 1 1 *', 1440],
+  ['10-30/10 6-8 * * MON', 10],
+  ['50 23 * * *', 1440],
+  ['55,5 0,23 * * *', 10],
+  ['0 0-23/3 * * *', 180],
+])('two times of %s are at least %i minutes apart', (expression, minutes) => {
+  expect(shortestGapMinutes(expression)).toBe(minutes);
+  const task = createTask(expression, () => undefined, { timezone: 'UTC' });
+  const runs = task.getNextRuns(100).map((run) => run.getTime());
+  void task.destroy();
+  const gaps = runs.slice(1).map((next, at) => next - (runs[at] ?? 0));
+  // Its days of the week and of the month only make gaps longer.
+  const shortest = Math.floor(Math.min(...gaps) / 60_000);
+  expect(shortest).toBeGreaterThanOrEqual(minutes);
+  if (/\* \* \*$/.test(expression)) expect(shortest).toBe(minutes);
+});
+
+test.each([
+  ['http://homeassistant.local:8123', 'ws://homeassistant.local:8123/api/websocket'],
+  ['http://192.168.1.7:8123/lovelace/0?edit=1', 'ws://192.168.1.7:8123/api/websocket'],
+  ['https://ha.example.org/', 'wss://ha.example.org/api/websocket'],
+  ['http://[::1]:8123', 'ws://[::1]:8123/api/websocket'],
+  ['ws://ha:8123', 'ws://ha:8123/api/websocket'],
+  ['wss://ha.example.org/api/websocket', 'wss://ha.example.org/api/websocket'],
+  ['ws://supervisor/core/websocket', 'ws://supervisor/core/websocket'],
+])('Home Assistant at %s', async (given, url) => {
+  const { config } = await load(`${BASE}home_assistant: { url: '${given}', token: abcdef }\n`);
+  expect(config.home_assistant?.url).toBe(url);
+});
+
+const WITH_PASSWORD = 'web: { password: correct horse }';
+test.each([
+  ["{ listen: '192.168.1.10:8099' }", WITH_PASSWORD, 'http://192.168.1.10:8099/'],
+  ["{ listen: '[fd00::7]:8099' }", WITH_PASSWORD, 'http://[fd00::7]:8099/'],
+  ["{ listen: 'nas.local:80' }", WITH_PASSWORD, 'http://nas.local:80/'],
+  ["{ listen: '192.168.1.10:8099' }", '', null],
+  ["{ listen: '192.168.1.10:8099' }", 'web: false', null],
+  ["{ listen: '192.168.1.10:0' }", WITH_PASSWORD, null],
+  ["{ listen: '127.0.0.1:8099' }", WITH_PASSWORD, null],
+  ["{ listen: 'localhost:8099' }", WITH_PASSWORD, null],
+  ["{ listen: '0.0.0.0:8099' }", WITH_PASSWORD, null],
+  ["{ listen: '[::]:8099' }", WITH_PASSWORD, null],
+  ['false', WITH_PASSWORD, null],
+])('http: %s and %s: the page is at %s', async (http, web, address) => {
+  const { config } = await load(`${BASE}http: ${http}\n${web}\n`);
+  expect(pageAddress(config)).toBe(address);
+});
+
+it('docs/configuration.md is current', async () => {
+  await expect(configReference()).toMatchFileSnapshot('../../docs/configuration.md');
+});
+
+it('each key is described and has an example', () => {
+  for (const { path, schema, keys } of allKeys()) {
+    expect([path, schema.description]).toEqual([path, expect.stringMatching(/\.$/)]);
+    if (keys.length === 0)
+      expect([path, schema.examples ?? [schema.default]]).toEqual([path, [expect.anything()]]);
+  }
+});
+
+describe('the JSON Schema', () => {
+  const schema = configJsonSchema();
+  const validator = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+
+  it('is plain JSON without words of our own, with both keys of a secret, descriptions and defaults', () => {
+    const text = JSON.stringify(schema);
+    expect(JSON.parse(text)).toEqual(schema);
+    expect(text).not.toMatch(/"(private|readable|essential)":/);
+    const reread_days = { type: 'integer', default: 14, description: expect.any(String) };
+    const password = { examples: [expect.any(String)] };
+    expect(schema).toMatchObject({
+      $schema: expect.stringContaining('json-schema.org'),
+      properties: {
+        usage: { properties: { reread_days } },
+        mqtt: { properties: { password, password_file: { type: 'string' } } },
+      },
+    });
+  });
+
+  it('accepts the example and refuses what the schema refuses', () => {
+    const example = parse(exampleConfig());
+    const isFine = (more: object) => validator.safeParse({ ...example, ...more }).success;
+    expect([{}, { colour: 1 }, { http: { listen: 1 } }, { usage: { concurrency: 65 } }].map(isFine)).toEqual([
+      ...[true, false, false, false],
+    ]);
+  });
+});

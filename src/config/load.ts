@@ -7,8 +7,8 @@ import { applyEnvironment, type Environment } from './environment.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { isLoopback } from './listenAddress.ts';
-import { leaves, type RawConfig, textAt, valueAt } from './rawConfig.ts';
-import { locateFrom, locatePaths } from './relativePaths.ts';
+import { leaves, put, type RawConfig, valueAt } from './rawConfig.ts';
+import { type Locate, locateFrom } from './relativePaths.ts';
 import { type Config, type Embedded, schemaFor } from './schema.ts';
 import { decodeText, type ReadFile, type Secret, whyUnreadable } from './secret.ts';
 import { findSecrets, withSecrets } from './secretSources.ts';
@@ -89,7 +89,7 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const origins = applyEnvironment(raw, env, faults);
   const warnings: string[] = [];
   const locate = locateFrom(path, origins, warnings);
-  locatePaths(raw, locate);
+  await locatePaths(raw, { locate, readFile, origins, faults });
   if (options.assumeConstituencies) raw.constituencies ??= {};
   // Sections that are there anyhow: their secrets may come without them.
   for (const name of ['mqtt', 'web']) raw[name] ??= {};
@@ -102,7 +102,6 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   const parsed = schemaFor(options.now(), lookedIn, validateCron).safeParse(raw, { jitless: true });
   for (const issue of parsed.error?.issues ?? []) addIssue(issue, raw, origins, faults);
   checkLogins(raw, secrets, faults);
-  await checkReadable(raw, readFile, origins, faults);
   const mistakes = faults.all(scrubber);
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
@@ -175,15 +174,25 @@ async function readConfigFile(path: string, readFile: ReadFile, faults: Faults) 
   return parseYaml(text, path, faults);
 }
 
-async function checkReadable(raw: RawConfig, readFile: ReadFile, origins: Origins, faults: Faults) {
-  for (const [path] of leaves(raw)) {
-    const file = textAt(raw, path);
-    if (schemaAt(path)?.readable !== true || file === undefined || file === '') continue;
-    try {
-      await readFile(file);
-    } catch (error) {
+interface Paths {
+  readonly locate: Locate;
+  readonly readFile: ReadFile;
+  readonly origins: Origins;
+  readonly faults: Faults;
+}
+
+/** Puts whole paths in the place of relative ones, and reads certificates once. Files of secrets are read elsewhere. */
+async function locatePaths(raw: RawConfig, { locate, readFile, origins, faults }: Paths): Promise<void> {
+  for (const [path, value] of leaves(raw)) {
+    const key = path.join('.');
+    const isRead = schemaAt(path)?.readable === true;
+    if (typeof value !== 'string' || value === '' || (key !== 'state_dir' && !isRead)) continue;
+    const file = locate(key, value);
+    put(raw, path, file);
+    if (!isRead) continue;
+    await readFile(file).catch((error: unknown) => {
       const found = `${whyUnreadable(error)}: ${foundWords(raw, path, origins)}`;
-      faults.add(path.join('.'), found, 'the path of a readable file');
-    }
+      faults.add(key, found, 'the path of a readable file');
+    });
   }
 }

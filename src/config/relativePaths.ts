@@ -3,8 +3,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import type { Origins } from './faults.ts';
-import { schemaAt } from './keys.ts';
-import { leaves, put, type RawConfig } from './rawConfig.ts';
 
 /**
  * Where a path in the file `configuration` leads. A file that is in the working directory only is taken from there:
@@ -35,13 +33,4 @@ export function locateFrom(configuration: string | undefined, origins: Origins, 
       );
     return path;
   };
-}
-
-/** Puts whole paths in the place of relative ones. Files of secrets are left to those who read them. */
-export function locatePaths(raw: RawConfig, locate: Locate): void {
-  for (const [path, value] of leaves(raw)) {
-    const key = path.join('.');
-    const isPath = key === 'state_dir' || schemaAt(path)?.readable === true;
-    if (isPath && typeof value === 'string') put(raw, path, locate(key, value));
-  }
 }

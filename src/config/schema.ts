@@ -20,26 +20,6 @@ import {
 } from './sections.ts';
 import { about, CRON_SHAPE, section, text, whenMapping } from './values.ts';
 
-const accounts = z
-  .array(accountSection, 'a list')
-  .default([])
-  .superRefine(
-    (given: readonly unknown[], { addIssue }) => {
-      const ids = given.map((account) => (isMapping(account) ? account.id : null));
-      for (const [n, id] of ids.entries()) {
-        const path = [n, 'id'];
-        const first = ids.indexOf(id);
-        if (id === undefined && ids.length > 1)
-          addIssue({ code: 'custom', path, message: 'with several accounts, a different id for each' });
-        if (typeof id !== 'string' || first === n) continue;
-        const found = `the id of accounts.${first} again`;
-        addIssue({ code: 'custom', path, message: 'a different id for each account', params: { found } });
-      }
-    },
-    { when: ({ value }) => Array.isArray(value) },
-  )
-  .describe('The logins at the provider, one or many. May be left out when only constituencies are wanted.');
-
 /** The file as people write it, after the environment was applied to it and `true` for a section made a mapping. */
 export const fileSchema = section({
   version: z.literal(1, '1, the only version this program understands').default(1).meta({
@@ -47,7 +27,12 @@ export const fileSchema = section({
     essential: true,
   }),
   provider: providerSection.optional(),
-  accounts,
+  accounts: z
+    .array(accountSection, 'a list')
+    .default([])
+    .describe(
+      'The logins at the provider, one or many. May be left out when only constituencies are wanted.',
+    ),
   usage: usageSection.prefault({}),
   extras: extrasSection.prefault({}),
   meters: z
@@ -106,8 +91,17 @@ export function schemaFor(
     const report = (path: string[], message: string, found?: string) =>
       addIssue({ code: 'custom', path, message, params: { found } });
 
-    const given = valueAt(config, ['accounts']);
-    const count = Array.isArray(given) ? given.length : undefined;
+    const accounts = valueAt(config, ['accounts']);
+    const ids = Array.isArray(accounts) ? accounts.map((account) => valueAt(account, ['id'])) : undefined;
+    for (const [n, id] of ids?.entries() ?? []) {
+      const first = ids?.indexOf(id) ?? n;
+      const path = ['accounts', `${n}`, 'id'];
+      if (id === undefined && ids?.length !== 1 && isMapping(valueAt(accounts, [`${n}`])))
+        report(path, 'with several accounts, a different id for each');
+      else if (typeof id === 'string' && first !== n)
+        report(path, 'a different id for each account', `the id of accounts.${first} again`);
+    }
+    const count = ids?.length;
     const hasFleet = valueAt(config, ['fleet']) !== undefined;
     if (count === 0 && !hasFleet && valueAt(config, ['constituencies']) === undefined) {
       const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;

@@ -34,7 +34,7 @@ describe('config.example.yaml', () => {
       .map((line) => bare(line, names))
       .filter((line) => !/^\s*#/.test(line) && !/^\s*(password|key_password|totp_secret|token):/.test(line))
       .join('\n')
-      // Not beside home_assistant: test/config/fleet.test.ts has it.
+      // Not beside home_assistant: test/config/secrets.test.ts has it.
       .replace(/^fleet:\n( +.*\n)+/m, '');
     const readFile = async (path: string) => (path.includes('totp') ? 'HEAT2MQTTEXAMPLE' : 'from a file');
     const { origins } = await load(uncommented, {}, { readFile });

@@ -3,12 +3,12 @@ import * as z from 'zod';
 import {
   allKeys,
   configKeys,
+  jsonSchemaOf,
   type Key,
   type KeySchema,
   settableKeys,
   variableOf,
 } from '../../src/config/keys.ts';
-import { fileSchema } from '../../src/config/schema.ts';
 
 export function configReference(): string {
   const keys = configKeys(described);
@@ -18,11 +18,8 @@ export function configReference(): string {
 }
 
 // What is allowed is what the program says about a wrong value.
-const described: KeySchema = z.toJSONSchema(fileSchema, {
-  io: 'input',
-  override: ({ zodSchema, jsonSchema }) => {
-    jsonSchema.allowed = z.safeParse(zodSchema, Symbol('wrong')).error?.issues[0]?.message;
-  },
+const described = jsonSchemaOf((zodSchema, jsonSchema) => {
+  jsonSchema.allowed = z.safeParse(zodSchema, Symbol('wrong')).error?.issues[0]?.message;
 }) as KeySchema;
 
 const allowedWords = (schema: KeySchema & { allowed?: string }): string => schema.allowed ?? '';

@@ -30,21 +30,32 @@ export interface Key {
   readonly keys: readonly Key[];
 }
 
-/** The JSON Schema of the file as it is written: defaults may be left out, and each secret has its `_file` key. */
-export function configJsonSchema(): Record<string, unknown> {
+/** What zod knows of a key, and its JSON Schema, which may be changed. */
+type Override = (zodSchema: z.core.$ZodType, jsonSchema: Record<string, unknown>) => void;
+
+/** The schema as it is written: defaults may be left out, and a secret is a text. */
+export function jsonSchemaOf(override: Override = () => undefined): Record<string, unknown> {
   return z.toJSONSchema(fileSchema, {
     io: 'input',
-    override: ({ jsonSchema }) => {
-      for (const name of ['private', 'readable', 'essential']) delete jsonSchema[name];
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema._zod.def.type === 'custom') Object.assign(jsonSchema, { type: 'string', minLength: 1 });
+      override(zodSchema, jsonSchema);
     },
   });
 }
+
+/** The JSON Schema for editors. */
+export const configJsonSchema = (): Record<string, unknown> =>
+  jsonSchemaOf((_, jsonSchema) => {
+    for (const name of ['private', 'readable', 'essential']) delete jsonSchema[name];
+  });
 
 let drawn: KeySchema | undefined;
 
 // Drawn once, by the first that asks: that takes 8 ms of a start of 160.
 function rootSchema(): KeySchema {
-  drawn ??= z.toJSONSchema(fileSchema, { io: 'input' }) as KeySchema;
+  drawn ??= jsonSchemaOf() as KeySchema;
   return drawn;
 }
 

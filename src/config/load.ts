@@ -7,11 +7,11 @@ import { applyEnvironment, type Environment } from './environment.ts';
 import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { isLoopback } from './listenAddress.ts';
-import { leaves, put, type RawConfig, valueAt } from './rawConfig.ts';
+import { isMapping, leaves, put, type RawConfig } from './rawConfig.ts';
 import { type Locate, locateFrom } from './relativePaths.ts';
 import { type Config, type Embedded, schemaFor } from './schema.ts';
-import { decodeText, type ReadFile, type Secret, whyUnreadable } from './secret.ts';
-import { findSecrets, withSecrets } from './secretSources.ts';
+import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
+import { putSecrets } from './secretSources.ts';
 import { parseYaml } from './yamlText.ts';
 
 /** One line per mistake, each with its path, what was found and what is allowed. */
@@ -93,19 +93,20 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
   if (options.assumeConstituencies) raw.constituencies ??= {};
   // Sections that are there anyhow: their secrets may come without them.
   for (const name of ['mqtt', 'web']) raw[name] ??= {};
+  const [first, ...others] = Array.isArray(raw.accounts) ? raw.accounts : [];
+  if (isMapping(first) && others.length === 0) first.id ??= 'home';
 
   const credentialsDirectory = env.CREDENTIALS_DIRECTORY;
   const sources = { credentialsDirectory, readFile, scrubber, origins, faults, locate };
-  const secrets = await findSecrets(raw, sources);
+  await putSecrets(raw, sources);
   const lookedIn = path === undefined ? PLACES : [];
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
   const parsed = schemaFor(options.now(), lookedIn, validateCron).safeParse(raw, { jitless: true });
   for (const issue of parsed.error?.issues ?? []) addIssue(issue, raw, origins, faults);
-  checkLogins(raw, secrets, faults);
   const mistakes = faults.all(scrubber);
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
-  const config = withSecrets(parsed.data, secrets);
+  const config = parsed.data as Config;
   const { mqtt, provider } = config;
   // Ahead of expiry, thousands of sessions would be refreshed day and night for a few polls.
   if (config.fleet && provider && !origins.has('provider.keep_alive')) provider.keep_alive = false;
@@ -121,27 +122,6 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     if (!origins.has(name)) origins.set(name, 'default');
   }
   return { config, origins, path, warnings, notices };
-}
-
-/** A password of a broker wants a name, and a reverse proxy wants a password of the page. */
-function checkLogins(raw: RawConfig, secrets: ReadonlyMap<string, Secret>, faults: Faults): void {
-  const isGiven = (path: string) => valueAt(raw, path.split('.')) !== undefined;
-  const hasPassword = (at: string) =>
-    secrets.has(`${at}.password`) || isGiven(`${at}.password`) || isGiven(`${at}.password_file`);
-  const both = 'a name and a password, or neither';
-  for (const at of ['mqtt', 'mqtt.embedded'])
-    if (secrets.has(`${at}.password`) && !isGiven(`${at}.username`))
-      faults.add(`${at}.username`, 'nothing, but a password', both, true);
-  // Some brokers want a name alone; ours would let in everybody who knows it.
-  if (isGiven('mqtt.embedded.username') && !hasPassword('mqtt.embedded'))
-    faults.add('mqtt.embedded.password', 'nothing, but a name', both, true);
-  // Every visitor behind the proxy would count as local.
-  if (isGiven('web.trusted_proxy') && !secrets.has('web.password'))
-    faults.add(
-      'web.trusted_proxy',
-      'a reverse proxy and no password of the page',
-      'a reverse proxy only with web.password or web.password_file',
-    );
 }
 
 const URL_IGNORED =

@@ -47,6 +47,7 @@ export const fileSchema = section({
   mqtt: mqttSection.prefault({}),
   home_assistant: z
     .union([z.literal(false), homeAssistantSection], 'false, or url and token_file')
+    .transform((given) => given || undefined)
     .optional()
     .meta(
       about(
@@ -156,29 +157,21 @@ function localDay(now: number, timeZone: string | undefined): string {
 
 export type FileConfig = z.output<typeof fileSchema>;
 
-/** The two keys of a secret made one, and `true` for a section gone: it is a mapping of defaults then. */
-type Resolved<T> = [Extract<T, object>] extends [never] ? T : Entries<Exclude<T, true>>;
-type Entries<T> = T extends readonly (infer E)[]
-  ? Resolved<E>[]
-  : { [K in keyof T as IsFileOf<K, T> extends true ? never : K]: SecretOr<K, T> };
-type IsFileOf<K, T> = K extends `${infer N}_file` ? (N extends keyof T ? true : false) : false;
-type SecretOr<K extends keyof T, T> = string extends K
-  ? Resolved<T[K]>
-  : `${K & string}_file` extends keyof T
-    ? Secret
-    : Resolved<T[K]>;
-
-type Whole = Resolved<FileConfig>;
+type Filled<T> = Exclude<T, boolean | undefined>;
+type Switched<T> = Exclude<T, true>;
 /** `password`: absent only where a person signs in (`provider.sign_in` device or link). */
-export type Account = Whole['accounts'][number] & { id: string };
-export type Mqtt = Whole['mqtt'];
-export type Embedded = Exclude<Mqtt['embedded'], false>;
-export type Fleet = Required<NonNullable<Whole['fleet']>>;
-export type HomeAssistant = Exclude<Whole['home_assistant'], false | undefined> & { token: Secret };
+export type Account = FileConfig['accounts'][number] & { id: string };
+export type Embedded = Filled<FileConfig['mqtt']['embedded']>;
+export type Mqtt = Omit<FileConfig['mqtt'], 'embedded'> & { embedded: Embedded | false };
+export type Fleet = Filled<FileConfig['fleet']> & { database_url: Secret; key: Secret };
+export type HomeAssistant = Filled<FileConfig['home_assistant']> & { token: Secret };
 
 /** Checked, defaults filled in, each secret one field. `provider` is there whenever `accounts` has entries. */
-export type Config = Omit<Whole, 'accounts' | 'home_assistant' | 'fleet'> & {
+export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'http' | 'web' | 'home_assistant' | 'fleet'> & {
   accounts: Account[];
-  home_assistant?: HomeAssistant;
+  mqtt: Mqtt;
+  http: Switched<FileConfig['http']>;
+  web: Switched<FileConfig['web']>;
+  home_assistant?: HomeAssistant | undefined;
   fleet?: Fleet;
 };

@@ -1,5 +1,4 @@
-// Finds for each secret the one source that counts (raw configuration, else a file in $CREDENTIALS_DIRECTORY), and
-// puts the secrets into the checked configuration.
+// Finds for each secret the one source that counts: the raw configuration, else a file in $CREDENTIALS_DIRECTORY.
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,7 +7,6 @@ import { environmentWords, type Faults, isFromEnvironment, type Origins } from '
 import { fileKeyOf, secretKeys, variableOf } from './keys.ts';
 import { isMapping, type Path, put, type RawConfig, remove, valueAt } from './rawConfig.ts';
 import type { Locate } from './relativePaths.ts';
-import type { Config, FileConfig } from './schema.ts';
 import {
   NO_SUCH_FILE,
   type ReadFile,
@@ -29,29 +27,18 @@ interface Options {
   readonly locate: Locate;
 }
 
-/** Secrets by path (`mqtt.password`), each read once, so that the scrubber knows them and files are there. */
-export async function findSecrets(raw: RawConfig, options: Options): Promise<Map<string, Secret>> {
+/**
+ * Puts each secret into `raw` as a Secret, in the place of the keys it comes from. Each is read once, so that the scrubber
+ * knows it and its file is there. Text of a wrong form stays, for the schema to refuse.
+ */
+export async function putSecrets(raw: RawConfig, options: Options): Promise<void> {
   const credentials = await listCredentials(options.credentialsDirectory);
-  const secrets = new Map<string, Secret>();
   for (const path of secretsIn(raw)) {
     const secret = await findSecret(path, raw, credentials, options);
-    if (secret !== undefined) secrets.set(path.join('.'), secret);
+    if (secret === undefined) continue;
+    put(raw, path, secret);
+    remove(raw, fileKeyOf(path));
   }
-  return secrets;
-}
-
-/** `secrets` by path, in the place of the keys they come from; every required one is there. */
-export function withSecrets(file: FileConfig, secrets: ReadonlyMap<string, Secret>): Config {
-  const config: RawConfig = { ...file };
-  for (const path of secretsIn(config)) {
-    remove(config, path);
-    remove(config, fileKeyOf(path));
-    const secret = secrets.get(path.join('.'));
-    if (secret !== undefined) put(config, path, secret);
-  }
-  for (const account of file.accounts) account.id ??= 'home';
-  if (config.home_assistant === false) delete config.home_assistant;
-  return config as unknown as Config;
 }
 
 /** The paths where a secret may be: those of all accounts, and of each section that is there. */
@@ -82,12 +69,11 @@ async function findSecret(
   const inline = valueAt(raw, path);
   if (typeof inline === 'string') hide(trimNewline(inline));
   if (faults.has(at)) return undefined;
-  if (typeof inline === 'string') {
+  if (typeof inline === 'string' && form.secretIn(trimNewline(inline)) !== undefined) {
     const origin = origins.get(at) ?? 'file';
     const value = trimNewline(inline);
     return new Secret(origin === 'file' ? 'inline' : origin, async () => value, scrubber);
   }
-  // Values of a wrong type are reported by the schema.
   if (inline !== undefined) return undefined;
 
   const fromFile = async (key: Path, given: string) => {

@@ -1,5 +1,6 @@
 // The sections of the configuration: each key with what is allowed, its default, what it is for, and an example.
 import * as z from 'zod';
+import { Secret } from './secret.ts';
 import {
   about,
   address,
@@ -226,6 +227,8 @@ const brokerUser = (description: string, example: string) =>
     .optional()
     .meta({ ...about(description, example), private: true });
 
+const NAME_AND_PASSWORD = 'a name and a password, or neither';
+
 const embeddedBroker = section({
   port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
   host: text('an address of this machine')
@@ -238,7 +241,14 @@ const embeddedBroker = section({
     'home',
   ),
   ...secretKeys('password', 'The password of that user', '/run/secrets/mqtt_embedded_password'),
-});
+}).superRefine(({ username, password, password_file }, { addIssue }) => {
+  // Some brokers want a name alone; ours would let in everybody who knows it.
+  const hasPassword = password !== undefined || password_file !== undefined;
+  if ((username !== undefined) === hasPassword) return;
+  const [missing, other] = hasPassword ? ['username', 'password'] : ['password', 'name'];
+  const params = { found: `nothing, but a ${other}` };
+  addIssue({ code: 'custom', path: [missing ?? ''], message: NAME_AND_PASSWORD, params });
+}, whenMapping);
 
 const tlsFile = (description: string, file: string) =>
   filePath().meta({ ...about(description, `/etc/heat2mqtt/${file}`), readable: true });
@@ -276,7 +286,11 @@ export const mqttSection = section({
       'A broker brought along, for homes without one. false: none; true: with these defaults; or with port, host and a user.',
     ),
 })
-  .superRefine(({ cert_file, key_file }, { addIssue }) => {
+  .superRefine(({ cert_file, key_file, username, password }, { addIssue }) => {
+    if (password instanceof Secret && username === undefined) {
+      const params = { found: 'nothing, but a password' };
+      addIssue({ code: 'custom', path: ['username'], message: NAME_AND_PASSWORD, params });
+    }
     if ((cert_file === undefined) === (key_file === undefined)) return;
     const path = [cert_file === undefined ? 'cert_file' : 'key_file'];
     addIssue({ code: 'custom', path, message: 'cert_file and key_file together, or neither' });
@@ -342,7 +356,13 @@ export const webSection = section({
     'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
     '172.18.0.0/16',
   ),
-});
+}).superRefine(({ trusted_proxy, password }, { addIssue }) => {
+  // Every visitor behind the proxy would count as local.
+  if (trusted_proxy === undefined || password !== undefined) return;
+  const message = 'a reverse proxy only with web.password or web.password_file';
+  const params = { found: 'a reverse proxy and no password of the page' };
+  addIssue({ code: 'custom', path: ['trusted_proxy'], message, params });
+}, whenMapping);
 
 export const fleetSection = section({
   ...secretKeys(

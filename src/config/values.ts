@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
 import { isMapping } from './rawConfig.ts';
-import { trimNewline } from './secret.ts';
+import { Secret } from './secret.ts';
 import { formOf } from './secretForms.ts';
 
 declare module 'zod' {
@@ -132,11 +132,15 @@ export const ipOrNetwork = textWhere((value) => {
 
 export const filePath = () => text('the path of a readable file').optional();
 
-/** The two keys of a secret: `password` and `password_file`, for example. `what` finishes the sentence "The …". */
+/**
+ * The two keys of a secret: `password` and `password_file`, for example. The first holds the Secret when it is checked,
+ * wherever that comes from (secretSources.ts). `what` finishes the sentence "The …".
+ */
 export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
-  const { allowed, example, secretIn } = formOf(name);
-  const inline = text(allowed)
-    .refine((value) => secretIn(trimNewline(value)) !== undefined, allowed)
+  const { allowed, example } = formOf(name);
+  const inline = z
+    // Without `abort` the checks across keys go on, so that all mistakes are told.
+    .custom<Secret>((value) => value instanceof Secret, { error: allowed, abort: false })
     .optional()
     .meta({
       ...about(

@@ -1,12 +1,17 @@
-// A meter on MQTT: sums rounded once, null never 0, the newest buckets by local days, the whole history, and events.
+// A meter on MQTT: sums rounded once, null never 0, the newest buckets by local days, the whole history, the tariff, and events.
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Change } from '../../src/domain/ledger.ts';
-import { addDays, zone } from '../../src/domain/period.ts';
-import { changeMessage, lateMessage } from '../../src/publication/meterMessages.ts';
+import { toMicro } from '../../src/domain/amount.ts';
+import type { Amounts, Change, Ledger } from '../../src/domain/ledger.ts';
+import { addDays, type Day } from '../../src/domain/period.ts';
+import { changeMessage, lateMessage, meterStateMessage } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { MeterView } from '../../src/publication/views.ts';
 import { amounts, type Line, ledgerOf, row } from '../domain/ledgers.ts';
+import { billed, days, usual } from '../domain/tariffs.ts';
 import { bodyOf, EMPTY, FULL, meterMessages, meterView, NOW } from '../support/inventedHome.ts';
+import { complaintAbout } from '../support/payloads.ts';
+import { holds, RUNS } from '../support/property.ts';
 
 const METER = 'heat2mqtt/meter/70418235';
 const topics = new Topics('heat2mqtt');
@@ -152,21 +157,11 @@ describe('usage', () => {
   });
 
   test.each([
-    ['day', '2026-03-28', '2026-03-28T00:00:00+00:00', '2026-03-29T00:00:00+00:00'],
-    ['day', '2026-03-29', '2026-03-29T00:00:00+00:00', '2026-03-30T00:00:00+01:00'],
     ['day', '2026-10-25', '2026-10-25T00:00:00+01:00', '2026-10-26T00:00:00+00:00'],
     ['month', '2026-03-15', '2026-03-01T00:00:00+00:00', '2026-04-01T00:00:00+01:00'],
   ])('over a clock change: the %s of %s goes from %s to %s', (interval, day, start, end) => {
     const view = viewOf([[day, 1, 1]], { today: addDays(day, 1) });
     expect(bucketsOf(view, interval)).toMatchObject([{ start, end }]);
-  });
-
-  test('a day whose midnight is skipped begins at one', () => {
-    const ledger = ledgerOf([['2024-04-26', 1, 1]], { origin: '2024-01-01', today: '2024-04-27' });
-    const cairo = meterView(ledger, { today: '2024-04-27', timezone: zone('Africa/Cairo') });
-    expect(bucketsOf(cairo, 'day')).toMatchObject([
-      { start: '2024-04-26T01:00:00+03:00', end: '2024-04-27T00:00:00+03:00' },
-    ]);
   });
 });
 
@@ -193,5 +188,92 @@ describe('an event', () => {
   ])('is not retained: %j', (message, expected) => {
     expect(message).toMatchObject({ topic: 'heat2mqtt/meter/7/event', retain: false });
     expect(bodyOf(message)).toEqual({ schema: 1, at, ...expected });
+  });
+});
+
+const PRICE = { rate: 0.124, standing: 0.686 };
+
+function ledgerWith(known: ReadonlyMap<Day, Amounts>): Ledger {
+  const records = [...known].map(
+    ([day, amounts]) => [day, { ...amounts, revision: 0, receivedAt: 1 }] as const,
+  );
+  return { ...ledgerOf([]), days: new Map(records) };
+}
+
+/** The state on 2 March, with 60 days billed until the first. */
+function stateOn2March(known: ReadonlyMap<Day, Amounts>): Record<string, unknown> {
+  const view = meterView(ledgerWith(known), { today: '2025-03-02' });
+  const message = meterStateMessage(topics, view);
+  expect(message && complaintAbout(message)).toBeNull();
+  return bodyOf(message);
+}
+
+test('rate, charge, the span they hold for, and how well they explain it', () => {
+  expect(
+    stateOn2March(billed(days(60), PRICE, { decimals: 3, fate: (at) => (at === 30 ? 'odd' : 'billed') })),
+  ).toMatchObject({
+    unit_rate: 0.124,
+    standing_charge: 0.686,
+    tariff: { from: '2025-01-02', to: '2025-03-01', days_explained: 58, days_seen: 59 },
+  });
+});
+
+test.each([
+  ['billed', 0.686],
+  ['without charge', 0],
+  ['odd', null],
+] as const)('the latest day, %s: %s of it is standing charge', (what, standing) => {
+  const state = stateOn2March(
+    billed(days(60), PRICE, { decimals: 3, fate: (at) => (at === 59 ? what : 'billed') }),
+  );
+  expect(state.unit_rate).toBe(0.124);
+  expect(state.cost_day_standing).toBe(standing);
+  expect(state.cost_day_consumption === null).toBe(standing === null);
+});
+
+test('the two parts add up to the published cost of the day, whatever the tariff and the rounding', () => {
+  const price = fc.record({
+    rate: fc.integer({ min: 60_000, max: 400_000 }).map((micro) => micro / 1e6),
+    standing: fc.integer({ min: 100_000, max: 2_000_000 }).map((micro) => micro / 1e6),
+  });
+  let explained = 0;
+  holds(
+    price,
+    fc.integer({ min: 2, max: 6 }),
+    fc.nat(5000),
+    fc.boolean(),
+    (truth, decimals, seed, isIdle) => {
+      const energies = days(60, (at) => (at === 59 && isIdle ? 0 : usual(at + seed)));
+      const state = stateOn2March(billed(energies, truth, { decimals }));
+      const { cost_day: whole, cost_day_consumption: heat, cost_day_standing: standing } = state;
+      if (heat === null) return;
+      explained += 1;
+      expect(toMicro(Number(heat)) + toMicro(Number(standing))).toBe(toMicro(Number(whole)));
+      expect(Number(heat)).toBeGreaterThanOrEqual(0);
+      if (isIdle) expect(heat).toBe(0);
+    },
+  );
+  expect(explained).toBeGreaterThan(RUNS / 2);
+});
+
+test('the event of a change tells both tariffs', () => {
+  const before = { unitRate: 0.124, standingCharge: 686_000, from: '2025-01-02', to: '2025-02-19' };
+  const after = { unitRate: 0.138, standingCharge: 710_000, from: '2025-02-20', to: '2025-03-01' };
+  const seen = { daysExplained: 10, daysSeen: 10, tolerance: 1000 };
+  const change = {
+    kind: 'tariff_changed',
+    before: { ...before, ...seen },
+    after: { ...after, ...seen },
+  } as const;
+  const message = changeMessage(topics, '7', change, '2025-03-02T12:00:00+00:00');
+  expect(complaintAbout(message)).toBeNull();
+  expect(message).toMatchObject({ topic: 'heat2mqtt/meter/7/event', retain: false });
+  expect(bodyOf(message)).toEqual({
+    schema: 1,
+    event_type: 'tariff_changed',
+    at: '2025-03-02T12:00:00+00:00',
+    day: '2025-02-20',
+    before: { unit_rate: 0.124, standing_charge: 0.686, from: '2025-01-02', to: '2025-02-19' },
+    after: { unit_rate: 0.138, standing_charge: 0.71, from: '2025-02-20', to: '2025-03-01' },
   });
 });

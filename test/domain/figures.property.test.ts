@@ -47,21 +47,14 @@ const added = (amounts: readonly number[]): number | null =>
   amounts.length === 0 ? null : amounts.reduce((sum, each) => sum + each, 0);
 const kinds: readonly Kind[] = ['energy', 'cost'];
 
-test('the same month of last year is every day whose text begins with it', () => {
+test('the same month of last year is every day whose text begins with it; the gaps are the days without a reading', () => {
   holds(days, today, (drawn, day) => {
     const ledger = ledgerWith(drawn);
+    const { gaps, missingDays, newestDay, monthLastYear } = totals(ledger, day);
     const month = `${Number(day.slice(0, 4)) - 1}${day.slice(4, 7)}`;
     for (const kind of kinds)
-      expect(totals(ledger, day).monthLastYear[kind]).toBe(
-        added(given(ledger, kind, (each) => each.startsWith(month))),
-      );
-  });
-});
-
-test('the gaps are the days without a reading, each once and in order, as many as are counted', () => {
-  holds(days, today, (drawn, day) => {
-    const ledger = ledgerWith(drawn);
-    const { gaps, missingDays, newestDay } = totals(ledger, day);
+      expect(monthLastYear[kind]).toBe(added(given(ledger, kind, (each) => each.startsWith(month))));
+    // Each gap once and in order, as many as are counted.
     const dates = calendar(drawn.length);
     const missing = dates.filter(
       (each) => each < (newestDay ?? '') && (ledger.days.get(each)?.energy ?? null) === null,

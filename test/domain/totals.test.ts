@@ -44,12 +44,6 @@ test('each sum takes the days of its span, on a Sunday at the end of a month', (
 
 test.each<[string, string, Line[], object]>([
   [
-    'a new week, month and year have nothing yet',
-    '2024-01-01',
-    row('2023-12-01', 31, 1, 0.5),
-    { week: NOTHING, month: NOTHING, year: NOTHING, lastMonth: amounts(31, 15.5), day: amounts(1, 0.5) },
-  ],
-  [
     'a week goes over the border of the year',
     '2025-01-02',
     row('2024-12-28', 6, 1, 0.5),
@@ -61,31 +55,6 @@ test.each<[string, string, Line[], object]>([
     row('2024-11-30', 3, 1, 0.5),
     { lastMonth: amounts(2, 1), month: NOTHING },
   ],
-  [
-    'February of a leap year is whole',
-    '2024-03-31',
-    row('2024-01-31', 31, 1, 0.5),
-    { lastMonth: amounts(29, 14.5), month: amounts(1, 0.5) },
-  ],
-  [
-    'the whole February of a leap year, a year later',
-    '2025-02-01',
-    row('2024-01-31', 31, 1, 0.5),
-    { monthLastYear: amounts(29, 14.5), month: NOTHING },
-  ],
-  [
-    'on 29 February, the shorter month of the year before',
-    '2024-02-29',
-    row('2023-01-31', 31, 1, 0.5),
-    { monthLastYear: amounts(28, 14), month: NOTHING },
-  ],
-  [
-    'a month with days missing is the sum of the others',
-    '2024-01-15',
-    row('2023-01-21', 8, 1, null),
-    { monthLastYear: amounts(8, null) },
-  ],
-  ['a month before the origin is null', '2023-12-31', row('2023-01-01', 9, 1, 1), { monthLastYear: NOTHING }],
 ])('%s', (_name, today, lines, expected) => {
   expect(totals(ledgerOf(lines, { origin: '2023-01-01', today }), today)).toMatchObject(expected);
 });
@@ -98,28 +67,6 @@ test('energy and cost are summed each for itself, null staying null', () => {
   expect(sums).toMatchObject({ newestDay: '2025-06-27', day: amounts(3, null) });
   const alone = { total: amounts(null, 1), newestDay: null, day: NOTHING };
   expect(totals(ledgerOf([cost]), '2025-06-28')).toMatchObject(alone);
-});
-
-test.each<[string, Line[], number, string[]]>([
-  ['none', row('2025-01-01', 5, 1, 1), 0, []],
-  ['before the first reading', row('2025-01-04', 2, 1, 1), 3, ['2025-01-01 2025-01-04']],
-  [
-    'between readings, the newest first',
-    [...row('2025-01-01', 2, 1, 1), ...row('2025-01-05', 1, 3, 1), ...row('2025-01-07', 1, 3, 1)],
-    3,
-    ['2025-01-06 2025-01-07', '2025-01-03 2025-01-05'],
-  ],
-  [
-    'a day with money but no energy',
-    [...row('2025-01-01', 1, null, 1), ...row('2025-01-02', 1, 1, 1)],
-    1,
-    ['2025-01-01 2025-01-02'],
-  ],
-  ['a day of zero is not missing', [...row('2025-01-01', 1, 0, 1), ...row('2025-01-02', 1, 1, 1)], 0, []],
-])('missing days: %s', (_name, lines, missing, spans) => {
-  const { missingDays, gaps } = totals(ledgerOf(lines), '2025-06-30');
-  expect(missingDays).toBe(missing);
-  expect(gaps.map(({ from, to }) => `${from} ${to}`)).toEqual(spans);
 });
 
 test('of more than a hundred gaps the newest hundred', () => {

@@ -1,36 +1,69 @@
-// heat2mqtt backup: configuration and state directory in one file, beside a running daemon too. No secret goes into it.
+// heat2mqtt backup: configuration and state directory in one file, without secrets. heat2mqtt restore: back, after asking.
 import { constants, existsSync } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { access, mkdtemp, readFile, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { findConfigFile } from '../config/load.ts';
+import { pathIn } from '../config/relativePaths.ts';
 import { decodeText } from '../config/secret.ts';
-import { filesIn, withoutSecrets } from '../config/transfer.ts';
+import { filesIn, isOfFleet, stateDirOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
-import { EXIT } from '../foundation/failure.ts';
-import { pack, readBackup } from '../store/backup.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
+import { createScrubber } from '../foundation/log.ts';
+import {
+  type Backup,
+  backupUnreadable,
+  type Documents,
+  finishRestore,
+  loginBudgetsIn,
+  notUnderstood,
+  pack,
+  plainPart,
+  readBackup,
+  readDocuments,
+  replaceDocuments,
+  summary,
+  tokensIn,
+} from '../store/backup.ts';
+import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.ts';
 import { replace } from '../store/privateFiles.ts';
-import { type Documents, notUnderstood, plainPart, readDocuments, summary } from '../store/snapshot.ts';
-import { type Arguments, type Command, wrongUsage } from './command.ts';
-import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
+import { stateUnwritable } from '../store/stateDirectory.ts';
+import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
+import { loadSettings, openSilentLog, refuseInFleet } from './settings.ts';
+
+const unwritable = (path: string, code: string | undefined) =>
+  failure('file_unwritable', `${shown(path)} cannot be written (${code ?? 'unknown error'}).`, {
+    exit: EXIT.usage,
+    retry: 'never',
+    hint: 'Name a file in a folder that this user may write, or give this user the folder.',
+  });
 
 export const backup: Command = async (given, io) => {
   const file = fileOf(given, 'backup');
-  const settings = await loadSettings(given, io);
-  refuseInFleet(settings.config.fleet, 'backup', 'back up its database, and fleet.key apart from it');
-  await refuseUnwritable(file, given.options.force === true);
-  const { text, leftOut } = await configOf(settings);
-  const found = await readDocuments(settings.config.state_dir, io.clock);
+  const { config, path, origins } = await loadSettings(given, io);
+  refuseInFleet(config.fleet, 'backup', 'back up its database, and fleet.key apart from it');
+  if (existsSync(file)) {
+    if (!given.options.force) throw wrongUsage(`${file} is there already: --force replaces it.`);
+    await readBackup(file).catch(() => {
+      throw wrongUsage(`${file} is there and is no backup: it is not replaced.`);
+    });
+  }
+  await access(dirname(resolve(file)), constants.W_OK).catch(({ code }) => {
+    throw unwritable(file, code);
+  });
+  const whole = path === undefined ? null : decodeText(await readFile(path));
+  const { text, taken } = whole === null || !path ? { text: null, taken: [] } : withoutSecrets(whole, path);
+  const files = text === null || !path ? [] : filesIn(text, path).map((each) => `the file ${each}`);
+  const outside = [...origins].flatMap(([key, origin]) =>
+    /^(environment|credentials)/.test(origin) ? [`${key} (${origin})`] : [],
+  );
+  const leftOut = [...taken, ...files, ...outside];
+  const found = await readDocuments(config.state_dir);
   // The daemon would set a damaged document aside.
   const damaged = notUnderstood(found);
   const documents = Object.fromEntries(Object.entries(found).filter(([name]) => !damaged.includes(name)));
-  const bytes = pack({
-    madeAt: io.clock.now(),
-    madeBy: about.version,
-    config: text,
-    documents: plainPart(documents),
-  });
-  await replace(resolve(file), bytes).catch((err: NodeJS.ErrnoException) => {
-    throw wrongUsage(`${file} cannot be written (${err.code}).`);
-  });
+  const made = { madeAt: io.clock.now(), madeBy: about.version };
+  await write(file, pack({ ...made, config: text, documents: plainPart(documents) }));
   const rows = [
     `${file}: ${text === null ? '' : 'the configuration, '}${contentWords(documents)}. Only you can read it.`,
     'Tokens are not in it: after its restore on another machine each account signs in once.',
@@ -42,42 +75,180 @@ export const backup: Command = async (given, io) => {
   return EXIT.fine;
 };
 
-/** The text without secrets, and what is not in it: secrets, files, and what the environment gives. */
-async function configOf({
-  path,
-  origins,
-}: Settings): Promise<{ text: string | null; leftOut: readonly string[] }> {
-  const outside = [...origins].flatMap(([key, origin]) =>
-    /^(environment|credentials)/.test(origin) ? [`${key} (${origin})`] : [],
-  );
-  if (path === undefined) return { text: null, leftOut: outside };
-  const whole = decodeText(await readFile(path));
-  const { text, taken } = withoutSecrets(whole, path);
-  const files = filesIn(whole, path).map((file) => `the file ${file}`);
-  return { text, leftOut: [...taken, ...files, ...outside] };
-}
+export const restore: Command = async (given, io) => {
+  const file = fileOf(given, 'restore');
+  mustBeAnswerable('restore', given, io);
+  const read = await readBackup(file);
+  const strange = notUnderstood(read.documents);
+  if (strange.length > 0) {
+    const named = `${strange.slice(0, 3).map(shown).join(', ')}, made by heat2mqtt ${shown(read.madeBy)}`;
+    throw backupUnreadable(named, `what heat2mqtt ${about.version} knows`);
+  }
+  const plan = await planOf(read, given, io);
+  const { stateDir } = plan;
+  if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
+  await finishRestore(stateDir).catch(() => undefined);
+  const before = await readDocuments(stateDir);
+  const refuseNewer = (found: Documents) => {
+    if (!given.options.force) refuseIfNewer(stateDir, found, read.madeAt);
+  };
+  refuseNewer(before);
+  for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
+  if (!(await isAgreed('Restore it?', given, io))) {
+    io.out('Nothing was changed.\n');
+    return EXIT.fine;
+  }
+  await carryOut(plan, read, io, refuseNewer);
+  io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
+  return EXIT.fine;
+};
 
 /** The one word. Throws wrong_usage. */
-export function fileOf({ words }: Arguments, command: string): string {
+function fileOf({ words }: Arguments, command: string): string {
   const [file, ...rest] = words;
   if (!file || rest.length > 0) throw wrongUsage(`${command} takes one word: the FILE.`);
   return file;
 }
 
 /** `2 meters with 1204 days`, for a sentence. */
-export function contentWords(documents: Documents): string {
+function contentWords(documents: Documents): string {
   const { meters, days } = summary(documents);
   return `${meters} ${meters === 1 ? 'meter' : 'meters'} with ${days} days`;
 }
 
-async function refuseUnwritable(file: string, isForced: boolean): Promise<void> {
-  if (existsSync(file)) {
-    if (!isForced) throw wrongUsage(`${file} is there already: --force replaces it.`);
-    await readBackup(file).catch(() => {
-      throw wrongUsage(`${file} is there and is no backup: it is not replaced.`);
-    });
-  }
-  await access(dirname(resolve(file)), constants.W_OK).catch((err) => {
-    throw wrongUsage(`${file} cannot be written there (${err.code}).`);
-  });
+/** Where everything goes. */
+interface Plan {
+  readonly stateDir: string;
+  /** Where the backup has it, and this user cannot write. */
+  readonly stateDirBefore: string | null;
+  /** `null`: none is written. */
+  readonly config: { readonly path: string; readonly text: string; readonly isThere: boolean } | null;
+  /** The configuration that is there and stays. */
+  readonly staying: string | null;
+  /** Files that the configuration names and that are not there: passwords, certificates. */
+  readonly missing: readonly string[];
 }
+
+/** A configuration that is there stays unless forced. Its state directory is where the state was asked to go. */
+async function planOf({ config }: Backup, { options }: Arguments, { env }: Io): Promise<Plan> {
+  const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
+  const found =
+    named !== undefined && !existsSync(named) ? undefined : findConfigFile(named, env, existsSync);
+  const path = found ?? named ?? 'config.yaml';
+  const there = found === undefined ? null : decodeText(await readFile(path));
+  const isWritten = config !== null && (there === null || options.force === true);
+  let text = isWritten ? config : there;
+  let stateDir = stateDirOf(there ?? config, path, env);
+  let stateDirBefore: string | null = null;
+  if (isWritten && there === null && !(await canBeWritten(stateDir))) {
+    stateDirBefore = stateDir;
+    text = withStateDir(config, path, './state');
+    stateDir = stateDirOf(text, path, env);
+  } else if (isWritten && there !== null) {
+    text = withStateDir(config, path, stateDir);
+  }
+  if (text !== null && isOfFleet(text, path, env))
+    refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state DIR` moves a household into it');
+  return {
+    stateDir,
+    stateDirBefore,
+    config: isWritten && text !== null ? { path, text, isThere: there !== null } : null,
+    staying: there !== null && !isWritten ? path : null,
+    missing: text === null ? [] : filesIn(text, path).filter((each) => !existsSync(pathIn(path, each))),
+  };
+}
+
+/** Whether this user may write there, or make it. */
+async function canBeWritten(path: string): Promise<boolean> {
+  let nearest = resolve(path);
+  while (!existsSync(nearest)) nearest = dirname(nearest);
+  return mkdtemp(join(nearest, '.heat2mqtt-'))
+    .then(rmdir)
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+function refuseIfNewer(directory: string, before: Documents, madeAt: number): void {
+  const refuse = (why: string) => {
+    throw failure('state_newer', `The state directory is newer than the backup: ${directory} ${why}.`, {
+      exit: EXIT.usage,
+      retry: 'never',
+      hint: 'Nothing was changed. --force replaces it all the same.',
+    });
+  };
+  const [strange] = notUnderstood(before);
+  if (strange !== undefined) refuse(`has ${strange}.json, which this version does not understand`);
+  const { newestAt } = summary(before);
+  const [filled, made] = [newestAt, madeAt].map((at) => new Date(at).toISOString());
+  if (newestAt > madeAt) refuse(`was filled at ${filled}, and the backup was made at ${made}`);
+}
+
+/** The name of what was there, in the state directory. */
+const BEFORE = 'before-restore.gz';
+
+function planRows(file: string, { documents, madeAt, madeBy }: Backup, plan: Plan, before: Documents) {
+  const { stateDir, stateDirBefore, config, staying, missing } = plan;
+  const ids = Object.keys(documents).flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
+  const signingIn = [...new Set(ids)].filter((id) => !(`accounts/${id}/tokens` in before));
+  const isEmpty = Object.keys(before).length === 0;
+  const kept = isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
+  const moved = stateDirBefore === null ? '' : `, since ${shown(stateDirBefore)} cannot be written here`;
+  const replaced = config?.isThere ? `; the one that is there becomes ${config.path}.before-restore` : '';
+  const stays = staying === null ? 'there is none' : `${staying} stays as it is`;
+  return [
+    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}`,
+    `  state: into ${shown(stateDir)}${moved}${kept}`,
+    `  configuration: ${config === null ? stays : `${config.path}, without secrets${replaced}`}`,
+    ...missing.map((each) => `  to be brought from the old machine, it is not there: ${shown(each)}`),
+    ...(missing.some((each) => each.startsWith('/'))
+      ? [`  (or to be put elsewhere, and the path changed in ${config?.path ?? staying})`]
+      : []),
+    ...signingIn.map((id) => `  signs in once: ${id} (with its password, or by \`heat2mqtt login\`)`),
+  ];
+}
+
+/** The state last and at once: after a failure before that, another try begins again. */
+async function carryOut(
+  { stateDir, config }: Plan,
+  { documents: restored }: Backup,
+  io: Io,
+  refuseNewer: (before: Documents) => void,
+): Promise<void> {
+  const giveUp = await claimDirectory(stateDir, io.clock, await openSilentLog(createScrubber(), io));
+  try {
+    // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
+    const before = await readDocuments(stateDir);
+    refuseNewer(before);
+    // The session that is there goes on; and neither a refused login nor its wait is forgotten.
+    const documents = { ...tokensIn(before), ...restored, ...loginBudgetsIn(before) };
+    if (config) await writeConfig(config);
+    // A restore that is repeated has nothing new to keep.
+    const kept = plainPart(before);
+    if (Object.keys(before).length > 0 && !isDeepStrictEqual(kept, plainPart(documents))) {
+      const made = { madeAt: io.clock.now(), madeBy: about.version };
+      await write(join(stateDir, BEFORE), pack({ ...made, config: null, documents: kept }));
+    }
+    await replaceDocuments(stateDir, documents).catch((err) => {
+      throw stateUnwritable(stateDir, err);
+    });
+  } finally {
+    await giveUp();
+  }
+}
+
+async function writeConfig({ path, text, isThere }: NonNullable<Plan['config']>): Promise<void> {
+  const old = isThere ? await readFile(path) : null;
+  if (old?.equals(Buffer.from(text))) return;
+  if (old) await write(`${path}.before-restore`, old);
+  await write(path, text);
+}
+
+const write = (path: string, content: string | Buffer): Promise<void> =>
+  replace(resolve(path), content).catch(({ code }: NodeJS.ErrnoException) => {
+    throw unwritable(path, code);
+  });
+
+/** Text of a file that may come from anywhere. */
+const shown = (text: string): string => text.slice(0, 200).replace(/\p{Cc}/gu, ' ');

@@ -94,7 +94,7 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
       YES,
     ],
     gone: { 'passphrase-file': SECRETS_APART },
-    load: async () => (await import('./restore.ts')).restore,
+    load: async () => (await import('./backup.ts')).restore,
   },
   report: {
     summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',

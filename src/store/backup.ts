@@ -1,10 +1,26 @@
-// The file of a backup: one gzipped JSON document with the configuration and the documents of the state directory, without secrets.
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
+// A backup: one gzipped JSON document with the configuration and the documents of the state directory, without secrets. And
+// all documents of a state directory at once: read, judged, and replaced so that a crash never leaves some old and some new.
+import { readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as z from 'zod';
 import { EXIT, failure } from '../foundation/failure.ts';
-import type { Documents } from './snapshot.ts';
+import {
+  announcedCodec,
+  constituenciesCodec,
+  contextCodec,
+  extrasCodec,
+  installationCodec,
+  journalCodec,
+  loginBudgetCodec,
+  repliesCodec,
+  temperaturesCodec,
+  tokensCodec,
+  wayInCodec,
+} from './documents.ts';
+import { ledgerCodec } from './ledgerDocument.ts';
+import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
+import type { Codec } from './stateStore.ts';
 
 /** The file is no backup, or not a whole one. */
 export const backupUnreadable = (found: string, allowed = 'a file that heat2mqtt backup has written') =>
@@ -19,12 +35,15 @@ const backupFile = z.object({
   made_at: z.iso.datetime(),
   /** The version of the program. */
   made_by: z.string(),
-  /** Its text; `null`: there was no configuration file. */
+  /** The text of the configuration; `null`: there was no file. */
   config: z.string().nullable(),
   documents: z.record(z.string(), z.unknown()),
   /** Written before the first release, with secrets under a passphrase. */
   sealed: z.null().optional(),
 });
+
+/** Parsed JSON, by names such as `accounts/home/tokens`. */
+export type Documents = Readonly<Record<string, unknown>>;
 
 export interface Backup {
   /** Epoch milliseconds. */
@@ -35,35 +54,23 @@ export interface Backup {
   readonly documents: Documents;
 }
 
-export const pack = ({ madeAt, madeBy, config, documents }: Backup): Buffer =>
-  gzipSync(
-    JSON.stringify({
-      heat2mqtt_backup: 1,
-      made_at: new Date(madeAt).toISOString(),
-      made_by: madeBy,
-      config,
-      documents,
-    }),
-  );
+export const pack = ({ madeAt, madeBy, config, documents }: Backup): Buffer => {
+  const made = { made_at: new Date(madeAt).toISOString(), made_by: madeBy };
+  return gzipSync(JSON.stringify({ heat2mqtt_backup: 1, ...made, config, documents }));
+};
 
 const LARGEST_BYTES = 64 * 1024 * 1024;
 const LARGEST_UNPACKED_BYTES = 4 * LARGEST_BYTES;
 
 /** Rejects with backup_unreadable. */
 export async function readBackup(path: string): Promise<Backup> {
-  // A pipe that nothing writes into would never be opened otherwise.
-  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
-  const file = await open(path, flags).catch((err: NodeJS.ErrnoException) => {
+  const unreadable = (err: NodeJS.ErrnoException) => {
     throw backupUnreadable(`${path}, which cannot be read (${err.code})`);
-  });
-  try {
-    const found = await file.stat();
-    if (!found.isFile()) throw backupUnreadable('something else than a file');
-    if (found.size > LARGEST_BYTES) throw backupUnreadable(`${found.size} bytes`, 'at most 64 MiB');
-    return unpack(await file.readFile());
-  } finally {
-    await file.close();
-  }
+  };
+  const found = await stat(path).catch(unreadable);
+  if (!found.isFile()) throw backupUnreadable('something else than a file');
+  if (found.size > LARGEST_BYTES) throw backupUnreadable(`${found.size} bytes`, 'at most 64 MiB');
+  return unpack(await readFile(path).catch(unreadable));
 }
 
 /** Throws backup_unreadable. */
@@ -86,11 +93,141 @@ export function unpack(bytes: Buffer): Backup {
 
 function jsonIn(bytes: Buffer): unknown {
   try {
-    const text = gunzipSync(bytes, { maxOutputLength: LARGEST_UNPACKED_BYTES }).toString('utf8');
-    return JSON.parse(text);
+    return JSON.parse(gunzipSync(bytes, { maxOutputLength: LARGEST_UNPACKED_BYTES }).toString('utf8'));
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
       throw backupUnreadable('more than 256 MiB when unpacked', 'at most that');
     throw backupUnreadable('a file that is damaged or cut off, or of something else');
   }
+}
+
+const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
+  [/^installation$/, installationCodec],
+  [/^announced$/, announcedCodec],
+  [/^journal$/, journalCodec],
+  [/^replies$/, repliesCodec],
+  // Version 0.1.0 kept it; it is not read any more.
+  [/^sitting-house$/, { decode: (json) => json }],
+  [/^outdoor-temperatures$/, temperaturesCodec],
+  [/^constituencies\/[\w-]{1,100}$/, constituenciesCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/tokens$/, tokensCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/login-budget$/, loginBudgetCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/way-in$/, wayInCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/context$/, contextCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/extras$/, extrasCodec],
+  [/^accounts\/[a-z0-9_-]{1,64}\/ledger-[\w.!~*'()%-]{1,200}$/, ledgerCodec],
+];
+
+/** The names of what this version cannot use: of another name or version, or damaged. */
+export const notUnderstood = (documents: Documents): string[] =>
+  Object.entries(documents).flatMap(([name, json]) => {
+    try {
+      const [, codec] = CODECS.find(([shape]) => shape.test(name)) ?? [];
+      codec?.decode(json);
+      return codec ? [] : [name];
+    } catch {
+      return [name];
+    }
+  });
+
+/** Of documents that are understood. `newestAt`: when a reading was received or a poll went well last, epoch milliseconds. */
+export function summary(documents: Documents) {
+  const ledgers = Object.entries(documents)
+    .filter(([name]) => name.includes('/ledger-'))
+    .map(([, json]) => [...ledgerCodec.decode(json).ledger.days.values()]);
+  const accounts = documents.journal ? Object.values(journalCodec.decode(documents.journal).accounts) : [];
+  const instants = [
+    ...accounts.map(({ lastSuccessAt }) => lastSuccessAt ?? 0),
+    ...ledgers.flat().map(({ receivedAt }) => receivedAt),
+  ];
+  const newestAt = instants.reduce((one, other) => Math.max(one, other), 0);
+  return { meters: ledgers.length, days: ledgers.flat().length, newestAt };
+}
+
+const picked = (documents: Documents, shape: RegExp): Documents =>
+  Object.fromEntries(Object.entries(documents).filter(([name]) => shape.test(name)));
+
+export const tokensIn = (documents: Documents): Documents => picked(documents, /\/tokens$/);
+export const loginBudgetsIn = (documents: Documents): Documents => picked(documents, /\/login-budget$/);
+
+/** All but the tokens. A login budget stays, so that a restore allows no further attempt; its hash of the password does not. */
+export function plainPart(documents: Documents): Documents {
+  const budgets = Object.entries(loginBudgetsIn(documents));
+  const marked = budgets.map(([name, json]) => [name, { ...Object(json), secretMark: null }]);
+  return { ...picked(documents, /^(?!.*\/tokens$)/), ...Object.fromEntries(marked) };
+}
+
+/** Text that is no JSON is given as text. Rejects with state_unreadable. */
+export async function readDocuments(directory: string): Promise<Documents> {
+  const found: Record<string, unknown> = {};
+  try {
+    for (const name of await namesIn(directory)) {
+      const text = await readFile(join(directory, `${name}.json`), 'utf8').catch(unlessGone);
+      if (text !== null) found[name] = parsed(text);
+    }
+  } catch (err) {
+    const { code = 'unknown error' } = err as NodeJS.ErrnoException;
+    throw failure('state_unreadable', `The state directory cannot be read: ${directory} (${code}).`, {
+      exit: EXIT.unexpected,
+      retry: 'never',
+      hint: 'Run the command as the user that the daemon runs as, or as root.',
+      cause: err,
+    });
+  }
+  return found;
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  const files = (await pathsBelow(directory).catch(unlessGone)) ?? [];
+  return files
+    .flatMap((file) => /^(.+)\.json$/.exec(file)?.[1] ?? [])
+    .filter((name) => CODECS.some(([shape]) => shape.test(name)))
+    .sort();
+}
+
+function unlessGone(err: NodeJS.ErrnoException): null {
+  if (err.code === 'ENOENT') return null;
+  throw err;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+interface Replacement {
+  readonly write: Documents;
+  /** Names. */
+  readonly remove: readonly string[];
+}
+
+/** No document has this name. */
+const UNDER_WAY = 'restoring.json';
+
+/**
+ * Puts these documents in the place of all others. All of it is written to one file first, from which the next start goes on
+ * after a crash. The directory is not replaced by another one: in a container it is the root of a volume, and the
+ * configuration may lie in it. Rejects with the system's error.
+ */
+export async function replaceDocuments(directory: string, documents: Documents): Promise<void> {
+  const remove = (await namesIn(directory)).filter((name) => !Object.hasOwn(documents, name));
+  const replacement: Replacement = { write: documents, remove };
+  await replace(join(directory, UNDER_WAY), JSON.stringify(replacement));
+  await finishRestore(directory);
+}
+
+/** Brings a restore to its end that a crash has interrupted. Rejects with the system's error. */
+export async function finishRestore(directory: string): Promise<void> {
+  const file = join(directory, UNDER_WAY);
+  const text = await readFile(file, 'utf8').catch(() => null);
+  if (text === null) return;
+  const { write, remove }: Replacement = JSON.parse(text);
+  for (const name of [...remove, ...Object.keys(write)]) await refuseLinks(directory, `${name}.json`);
+  for (const name of remove) await rm(join(directory, `${name}.json`), { force: true });
+  for (const [name, json] of Object.entries(write))
+    await replace(join(directory, `${name}.json`), `${JSON.stringify(json)}\n`);
+  await rm(file, { force: true });
 }

@@ -5,9 +5,9 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, type Failure, failure } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
+import { finishRestore } from './backup.ts';
 import { type LockHolder, release, removeLocksOfDaemon, withLock } from './locks.ts';
 import { pathsBelow, refuseLinks, replace } from './privateFiles.ts';
-import { finishRestore } from './restoring.ts';
 import { type Codec, type Document, NewerDocument, type StateStore } from './stateStore.ts';
 
 export function stateUnwritable(path: string, cause: unknown) {

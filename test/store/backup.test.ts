@@ -5,12 +5,17 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
 import { Failure } from '../../src/foundation/failure.ts';
-import { pack, readBackup, unpack } from '../../src/store/backup.ts';
+import {
+  notUnderstood,
+  pack,
+  plainPart,
+  readBackup,
+  readDocuments,
+  replaceDocuments,
+  unpack,
+} from '../../src/store/backup.ts';
 import * as codecs from '../../src/store/documents.ts';
-import { restoreDocuments } from '../../src/store/restoring.ts';
-import { notUnderstood, plainPart, readDocuments, replaceDocuments } from '../../src/store/snapshot.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
@@ -54,7 +59,7 @@ test.each([
 });
 
 test('no kind of document is forgotten', async () => {
-  const source = await readFile(join(ROOT, 'src/store/snapshot.ts'), 'utf8');
+  const source = await readFile(join(ROOT, 'src/store/backup.ts'), 'utf8');
   for (const codec of Object.keys(codecs).filter((name) => name.endsWith('Codec')))
     expect(source).toContain(`, ${codec}],`);
 });
@@ -110,7 +115,7 @@ test('what is no file, or too large, or too large when unpacked, is not read', a
   const path = (name: string) => join(folder, name);
   await expect(readBackup(folder)).rejects.toThrow('something else than a file');
   await expect(readBackup(path('none'))).rejects.toThrow('ENOENT');
-  // Nobody writes into it: to open it as a file would take for ever.
+  // To open it as a file would take for ever.
   execFileSync('mkfifo', [path('pipe')]);
   await expect(readBackup(path('pipe'))).rejects.toThrow('something else than a file');
   for (const version of [0, -1, '1', null])
@@ -128,33 +133,13 @@ test('documents replace all others; what is none of ours stays', async () => {
   await writeFile(file('options.json'), '{}');
   await writeFile(file('config.yaml'), 'mqtt: {}');
   await replaceDocuments(path, DOCUMENTS);
-  expect(await readDocuments(path, systemClock)).toEqual(DOCUMENTS);
+  expect(await readDocuments(path)).toEqual(DOCUMENTS);
   expect((await readdir(path)).sort()).toEqual([
     'accounts',
     'config.yaml',
     'installation.json',
     'options.json',
   ]);
-});
-
-test('documents are read until they have come to rest, so that all are of one moment', async () => {
-  const { path } = await place();
-  const write = (n: number) =>
-    replaceDocuments(path, { ...DOCUMENTS, journal: { version: 1, accounts: {}, n } });
-  await write(0);
-  const changes = [1, 2];
-  const settling = { ...systemClock, sleep: async () => write(changes.shift() ?? 2) };
-  expect(await readDocuments(path, settling)).toMatchObject({ journal: { n: 2 } });
-  expect(changes).toEqual([]);
-  let last = 3;
-  const restless = {
-    ...systemClock,
-    async sleep() {
-      last += 1;
-      await write(last);
-    },
-  };
-  await expect(readDocuments(path, restless)).rejects.toMatchObject({ code: 'state_restless' });
 });
 
 test('whatever a crash leaves of a restore, the next start brings it to its end', async () => {
@@ -166,10 +151,10 @@ test('whatever a crash leaves of a restore, the next start brings it to its end'
   await rm(file('installation.json'));
   await mkdir(file('installation.json'));
   const write = { journal: { version: 1, accounts: {} }, ...DOCUMENTS };
-  await expect(restoreDocuments(path, { write, remove: ['accounts/home/tokens'] })).rejects.toThrow();
+  await expect(replaceDocuments(path, write)).rejects.toThrow();
   await expect(open()).rejects.toMatchObject({ code: 'state_unwritable' });
   await rm(file('installation.json'), { recursive: true });
   await open();
-  expect(await readDocuments(path, systemClock)).toEqual(write);
+  expect(await readDocuments(path)).toEqual(write);
   expect(await readdir(path)).not.toContain('restoring.json');
 });

@@ -45,7 +45,7 @@ test('a plain backup has every reading and no secret; its restore costs one logi
   const { out, exitCode } = await type('backup', path('b.gz'), ...here);
   expect(exitCode).toBe(0);
   expect(out).toContain('1 meter with 69 days');
-  expect(out).toContain(`  accounts.0.password\n  the file ${path('mqtt-password')}\n`);
+  expect(out).toContain('  accounts.0.password\n  the file ./mqtt-password\n');
   expect(await modeOf(path('b.gz'))).toBe('600');
   const tokens = JSON.parse(await readFile(join(story.stateDir, 'accounts/home/tokens.json'), 'utf8'));
   const text = await unpacked(path('b.gz'));
@@ -78,7 +78,7 @@ test('each refusal leaves everything as it is', async () => {
     });
   await refused(['backup', path('b.gz'), ...here], 'wrong_usage', /is there already/);
   await refused(['backup', path('config.yaml'), '--force', ...here], 'wrong_usage', /is no backup/);
-  await refused(['backup', path('no/b.gz'), ...here], 'wrong_usage', /cannot be written there/);
+  await refused(['backup', path('no/b.gz'), ...here], 'file_unwritable', /cannot be written/);
   await refused(['backup', ...here], 'wrong_usage', /one word/);
   await refused(['backup', path('c.gz'), '--with-secrets', ...here], 'wrong_usage', /is gone: .* apart/);
   expect((await type('backup', path('b.gz'), '--force', ...here)).exitCode).toBe(0);
@@ -161,4 +161,25 @@ test('with --force the configuration is replaced, and the state still goes where
   expect(text).toContain(`state_dir: ${state_dir}\n`);
   expect(text).not.toContain(story.stateDir);
   expect(await modeOf(join(state_dir, 'journal.json'))).toBe('600');
+});
+
+test('for another user: what was beside the configuration is beside it again, and a place that is not theirs is replaced', async () => {
+  const { path, type, here, story, daemon } = await running();
+  await type('backup', path('b.gz'), ...here);
+  await story.stop(daemon);
+  const old = unpack(await readFile(path('b.gz')));
+  expect(old.config).toContain('password_file: ./mqtt-password');
+  // No user may make a directory there.
+  const config = `${old.config?.replace(/^state_dir: .*$/m, 'state_dir: /proc/heat/state')}`;
+  await writeFile(path('c.gz'), pack({ ...old, config }));
+  await mkdir(path('new'));
+  const { out, exitCode } = await type('restore', path('c.gz'), '--config', path('new/config.yaml'), '--yes');
+  expect(exitCode).toBe(0);
+  expect(out).toContain(`state: into ${path('new/state')}, since /proc/heat/state cannot be written here`);
+  expect(out).toContain('to be brought from the old machine, it is not there: ./mqtt-password');
+  expect(await modeOf(path('new/state/journal.json'))).toBe('600');
+  await expect(type('restore', path('b.gz'), '--config', '/proc/heat.yaml', '--yes')).rejects.toMatchObject({
+    exitCode: 2,
+    hint: expect.stringContaining('Name a file in a folder that this user may write'),
+  });
 });

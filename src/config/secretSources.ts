@@ -93,7 +93,7 @@ async function findSecret(
     return fromFile(fileKey, file);
   }
   const names = credentialNames(path, raw);
-  const [credential, second] = names.flatMap((name) => credentials.get(name) ?? []);
+  const [credential, second] = credentials.get(names.find((name) => credentials.has(name)) ?? '') ?? [];
   if (credential !== undefined) {
     if (second !== undefined) faults.add(at, 'two files for it in $CREDENTIALS_DIRECTORY', 'one of them');
     origins.set(at, 'credentials directory');
@@ -130,7 +130,7 @@ function isRequired(path: Path, raw: RawConfig): boolean {
 /** Its folder exists. Anything else may be a password that was put into the wrong key. */
 const isPath = (name: string): boolean => !['.', '/'].includes(dirname(name)) && existsSync(dirname(name));
 
-/** What its file in $CREDENTIALS_DIRECTORY may be called. */
+/** What its file in $CREDENTIALS_DIRECTORY may be called, the most particular name first. */
 function credentialNames(path: Path, raw: RawConfig): string[] {
   const [section, n, key = ''] = path;
   if (section !== 'accounts') return [path.join('_')];

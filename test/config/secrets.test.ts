@@ -183,6 +183,13 @@ describe('credentials of several accounts', () => {
     expect(origins.get('accounts.0.password')).toBe('credentials directory');
   });
 
+  it('the most particular name counts', async () => {
+    await file('password', 'of any account');
+    await file('flat_password', 'of this one');
+    const yaml = `${PROVIDER}accounts: [{ id: flat, username: a }]\n`;
+    expect(await (await load(yaml, credentials())).config.accounts[0]?.password?.read()).toBe('of this one');
+  });
+
   it('two files for one secret are a fault', async () => {
     for (const name of ['house_password', 'house.password', 'my_flat_password']) await file(name, 'x');
     const { faults } = await refusal(TWO, credentials());

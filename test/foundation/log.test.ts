@@ -57,18 +57,13 @@ describe('the scrubber', () => {
     });
   });
 
-  test('a secret that holds another leaves nothing of itself behind', () => {
+  test.each([
+    [['hunter', 'hunter2-and-more'], 'hunter2-and-more, hunter', '[secret], [secret]'],
+    [['abcd', 'cdefgh'], '<abcdefgh> <abcd> <cdefghabcd>', '<[secret]> <[secret]> <[secret][secret]>'],
+  ])('of %j, which overlap, nothing stays behind', (secrets, text, clean) => {
     const scrubber = createScrubber();
-    scrubber.register('hunter');
-    scrubber.register('hunter2-and-more');
-    expect(scrubber.scrub('hunter2-and-more, hunter')).toBe('[secret], [secret]');
-  });
-
-  test('secrets that overlap leave no end of one behind', () => {
-    const scrubber = createScrubber();
-    scrubber.register('abcd');
-    scrubber.register('cdefgh');
-    expect(scrubber.scrub('<abcdefgh> <abcd> <cdefghabcd>')).toBe('<[secret]> <[secret]> <[secret][secret]>');
+    for (const one of secrets) scrubber.register(one);
+    expect(scrubber.scrub(text)).toBe(clean);
   });
 
   test('each of thousands of secrets is known, and no token that came among them is forgotten too soon', () => {
@@ -131,7 +126,6 @@ describe('the log', () => {
       'true',
       'null',
       'info',
-      'told',
       '1045',
     ];
     const secret = fc

@@ -11,6 +11,7 @@ import { StateDirectory } from '../../src/store/stateDirectory.ts';
 import { type HandClock, handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 import { openStack } from '../support/stack.ts';
+import { modeOf } from './directory.ts';
 
 let clock: HandClock;
 let path: string;
@@ -160,4 +161,31 @@ test('of two daemons that find the socket of a dead one at the same moment, one 
   );
   expect(await isDaemonRunning(path)).toBe(true);
   for (const one of outcomes) if (one.status === 'fulfilled') await one.value();
+});
+
+test('a second daemon is refused until the first has given the directory up', async () => {
+  const { log } = logLines();
+  expect(await isDaemonRunning(path)).toBe(false);
+  const giveUp = await claimDirectory(path, systemClock, log);
+  expect(await isDaemonRunning(path)).toBe(true);
+  expect(await modeOf(join(path, 'daemon.sock'))).toBe('600');
+  await expect(claimDirectory(path, systemClock, log)).rejects.toMatchObject({
+    code: 'already_running',
+    exitCode: 2,
+    message: `heat2mqtt already runs with this state directory: ${path}.`,
+  });
+  await giveUp();
+  expect(await readdir(path)).toEqual([]);
+  await (await claimDirectory(path, systemClock, log))();
+});
+
+test('where there can be no socket a daemon goes on without', async () => {
+  const { log, lines } = logLines();
+  // Root may write everywhere, so a regular file stands where the directory should be.
+  await writeFile(join(path, 'file'), 'a file');
+  for (const place of [`${path}/${'a'.repeat(100)}`, join(path, 'file')]) {
+    await (await claimDirectory(place, systemClock, log))();
+    expect(await isDaemonRunning(place)).toBe(false);
+  }
+  expect(lines.map((line) => JSON.parse(line).level)).toEqual(['debug', 'debug']);
 });

@@ -22,7 +22,7 @@ import type { MeterView } from '../publication/views.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
 import { lastAnswer } from './lastAnswer.ts';
-import { ledgerFile, MeterLedger } from './meterLedger.ts';
+import { ledgerFile, type MeterLedger, openMeterLedger } from './meterLedger.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
@@ -81,7 +81,7 @@ export class Meter {
     const needs = { ...context, log: context.log.child(about) };
     const file = ledgerFile(identity.account, identity.property);
     const since = context.config.accounts.find(({ id }) => id === identity.account)?.history_since;
-    return new Meter(identity, await MeterLedger.open(file, needs, since), fromAccount, needs);
+    return new Meter(identity, await openMeterLedger(file, needs, since), fromAccount, needs);
   }
 
   private constructor(

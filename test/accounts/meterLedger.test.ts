@@ -1,7 +1,7 @@
 // The ledger of a meter: what is published is what a restart would find.
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { MeterLedger } from '../../src/accounts/meterLedger.ts';
+import { openMeterLedger } from '../../src/accounts/meterLedger.ts';
 import { fileSchema } from '../../src/config/schema.ts';
 import { zone } from '../../src/domain/period.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -16,7 +16,7 @@ async function ledgerIn(
   { open, log }: Awaited<ReturnType<typeof place>>,
   clock = handClock('2025-02-01T12:00:00Z'),
 ) {
-  return MeterLedger.open('ledger', {
+  return openMeterLedger('ledger', {
     config: { usage },
     zone: zone('Europe/Dublin'),
     state: await open(),

@@ -1,6 +1,6 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
 import { knownMeters } from '../accounts/knownMeters.ts';
-import { EnergyDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
+import { changeDashboard, type Dashboard, lookAtDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
@@ -14,7 +14,7 @@ const noHomeAssistant = () =>
     hint: 'It needs url and token_file there: docs/home-assistant.md tells how to get a token.',
   });
 
-type Row = Awaited<ReturnType<EnergyDashboard['look']>>['gas'][number];
+type Row = Dashboard['gas'][number];
 
 const COLUMNS: readonly Column<Row>[] = [
   { head: 'Name', value: ({ name }) => name },
@@ -36,8 +36,8 @@ export const energyDashboard: Command = async (given, io) => {
     io.err(`No meter is known in ${config.state_dir} yet: they are found by the first poll.\n`);
     if (change !== null) return EXIT.usage;
   }
-  const dashboard = new EnergyDashboard(config.home_assistant, config.mqtt.base_topic, io.clock);
-  const { gas, changed, refusals, cautions, digest } = await dashboard.look(change ?? 'add', meters);
+  const deps = { section: config.home_assistant, baseTopic: config.mqtt.base_topic, clock: io.clock };
+  const { gas, changed, refusals, cautions, digest } = await lookAtDashboard(deps, change ?? 'add', meters);
   if (change === null) {
     if (gas.length === 0) say('The Energy dashboard has no gas source.');
     else say("The Energy dashboard's gas sources:", ...tableLines(COLUMNS, gas));
@@ -56,7 +56,7 @@ export const energyDashboard: Command = async (given, io) => {
     say('Nothing was changed.');
     return EXIT.fine;
   }
-  await dashboard.apply(change, meters, digest);
+  await changeDashboard(deps, change, meters, digest);
   say('Done. Everything else there is as it was.');
   return EXIT.fine;
 };

@@ -11,7 +11,7 @@ import { createPage, type EnergyDashboardSource, type PageOptions } from '../../
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
-import { EnergyDashboard } from '../homeAssistant/energyDashboard.ts';
+import { changeDashboard, lookAtDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
 import { followDocuments } from './documents.ts';
@@ -78,13 +78,13 @@ export function openPage(
 function energyDashboardOf(accounts: readonly Account[], context: Context): EnergyDashboardSource | null {
   const { home_assistant: section, mqtt } = context.config;
   if (section === undefined) return null;
-  const dashboard = new EnergyDashboard(section, mqtt.base_topic, context.clock);
+  const deps = { section, baseTopic: mqtt.base_topic, clock: context.clock };
   const meters = () => accounts.flatMap((account) => account.meters ?? []);
   return {
     async look() {
-      const { changed, refusals, cautions, digest } = await dashboard.look('add', meters());
+      const { changed, refusals, cautions, digest } = await lookAtDashboard(deps, 'add', meters());
       return { added: changed, refusals, cautions, digest };
     },
-    add: (digest) => dashboard.apply('add', meters(), digest),
+    add: (digest) => changeDashboard(deps, 'add', meters(), digest),
   };
 }

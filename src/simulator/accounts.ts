@@ -4,7 +4,7 @@ import { drawFor, uuidFrom } from './random.ts';
 
 export const HEAT_SERVICE = 'HEAT_METER_READ_SERVICE';
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly identifier?: string | null;
   readonly serviceType?: string;
   readonly meter?: MeterOptions;
@@ -39,91 +39,50 @@ export interface AccountOptions {
   readonly onTop?: number;
 }
 
-export interface Service {
-  readonly id: number;
-  readonly identifier: string | null;
-  readonly serviceType: string;
-  readonly meter: Meter | undefined;
-}
-
-export interface Property {
-  /** Changes when a test renumbers it. */
-  id: number;
-  readonly subscriptionId: number;
-  readonly balanceGroupId: number;
-  readonly services: readonly Service[];
-}
-
-export interface Group {
-  readonly id: number;
-  readonly type: string;
-  readonly name: string;
-  readonly billingProfileId: number | undefined;
-  readonly properties: readonly Property[];
-}
-
-export interface Account {
-  readonly username: string;
-  /** Changes when a test changes it. */
-  password: string;
-  readonly userId: string;
-  readonly customerCode: string;
-  readonly customerId: number;
-  readonly billingProfileId: number;
-  readonly sites: readonly string[];
-  readonly groups: readonly Group[];
-  readonly invoices: readonly Record<string, unknown>[] | undefined;
-  readonly onTop: number;
-}
+export type Account = ReturnType<typeof settleAccount>;
+export type Group = ReturnType<typeof settleGroup>;
+export type Property = ReturnType<typeof settleProperty>;
+export type Service = Property['services'][number];
+type FreshId = () => number;
 
 export function settle(accounts: readonly AccountOptions[]): Account[] {
   let lastId = 410_000;
-  const fresh = () => ++lastId;
-  return accounts.map((options, index) => {
-    const draw = drawFor(77, index, options.username);
-    return {
-      username: options.username,
-      password: options.password,
-      userId: uuidFrom(draw),
-      customerCode: options.customerCode ?? uuidFrom(draw),
-      customerId: options.customerId ?? fresh(),
-      billingProfileId: fresh(),
-      sites: options.sites ?? ['/harbour-yard'],
-      groups: (options.groups ?? []).map((group) => settleGroup(group, fresh)),
-      invoices: options.invoices,
-      onTop: options.onTop ?? 0,
-    };
-  });
+  return accounts.map((options, index) => settleAccount(options, index, () => ++lastId));
 }
 
-function settleGroup(options: GroupOptions, fresh: () => number): Group {
+/** A test may change the password. */
+function settleAccount(options: AccountOptions, index: number, fresh: FreshId) {
+  const { username, password, groups = [], invoices, onTop = 0, sites = ['/harbour-yard'] } = options;
+  const draw = drawFor(77, index, username);
+  return {
+    username,
+    password,
+    userId: uuidFrom(draw),
+    customerCode: options.customerCode ?? uuidFrom(draw),
+    customerId: options.customerId ?? fresh(),
+    billingProfileId: fresh(),
+    sites,
+    groups: groups.map((group) => settleGroup(group, fresh)),
+    invoices,
+    onTop,
+  };
+}
+
+function settleGroup(options: GroupOptions, fresh: FreshId) {
   const { id = fresh(), type = 'payment', billingProfileId, properties = [] } = options;
-  return {
-    id,
-    type,
-    name: `Group ${id}`,
-    billingProfileId,
-    properties: properties.map((one) => settleProperty(one, fresh)),
-  };
+  const settled = properties.map((one) => settleProperty(one, fresh));
+  return { id, type, name: `Group ${id}`, billingProfileId, properties: settled };
 }
 
-function settleProperty(options: PropertyOptions, fresh: () => number): Property {
-  const id = options.id ?? fresh();
-  const services = (options.services ?? []).map(({ identifier, serviceType = HEAT_SERVICE, meter }) => {
+/** A test may change the id. */
+function settleProperty(options: PropertyOptions, fresh: FreshId) {
+  const { id = fresh(), services = [] } = options;
+  const settled = services.map(({ identifier, serviceType = HEAT_SERVICE, meter }) => {
     const serviceId = fresh();
-    return {
-      id: serviceId,
-      identifier: identifier === undefined ? `HM${serviceId}` : identifier,
-      serviceType,
-      meter: meter && new Meter(meter),
-    };
+    const name = identifier === undefined ? `HM${serviceId}` : identifier;
+    return { id: serviceId, identifier: name, serviceType, meter: meter && new Meter(meter) };
   });
-  return {
-    id,
-    subscriptionId: fresh(),
-    balanceGroupId: fresh(),
-    services,
-  };
+  return { id, subscriptionId: fresh(), balanceGroupId: fresh(), services: settled };
 }
 
 /** One account with one heat meter and history since 1 January two years back. */

@@ -271,7 +271,9 @@ describe('when a refresh is refused', () => {
     account.simulator.endSessions();
     account.simulator.changePassword('me@example.org', 'another');
     for (let count = 0; count < 3; count += 1) await refusalOf(session.accessToken());
+    // A late answer of the API does not hide it.
     await session.accepted();
+    expect(session.status().state).toBe('bad_credentials_or_locked');
     for (const one of [session, account.start().session]) {
       await refusalOf(one.accessToken());
       expect(one.status()).toEqual({

@@ -87,14 +87,6 @@ describe('when nothing is wrong', () => {
     expect(account.asked().logins).toBe(1);
     expect(account.asked().refreshes).toBeGreaterThanOrEqual(20);
   });
-
-  test('a token without a life of its own is not refreshed without a pause', async () => {
-    const change = (body: unknown) => ({ ...Object(body), expires_in: 0 });
-    account.simulator.switches.fault(TOKEN_PATH, { kind: 'change', change });
-    await loggedIn();
-    await account.pass(10 * MINUTE);
-    expect(account.asked().refreshes).toBeLessThanOrEqual(13);
-  });
 });
 
 describe('behind a concurrency limit', () => {
@@ -235,15 +227,6 @@ describe('when sessions end', () => {
     end(60);
     await account.pass(24 * HOUR);
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
-  });
-
-  test('after the password was changed: one attempt', async () => {
-    end(36_000);
-    await loggedIn();
-    account.simulator.changePassword('me@example.org', 'another');
-    await account.pass(24 * HOUR);
-    expect(account.asked().logins).toBe(2);
-    expect(account.budgetStore.kept).toMatchObject({ refusals: 1 });
   });
 });
 

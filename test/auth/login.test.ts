@@ -1,8 +1,7 @@
 // One login over the wire: what counts against the budget, what does not, what is told, and a secret that changes meanwhile.
 import { beforeEach, expect, test } from 'vitest';
 import { LoginSuspended } from '../../src/auth/login.ts';
-import { FAULTS } from '../../src/simulator/faults.ts';
-import { type Account, HOUR, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
+import { type Account, HOUR, openAccount, refusalOf } from './account.ts';
 
 let account: Account;
 beforeEach(async () => {
@@ -97,25 +96,6 @@ test('a suspended login names its time, what was asked for, and what to do', asy
   const notSetUp = { about: 'person', state: 'needs_user_action', code: 'account_not_set_up' } as const;
   const waiting = { ...notSetUp, refusals: 1, nextAttemptAt: null, message: null, askedAt: null };
   expect(login.suspended(waiting).hint).toMatch(/^Sign in once in the provider's own/);
-});
-
-test('an outage costs nothing of the budget', async () => {
-  const { login } = account.start();
-  account.simulator.switches.fault(TOKEN_PATH, FAULTS.captivePage, { times: 2 });
-  for (let count = 0; count < 2; count += 1)
-    expect(await refusalOf(login.attempt())).toMatchObject({ code: 'issuer_unreachable' });
-  expect(account.budgetStore.kept).toBeNull();
-  await login.attempt();
-});
-
-test('a locked account opens again by waiting alone', async () => {
-  account.simulator.switches.token.lockAfterWrongPasswords = 1;
-  const { login } = await refusedOnce();
-  account.password = 'demo';
-  await refusalOf(login.attempt());
-  account.clock.advance(HOUR / 4);
-  await login.attempt();
-  expect(account.asked().logins).toBe(3);
 });
 
 test('a budget that cannot be written suspends all the same, and does not cost the tokens that were granted', async () => {

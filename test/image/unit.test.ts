@@ -13,23 +13,23 @@ import { bootMachine, type Machine } from './machine.ts';
 const execute = promisify(execFile);
 const PATIENCE = { timeoutMs: 30_000 };
 
-/** The commands of the page, without sudo: we are root there. */
+/** The commands of the page from where the service gets a user of its own, without sudo: we are root there. */
 async function steps(): Promise<string[]> {
   const page = await readFile(join(ROOT, 'docs/systemd.md'), 'utf8');
-  const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
+  const blocks = [...page.slice(page.indexOf('## A user of its own')).matchAll(/^```sh\n(.*?)^```$/gms)].map(
+    ([, block = '']) => block,
+  );
   return blocks.flatMap((block) => block.trim().split('\n')).map((line) => line.replaceAll('sudo ', ''));
 }
 
-/** Gives what each step prints; `written` is what the person types into an editor. */
+/** Gives what each step prints; `written` is what setup has left in the folder. */
 async function follow(machine: Machine, written: Readonly<Record<string, string>>): Promise<string[]> {
   const printed: string[] = [];
+  for (const [name, text] of Object.entries(written)) await writeFile(join(machine.root, 'root', name), text);
   for (const step of await steps()) {
-    if (step === 'npm ci && npm pack') {
+    if (step === 'npm pack') {
       const place = ['--pack-destination', join(machine.root, 'root')];
       await execute('npm', ['pack', '--silent', '--ignore-scripts', ...place], { cwd: ROOT });
-    } else if (step.startsWith('nano ')) {
-      const path = step.slice('nano '.length);
-      await writeFile(join(machine.root, path), written[path] ?? 'a file the page does not speak of');
     } else {
       printed.push(await machine.shell(step.replace('npm install', 'npm install --offline')));
     }
@@ -50,8 +50,8 @@ test('installed word by word it starts, has no rights, is watched, and starts ag
     http: { listen: `127.0.0.1:${home.httpPort}` },
   });
   const printed = await follow(machine, {
-    '/etc/heat2mqtt/config.yaml': configuration,
-    '/etc/heat2mqtt/password': `${ME.password}\n`,
+    'config.yaml': configuration,
+    'heat-password': `${ME.password}\n`,
   });
   expect(printed.at(-2)).toContain('Active: active (running)');
   expect(printed.at(-1)).toContain('Signed in');

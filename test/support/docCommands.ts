@@ -21,6 +21,8 @@ export const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
     'refused beside the running daemon of these tests; test/story/backup.test.ts restores',
   ],
   [/^zcat .* \| jq /, 'needs jq'],
+  [/^npx heat2mqtt setup$/, 'asks a person; test/cli/setup.test.ts answers'],
+  [/^sed .* \| sudo tee /, 'changes the system; test/image types docs/systemd.md in a Debian of its own'],
   [
     /^npm (ci|install|i|link|run build|pack)\b/,
     'installs into the system; the package is installed by test/e2e',

@@ -67,6 +67,8 @@ export async function startProvider(env: NodeJS.ProcessEnv = {}) {
     counts: () => read('/counts'),
     /** The readings of one more day are known. */
     book: () => read('/book'),
+    /** Further tokens live for a day. */
+    lengthenTokens: () => read('/life'),
     /** Resolves to the counts once so many usage reports have been asked for, or after five minutes. */
     async asked(usage: number): Promise<Counts> {
       const end = performance.now() + LONGEST_MS;

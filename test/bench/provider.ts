@@ -2,8 +2,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// What is asked: `GET /counts` gives and clears the counts by route, `GET /book` tells the readings of one more day; account `n`
-// is `user<n>` with property `5<n>`.
+// What is asked: `GET /counts` gives and clears the counts by route, `GET /book` tells the readings of one more day, `GET /life` lets
+// further tokens live for a day; account `n` is `user<n>` with property `5<n>`.
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.UTC(2004, 0, 1);
 const {
@@ -14,6 +14,7 @@ const {
   NEWEST_DAYS_AGO = '1',
 } = process.env;
 let newestDaysAgo = Number(NEWEST_DAYS_AGO);
+let tokenSeconds = Number(TOKEN_SECONDS);
 let counts: Record<string, number> = {};
 let inFlight = 0;
 let mostInFlight = 0;
@@ -23,7 +24,7 @@ const reports = new Map<string, string>();
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 const server = createServer((request, response) => {
-  const isCounted = !['/peek', '/counts', '/book'].includes(request.url ?? '');
+  const isCounted = !['/peek', '/counts', '/book', '/life'].includes(request.url ?? '');
   if (isCounted) inFlight += 1;
   mostInFlight = Math.max(mostInFlight, inFlight);
   void answer(request).then(({ status = 200, body, waitMs = isCounted ? Number(WAIT_MS) : 0 }) => {
@@ -54,6 +55,10 @@ async function answer(request: IncomingMessage): Promise<Answer> {
   if (url.pathname === '/book') {
     newestDaysAgo -= 1;
     reports.clear();
+    return { body: '{}' };
+  }
+  if (url.pathname === '/life') {
+    tokenSeconds = DAY_MS / 1000;
     return { body: '{}' };
   }
   if (url.pathname === '/counts') {
@@ -104,9 +109,9 @@ function tokens(form: URLSearchParams, count: (name: string) => void): string {
   return JSON.stringify({
     token_type: 'Bearer',
     access_token: `eyJhbGciOiJub25lIn0.${part(claims)}.${'x'.repeat(340)}`,
-    expires_in: Number(TOKEN_SECONDS),
+    expires_in: tokenSeconds,
     refresh_token: `eyJhbGciOiJub25lIn1.${user}.${'y'.repeat(200)}`,
-    refresh_expires_in: 100 * Number(TOKEN_SECONDS),
+    refresh_expires_in: 100 * tokenSeconds,
   });
 }
 

@@ -1,6 +1,6 @@
 // The names that the configuration gives to meters: which meter has which, and which fit none.
 import type { Config } from '../config/schema.ts';
-import { type Property, seriesName } from '../domain/reading.ts';
+import type { Property } from '../domain/reading.ts';
 import type { AccountContext } from './context.ts';
 
 interface WithMeters {
@@ -12,8 +12,8 @@ const MOST_NAMED = 20;
 /** The name for its series, or for one of its meters; `null` without one. */
 export function friendlyNameOf(
   names: Config['meters'],
-  property: Property,
-  series = seriesName(property),
+  property: Pick<Property, 'meterIdentifiers'>,
+  series: string,
 ): string | null {
   // Identifiers come from the provider: one may be the name of something that every object has.
   const key = [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));

@@ -7,13 +7,11 @@ import { readLogins } from '../fleet/loginFile.ts';
 import { moveHousehold } from '../fleet/moving.ts';
 import { type OpenFleet, openFleet } from '../fleet/open.ts';
 import {
+  changeAccounts,
   importLogins,
   type Listed,
   listAccounts,
-  pauseAccounts,
-  removeAccounts,
   resealAll,
-  resumeAccounts,
   unknownIds,
 } from '../fleet/roster.ts';
 import { countWords } from '../fleet/status.ts';
@@ -63,16 +61,33 @@ export const accounts: Command = async (given, io) => {
   }
 };
 
+/** `pause`, `resume` or `remove`: with the words for how many accounts were changed, of how many that were named. */
+const deed = (
+  name: 'pause' | 'resume' | 'remove',
+  words: (changed: number, of: number) => string,
+  more: Partial<Pick<Action, 'options'>> & { readonly question?: string } = {},
+): Action => ({
+  options: more.options ?? [],
+  look(ids, given, io) {
+    if (ids.length === 0) throw wrongUsage(`accounts ${name} takes the ID of an account, or several.`);
+    if (more.question !== undefined) mustBeAnswerable(`accounts ${name}`, given, io);
+  },
+  async run({ words: ids, given, opened: { database } }, io) {
+    const unknown = (await unknownIds(ids, database)).map((id) => id.slice(0, 64));
+    if (unknown.length > 0)
+      throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
+    const of = new Set(ids).size;
+    const question = more.question?.replace('…', countWords(of, 'account'));
+    if (question !== undefined && !(await isAgreed(question, given, io))) io.out('Nothing was changed.\n');
+    else io.out(`${words(await changeAccounts(name, ids, database), of)}\n`);
+    return EXIT.fine;
+  },
+});
+
 const noWords =
   (name: string): Action['look'] =>
   (words) => {
     if (words.length > 0) throw wrongUsage(`accounts ${name} takes no further words.`);
-  };
-
-const needsIds =
-  (name: string): Action['look'] =>
-  (words) => {
-    if (words.length === 0) throw wrongUsage(`accounts ${name} takes the ID of an account, or several.`);
   };
 
 const ACTIONS: Readonly<Record<string, Action>> = {
@@ -86,46 +101,15 @@ const ACTIONS: Readonly<Record<string, Action>> = {
       parts.given.options['from-state'] === undefined ? importFile(parts, io) : importHousehold(parts, io),
   },
   list: { options: ['format', 'failing'], look: noWords('list'), run: printAccounts },
-  pause: {
-    options: [],
-    look: needsIds('pause'),
-    async run({ words, opened: { database } }, io) {
-      await refuseUnknown(words, database);
-      const changed = await pauseAccounts(words, database);
-      const already = words.length - changed;
-      const rest = already === 0 ? '' : `, ${already} ${already === 1 ? 'was' : 'were'} so already`;
-      io.out(`paused ${changed}${rest}\n`);
-      return EXIT.fine;
-    },
-  },
-  resume: {
-    options: [],
-    look: needsIds('resume'),
-    async run({ words, opened: { database } }, io) {
-      await refuseUnknown(words, database);
-      io.out(`resumed ${await resumeAccounts(words, database)}: polled at once\n`);
-      return EXIT.fine;
-    },
-  },
-  remove: {
+  pause: deed('pause', (changed, of) => {
+    const rest = of - changed;
+    return `paused ${changed}${rest === 0 ? '' : `, ${rest} ${rest === 1 ? 'was' : 'were'} so already`}`;
+  }),
+  resume: deed('resume', (changed) => `resumed ${changed}: polled at once`),
+  remove: deed('remove', (changed) => `removed ${changed}: the next process that works clears the topics`, {
     options: ['yes'],
-    look(words, given, io) {
-      needsIds('remove')(words, given, io);
-      mustBeAnswerable('accounts remove', given, io);
-    },
-    async run({ words, given, opened: { database } }, io) {
-      await refuseUnknown(words, database);
-      const question = `Remove ${countWords(new Set(words).size, 'account')} from the fleet, with all readings and topics?`;
-      if (!(await isAgreed(question, given, io))) {
-        io.out('Nothing was changed.\n');
-        return EXIT.fine;
-      }
-      io.out(
-        `removed ${await removeAccounts(words, database)}: the next process that works clears the topics\n`,
-      );
-      return EXIT.fine;
-    },
-  },
+    question: 'Remove … from the fleet, with all readings and topics?',
+  }),
   reseal: {
     options: [],
     look: noWords('reseal'),
@@ -137,13 +121,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     },
   },
 };
-
-async function refuseUnknown(ids: readonly string[], database: OpenFleet['database']): Promise<void> {
-  const unknown = await unknownIds(ids, database);
-  if (unknown.length === 0) return;
-  const named = unknown.map((id) => id.slice(0, 64)).join(', ');
-  throw wrongUsage(`No account of the fleet is called ${named}: nothing was changed.`);
-}
 
 async function importFile({ words: [file = ''], given, opened }: Parts, io: Io): Promise<number> {
   const text = await readFile(file)
@@ -164,7 +141,7 @@ async function importFile({ words: [file = ''], given, opened }: Parts, io: Io):
   io.out(`${would}imported ${imported.length}, changed ${changed.length}, unchanged ${unchanged.length}\n`);
   if (isDry) {
     for (const id of imported) io.out(`  new: ${id}\n`);
-    for (const id of changed) io.out(`  another login or history_since: ${id}\n`);
+    for (const id of changed) io.out(`  another login or history_since, or damaged: ${id}\n`);
   }
   return EXIT.fine;
 }
@@ -177,7 +154,7 @@ async function importHousehold({ settings, fleet, opened, given }: Parts, io: Io
   const giveUp = await claimDirectory(directory, io.clock, log);
   try {
     const household = new StateDirectory(directory, log);
-    const parts = { opened, fleet, household, clock: io.clock, log };
+    const parts = { opened, fleet, household, clock: io.clock };
     const { moved, known } = await moveHousehold(config.accounts, isDry, parts);
     io.out(`${isDry ? 'would be ' : ''}moved ${moved.length}, known ${known.length}\n`);
   } finally {
@@ -213,36 +190,21 @@ async function printAccounts({ given, settings, opened: { database } }: Parts, i
     auth_state: one.auth_state,
     advice: one.advice,
   }));
-  const short = (time: string | null) => time?.slice(0, 16).replace('T', ' ') ?? null;
-  const table = () => [
-    ...tableLines(
-      [
-        { head: 'Id', value: ({ id }) => id },
-        { head: 'State', value: ({ state }) => state },
-        { head: 'Last success', value: (one) => short(one.last_success_at) },
-        { head: 'Next run', value: (one) => short(one.next_run_at) },
-        { head: 'Failing since', value: (one) => short(one.failing_since) },
-        { head: 'Last error', value: ({ last_error }) => last_error },
-        ...(failing ? [{ head: 'What to do', value: (one: (typeof records)[number]) => one.advice }] : []),
-      ],
-      records,
-    ),
-    `${records.length} in all; times in ${zone.name}`,
+  type Row = (typeof records)[number];
+  const column = (head: string, key: keyof Row) => ({ head, value: (row: Row) => row[key] });
+  const time = (head: string, key: 'last_success_at' | 'next_run_at' | 'failing_since') => ({
+    head,
+    value: (row: Row) => row[key]?.slice(0, 16).replace('T', ' ') ?? null,
+  });
+  const shown = [
+    ...[column('Id', 'id'), column('State', 'state')],
+    ...[time('Last success', 'last_success_at'), time('Next run', 'next_run_at')],
+    ...[time('Failing since', 'failing_since'), column('Last error', 'last_error')],
+    ...(failing ? [column('What to do', 'advice')] : []),
   ];
-  const columns = keyColumns(
-    ...([
-      'id',
-      'state',
-      'last_success_at',
-      'next_run_at',
-      'failing_since',
-      'failures',
-      'last_error',
-      'auth_state',
-      'advice',
-    ] as const),
-  );
-  print(format, { records, csv: columns, table }, io);
+  const table = () => [...tableLines(shown, records), `${records.length} in all; times in ${zone.name}`];
+  const names = 'id state last_success_at next_run_at failing_since failures last_error auth_state advice';
+  print(format, { records, csv: keyColumns(...(names.split(' ') as (keyof Row)[])), table }, io);
   return EXIT.fine;
 }
 

@@ -59,7 +59,7 @@ export const usage: Command = async ({ options }, io) => {
     const needsDays = format === 'table' && by !== 'day';
     const days = needsDays ? await ask(property, closes, newestYear(span), 'day') : buckets;
     const tariff = fitTariff(new Map(days.map((bucket) => [bucket.day, bucket])));
-    const friendlyName = friendlyNameOf(settings.config.meters, property);
+    const friendlyName = friendlyNameOf(settings.config.meters, property, seriesName(property));
     return {
       meter: seriesName(property),
       friendlyName,

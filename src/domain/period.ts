@@ -120,8 +120,17 @@ export function timeWords(zone: Zone, epochMs: number, now: number): string {
   return day === zone.dayAt(now) ? time : `${day} ${time}`;
 }
 
+/** Each is expensive to make, and the same for all accounts. */
+const zones = new Map<string, Zone>();
+
 /** `name` is an IANA time zone; throws RangeError for any other. */
 export function zone(name: string): Zone {
+  const known = zones.get(name) ?? openZone(name);
+  zones.set(name, known);
+  return known;
+}
+
+function openZone(name: string): Zone {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: name,
     hourCycle: 'h23',

@@ -1,11 +1,10 @@
 // One process of a fleet: wires it together, starts it and stops it.
-
 import { Counters } from '../accounts/metrics.ts';
 import { openReplyShapes } from '../accounts/replyShapes.ts';
-import type { IssuerMemory } from '../auth/oidc.ts';
 import type { Config, Fleet } from '../config/schema.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { Failure } from '../foundation/failure.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
@@ -18,7 +17,7 @@ import { Topics } from '../publication/topics.ts';
 import { Claims } from '../store/database/claims.ts';
 import { SharedClock } from '../store/database/database.ts';
 import { Keeper } from './keeper.ts';
-import { Membership, NumberTaken } from './membership.ts';
+import { Membership, NUMBER_TAKEN } from './membership.ts';
 import { startFleetMonitor } from './monitor.ts';
 import { openFleet } from './open.ts';
 import { Pace } from './pace.ts';
@@ -62,10 +61,12 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   const { number } = membership;
   const zone = zoneOf(usage.timezone);
   const topics = new Topics(mqtt.base_topic);
-  const limit = concurrencyLimit(usage.concurrency);
-  const counters = new Counters();
-  const outdoor = { weather: null };
-  const context = { config, clock, log, scrubber, random, zone, topics, counters, outdoor, limit };
+  const context = {
+    ...{ config, clock, log, scrubber, random, zone, topics },
+    counters: new Counters(),
+    outdoor: { weather: null },
+    limit: concurrencyLimit(usage.concurrency),
+  };
   const pace = new Pace(fleet.requests_per_second, clock);
   let health: FleetHealth | null = null;
   const count = async () => {
@@ -100,32 +101,35 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   link.start({
     announcement: () => [processMessage(topics, number, 'online')],
     onMessage: (incoming) => {
+      const isAtWork = !stopping.signal.aborted && !membership.isDatabaseGone;
       if (incoming.topic !== topics.of('bridge/state')) void requests.onMessage(incoming);
       // The will of a keeper that died, on a broker that does not let it wait: others live.
-      else if (incoming.payload.toString('utf8') === 'offline' && isAtWork())
+      else if (incoming.payload.toString('utf8') === 'offline' && isAtWork)
         link.publish([stateMessage(topics, 'online')]);
     },
     onDelivered: () => undefined,
   });
-  const isAtWork = () => !stopping.signal.aborted && !membership.isDatabaseGone;
-  const issuerMemory: IssuerMemory = { metadata: null };
-  const claims = new Claims(database, membership.id, claimSeconds, clock);
-  const schedule = new Schedule(options.cron, clock.now());
   const pauseAll = (ms: number) => {
     pace.pause(ms);
-    const text = `UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))`;
+    const text =
+      'UPDATE heat2mqtt.fleet SET paused_until = greatest(paused_until, now() + make_interval(secs => $1))';
     database
       .query(text, [ms / 1000])
       .catch((err) => log.warn({ err }, 'the others could not be told of the pause'));
   };
-  const onReply = await openReplyShapes({ state: opened.shared, clock, log });
-  const shared = { context, opened, claims, pace, schedule, issuerMemory, onReply, pauseAll };
-  const worker = new Worker({ ...shared, link, claimSeconds });
+  const worker = new Worker({
+    ...{ context, opened, pace, pauseAll, link, claimSeconds },
+    claims: new Claims(database, membership.id, claimSeconds, clock),
+    schedule: new Schedule(options.cron, clock.now()),
+    issuerMemory: { metadata: null },
+    onReply: await openReplyShapes({ state: opened.shared, clock, log }),
+  });
   const keeper = new Keeper({ membership, health: () => health, database, installation }, context);
   const looking = new SingleFlight<void>();
   let lastBeatAt = clock.monotonic();
   let countedAt = Number.NEGATIVE_INFINITY;
 
+  /** Rejects with number_taken only. */
   async function beat(): Promise<void> {
     lastBeatAt = clock.monotonic();
     try {
@@ -137,7 +141,7 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
       await opened.readSecretsAgain();
       await count();
     } catch (err) {
-      if (err instanceof NumberTaken) throw err;
+      if (err instanceof Failure && err.code === NUMBER_TAKEN) throw err;
       log.debug({ err }, 'the database does not hear this process');
       await opened.readSecretsAgain().catch(() => undefined);
     }
@@ -152,9 +156,11 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
       void looking.run(() => keeper.look());
     }
   })();
-  const monitored = { link, worker, membership, pace, health: () => health };
   const ageMs = () => clock.monotonic() - lastBeatAt;
-  const monitor = await startFleetMonitor({ ...monitored, ageMs }, context);
+  const monitor = await startFleetMonitor(
+    { link, worker, membership, pace, health: () => health, ageMs },
+    context,
+  );
   log.info({ process: number, claimSeconds }, 'works for the fleet');
 
   // The one that leaves last tells it, also before it has become the keeper. Where the database cannot say, the will does.
@@ -172,13 +178,9 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
       return shutDown(
         [
           { name: 'runs', deadlineMs: 4_500, run: () => worker.stop(3_500) },
-          { name: 'membership', deadlineMs: 1_000, run: () => leave() },
+          { name: 'membership', deadlineMs: 1_000, run: leave },
           { name: 'http', deadlineMs: 300, run: () => monitor?.stop() },
-          {
-            name: 'mqtt',
-            deadlineMs: 1_000,
-            run: () => link.stop(lastWords, 800),
-          },
+          { name: 'mqtt', deadlineMs: 1_000, run: () => link.stop(lastWords, 800) },
           { name: 'beat', deadlineMs: 200, run: () => beating },
           { name: 'database', deadlineMs: 500, run: () => opened.close() },
         ],

@@ -1,17 +1,19 @@
 // What one process of a fleet does for all: bridge/state, info and health, and a broker that has forgotten everything.
+// bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
+// takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
 import type { AccountContext } from '../accounts/context.ts';
 import { friendlyNameOf } from '../accounts/friendlyNames.ts';
 import { pageAddress } from '../config/listenAddress.ts';
-import type { HealthRecord } from '../domain/health.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
-import { safeWords } from '../foundation/failure.ts';
+import { Failure, safeWords } from '../foundation/failure.ts';
+import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
+import { Connection } from '../mqtt/connection.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { announce, bridgeDocument } from '../publication/discovery.ts';
 import { clear } from '../publication/topics.ts';
 import type { Database } from '../store/database/database.ts';
 import type { Membership } from './membership.ts';
-import { Presence } from './presence.ts';
 import type { FleetHealth } from './status.ts';
 
 interface Parts {
@@ -26,28 +28,31 @@ type Context = Pick<AccountContext, 'config' | 'topics' | 'clock' | 'log' | 'zon
 
 const TELL_EVERY_MS = 15_000;
 const TIDY_EVERY_MS = 60_000;
+const WILL_AFTER_SECONDS = 30;
+// Retained messages follow a subscription at once.
+const SILENCE_MS = 700;
 /** Meters that bridge/info names: so many as a person can look at. */
 const MOST_METERS = 500;
+const NEVER = Number.NEGATIVE_INFINITY;
 
 export class Keeper {
   readonly #parts: Parts;
   readonly #context: Context;
-  readonly #presence: Presence;
   readonly #startedAt: number;
-  #wasKeeper = false;
-  /** What was published last, by topic. */
+  /** `null` as soon as another process has taken the session over. */
+  #connection: Connection | null = null;
+  /** Of the versions of MQTT that are tried in turn. */
+  #version = 0;
+  /** What was published last on this connection, by topic. */
   readonly #published = new Map<string, string>();
   /** On the monotonic clock. */
-  #toldAt = Number.NEGATIVE_INFINITY;
-  #tidiedAt = Number.NEGATIVE_INFINITY;
+  #toldAt = NEVER;
+  #tidiedAt = NEVER;
 
   constructor(parts: Parts, context: Context) {
-    const { config, topics, clock, log } = context;
     this.#parts = parts;
     this.#context = context;
-    this.#startedAt = clock.now();
-    const clientId = `${parts.installation}_state`;
-    this.#presence = new Presence({ mqtt: config.mqtt, clientId, topics, clock, log });
+    this.#startedAt = context.clock.now();
   }
 
   /** To be called every few seconds. Never rejects. */
@@ -55,66 +60,102 @@ export class Keeper {
     const { membership } = this.#parts;
     try {
       // No process can become the next keeper while the database is gone: the last one says so.
-      if (membership.isDatabaseGone) {
-        if (this.#presence.isHeld) await this.#tellThatDatabaseIsGone();
-      } else if (membership.isKeeper) await this.#keep();
-      else if (membership.fault === null) {
-        if (this.#wasKeeper) await this.#presence.release();
-        this.#wasKeeper = false;
-      }
+      if (membership.isDatabaseGone) await this.#tellThatDatabaseIsGone();
+      else if (membership.isKeeper) await this.#keep();
+      else if (membership.fault === null) await this.stop();
     } catch (err) {
       this.#context.log.debug(safeWords(err), 'the keeper of the fleet could not do its work');
     }
   }
 
-  stop(): Promise<void> {
-    return this.#presence.release();
+  /** Without farewell: the will stays with the session that the next one takes over. */
+  async stop(): Promise<void> {
+    const connection = this.#connection;
+    this.#connection = null;
+    await connection?.close(0);
   }
 
   async #keep(): Promise<void> {
-    if (!this.#wasKeeper) this.#forget();
-    this.#wasKeeper = true;
-    const isNew = !this.#presence.isHeld;
-    const hasForgotten = await this.#presence.hold();
-    if (isNew) this.#forget();
-    if (hasForgotten) await this.#republish();
-    if (this.#isTime(this.#toldAt, TELL_EVERY_MS)) await this.#tell();
-    if (this.#isTime(this.#tidiedAt, TIDY_EVERY_MS)) await this.#tidy();
-  }
-
-  #forget(): void {
-    this.#published.clear();
-    this.#toldAt = Number.NEGATIVE_INFINITY;
-  }
-
-  async #tell(): Promise<void> {
-    const { database, health: latest } = this.#parts;
+    const { membership, health } = this.#parts;
     const { topics, zone } = this.#context;
-    const health = latest();
-    if (health === null || !this.#presence.isHeld) return;
-    this.#toldAt = this.#context.clock.monotonic();
-    const info = await this.#composeInfo(health);
-    await this.#send([stateMessage(topics, 'online'), ...info, healthMessage(topics, health, zone)]);
-    // From now on a broker without bridge/info has forgotten it.
-    await database.query('UPDATE heat2mqtt.fleet SET told = true WHERE NOT told');
+    if (this.#connection === null) await this.#connect();
+    const now = this.#context.clock.monotonic();
+    const latest = health();
+    if (latest !== null && now - this.#toldAt >= TELL_EVERY_MS) {
+      this.#toldAt = now;
+      const info = await this.#composeInfo(latest);
+      await this.#send([stateMessage(topics, 'online'), ...info, healthMessage(topics, latest, zone)]);
+      // From now on a broker without bridge/info has forgotten it.
+      await this.#parts.database.query('UPDATE heat2mqtt.fleet SET told = true WHERE NOT told');
+    }
+    if (now - this.#tidiedAt >= TIDY_EVERY_MS) {
+      this.#tidiedAt = now;
+      const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
+      for (const number of await membership.forgetGone())
+        await this.#connection?.publish(clear(topicOf(number)));
+    }
+  }
+
+  /** Rejects when the broker does not let this process in. */
+  async #connect(): Promise<void> {
+    const { mqtt } = this.#context.config;
+    const { topics, clock, log } = this.#context;
+    const versions = protocolVersions(mqtt);
+    const version = versions[this.#version % versions.length] ?? 4;
+    let isInfoThere = false;
+    try {
+      const address = await brokerAddress(mqtt, mqtt.url, `${this.#parts.installation}_state`);
+      const will = stateMessage(topics, 'offline');
+      const hear = () => {
+        isInfoThere = true;
+      };
+      const opened = await Connection.open(address, version, will, hear, clock, WILL_AFTER_SECONDS);
+      this.#connection = opened;
+      void opened.ended.then(() => {
+        if (this.#connection === opened) this.#connection = null;
+      });
+      this.#published.clear();
+      this.#toldAt = NEVER;
+      const info = topics.of('bridge/info');
+      await opened.subscribe([info]);
+      await clock.sleep(SILENCE_MS);
+      await opened.unsubscribe(info);
+      await opened.publish(stateMessage(topics, 'online'));
+    } catch (err) {
+      if (err instanceof Failure && err.code === 'broker_speaks_no_mqtt5') this.#version += 1;
+      log.info(safeWords(err), 'no connection for the state of the fleet');
+      await this.stop();
+      throw err;
+    }
+    if (!isInfoThere) await this.#republish();
+  }
+
+  /** The broker has forgotten everything: all accounts are published again. */
+  async #republish(): Promise<void> {
+    const rows = await this.#parts.database.query(
+      `UPDATE heat2mqtt.account SET republish = republish + 1, due_at = least(due_at, now())
+      WHERE NOT removed AND last_poll_at IS NOT NULL AND (SELECT told FROM heat2mqtt.fleet) RETURNING id`,
+    );
+    if (rows.length > 0)
+      this.#context.log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');
   }
 
   async #tellThatDatabaseIsGone(): Promise<void> {
     const { membership, health } = this.#parts;
     const { topics, zone } = this.#context;
     const last = health();
-    if (last === null) return;
-    const record: HealthRecord = {
+    if (last === null || this.#connection === null) return;
+    if (this.#published.get(topics.of('bridge/state')) === 'offline') return;
+    this.#toldAt = NEVER;
+    const { failuresInARow, fault } = membership;
+    const record = {
       ...last,
       isSomeAccountWell: false,
-      reasons: [safeWords(membership.fault)],
-      failuresInARow: membership.failuresInARow,
+      reasons: [safeWords(fault)],
+      failuresInARow,
       nextPollAt: null,
     };
-    const messages = [stateMessage(topics, 'offline'), healthMessage(topics, record, zone)];
-    const isTold = this.#published.get(topics.of('bridge/state')) === 'offline';
-    if (!isTold) await this.#send(messages);
-    this.#toldAt = Number.NEGATIVE_INFINITY;
+    await this.#send([stateMessage(topics, 'offline'), healthMessage(topics, record, zone)]);
   }
 
   async #composeInfo(health: FleetHealth): Promise<Message[]> {
@@ -128,19 +169,11 @@ export class Keeper {
       WHERE ledger ->> 'complete' = 'true' ORDER BY account, name LIMIT $1`,
       [MOST_METERS],
     );
-    const meters = rows.map((one) => {
-      const property = {
-        propertyCustomerId: '',
-        subscriptionId: null,
-        balanceGroupId: null,
-        meterIdentifiers: [one.meter],
-      };
-      return {
-        ...one,
-        friendlyName: friendlyNameOf(config.meters, property, one.meter),
-        identifiers: [one.meter],
-      };
-    });
+    const meters = rows.map((one) => ({
+      ...one,
+      friendlyName: friendlyNameOf(config.meters, { meterIdentifiers: [one.meter] }, one.meter),
+      identifiers: [one.meter],
+    }));
     const { discovery_prefix: prefix } = config.mqtt;
     const options = { topics, page: pageAddress(config), constituencies: false };
     const info = { startedAt: this.#startedAt, schedule: config.usage.schedule, zone, health, meters };
@@ -150,31 +183,13 @@ export class Keeper {
     ];
   }
 
-  async #send(all: readonly Message[]): Promise<void> {
-    const messages = all.filter(({ topic, payload }) => this.#published.get(topic) !== payload);
-    await this.#presence.send(messages);
-    for (const { topic, payload } of messages) this.#published.set(topic, payload);
-  }
-
-  /** The broker has forgotten everything: all accounts are published again. */
-  async #republish(): Promise<void> {
-    const rows = await this.#parts.database.query(
-      `UPDATE heat2mqtt.account SET republish = republish + 1, due_at = least(due_at, now())
-      WHERE NOT removed AND last_poll_at IS NOT NULL AND (SELECT told FROM heat2mqtt.fleet) RETURNING id`,
-    );
-    if (rows.length > 0)
-      this.#context.log.warn({ accounts: rows.length }, 'the broker has forgotten what was retained');
-  }
-
-  async #tidy(): Promise<void> {
-    const { topics, clock } = this.#context;
-    this.#tidiedAt = clock.monotonic();
-    const gone = await this.#parts.membership.forgetGone();
-    const topicOf = (number: number) => topics.of('bridge/process/<number>/state', String(number));
-    await this.#presence.send(gone.map((number) => clear(topicOf(number))));
-  }
-
-  #isTime(last: number, everyMs: number): boolean {
-    return this.#context.clock.monotonic() - last >= everyMs;
+  /** What differs from what was published last. Rejects when another process holds the connection by now. */
+  async #send(messages: readonly Message[]): Promise<void> {
+    for (const message of messages) {
+      if (this.#published.get(message.topic) === message.payload) continue;
+      if (this.#connection === null) throw new Error('no connection for the state of the fleet');
+      await this.#connection.publish(message);
+      this.#published.set(message.topic, message.payload);
+    }
   }
 }

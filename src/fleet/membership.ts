@@ -1,7 +1,7 @@
 // The processes of a fleet: each has a number, tells the database every two seconds that it lives, and hears how it is.
 import { randomUUID } from 'node:crypto';
 import { about } from '../foundation/about.ts';
-import { EXIT, Failure } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { type Database, DatabaseTrouble, type SharedClock } from '../store/database/database.ts';
 
 const KEEPER_SECONDS = 10;
@@ -12,18 +12,18 @@ const DATABASE_GONE_MS = 30_000;
 // SQLSTATE: a unique key that is there already.
 const TAKEN = '23505';
 
-/** It was stopped for minutes, and another process has its number by now: only a new start gives it one. */
-export class NumberTaken extends Failure {
-  readonly code = 'number_taken';
-  readonly exitCode = EXIT.unexpected;
+export const NUMBER_TAKEN = 'number_taken';
 
-  constructor(number: number) {
-    super(`Another process has become number ${number} of the fleet while this one was stopped.`, {
+const numberTaken = (number: number) =>
+  failure(
+    NUMBER_TAKEN,
+    `Another process has become number ${number} of the fleet while this one was stopped.`,
+    {
+      exit: EXIT.unexpected,
       retry: 'later',
       hint: 'It ends, and whatever supervises it starts it anew.',
-    });
-  }
-}
+    },
+  );
 
 export class Membership {
   readonly id: string;
@@ -69,7 +69,7 @@ export class Membership {
     return this.#clock.monotonic() - this.#heardAt > DATABASE_GONE_MS;
   }
 
-  /** Rejects with DatabaseTrouble, or with NumberTaken. */
+  /** Sets the clock to the database's time. Rejects with DatabaseTrouble, or with number_taken. */
   async beat(): Promise<{ readonly processes: number; readonly pausedMs: number }> {
     const askedAt = this.#clock.monotonic();
     try {
@@ -100,14 +100,14 @@ export class Membership {
     } catch (err) {
       this.fault = err;
       this.failuresInARow += 1;
-      throw err instanceof DatabaseTrouble && err.reason === TAKEN ? new NumberTaken(this.number) : err;
+      throw err instanceof DatabaseTrouble && err.reason === TAKEN ? numberTaken(this.number) : err;
     }
   }
 
   /** For the keeper: the numbers of processes that are gone. */
   async forgetGone(): Promise<number[]> {
     const rows = await this.#database.query<{ number: number }>(
-      `DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number`,
+      'DELETE FROM heat2mqtt.process WHERE seen_at < now() - make_interval(secs => $1) RETURNING number',
       [GONE_SECONDS],
     );
     return rows.map(({ number }) => number);

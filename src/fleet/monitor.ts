@@ -1,5 +1,4 @@
 // Health and metrics of one process of a fleet over HTTP. A fleet has no page.
-
 import { metricLines, renderMetrics } from '../accounts/metrics.ts';
 import { isLoopback, splitHostAndPort } from '../config/listenAddress.ts';
 import type { Link } from '../mqtt/link.ts';
@@ -55,36 +54,43 @@ export async function startFleetMonitor(parts: Parts, context: RunParts['context
   }
 }
 
+type Metric = readonly [kind: 'gauge' | 'counter', name: string, help: string, value: number];
+
 /** What the database counts is the same in each process, and some seconds old. */
 function metricsOf({ worker, membership, pace, health }: Parts): string {
   const { runs, fencesLost, paused } = worker.counters;
-  const lines: string[] = [];
-  const gauge = (name: string, help: string, value: number) =>
-    lines.push(...metricLines('gauge', `fleet_${name}`, help, [[{}, value]]));
-  const counter = (name: string, help: string, value: number) =>
-    lines.push(...metricLines('counter', `fleet_${name}`, help, [[{}, value]]));
-  gauge('process', 'Its number in the fleet.', membership.number);
-  gauge('database_up', '1 while the database answers.', membership.isDatabaseGone ? 0 : 1);
-  gauge('runs_under_way', 'Accounts that this process works on.', worker.underWay);
-  counter('runs', 'Runs of an account that came to their end.', runs);
-  counter('fences_lost', 'Runs dropped: another process had the account.', fencesLost);
-  counter('runs_paused', 'Runs dropped: the provider asked for a pause.', paused);
-  gauge(
-    'pause_seconds_left',
-    'For how long the provider wants no request of any account.',
-    pace.pausedMs() / 1000,
-  );
   const found = health();
-  if (found !== null) {
-    const { accounts, failing, overdue, oldestDueAt, processes } = found.fleet;
-    gauge('processes', 'Processes that live.', processes.length);
-    gauge('accounts', 'Accounts.', accounts);
-    gauge('accounts_paused', 'Accounts that are paused.', found.fleet.paused);
-    gauge('accounts_failing', 'Accounts whose last poll failed.', failing);
-    gauge('accounts_overdue', 'Accounts that are due for longer than a claim lasts.', overdue);
-    gauge('accounts_told_to_wait', 'Accounts that the provider has told to wait.', found.toldToWait);
-    const age = oldestDueAt === null ? 0 : (found.now - oldestDueAt) / 1000;
-    gauge('oldest_due_seconds', 'For how long the oldest of them is due.', age);
-  }
+  const metrics: Metric[] = [
+    ['gauge', 'process', 'Its number in the fleet.', membership.number],
+    ['gauge', 'database_up', '1 while the database answers.', membership.isDatabaseGone ? 0 : 1],
+    ['gauge', 'runs_under_way', 'Accounts that this process works on.', worker.underWay],
+    ['counter', 'runs', 'Runs of an account that came to their end.', runs],
+    ['counter', 'fences_lost', 'Runs dropped: another process had the account.', fencesLost],
+    ['counter', 'runs_paused', 'Runs dropped: the provider asked for a pause.', paused],
+    [
+      'gauge',
+      'pause_seconds_left',
+      'For how long the provider wants no request of any account.',
+      pace.pausedMs() / 1000,
+    ],
+    ...(found === null ? [] : countsOf(found)),
+  ];
+  const lines = metrics.flatMap(([kind, name, help, value]) =>
+    metricLines(kind, `fleet_${name}`, help, [[{}, value]]),
+  );
   return lines.map((line) => `${line}\n`).join('');
+}
+
+function countsOf({ fleet, toldToWait, now }: FleetHealth): Metric[] {
+  const { accounts, paused, failing, overdue, oldestDueAt, processes } = fleet;
+  const age = oldestDueAt === null ? 0 : (now - oldestDueAt) / 1000;
+  return [
+    ['gauge', 'processes', 'Processes that live.', processes.length],
+    ['gauge', 'accounts', 'Accounts.', accounts],
+    ['gauge', 'accounts_paused', 'Accounts that are paused.', paused],
+    ['gauge', 'accounts_failing', 'Accounts whose last poll failed.', failing],
+    ['gauge', 'accounts_overdue', 'Accounts that are due for longer than a claim lasts.', overdue],
+    ['gauge', 'accounts_told_to_wait', 'Accounts that the provider has told to wait.', toldToWait],
+    ['gauge', 'oldest_due_seconds', 'For how long the oldest of them is due.', age],
+  ];
 }

@@ -1,46 +1,35 @@
 // Opens the database of a fleet, for its processes and for commands: tables, key, and what all of them share.
+import { randomBytes } from 'node:crypto';
 import type { Fleet } from '../config/schema.ts';
 import { keysIn } from '../config/secretForms.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { Database } from '../store/database/database.ts';
-import { DocumentForm } from '../store/database/documents.ts';
 import { prepareTables } from '../store/database/schema.ts';
-import { newMarkKey, PLACES, Seal } from '../store/database/seal.ts';
-import { sharedDocuments } from '../store/database/sharedDocuments.ts';
+import { PLACES, Seal } from '../store/database/seal.ts';
 import type { StateStore } from '../store/stateStore.ts';
 
-export interface OpenFleet {
-  readonly database: Database;
-  readonly seal: Seal;
-  readonly form: DocumentForm;
-  readonly shared: Pick<StateStore, 'document'>;
-  /** Drawn once for the fleet: its client ids at the broker begin with it. */
-  readonly installation: string;
-  /** Takes another password or key from its file. Rejects with a Failure. */
-  readSecretsAgain(): Promise<void>;
-  close(): Promise<void>;
-}
+export type OpenFleet = Awaited<ReturnType<typeof openFleet>>;
 
 // A network that swallows everything has to be noticed in time to tell it within a minute.
 const LONGEST_STATEMENT_MS = 10_000;
 
 /** Rejects with a Failure. */
-export async function openFleet(fleet: Fleet, log: Log): Promise<OpenFleet> {
+export async function openFleet(fleet: Fleet, log: Log) {
   const patienceMs = Math.min(LONGEST_STATEMENT_MS, (fleet.claim_seconds * 1000) / 2);
   const database = new Database(await fleet.database_url.read(), patienceMs, log);
   const keys = async () => keysIn(await fleet.key.read());
   try {
     await prepareTables(database);
     const seal = new Seal(await keys());
-    const { markKey, installation } = await readFleetRow(database, seal);
     return {
       database,
       seal,
-      form: new DocumentForm(seal, markKey),
+      /** Drawn once for the fleet: its client ids at the broker begin with it. */
+      installation: await readInstallation(database, seal),
       shared: sharedDocuments(database),
-      installation,
-      async readSecretsAgain() {
+      /** Takes another password or key from its file. Rejects with a Failure. */
+      async readSecretsAgain(): Promise<void> {
         database.moveTo(await fleet.database_url.read());
         seal.use(await keys());
       },
@@ -53,16 +42,14 @@ export async function openFleet(fleet: Fleet, log: Log): Promise<OpenFleet> {
 }
 
 /** The first process leaves something sealed, by which the others know that they have the same key. */
-async function readFleetRow(database: Database, seal: Seal) {
-  await database.query('UPDATE heat2mqtt.fleet SET mark_key = $1 WHERE mark_key IS NULL', [
-    seal.close(PLACES.markKey, newMarkKey()),
-  ]);
+async function readInstallation(database: Database, seal: Seal): Promise<string> {
+  const drawn = seal.close(PLACES.markKey, randomBytes(32).toString('base64'));
+  await database.query('UPDATE heat2mqtt.fleet SET mark_key = $1 WHERE mark_key IS NULL', [drawn]);
   const [row] = await database.query<{ mark_key: Buffer; installation: string }>(
     'SELECT mark_key, installation FROM heat2mqtt.fleet',
   );
   try {
-    const markKey = String(seal.open(PLACES.markKey, row?.mark_key ?? Buffer.alloc(0)));
-    return { markKey, installation: row?.installation ?? '' };
+    seal.markKey = String(seal.open(PLACES.markKey, row?.mark_key ?? Buffer.alloc(0)));
   } catch {
     throw failure('other_key', 'fleet.key is not the key that this database was sealed with.', {
       exit: EXIT.config,
@@ -70,4 +57,26 @@ async function readFleetRow(database: Database, seal: Seal) {
       hint: 'Use the key file of the other processes, or the one kept with the backup.',
     });
   }
+  return row?.installation ?? '';
 }
+
+/** Documents that all processes share, and that belong to no account: the last one written counts. */
+const sharedDocuments = (database: Database): Pick<StateStore, 'document'> => ({
+  document: (name, codec) => ({
+    async read() {
+      const text = 'SELECT json FROM heat2mqtt.shared_document WHERE name = $1';
+      const [row] = await database.query<{ json: unknown }>(text, [name]);
+      return row === undefined ? null : codec.decode(row.json);
+    },
+    async write(value) {
+      await database.query(
+        `INSERT INTO heat2mqtt.shared_document (name, json) VALUES ($1, $2)
+        ON CONFLICT (name) DO UPDATE SET json = excluded.json`,
+        [name, JSON.stringify(codec.encode(value))],
+      );
+    },
+    async remove() {
+      await database.query('DELETE FROM heat2mqtt.shared_document WHERE name = $1', [name]);
+    },
+  }),
+});

@@ -39,9 +39,10 @@ export class Pace {
 
   /** Resolves when one request may be sent. Rejects with FleetPaused. */
   async turn(signal: AbortSignal): Promise<void> {
-    const at = Math.max(this.#nextAt, this.#clock.monotonic());
+    const now = this.#clock.monotonic();
+    const at = Math.max(this.#nextAt, now);
     this.#nextAt = at + (1000 * this.processes) / this.#perSecond;
-    await this.#clock.sleep(at - this.#clock.monotonic(), signal);
+    if (at > now) await this.#clock.sleep(at - now, signal);
     signal.throwIfAborted();
     if (this.pausedMs() > 0) throw new FleetPaused(this.pausedMs());
   }

@@ -1,23 +1,15 @@
 // What a fleet does when asked over MQTT: polls of all accounts, its health, and lists of constituencies.
 import type { AccountContext } from '../accounts/context.ts';
 import { PublicList } from '../constituencies/publicList.ts';
-import { type Answered, caveat } from '../domain/constituency.ts';
+import { caveat } from '../domain/constituency.ts';
 import { verdict } from '../domain/health.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Message } from '../mqtt/message.ts';
-import {
-  type Answer,
-  type Handler,
-  notConfigured,
-  type Parameters,
-  readParameters,
-} from '../mqtt/requests.ts';
+import { type Handler, notConfigured, readParameters } from '../mqtt/requests.ts';
 import { countOf, listMessage, listName, listTopic, toRecord } from '../publication/constituencyMessages.ts';
 import { REQUESTS } from '../publication/payloads/requests.ts';
 import type { Database } from '../store/database/database.ts';
 import type { FleetHealth } from './status.ts';
-
-type Context = Pick<AccountContext, 'zone' | 'config' | 'clock' | 'topics'>;
 
 interface Parts {
   readonly database: Database;
@@ -30,28 +22,23 @@ const FETCHES_WITHIN_MS = 5 * 60_000;
 
 export function fleetHandlers(
   { database, health, publish }: Parts,
-  context: Context,
+  { zone, config, clock, topics }: Pick<AccountContext, 'zone' | 'config' | 'clock' | 'topics'>,
 ): Readonly<Record<string, Handler>> {
-  const { zone, config, clock } = context;
   const publicList = config.constituencies ? new PublicList(config.constituencies, clock) : null;
   const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
+  const skipped = (reason: string, nextAt: number) =>
+    ({ status: 'skipped', data: { reason, next_at: zone.iso(nextAt) } }) as const;
   return {
     async refresh(parameters) {
       readParameters(REQUESTS.refresh, parameters);
       // Accounts that the provider has told to wait are taken after that.
-      const [accepted] = await database.query(
+      const accepted = await database.query(
         `WITH asked AS (UPDATE heat2mqtt.fleet SET asked_at = now() WHERE asked_at <= now() - interval '5 minutes' RETURNING id),
         woken AS (UPDATE heat2mqtt.account SET wanted = wanted + 1, due_at = least(due_at, now())
           FROM asked WHERE NOT paused AND NOT removed)
         SELECT id FROM asked`,
       );
-      if (accepted === undefined) {
-        const { pollNowAt } = await health();
-        return {
-          status: 'skipped',
-          data: { reason: 'cool_down', next_at: zone.iso(pollNowAt ?? clock.now()) },
-        };
-      }
+      if (accepted.length === 0) return skipped('cool_down', (await health()).pollNowAt ?? clock.now());
       // What comes of it is on the topics of each account.
       return { status: 'ok', data: { accounts: [] } };
     },
@@ -64,39 +51,33 @@ export function fleetHandlers(
       const { failuresInARow, reasons } = found;
       return { status: 'ok', data: { state: verdict(found), failures_in_a_row: failuresInARow, reasons } };
     },
+    /** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */
     async constituencies(parameters) {
       if (publicList === null)
         throw notConfigured('No constituencies are configured: the section constituencies is missing.');
       const asked = publicList.readQuestion(parameters);
-      if (!fetches.tryStart()) {
-        const next_at = zone.iso(clock.now() + fetches.waitMs());
-        return { status: 'skipped', data: { reason: 'rate_limit', next_at } };
-      }
-      return answerWith(await publicList.read(asked), publish, context);
+      if (!fetches.tryStart()) return skipped('rate_limit', clock.now() + fetches.waitMs());
+      const answered = await publicList.read(asked);
+      const { question, list } = answered;
+      const view = { ...answered, fetchedAt: clock.now(), stale: false };
+      const warning = caveat(answered);
+      const isWhole = list.constituencies !== null && warning === null && countOf(list) !== 0;
+      const name = isWhole ? listName(question) : null;
+      if (name !== null) publish([listMessage(topics, zone, name, view)]);
+      const data = {
+        topic: name === null ? null : listTopic(topics, name),
+        count: countOf(list),
+        total: list.total,
+        complete: list.complete,
+        fetched_at: zone.iso(view.fetchedAt),
+        stale: false,
+        constituencies: list.constituencies?.map(toRecord) ?? null,
+        ...(warning === null ? {} : { warning }),
+        fetched: true,
+        // What was published before is not known here.
+        changed: name !== null,
+      };
+      return { status: 'ok', data };
     },
   };
-}
-
-/** The list of a house is published on its topic; one with gaps, or of unknown shape, is not. */
-function answerWith(answered: Answered, publish: Parts['publish'], { topics, zone, clock }: Context): Answer {
-  const { question, list } = answered;
-  const view = { ...answered, fetchedAt: clock.now(), stale: false };
-  const warning = caveat(answered);
-  const isWhole = list.constituencies !== null && warning === null && countOf(list) !== 0;
-  const name = isWhole ? listName(question) : null;
-  if (name !== null) publish([listMessage(topics, zone, name, view)]);
-  const data: Parameters = {
-    topic: name === null ? null : listTopic(topics, name),
-    count: countOf(list),
-    total: list.total,
-    complete: list.complete,
-    fetched_at: zone.iso(view.fetchedAt),
-    stale: false,
-    constituencies: list.constituencies?.map(toRecord) ?? null,
-    ...(warning === null ? {} : { warning }),
-    fetched: true,
-    // What was published before is not known here.
-    changed: name !== null,
-  };
-  return { status: 'ok', data };
 }

@@ -1,4 +1,5 @@
 // The accounts of a fleet: put in, listed, paused, removed and sealed anew. The process that works next does what follows.
+import { type KeptRow, openDocument } from '../store/database/accountState.ts';
 import type { Database } from '../store/database/database.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
 import type { AccountLogin } from './loginFile.ts';
@@ -20,17 +21,16 @@ export interface Listed {
 }
 
 /** Ids, by what became of them. */
-export interface Imported {
-  readonly imported: readonly string[];
-  readonly changed: readonly string[];
-  readonly unchanged: readonly string[];
-}
+export type Imported = Readonly<Record<'imported' | 'changed' | 'unchanged', readonly string[]>>;
 
 const BATCH = 1_000;
 
 type Parts = { readonly database: Database; readonly seal: Seal };
 
-/** Twice is harmless. `isDry`: tells only what it would do. Rejects with DatabaseTrouble; what was imported until then stays. */
+/**
+ * Twice is harmless. An account of which something is damaged counts as changed: its next run reads that anew. `isDry`: tells
+ * only what it would do. Rejects with DatabaseTrouble; what was imported until then stays.
+ */
 export async function importLogins(
   logins: readonly AccountLogin[],
   isDry: boolean,
@@ -39,14 +39,24 @@ export async function importLogins(
   const sum: { [key in keyof Imported]: string[] } = { imported: [], changed: [], unchanged: [] };
   for (let at = 0; at < logins.length; at += BATCH) {
     const some = logins.slice(at, at + BATCH);
+    const ids = some.map(({ id }) => id);
     const rows = await database.query<KnownRow>(
-      'SELECT id, login, removed, history_since FROM heat2mqtt.account WHERE id = ANY($1)',
-      [some.map(({ id }) => id)],
+      'SELECT id, login, removed, history_since, last_error FROM heat2mqtt.account WHERE id = ANY($1)',
+      [ids],
+    );
+    const sealed = await database.query<KeptRow>(
+      'SELECT account, name, sealed FROM heat2mqtt.document WHERE account = ANY($1) AND sealed IS NOT NULL',
+      [ids],
     );
     const known = new Map(rows.map((row) => [row.id, row]));
-    const others = some.filter((login) => !isSame(login, known.get(login.id), seal));
-    sum.unchanged.push(...some.filter((login) => !others.includes(login)).map(({ id }) => id));
-    for (const { id } of others) sum[known.has(id) ? 'changed' : 'imported'].push(id);
+    const damaged = new Set(sealed.filter((row) => !canBeOpened(row, seal)).map(({ account }) => account));
+    const others: AccountLogin[] = [];
+    for (const login of some) {
+      const row = known.get(login.id);
+      const isSame = row && isUnchanged(login, row, seal) && !damaged.has(login.id);
+      sum[row === undefined ? 'imported' : isSame ? 'unchanged' : 'changed'].push(login.id);
+      if (!isSame) others.push(login);
+    }
     if (!isDry && others.length > 0) await writeLogins(others, database, seal);
   }
   return sum;
@@ -57,21 +67,32 @@ interface KnownRow {
   readonly login: Buffer;
   readonly removed: boolean;
   readonly history_since: string | null;
+  readonly last_error: string | null;
 }
 
-/** A login that cannot be opened is written anew. */
-function isSame(
-  { id, username, password, historySince }: AccountLogin,
-  row: KnownRow | undefined,
-  seal: Seal,
-): boolean {
-  if (row === undefined || row.removed || row.history_since !== historySince) return false;
+function canBeOpened(row: KeptRow, seal: Seal): boolean {
   try {
-    const login = seal.open(PLACES.login(id), row.login) as Login;
-    return login.username === username && login.password === password;
+    openDocument(row, seal);
+    return true;
   } catch {
     return false;
   }
+}
+
+/** `null`: it cannot be opened. */
+export function loginOf({ id, login }: Pick<KnownRow, 'id' | 'login'>, seal: Seal): Login | null {
+  try {
+    return seal.open(PLACES.login(id), login) as Login;
+  } catch {
+    return null;
+  }
+}
+
+function isUnchanged({ username, password, historySince }: AccountLogin, row: KnownRow, seal: Seal): boolean {
+  const login = loginOf(row, seal);
+  const isLogin = login?.username === username && login.password === password;
+  const isWell = !row.removed && !row.last_error?.startsWith('damaged');
+  return isLogin && isWell && row.history_since === historySince;
 }
 
 /** A changed one is tried at once; one that is being removed and comes back is published again. */
@@ -83,7 +104,7 @@ async function writeLogins(logins: readonly AccountLogin[], database: Database, 
     `INSERT INTO heat2mqtt.account AS a (id, login, history_since)
     SELECT * FROM unnest($1::text[], $2::bytea[], $3::date[])
     ON CONFLICT (id) DO UPDATE SET login = excluded.login, history_since = excluded.history_since, wanted = a.wanted + 1,
-      due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false`,
+      due_at = now(), poll_at = now(), republish = a.republish + a.removed::int, removed = false, repair = true`,
     [logins.map(({ id }) => id), sealed, logins.map(({ historySince }) => historySince)],
   );
 }
@@ -106,29 +127,24 @@ export async function unknownIds(ids: readonly string[], database: Database): Pr
   return ids.filter((id) => !known.has(id));
 }
 
-/** What is under way comes to its end. Resolves to how many were not so before. */
-export async function pauseAccounts(ids: readonly string[], database: Database): Promise<number> {
-  const text = 'UPDATE heat2mqtt.account SET paused = true WHERE id = ANY($1) AND NOT paused RETURNING id';
+/** Sets and conditions of what is done with accounts by their ids. */
+const DEEDS = {
+  /** What is under way comes to its end. */
+  pause: 'paused = true WHERE NOT paused',
+  /** Polls go on at once, also of an account that waits for its user, or that was told to wait longer by its failures. */
+  resume: 'paused = false, due_at = now(), wanted = wanted + 1 WHERE true',
+  /** The next run withdraws its topics, and deletes everything that is kept of it. */
+  remove: `removed = true, paused = false, wanted = wanted + 1, due_at = now(), retry_after = 'epoch' WHERE NOT removed`,
+} as const;
+
+/** Resolves to how many accounts were not so before. Rejects with DatabaseTrouble. */
+export async function changeAccounts(
+  deed: keyof typeof DEEDS,
+  ids: readonly string[],
+  database: Database,
+): Promise<number> {
+  const text = `UPDATE heat2mqtt.account SET ${DEEDS[deed]} AND id = ANY($1) RETURNING id`;
   return (await database.query(text, [ids])).length;
-}
-
-/** Polls go on at once, also of an account that waits for its user, or that was told to wait longer by its failures. */
-export async function resumeAccounts(ids: readonly string[], database: Database): Promise<number> {
-  const rows = await database.query(
-    `UPDATE heat2mqtt.account SET paused = false, due_at = now(), wanted = wanted + 1 WHERE id = ANY($1) RETURNING id`,
-    [ids],
-  );
-  return rows.length;
-}
-
-/** The next run withdraws its topics, and deletes everything that is kept of it. Resolves to how many were there. */
-export async function removeAccounts(ids: readonly string[], database: Database): Promise<number> {
-  const rows = await database.query(
-    `UPDATE heat2mqtt.account SET removed = true, paused = false, wanted = wanted + 1, due_at = now(), retry_after = 'epoch'
-    WHERE id = ANY($1) AND NOT removed RETURNING id`,
-    [ids],
-  );
-  return rows.length;
 }
 
 /** Everything that is sealed: where, and the place by which its seal is bound. */
@@ -151,16 +167,14 @@ const SEALED = [
 export async function resealAll({ database, seal }: Parts): Promise<{ changed: number; damaged: string[] }> {
   let changed = 0;
   const damaged: string[] = [];
-  for (const { table, column, key, place } of SEALED) {
-    const last = { key: '' };
-    for (;;) {
-      const rows = await database.query<{ key: string; sealed: Buffer }>(
+  for (const { table, column, key, place } of SEALED)
+    for (let last: string | undefined = ''; last !== undefined; ) {
+      const rows: { key: string; sealed: Buffer }[] = await database.query(
         `SELECT * FROM (SELECT ${key} AS key, ${column} AS sealed FROM heat2mqtt.${table}) t
         WHERE sealed IS NOT NULL AND key > $1 COLLATE "C" ORDER BY key COLLATE "C" LIMIT ${BATCH}`,
-        [last.key],
+        [last],
       );
-      if (rows.length === 0) break;
-      last.key = rows.at(-1)?.key ?? '';
+      last = rows.at(-1)?.key;
       const renewed = rows.flatMap((row) => {
         try {
           const next = seal.renewed(place(row.key), row.sealed);
@@ -178,6 +192,5 @@ export async function resealAll({ database, seal }: Parts): Promise<{ changed: n
       );
       changed += written.length;
     }
-  }
   return { changed, damaged };
 }

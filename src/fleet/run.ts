@@ -1,5 +1,5 @@
-// One run of one account under a claim: read what is kept, do what is due, write everything in one statement, publish, and
-// give the account back.
+// One run of one account under a claim: open what is kept, do what is due, publish, write everything in one statement and
+// give the account back. News are written before they are published.
 import type { Account, AccountOutcome } from '../accounts/account.ts';
 import { accountView, composeAccount, isIncomplete, meterViews } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
@@ -14,18 +14,19 @@ import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
+import { about } from '../foundation/about.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
-import type { Log, Scrubber } from '../foundation/log.ts';
+import type { Scrubber } from '../foundation/log.ts';
 import { backOffMs, retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
-import { RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
-import { AccountState } from '../store/database/accountState.ts';
+import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
+import { AccountState, type KeptRow } from '../store/database/accountState.ts';
 import type { Claim, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
-import { publishedCodec, toldCodec } from '../store/database/documents.ts';
 import { PLACES, type Seal } from '../store/database/seal.ts';
+import type { Codec } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import type { Pace } from './pace.ts';
 import type { Schedule } from './schedule.ts';
@@ -51,113 +52,152 @@ export interface Login {
   readonly password: string;
 }
 
+/** What the broker has of the account. */
+interface Published extends KeptTopics {
+  /** What its lists were written by, beside readings and invoices; `null`: not all of these are published yet. */
+  readonly lists: string | null;
+}
+
 /** Of the life of an access token: no refresh is planned before. */
 const EARLIEST_REFRESH = 0.8;
 const PUBLISH_AGAIN_MS = 2_000;
 const LEAST_REST_MS = 1_000;
 // Too many requests; service unavailable.
 const ASKS_FOR_TIME = [429, 503];
+/** A document that no household has, as it is, with these objects in it. */
+const asItIs = <T>(objects: readonly string[]): Codec<T> => ({
+  encode: (value) => value,
+  decode(json) {
+    if (objects.some((name) => !(Object(json)[name] instanceof Object)))
+      throw new TypeError('another document');
+    return json as T;
+  },
+});
+const publishedCodec = asItIs<Published>(['topics', 'components']);
+const toldCodec = asItIs<Account['told']>(['late', 'use']);
 
 /** Rejects when the run is to be dropped: what it has not written never was. */
-export async function runAccount(claim: Claim, parts: RunParts): Promise<void> {
+export async function runAccount(claim: Claim, kept: readonly KeptRow[], parts: RunParts): Promise<void> {
   const { context, opened } = parts;
   const { row } = claim;
-  const { clock, log } = context;
-  const state = await AccountState.open({ claim, ...opened, clock, log: log.child({ account: row.id }) });
-  const published = state.document('published', publishedCodec);
-  if (row.removed) {
-    const isTold = await publish([...eventsOf(state), ...withdrawAll(await published.read())], row, parts);
-    if (isTold) return state.deleteAccount();
-    const { answered, republished } = row;
-    const dueAt = new Date(clock.now() + PUBLISH_AGAIN_MS);
-    return state.giveBack({ dueAt, answered, republished }, {}, false);
-  }
+  const isLenient = row.repair || row.removed;
+  const state = new AccountState({ claim, ...opened, clock: context.clock, isLenient }, kept);
+  if (row.removed) return withdraw(state, claim, parts);
   const scrubber = ownScrubber(context.scrubber);
   try {
-    const newInvoices: Invoice[] = [];
-    const signals = {
-      emit: (_: string, __: string, found: readonly Invoice[] = []) => newInvoices.push(...found),
-    };
-    const login = openLogin(row, opened.seal);
-    const own = {
-      ...context,
-      config: { ...context.config, accounts: [accountOf(row, login, scrubber)] },
-      limit: concurrencyLimit(1),
-      scrubber,
-      signals,
-      state,
-    };
-    const gates = openGates(claim, parts);
-    const [account] = await openAccounts(
-      own,
-      { apply: (meter) => meter.store.restore(null) },
-      {
-        names: new FleetNames(state),
-        issuerMemory: parts.issuerMemory,
-        gate: gates.gate,
-        onReply: parts.onReply,
-      },
-    );
-    if (account === undefined) return;
-    const told = state.document('told', toldCodec);
-    account.told = (await told.read()) ?? account.told;
-    const { outcome, refreshFault } = await act(account, claim, own);
-    await account.settled();
-    claim.check();
-    gates.throwIfPaused();
-    const events = eventsAfter(account, { outcome, refreshFault, newInvoices }, row, own);
-    const columns = outcome === null ? sessionColumns(account) : columnsAfter(account, outcome, row, parts);
-    if (outcome !== null || events.length > 0) {
-      await told.write(account.told);
-      await state.commit(columns, events, {
-        currency: account.extras.currency,
-        nameOf: (series) => account.meters?.find(({ name }) => name === series)?.friendlyName ?? null,
-      });
-    }
-    const diff = new RetainedDiff(await published.read());
-    if (row.republish > row.republished) diff.forget();
-    const retained = await changesOf(account, diff, state, own);
-    const isTold = await publish([...retained, ...eventsOf(state)], row, parts);
-    if (isTold) {
-      for (const message of retained) diff.delivered(message);
-      await published.write(diff.kept());
-    }
-    const pollAt = 'poll_at' in columns ? Number(columns.poll_at) : row.poll_at;
-    const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
-    const how = {
-      dueAt: new Date(isTold ? restsUntil : clock.now() + PUBLISH_AGAIN_MS),
-      answered: outcome === null ? row.answered : row.wanted,
-      republished: isTold ? row.republish : row.republished,
-    };
-    await state.giveBack(how, outcome === null ? columns : {}, isTold);
+    await workOn(state, claim, { ...parts, context: { ...context, scrubber } });
   } finally {
     scrubber.forgetAll();
   }
+}
+
+/** Clears the topics of an account that is being removed, then deletes it. */
+async function withdraw(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
+  const { answered, republished } = claim.row;
+  const published = await state.document('published', publishedCodec).read();
+  if (await publish([...eventsOf(state), ...withdrawAll(published)], claim, parts))
+    return state.deleteAccount();
+  const dueAt = new Date(parts.context.clock.now() + PUBLISH_AGAIN_MS);
+  await state.write({ columns: {}, end: { dueAt, answered, republished, isTold: false } });
+}
+
+async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
+  const { row } = claim;
+  const { context, opened, issuerMemory, onReply } = parts;
+  const newInvoices: Invoice[] = [];
+  const own: AccountContext = {
+    ...context,
+    config: { ...context.config, accounts: [accountOf(row, openLogin(row, opened.seal), context.scrubber)] },
+    limit: concurrencyLimit(1),
+    signals: {
+      emit: (_: string, __: string, found: readonly Invoice[] = []) => newInvoices.push(...found),
+    },
+    state,
+  };
+  const gates = openGates(claim, parts);
+  const [account] = await openAccounts(
+    own,
+    { apply: (meter) => meter.store.restore(null) },
+    { names: new FleetNames(state), issuerMemory, gate: gates.gate, onReply },
+  );
+  if (account === undefined) return;
+  const told = state.document('told', toldCodec);
+  account.told = (await told.read()) ?? account.told;
+  const published = state.document('published', publishedCodec);
+  const before = (await published.read()) ?? { topics: {}, components: {}, lists: null };
+  const { outcome, refreshFault } = await act(account, claim, own);
+  await account.settled();
+  claim.check();
+  gates.throwIfPaused();
+
+  const events = [
+    ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, own)),
+    ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
+    ...eventsOfInvoices(account, newInvoices, own),
+    ...eventsOfStates(account, meterViews(account), own),
+  ];
+  let columns: Columns =
+    outcome === null ? sessionColumns(account) : columnsAfter(account, outcome, row, parts);
+  const pollAt = 'poll_at' in columns ? Number(columns.poll_at) : row.poll_at;
+  await told.write(account.told);
+  state.currency = account.extras.currency;
+  state.friendlyNameOf = (series) =>
+    account.meters?.find(({ name }) => name === series)?.friendlyName ?? null;
+  const lists = `${about.version} ${account.extras.currency}`;
+  const areListsSame = before.lists === lists && !state.hasNews;
+  if (state.hasNews || events.length > 0) {
+    // A process that dies from here on leaves it to the next run to publish.
+    if (!areListsSame) await published.write({ ...before, lists: null });
+    await state.write({ columns, events });
+    columns = {};
+  }
+
+  const diff = new RetainedDiff(before);
+  if (row.republish > row.republished) diff.forget();
+  const retained = await changesOf(account, diff, areListsSame, state, own);
+  const isTold = await publish([...retained, ...eventsOf(state)], claim, parts);
+  if (isTold) {
+    for (const message of retained) diff.delivered(message);
+    await published.write({ ...diff.kept(), lists });
+  }
+  const restsUntil = Math.min(pollAt, await refreshAt(account, refreshFault, own));
+  const end = {
+    dueAt: new Date(isTold ? restsUntil : context.clock.now() + PUBLISH_AGAIN_MS),
+    answered: outcome === null ? row.answered : row.wanted,
+    republished: isTold ? row.republish : row.republished,
+    isTold,
+  };
+  await state.write({ columns: row.repair ? { ...columns, repair: false } : columns, end });
 }
 
 /** What is due: a poll, or a refresh of the session, or neither. */
 async function act(
   account: Account,
   { row, signal }: Claim,
-  { clock, config, counters, log }: RunParts['context'],
+  { clock, config, counters, log }: AccountContext,
 ) {
   const isWanted = row.wanted > row.answered;
   if (isWanted) await account.upstream.askForLogin();
-  if (isWanted || row.poll_at <= clock.now()) {
-    // While others read its meters, no request of its own would show that it is signed in again.
-    const isAnotherReading = row.needs_user && account.meters?.length === 0;
-    const refused = isAnotherReading ? await failureOf(account.upstream.session.accessToken()) : null;
-    const unread = { account: row.id, events: [], unread: [] };
-    const outcome = refused === null ? await account.poll(signal) : { ...unread, fault: refused };
-    counters.countPoll(outcome.fault);
-    tell(account, outcome, log);
-    return { outcome, refreshFault: null };
+  if (!isWanted && row.poll_at > clock.now()) {
+    const isDue = config.provider?.keep_alive && (await account.refreshDelayMs(EARLIEST_REFRESH)) === 0;
+    return { outcome: null, refreshFault: isDue ? await account.refresh() : null };
   }
-  const isDue = config.provider?.keep_alive && (await account.refreshDelayMs(EARLIEST_REFRESH)) === 0;
-  return { outcome: null, refreshFault: isDue ? await account.refresh() : null };
+  // While others read its meters, no request of its own would show that it is signed in again.
+  const isAnotherReading = row.needs_user && account.meters?.length === 0;
+  const refused = isAnotherReading ? await faultOf(account.upstream.session.accessToken()) : null;
+  const outcome: AccountOutcome =
+    refused === null
+      ? await account.poll(signal)
+      : { account: row.id, events: [], unread: [], fault: refused };
+  const { fault } = outcome;
+  counters.countPoll(fault);
+  if (fault === null) log.debug({ account: row.id, meters: account.meters?.length ?? 0 }, 'polled');
+  else if (fault instanceof Failure) log.warn({ account: row.id, ...safeWords(fault) }, 'poll failed');
+  else log.error({ account: row.id, err: fault }, 'poll failed unexpectedly');
+  return { outcome, refreshFault: null };
 }
 
-const failureOf = (step: Promise<unknown>): Promise<unknown> =>
+const faultOf = (step: Promise<unknown>): Promise<unknown> =>
   step.then(
     () => null,
     (err: unknown) => err,
@@ -170,8 +210,7 @@ function columnsAfter(
   row: ClaimedRow,
   { context, schedule }: RunParts,
 ): Columns {
-  const { clock, zone } = context;
-  const now = clock.now();
+  const now = context.clock.now();
   const failures = fault === null ? 0 : row.failures + 1;
   const retryMs = account.retryDelayMs(fault, failures) ?? Number.POSITIVE_INFINITY;
   const toldToWait = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
@@ -179,28 +218,27 @@ function columnsAfter(
   const pollAt = fault === null ? slot : Math.max(now + toldToWait, Math.min(slot, now + retryMs));
   const { requests, logins } = account.history.today();
   return {
-    answered: row.wanted,
     poll_at: new Date(pollAt),
     retry_after: new Date(now + toldToWait),
     first_history: isIncomplete(account),
     last_poll_at: new Date(now),
     ...(fault === null ? { last_success_at: new Date(now) } : {}),
-    ...failureColumns(fault, failures, row, now),
+    ...failureColumns(fault, row, now),
     ...sessionColumns(account),
     requests_today: requests,
     logins_today: logins,
-    counted_on: zone.dayAt(now),
+    counted_on: context.zone.dayAt(now),
   };
 }
 
-/** Of an account that has failed so often in a row. */
-export function failureColumns(fault: unknown, failures: number, row: ClaimedRow, now: number): Columns {
+/** Of an account of which a poll, or the whole run, has failed; `null`: it has not. */
+export function failureColumns(fault: unknown, row: ClaimedRow, now: number): Columns {
   const words = fault === null ? null : safeWords(fault);
   return {
-    failures,
-    failing_since: failures === 0 ? null : new Date(row.failing_since ?? now),
+    failures: words === null ? 0 : row.failures + 1,
+    failing_since: words === null ? null : new Date(row.failing_since ?? now),
     last_error: words?.code ?? null,
-    advice: words === null ? null : (words.hint ?? words.message),
+    advice: words?.hint ?? words?.message ?? null,
   };
 }
 
@@ -213,7 +251,7 @@ function sessionColumns({ upstream }: Account): Columns {
 async function refreshAt(
   account: Account,
   fault: unknown,
-  { clock, random, config }: RunParts['context'],
+  { clock, random, config }: AccountContext,
 ): Promise<number> {
   const delayMs = await account.refreshDelayMs(drawRefreshFraction(random));
   if (!config.provider?.keep_alive || delayMs === null) return Number.POSITIVE_INFINITY;
@@ -223,28 +261,13 @@ async function refreshAt(
 const eventsOf = ({ events }: AccountState): Message[] =>
   events.map((event) => ({ ...event, retain: false }));
 
-interface News {
-  readonly outcome: AccountOutcome | null;
-  readonly refreshFault: unknown;
-  readonly newInvoices: readonly Invoice[];
-}
+const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
 
-const eventsAfter = (
-  account: Account,
-  { outcome, refreshFault, newInvoices }: News,
-  row: ClaimedRow,
-  context: AccountContext,
-): Message[] => [
-  ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, context)),
-  ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, context)),
-  ...eventsOfInvoices(account, newInvoices, context),
-  ...eventsOfStates(account, meterViews(account), context),
-];
-
-/** What differs from what was published last, and the clearing of what is gone. */
+/** What differs from what was published last, and the clearing of what is gone and no other account writes by now. */
 async function changesOf(
   account: Account,
   diff: RetainedDiff,
+  areListsSame: boolean,
   state: AccountState,
   context: AccountContext,
 ): Promise<readonly Message[]> {
@@ -252,33 +275,31 @@ async function changesOf(
   const { discovery_prefix: prefix } = config.mqtt;
   const discovery = prefix === false ? null : { prefix, topics, page: null };
   const all = composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
-  const news = diff.take(account.id, all);
-  // Until then a meter may only be read anew.
+  const news = diff.take(account.id, all, areListsSame);
+  // While a history is incomplete, a meter may only be read anew.
   const gone = isIncomplete(account) ? [] : diff.gone();
-  return [...news, ...(await notReadElsewhere(gone, state))];
-}
-
-const METER_TOPIC = /(?:\/meter\/|_meter_)([^/]+)/;
-
-/** Of topics that the account has no more, those that no other account writes by now: a meter may be read by another one. */
-async function notReadElsewhere(gone: readonly Message[], state: AccountState): Promise<readonly Message[]> {
-  if (gone.length === 0) return gone;
+  if (gone.length === 0) return news;
   const meterOf = ({ topic }: Message) => METER_TOPIC.exec(topic)?.[1] ?? '';
-  const read = await state.othersSeries(gone.map(meterOf));
-  return gone.filter((message) => !read.includes(meterOf(message)));
+  const readElsewhere = await state.othersSeries(gone.map(meterOf));
+  return [...news, ...gone.filter((message) => !readElsewhere.includes(meterOf(message)))];
 }
 
 /** Resolves to false when the broker has not acknowledged all: the next run publishes it. */
 async function publish(
   messages: readonly Message[],
-  row: ClaimedRow,
+  claim: Claim,
   { link, context }: RunParts,
 ): Promise<boolean> {
+  // A process that was stopped here must not publish what is old by now.
+  claim.check();
   try {
     await link.send(messages);
     return true;
   } catch (err) {
-    context.log.info({ account: row.id, ...safeWords(err) }, 'not published yet: the next run does it');
+    context.log.info(
+      { account: claim.account, ...safeWords(err) },
+      'not published yet: the next run does it',
+    );
     return false;
   }
 }
@@ -302,17 +323,17 @@ function openGates(claim: Claim, { claims, pace, context, pauseAll }: RunParts) 
       const ms = ASKS_FOR_TIME.includes(status) && retryAfterMs(headers['retry-after'], clock.now());
       if (!ms) return;
       const isAboutAll = pace.isAboutAll(claim.account);
-      const told = { account: claim.account, seconds: Math.round(ms / 1000) };
+      const whom = isAboutAll ? 'all accounts' : 'this account';
       log.warn(
-        told,
-        isAboutAll ? 'the provider asks all accounts to wait' : 'the provider asks this account to wait',
+        { account: claim.account, seconds: Math.round(ms / 1000) },
+        `the provider asks ${whom} to wait`,
       );
       if (isAboutAll) pauseAll(ms);
     },
   });
   return {
     gate,
-    /** What was asked for in vain is no news of the account. */
+    /** A pause is not a failure of the account. */
     throwIfPaused(): void {
       if (paused !== null) throw paused;
     },
@@ -384,10 +405,4 @@ class FleetNames extends SeriesNames<Account> {
   override nameOf(property: Property): string {
     return this.#state.seriesName(property.propertyCustomerId) ?? super.nameOf(property);
   }
-}
-
-function tell({ id, meters }: Account, { fault }: AccountOutcome, log: Log): void {
-  if (fault === null) log.debug({ account: id, meters: meters?.length ?? 0 }, 'polled');
-  else if (fault instanceof Failure) log.warn({ account: id, ...safeWords(fault) }, 'poll failed');
-  else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
 }

@@ -3,7 +3,8 @@ import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import { backOffMs } from '../foundation/retry.ts';
 import type { Link } from '../mqtt/link.ts';
-import { type Claim, type Columns, FenceLost, type GivenBack } from '../store/database/claims.ts';
+import { type KeptRow, readKept } from '../store/database/accountState.ts';
+import { type Claim, type Columns, type End, FenceLost } from '../store/database/claims.ts';
 import { DatabaseTrouble } from '../store/database/database.ts';
 import { FleetPaused } from './pace.ts';
 import { failureColumns, type RunParts, runAccount } from './run.ts';
@@ -11,11 +12,6 @@ import { failureColumns, type RunParts, runAccount } from './run.ts';
 interface Parts extends RunParts {
   readonly link: Pick<Link, 'send' | 'status'>;
   readonly claimSeconds: number;
-}
-
-interface Running {
-  readonly claim: Claim;
-  readonly done: Promise<void>;
 }
 
 const LOOK_MS = 500;
@@ -38,7 +34,7 @@ export class RunCounters {
 export class Worker {
   readonly counters = new RunCounters();
   readonly #parts: Parts;
-  readonly #running = new Set<Running>();
+  readonly #running = new Map<Claim, Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #throttledLog: ThrottledLog;
   readonly #loops: Promise<unknown>;
@@ -57,11 +53,10 @@ export class Worker {
 
   /** What is under way may come to its end within `graceMs`; the rest is left to others. */
   async stop(graceMs: number): Promise<void> {
-    const { clock } = this.#parts.context;
     this.#stopping.abort();
-    const ended = Promise.all([...this.#running].map(({ done }) => done));
-    await Promise.race([ended, clock.sleep(graceMs)]);
-    for (const { claim } of this.#running) claim.end(new FenceLost());
+    const ended = Promise.all(this.#running.values());
+    await Promise.race([ended, this.#parts.context.clock.sleep(graceMs)]);
+    for (const claim of this.#running.keys()) claim.end();
     await ended;
     await this.#loops;
   }
@@ -80,16 +75,19 @@ export class Worker {
 
   /** Resolves to the number of accounts taken. Never rejects. */
   async #take(free: number): Promise<number> {
-    const { claims, context } = this.#parts;
+    const { claims, context, opened } = this.#parts;
     const share = Math.max(1, Math.floor(context.config.usage.concurrency * SHARE_OF_FIRST_HISTORIES));
-    const fresh = [...this.#running].filter(({ claim }) => claim.row.first_history).length;
+    const fresh = [...this.#running.keys()].filter(({ row }) => row.first_history).length;
+    const mostFresh = this.#isCrowded ? Math.min(free, Math.max(0, share - fresh)) : free;
     try {
-      const taken = await claims.take(
-        free,
-        this.#isCrowded ? Math.min(free, Math.max(0, share - fresh)) : free,
-      );
+      const taken = await claims.take(free, mostFresh);
       this.#isCrowded = taken.length === free;
-      for (const claim of taken) this.#begin(claim);
+      if (taken.length === 0) return 0;
+      const kept = readKept(
+        opened.database,
+        taken.map(({ account }) => account),
+      );
+      for (const claim of taken) this.#running.set(claim, this.#run(claim, kept));
       return taken.length;
     } catch (err) {
       this.#tell(err);
@@ -97,26 +95,16 @@ export class Worker {
     }
   }
 
-  #begin(claim: Claim): void {
-    const running: Running = {
-      claim,
-      done: this.#run(claim).finally(() => {
-        this.#parts.claims.forget(claim);
-        this.#running.delete(running);
-      }),
-    };
-    this.#running.add(running);
-  }
-
-  /** Never rejects. */
-  async #run(claim: Claim): Promise<void> {
+  /** `kept`: of all accounts that were taken together. Never rejects. */
+  async #run(claim: Claim, kept: Promise<readonly KeptRow[]>): Promise<void> {
     const { context, claims } = this.#parts;
-    const { account } = claim;
+    const { account, signal } = claim;
     try {
-      await runAccount(claim, this.#parts);
+      const own = (await kept).filter((row) => row.account === account);
+      await runAccount(claim, own, this.#parts);
       this.counters.runs += 1;
     } catch (err) {
-      const why = claim.signal.aborted ? claim.signal.reason : err;
+      const why = signal.aborted ? signal.reason : err;
       if (why instanceof FenceLost) {
         this.counters.fencesLost += 1;
         context.log.debug({ account }, 'run dropped: the account is no longer ours');
@@ -127,20 +115,22 @@ export class Worker {
       else context.log.error({ account, err: why }, 'run failed unexpectedly');
       // A claim that cannot be given back ends by itself.
       await claims.giveBack(claim, ...this.#after(claim, why)).catch(() => undefined);
+    } finally {
+      claims.forget(claim);
+      this.#running.delete(claim);
     }
   }
 
   /** What is no failure of the account is as if it had not been; anything else counts, and the account waits longer each time. */
-  #after({ row }: Claim, why: unknown): [GivenBack, Columns] {
+  #after({ row }: Claim, why: unknown): [End, Columns] {
     const { clock, random } = this.#parts.context;
     const { answered, republished } = row;
     const inMs = (ms: number) => new Date(clock.now() + ms);
     if (why instanceof FleetPaused)
       return [{ dueAt: inMs(why.retryAfterMs ?? 0), answered, republished }, {}];
     if (why instanceof DatabaseTrouble) return [{ dueAt: inMs(AGAIN_MS), answered, republished }, {}];
-    const failures = row.failures + 1;
-    const dueAt = inMs(backOffMs(why, failures, random));
-    const columns = failureColumns(why, failures, row, clock.now());
+    const dueAt = inMs(backOffMs(why, row.failures + 1, random));
+    const columns = failureColumns(why, row, clock.now());
     return [
       { dueAt, answered: row.wanted, republished: row.republish },
       { ...columns, poll_at: dueAt, last_poll_at: inMs(0) },

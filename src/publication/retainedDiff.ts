@@ -59,8 +59,11 @@ export class RetainedDiff {
     return this.#current.size;
   }
 
-  /** `all`: everything that the owner retains. The messages of what differs from what was sent last; they count as sent. */
-  take(owner: string, all: readonly Retained[]): Message[] {
+  /**
+   * `all`: everything that the owner retains. The messages of what differs from what was sent last; they count as sent.
+   * `areSourcesSame`: what was sent was written from the same sources, though they are other objects by now.
+   */
+  take(owner: string, all: readonly Retained[], areSourcesSame = false): Message[] {
     const topics = all.map(({ topic }) => topic);
     if (this.#current.get(owner)?.join() !== topics.join()) {
       this.#current.set(owner, topics);
@@ -69,7 +72,7 @@ export class RetainedDiff {
       for (const topic of topics) this.#topics.add(topic);
       if (this.#topics.size !== before) this.#onChange();
     }
-    return all.flatMap((one) => this.#news(one));
+    return all.flatMap((one) => this.#news(one, areSourcesSame));
   }
 
   /** Clears the topics that no owner has any more. To be asked for once every owner is complete. */
@@ -113,7 +116,7 @@ export class RetainedDiff {
     };
   }
 
-  #news(one: Retained): Message[] {
+  #news(one: Retained, areSourcesSame: boolean): Message[] {
     const { topic } = one;
     if ('document' in one) {
       const messages = announce(one.document, this.#delivered.get(topic));
@@ -123,7 +126,9 @@ export class RetainedDiff {
       return messages;
     }
     const { write, sources } = one;
-    const known = this.#sent.get(topic)?.sources;
+    const sent = this.#sent.get(topic);
+    if (areSourcesSame && sources && sent) return [];
+    const known = sent?.sources;
     if (sources && known && sources.every((source, at) => source === known[at])) return [];
     return this.#unlessSent(write(), sources);
   }

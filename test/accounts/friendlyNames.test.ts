@@ -1,6 +1,7 @@
 // Which meter has which name of the configuration.
 import { expect, test } from 'vitest';
 import { friendlyNameOf } from '../../src/accounts/friendlyNames.ts';
+import { seriesName } from '../../src/domain/reading.ts';
 
 const names = { a_1: { name: 'Flat' }, 'b/2': { name: 'Shop' }, 7: { name: 'Cellar' } };
 const property = (...meterIdentifiers: string[]) => ({
@@ -17,5 +18,6 @@ test.each([
   ['nobody', ['c'], null],
   ['nobody, whatever JavaScript knows by that name', ['constructor'], null],
 ])('called by %s', (_, identifiers, name) => {
-  expect(friendlyNameOf(names, property(...identifiers))).toBe(name);
+  const found = property(...identifiers);
+  expect(friendlyNameOf(names, found, seriesName(found))).toBe(name);
 });

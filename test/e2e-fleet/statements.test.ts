@@ -2,20 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { AccountState } from '../../src/store/database/accountState.ts';
+import { AccountState, readKept } from '../../src/store/database/accountState.ts';
 import { Claim, Claims } from '../../src/store/database/claims.ts';
 import type { Database } from '../../src/store/database/database.ts';
-import { DocumentForm } from '../../src/store/database/documents.ts';
 import { Seal } from '../../src/store/database/seal.ts';
 import { tokensCodec } from '../../src/store/documents.ts';
 import { turn } from '../support/waitFor.ts';
 import { openCable } from './cable.ts';
-import { openTables, silent } from './tables.ts';
+import { openTables } from './tables.ts';
 
 const SECONDS = 10;
-const form = new DocumentForm(new Seal([Buffer.alloc(32, 7)]), 'a key for marks');
+const seal = new Seal([Buffer.alloc(32, 7)]);
 const AT = new Date();
-const WORDS = { currency: 'EUR', nameOf: () => null };
 const EVENT = { topic: 'x/event', payload: '{}' };
 
 /** The claim of a process that has not noticed yet that it is over. */
@@ -34,8 +32,11 @@ async function openAccount(ids: readonly string[] = ['home']) {
   for (const id of ids)
     await database.query(`INSERT INTO heat2mqtt.account (id, login) VALUES ($1, '')`, [id]);
   const claims = (on: Database = database) => new Claims(on, randomUUID(), SECONDS, systemClock);
-  const stateOf = (claim: Claim, on: Database = database) =>
-    AccountState.open({ claim, database: on, form, clock: systemClock, log: silent });
+  const stateOf = async (claim: Claim, on: Database = database) =>
+    new AccountState(
+      { claim, database: on, seal, clock: systemClock, isLenient: false },
+      await readKept(on, [claim.account]),
+    );
   const expire = () => database.query(`UPDATE heat2mqtt.account SET claimed_until = 'epoch'`);
   return { ...tables, claims, stateOf, expire };
 }
@@ -59,7 +60,7 @@ test('a process that has lost an account writes nothing any more: no token, no r
     code: 'fence_lost',
   });
   const unaware = new ClaimWithoutEnd(late.row, systemClock.monotonic() + 60_000, systemClock);
-  await (await stateOf(unaware)).commit({ failures: 9 }, [EVENT], WORDS);
+  await (await stateOf(unaware)).write({ columns: { failures: 9 }, events: [EVENT] });
   await claims().giveBack(late, { dueAt: AT, answered: 0, republished: 0 }, { failures: 9 });
   const [row] = await database.query<{ failures: number; claimed: boolean }>(
     'SELECT failures, claimed_until > now() AS claimed FROM heat2mqtt.account',
@@ -110,13 +111,16 @@ test('a commit whose answer was lost is carried out once', async () => {
   const { claims, database, stateOf } = await openAccount();
   const claim = await take(claims());
   const [first, second] = [await stateOf(claim), await stateOf(claim)];
-  await first.commit({ failures: 1 }, [EVENT, EVENT], WORDS);
-  await second.commit({ failures: 1 }, [EVENT, EVENT], WORDS);
+  await first.write({ columns: { failures: 1 }, events: [EVENT, EVENT] });
+  await second.write({ columns: { failures: 1 }, events: [EVENT, EVENT] });
   expect(await database.query('SELECT topic, n FROM heat2mqtt.outbox ORDER BY n')).toEqual([
     { topic: EVENT.topic, n: 1 },
     { topic: EVENT.topic, n: 2 },
   ]);
-  await (await stateOf(claim)).giveBack({ dueAt: AT, answered: 0, republished: 0 }, {}, true);
+  await (await stateOf(claim)).write({
+    columns: {},
+    end: { dueAt: AT, answered: 0, republished: 0, isTold: true },
+  });
   expect(await database.query('SELECT * FROM heat2mqtt.outbox')).toEqual([]);
 });
 
@@ -127,7 +131,10 @@ test('a wish of meanwhile makes the account due at once', async () => {
   await database.query(`UPDATE heat2mqtt.account SET republish = republish + 1 WHERE id = 'two'`);
   const later = new Date(Date.now() + 3_600_000);
   for (const claim of taken)
-    await (await stateOf(claim)).giveBack({ dueAt: later, answered: 0, republished: 0 }, {}, true);
+    await (await stateOf(claim)).write({
+      columns: {},
+      end: { dueAt: later, answered: 0, republished: 0, isTold: true },
+    });
   const due = await database.query('SELECT id FROM heat2mqtt.account WHERE due_at <= now() ORDER BY id');
   expect(due).toEqual([{ id: 'one' }, { id: 'two' }]);
 });

@@ -29,7 +29,7 @@ const untilRow = (flat: Flat, id: string, what: string, is: (row: Record<string,
 
 const isRead = (row: Record<string, unknown>) => row.last_success_at !== null && row.failures === 0;
 
-test('a damaged row, and a login of another row: counted, told, never used for another account, and mended by an import', async () => {
+test('a damaged row, and a login of another row: counted, told, never used for another account, mended by an import; so are documents', async () => {
   const flat = await openFlat();
   const { command, logins, postgres, simulator } = flat;
   const rows = ['flat-1', 'flat-2', 'flat-3'].map((id) => [id, ME.username, ME.password]);
@@ -51,15 +51,38 @@ test('a damaged row, and a login of another row: counted, told, never used for a
   expect((await command('accounts', 'import', '--dry-run', await logins(...rows))).output).toBe(
     [
       'would be imported 0, changed 2, unchanged 1',
-      '  another login or history_since: flat-1',
-      '  another login or history_since: flat-2',
+      '  another login or history_since, or damaged: flat-1',
+      '  another login or history_since, or damaged: flat-2',
       '',
     ].join('\n'),
   );
   expect((await command('accounts', 'import', await logins(...rows))).output).toBe(
     'imported 0, changed 2, unchanged 1\n',
   );
-  await untilRow(flat, 'flat-1', 'read', isRead);
+  for (const id of ['flat-1', 'flat-2']) await untilRow(flat, id, 'read', isRead);
+
+  // So it is with documents, sealed ones and others, and with a ledger.
+  await postgres.query(
+    `UPDATE heat2mqtt.document SET sealed = 'damaged' WHERE account = 'flat-2' AND name = 'tokens'`,
+  );
+  await postgres.query(
+    `UPDATE heat2mqtt.document SET json = '{"version":1}' WHERE account = 'flat-3' AND name = 'journal'`,
+  );
+  await postgres.query(`UPDATE heat2mqtt.series SET ledger = '{"version":1}' WHERE account = 'flat-1'`);
+  await command('accounts', 'resume', ...rows.map(([id = '']) => id));
+  for (const [id = ''] of rows) {
+    await untilRow(flat, id, 'failing again', (row) => row.failures === 1);
+    expect(await rowOf(flat, id)).toMatchObject({ last_error: 'damaged_document', rests: true });
+  }
+  const failing = (await command('accounts', 'list', '--failing')).output;
+  expect(failing.match(/damaged_document .*accounts import/g)).toHaveLength(3);
+  expect((await command('accounts', 'import', await logins(...rows))).output).toBe(
+    'imported 0, changed 3, unchanged 0\n',
+  );
+  for (const [id = ''] of rows) await untilRow(flat, id, 'read again', isRead);
+  expect(await postgres.query('SELECT count(*)::int AS days FROM heat2mqtt_views.reading')).toEqual([
+    { days: simulator.truth(512_001).size },
+  ]);
 });
 
 test('a database that is gone is told by everything within a minute, and so is its return', async () => {

@@ -1,39 +1,16 @@
 // The state of one claimed account: read when it is claimed, changed in memory, and written in one statement at the end of
 // the run. Only tokens and login budget are written at once: they have to be kept before they are used.
 import type { Clock } from '../../foundation/clock.ts';
-import type { Log } from '../../foundation/log.ts';
+import { EXIT, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
-import {
-  type Claim,
-  type Columns,
-  FenceLost,
-  type Given,
-  type GivenBack,
-  givenBack,
-  setColumns,
-} from './claims.ts';
+import { type Claim, type Columns, type End, type Given, updateOfRow } from './claims.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
-import { type DocumentForm, propertyOf, type Series, type StoredDay } from './documents.ts';
+import { PLACES, type Seal } from './seal.ts';
 
 /** An event that is still to be published. */
 export interface OutboxEvent {
   readonly topic: string;
   readonly payload: string;
-}
-
-/** What the views tell of a series beside its readings. */
-export interface SeriesWords {
-  readonly currency: string | null;
-  /** What the configuration calls the meter of a series; `null`: nothing. */
-  readonly nameOf: (series: string) => string | null;
-}
-
-interface Parts {
-  readonly claim: Claim;
-  readonly database: Database;
-  readonly form: DocumentForm;
-  readonly clock: Clock;
-  readonly log: Log;
 }
 
 /** A property, and how its series may be called: the plain name, and one for when another has that. */
@@ -43,35 +20,126 @@ export interface WantedSeries {
   readonly longerName: string;
 }
 
+/** What a run writes beside its documents. */
+export interface Change {
+  readonly columns: Columns;
+  /** Kept until the broker has acknowledged them. */
+  readonly events?: readonly OutboxEvent[];
+  /** Ends the claim. `isTold`: the broker has acknowledged all events. */
+  readonly end?: End & { readonly isTold: boolean };
+}
+
+/** As a ledger's document has it; amounts in millionths, the time in epoch milliseconds. */
+type StoredDay = readonly [
+  day: string,
+  energy: number | null,
+  cost: number | null,
+  revision: number,
+  receivedAt: number,
+];
+
+/** The ledger of one property. */
+interface Series {
+  readonly id: number;
+  /** As its meter is called in topics. */
+  readonly name: string;
+  /** Without its days. */
+  ledger: unknown;
+  days: readonly StoredDay[];
+}
+
+/** One thing that is kept of an account. */
+export interface KeptRow {
+  readonly account: string;
+  readonly kind: 'document' | 'series' | 'event';
+  readonly id: number;
+  /** Of a document, of a series, or the topic of an event. */
+  readonly name: string;
+  /** The mark of a series, or the payload of an event. */
+  readonly text: string;
+  readonly json: unknown;
+  readonly sealed: Buffer | null;
+  readonly days: readonly StoredDay[] | null;
+}
+
+/** Everything that is kept of these accounts. To be asked for after the claim: no other process can change it any more. */
+export const readKept = (database: Database, accounts: readonly string[]): Promise<KeptRow[]> =>
+  database.query<KeptRow>(
+    `SELECT account, 'document' AS kind, 0 AS id, name, '' AS text, json, sealed, NULL::json AS days
+    FROM heat2mqtt.document WHERE account = ANY($1)
+    UNION ALL SELECT s.account, 'series', s.id, s.name, s.mark, s.ledger, NULL, (
+      SELECT json_agg(json_build_array(r.day, r.energy, r.cost, r.revision,
+        (extract(epoch FROM r.received_at) * 1000)::bigint) ORDER BY r.day)
+      FROM heat2mqtt.reading r WHERE r.series = s.id)
+    FROM heat2mqtt.series s WHERE s.account = ANY($1)
+    UNION ALL (SELECT o.account, 'event', o.n, o.topic, o.payload, NULL, NULL, NULL
+    FROM heat2mqtt.outbox o WHERE o.account = ANY($1) ORDER BY o.account, o.fence, o.n)`,
+    [accounts],
+  );
+
+/** The whole document. Throws when it is sealed and cannot be opened. */
+export const openDocument = ({ account, name, json, sealed }: KeptRow, seal: Seal): unknown =>
+  sealed === null ? json : seal.open(PLACES.document(account, name), sealed);
+
+/** What SQL may be asked about a document; everything of those that hold no secret and no number of a person. */
+function plainPart(name: string, json: unknown): unknown {
+  if (name !== 'extras') return PLAIN.includes(name) ? json : null;
+  const { balance, credit, invoices } = Object(Object(json).value);
+  return { balance: balance?.found, credit: credit?.found, invoices: invoices?.found?.all ?? [] };
+}
+
+/** The property whose ledger a document of this name is. */
+export function propertyOf(name: string): string | null {
+  const property = /^ledger-(.+)$/.exec(name)?.[1];
+  return property === undefined ? null : decodeURIComponent(property);
+}
+
+const PLAIN = ['journal', 'published', 'told'];
 const AT_ONCE = ['tokens', 'login-budget', 'way-in'];
 const RETRY_MS = 200;
 
+const damagedDocument = (account: string, name: string, cause: unknown) =>
+  failure('damaged_document', `What the database keeps of ${account} as ${name.split('-')[0]} is damaged.`, {
+    exit: EXIT.unexpected,
+    retry: 'never',
+    hint: 'Import this account again with `heat2mqtt accounts import`: what is damaged is then read anew.',
+    cause,
+  });
+
+interface Parts {
+  readonly claim: Claim;
+  readonly database: Database;
+  readonly seal: Seal;
+  readonly clock: Clock;
+  /** Damaged documents count as absent, and are removed with the next write. */
+  readonly isLenient: boolean;
+}
+
 export class AccountState implements StateStore {
   readonly fault = null;
+  /** In the order in which they are to be published: those of this run stand behind what former ones have left. */
+  events: readonly OutboxEvent[] = [];
+  /** What the views tell of a series beside its readings. */
+  currency: string | null = null;
+  friendlyNameOf: (series: string) => string | null = () => null;
   readonly #parts: Parts;
-  /** By name, as it is in the database. */
+  /** By name, as it is in the database, and as it is to be; `null`: to be removed. */
   readonly #stored = new Map<string, unknown>();
-  /** By name, as it is to be; `null`: to be removed. */
   readonly #changed = new Map<string, unknown>();
+  readonly #decoded = new Map<string, unknown>();
   /** By mark. */
   readonly #series = new Map<string, Series>();
-  /** Left by former runs, in their order. */
-  events: readonly OutboxEvent[] = [];
 
-  /** Rejects with DatabaseTrouble. */
-  static async open(parts: Parts): Promise<AccountState> {
-    const state = new AccountState(parts);
-    await state.#read();
-    return state;
-  }
-
-  private constructor(parts: Parts) {
+  /** `kept`: what `readKept` gives. Throws damaged_document. */
+  constructor(parts: Parts, kept: readonly KeptRow[]) {
     this.#parts = parts;
+    this.#take(kept);
   }
 
   document<T>(path: string, codec: Codec<T>): Document<T> {
     const name = path.replace(`accounts/${this.#parts.claim.account}/`, '');
     const put = async (json: unknown) => {
+      this.#decoded.delete(name);
       if (AT_ONCE.includes(name)) await this.#writeAtOnce(name, json);
       else this.#changed.set(name, json);
     };
@@ -94,9 +162,14 @@ export class AccountState implements StateStore {
   async retry(): Promise<void> {}
   async unlock(): Promise<void> {}
 
+  /** Readings, or something beside them, are to be written: nothing may be published before. */
+  get hasNews(): boolean {
+    return [...this.#changed.keys()].some((name) => name === 'extras' || propertyOf(name) !== null);
+  }
+
   /** What the series of a property is called; undefined: it has none, or another account reads it. */
   seriesName(property: string): string | undefined {
-    return this.#series.get(this.#parts.form.mark(property))?.name;
+    return this.#series.get(this.#parts.seal.mark(property))?.name;
   }
 
   /**
@@ -105,15 +178,15 @@ export class AccountState implements StateStore {
    * under the property that has its meter now.
    */
   async takeSeries(all: readonly WantedSeries[]): Promise<void> {
-    const { database, claim, form } = this.#parts;
+    const { database, claim, seal } = this.#parts;
     if (all.every(({ property }) => this.seriesName(property) !== undefined)) return;
-    const names = new Set<string>();
-    const plain = all.map(({ name, longerName }) => {
-      const first = names.has(name) ? longerName : name;
-      names.add(first);
-      return first;
-    });
-    const marks = all.map(({ property }) => form.mark(property));
+    const isFirst = ({ name }: WantedSeries, at: number) => all.findIndex((one) => one.name === name) === at;
+    const wanted = all.map((one, at) => ({
+      mark: seal.mark(one.property),
+      name: isFirst(one, at) ? one.name : one.longerName,
+      longer: one.longerName,
+      property: seal.close(PLACES.property(seal.mark(one.property)), one.property),
+    }));
     await database.query(
       `WITH held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE),
       wanted AS (SELECT * FROM unnest($3::text[], $4::text[], $5::text[], $6::bytea[]) AS w(mark, name, longer, property)),
@@ -133,16 +206,12 @@ export class AccountState implements StateStore {
         AND NOT EXISTS (SELECT FROM succeeding WHERE succeeding.mark = w.mark)
       ON CONFLICT DO NOTHING`,
       [
-        claim.account,
-        claim.row.fence,
-        marks,
-        plain,
-        all.map(({ longerName }) => longerName),
-        all.map(({ property }) => form.sealProperty(property)),
+        ...[claim.account, claim.row.fence],
+        ...(['mark', 'name', 'longer', 'property'] as const).map((key) => wanted.map((one) => one[key])),
         claim.row.needs_user,
       ],
     );
-    await this.#read();
+    this.#take(await readKept(database, [claim.account]));
   }
 
   /** Those of these series that another account reads. */
@@ -156,52 +225,49 @@ export class AccountState implements StateStore {
   }
 
   /** Writes everything that has changed, or nothing; twice is once. Rejects with FenceLost. */
-  async commit(columns: Columns, events: readonly OutboxEvent[], words: SeriesWords): Promise<void> {
-    const { row } = this.#parts.claim;
-    const ledgers = [...this.#changed].flatMap(([name, json]) => {
-      const series = this.#seriesOf(name);
-      return series === undefined || json === null ? [] : [{ series, ...apart(json) }];
-    });
+  async write({ columns, events = [], end }: Change): Promise<void> {
+    const { fence } = this.#parts.claim.row;
     await this.#insist((given) => [
-      `held AS (UPDATE heat2mqtt.account SET ${setColumns(columns, given)} WHERE id = $1 AND fence = $2 RETURNING id)`,
+      `held AS (${updateOfRow(columns, end ?? null, given)})`,
       ...this.#documents(this.#changed, given),
-      ...writeLedgers(ledgers, words, given),
-      ...(events.length === 0
-        ? []
-        : [
-            `events AS (INSERT INTO heat2mqtt.outbox (account, fence, n, topic, payload)
-            SELECT held.id, ${given(row.fence)}, e.n, e.topic, e.payload
-            FROM held, unnest(${given(events.map(({ topic }) => topic))}::text[],
-              ${given(events.map(({ payload }) => payload))}::text[]) WITH ORDINALITY AS e(topic, payload, n)
-            ON CONFLICT DO NOTHING)`,
-          ]),
+      ...this.#ledgers(given),
+      ...ifAny(
+        events,
+        () => `events AS (INSERT INTO heat2mqtt.outbox (account, fence, n, topic, payload)
+        SELECT held.id, ${given(fence)}, e.n, e.topic, e.payload
+        FROM held, unnest(${given(events.map(({ topic }) => topic))}::text[],
+          ${given(events.map(({ payload }) => payload))}::text[]) WITH ORDINALITY AS e(topic, payload, n)
+        ON CONFLICT DO NOTHING)`,
+      ),
+      ...ifAny(
+        end?.isTold ? this.events : [],
+        () => `told AS (DELETE FROM heat2mqtt.outbox o USING held
+        WHERE o.account = held.id AND o.fence <= ${given(fence)})`,
+      ),
     ]);
-    for (const [name, json] of this.#changed)
-      if (this.#seriesOf(name) === undefined) this.#stored.set(name, json);
-    for (const { series, rest, days } of ledgers) Object.assign(series, { ledger: rest, days });
+    for (const [name, json] of this.#changed) {
+      const series = this.#seriesOf(name);
+      if (series === undefined) this.#stored.set(name, json);
+      else Object.assign(series, apart(json));
+    }
     this.#changed.clear();
     this.events = [...this.events, ...events];
   }
 
-  /** Gives the account back. `isTold`: the broker has acknowledged all events. Rejects with FenceLost. */
-  async giveBack(how: GivenBack, columns: Columns, isTold: boolean): Promise<void> {
-    const { row } = this.#parts.claim;
-    await this.#insist((given) => [
-      `held AS (${givenBack(how, columns, given)} RETURNING id)`,
-      ...this.#documents(this.#changed, given),
-      ...(isTold && this.events.length > 0
-        ? [
-            `told AS (DELETE FROM heat2mqtt.outbox o USING held WHERE o.account = held.id AND o.fence <= ${given(row.fence)})`,
-          ]
-        : []),
-    ]);
-  }
-
   /** Deletes the account with all that is kept of it. Rejects with FenceLost. */
   async deleteAccount(): Promise<void> {
-    await this.#insist(() => [
-      'held AS (DELETE FROM heat2mqtt.account WHERE id = $1 AND fence = $2 RETURNING id)',
+    const text = 'DELETE FROM heat2mqtt.account WHERE id = $1 AND fence = $2 RETURNING id';
+    await this.#insist(() => [`held AS (${text})`]);
+  }
+
+  /** What cannot be kept must not be used: the run is over then. */
+  async #writeAtOnce(name: string, json: unknown): Promise<void> {
+    await this.#insist((given) => [
+      `held AS (${updateOfRow({}, null, given)})`,
+      ...this.#documents(new Map([[name, json]]), given),
     ]);
+    this.#stored.set(name, json);
+    this.#changed.delete(name);
   }
 
   /** One statement; tried for as long as the claim lasts. `parts` begin with `held`, the row of the account. */
@@ -213,7 +279,7 @@ export class AccountState implements StateStore {
       claim.check();
       try {
         const held = await database.query(`WITH ${text}\nSELECT id FROM held`, values);
-        if (held.length === 0) claim.end(new FenceLost());
+        if (held.length === 0) claim.end();
         claim.signal.throwIfAborted();
         return;
       } catch (err) {
@@ -224,149 +290,128 @@ export class AccountState implements StateStore {
   }
 
   #documents(changed: ReadonlyMap<string, unknown>, given: Given): string[] {
-    const { claim, form } = this.#parts;
+    const { account } = this.#parts.claim;
     const changes = [...changed].filter(([name]) => this.#seriesOf(name) === undefined);
-    const kept = changes
-      .filter(([name, json]) => json !== null && written(json) !== written(this.#stored.get(name) ?? null))
-      .map(([name, json]) => form.toRow(claim.account, name, json));
     const gone = changes.flatMap(([name, json]) => (json === null ? [name] : []));
-    const parts: string[] = [];
-    if (kept.length > 0)
-      parts.push(`documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
-        SELECT held.id, d.* FROM held, unnest(${given(kept.map(({ name }) => name))}::text[],
-          ${given(kept.map(({ json }) => written(json)))}::jsonb[], ${given(kept.map(({ sealed }) => sealed))}::bytea[]) AS d
-        ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`);
-    if (gone.length > 0)
-      parts.push(
-        `gone AS (DELETE FROM heat2mqtt.document d USING held WHERE d.account = held.id AND d.name = ANY(${given(gone)}))`,
-      );
-    return parts;
+    const kept = changes.filter(
+      ([name, json]) => json !== null && written(json) !== written(this.#stored.get(name) ?? null),
+    );
+    const sealed = ([name, json]: readonly [string, unknown]) =>
+      PLAIN.includes(name) ? null : this.#parts.seal.close(PLACES.document(account, name), json);
+    return [
+      ...ifAny(
+        kept,
+        () => `documents AS (INSERT INTO heat2mqtt.document (account, name, json, sealed)
+        SELECT held.id, d.* FROM held, unnest(${given(kept.map(([name]) => name))}::text[],
+          ${given(kept.map(([name, json]) => written(plainPart(name, json))))}::json[],
+          ${given(kept.map(sealed))}::bytea[]) AS d
+        ON CONFLICT (account, name) DO UPDATE SET json = excluded.json, sealed = excluded.sealed)`,
+      ),
+      ...ifAny(
+        gone,
+        () => `gone AS (DELETE FROM heat2mqtt.document d USING held
+        WHERE d.account = held.id AND d.name = ANY(${given(gone)}))`,
+      ),
+    ];
   }
 
-  /** What cannot be kept must not be used: the run is over then. */
-  async #writeAtOnce(name: string, json: unknown): Promise<void> {
-    await this.#insist((given) => [
-      'held AS (SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE)',
-      ...this.#documents(new Map([[name, json]]), given),
-    ]);
-    this.#stored.set(name, json);
+  /** Ledgers that have changed, and of their days those that have. */
+  #ledgers(given: Given): string[] {
+    const ledgers = [...this.#changed].flatMap(([name, json]) => {
+      const series = this.#seriesOf(name);
+      return series === undefined || json === null ? [] : [{ series, ...apart(json) }];
+    });
+    const changed: (readonly [number, ...StoredDay])[] = [];
+    const gone: (readonly [number, string])[] = [];
+    for (const { series, days } of ledgers) {
+      const before = new Map(series.days.map((day) => [day[0], day.join()]));
+      for (const day of days) {
+        if (before.get(day[0]) !== day.join()) changed.push([series.id, ...day]);
+        before.delete(day[0]);
+      }
+      for (const day of before.keys()) gone.push([series.id, day]);
+    }
+    const column = (rows: readonly (readonly unknown[])[], at: number) => given(rows.map((row) => row[at]));
+    return [
+      ...ifAny(
+        ledgers,
+        () => `ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger, friendly_name = l.name, currency = ${given(this.currency)}
+        FROM held, unnest(${given(ledgers.map(({ series }) => series.id))}::int[],
+          ${given(ledgers.map(({ ledger }) => written(ledger)))}::json[],
+          ${given(ledgers.map(({ series }) => this.friendlyNameOf(series.name)))}::text[]) AS l(id, ledger, name)
+        WHERE s.id = l.id AND s.account = held.id)`,
+      ),
+      ...ifAny(
+        changed,
+        () => `days AS (INSERT INTO heat2mqtt.reading (series, day, energy, cost, revision, received_at)
+        SELECT s.id, d.day, d.energy, d.cost, d.revision, to_timestamp(d.received / 1000.0)
+        FROM held JOIN heat2mqtt.series s ON s.account = held.id JOIN unnest(${column(changed, 0)}::int[],
+          ${column(changed, 1)}::date[], ${column(changed, 2)}::bigint[], ${column(changed, 3)}::bigint[],
+          ${column(changed, 4)}::int[], ${column(changed, 5)}::bigint[])
+          AS d(series, day, energy, cost, revision, received) ON d.series = s.id
+        ON CONFLICT (series, day) DO UPDATE SET energy = excluded.energy, cost = excluded.cost,
+          revision = excluded.revision, received_at = excluded.received_at)`,
+      ),
+      ...ifAny(
+        gone,
+        () => `absent AS (DELETE FROM heat2mqtt.reading r USING held, heat2mqtt.series s,
+          unnest(${column(gone, 0)}::int[], ${column(gone, 1)}::date[]) AS g(series, day)
+        WHERE s.account = held.id AND r.series = s.id AND g.series = s.id AND g.day = r.day)`,
+      ),
+    ];
   }
 
   #seriesOf(name: string): Series | undefined {
     const property = propertyOf(name);
-    return property === null ? undefined : this.#series.get(this.#parts.form.mark(property));
+    return property === null ? undefined : this.#series.get(this.#parts.seal.mark(property));
   }
 
   #decode<T>(name: string, codec: Codec<T>): T | null {
+    if (this.#decoded.has(name)) return this.#decoded.get(name) as T;
     const series = this.#seriesOf(name);
-    const kept = series ? series.ledger && { ...series.ledger, days: series.days } : this.#stored.get(name);
+    const kept = series
+      ? series.ledger && { ...Object(series.ledger), days: series.days }
+      : this.#stored.get(name);
     const json = this.#changed.has(name) ? this.#changed.get(name) : kept;
     if (json == null) return null;
+    const value = this.#unlessDamaged(name, () => codec.decode(json));
+    this.#decoded.set(name, value);
+    return value;
+  }
+
+  #unlessDamaged<T>(name: string, read: () => T): T | null {
     try {
-      return codec.decode(json);
+      return read();
     } catch (err) {
-      this.#parts.log.warn(
-        { err, document: name },
-        'a document of the account cannot be understood: it counts as absent',
-      );
+      if (!this.#parts.isLenient) throw damagedDocument(this.#parts.claim.account, name, err);
+      if (this.#seriesOf(name) === undefined && !this.#changed.has(name)) this.#changed.set(name, null);
       return null;
     }
   }
 
-  async #read(): Promise<void> {
-    const { claim, database, form, log } = this.#parts;
-    const rows = await database.query<{
-      kind: 'document' | 'series' | 'event';
-      id: number;
-      name: string;
-      text: string;
-      json: unknown;
-      sealed: Buffer | null;
-      days: readonly StoredDay[] | null;
-    }>(
-      `SELECT 'document' AS kind, 0 AS id, name, '' AS text, json, sealed, NULL::json AS days
-      FROM heat2mqtt.document WHERE account = $1
-      UNION ALL SELECT 'series', s.id, s.name, s.mark, s.ledger, s.property, (
-        SELECT json_agg(json_build_array(r.day, r.energy, r.cost, r.revision,
-          (extract(epoch FROM r.received_at) * 1000)::bigint) ORDER BY r.day)
-        FROM heat2mqtt.reading r WHERE r.series = s.id)
-      FROM heat2mqtt.series s WHERE s.account = $1
-      UNION ALL (SELECT 'event', o.n, o.topic, o.payload, NULL, NULL, NULL
-      FROM heat2mqtt.outbox o WHERE o.account = $1 ORDER BY o.fence, o.n)`,
-      [claim.account],
-    );
+  #take(rows: readonly KeptRow[]): void {
     this.#stored.clear();
     this.#series.clear();
-    for (const { kind, id, name, text, json, sealed, days } of rows)
-      if (kind === 'series') this.#series.set(text, { id, mark: text, name, ledger: json, days: days ?? [] });
+    this.#decoded.clear();
+    for (const row of rows) {
+      const { kind, id, name, text, json, days } = row;
+      if (kind === 'series') this.#series.set(text, { id, name, ledger: json, days: days ?? [] });
       else if (kind === 'document')
-        try {
-          this.#stored.set(name, form.fromRow(claim.account, { name, json, sealed }));
-        } catch (err) {
-          log.warn(
-            { err, document: name },
-            'a document of the account cannot be opened: it counts as absent',
-          );
-        }
-    this.events = rows
-      .filter(({ kind }) => kind === 'event')
-      .map(({ name, text }) => ({ topic: name, payload: text }));
+        this.#stored.set(
+          name,
+          this.#unlessDamaged(name, () => openDocument(row, this.#parts.seal)),
+        );
+    }
+    const events = rows.filter(({ kind }) => kind === 'event');
+    this.events = events.map(({ name, text }) => ({ topic: name, payload: text }));
   }
 }
 
 const written = (json: unknown): string | null => (json === null ? null : JSON.stringify(json));
 
-function apart(json: unknown): { readonly rest: unknown; readonly days: readonly StoredDay[] } {
-  const { days, ...rest } = json as { readonly days: readonly StoredDay[] };
-  return { rest, days };
-}
+const ifAny = (some: readonly unknown[], part: () => string): string[] => (some.length === 0 ? [] : [part()]);
 
-interface ChangedLedger {
-  readonly series: Series;
-  readonly rest: unknown;
-  readonly days: readonly StoredDay[];
-}
-
-function writeLedgers(
-  ledgers: readonly ChangedLedger[],
-  { currency, nameOf }: SeriesWords,
-  given: Given,
-): string[] {
-  if (ledgers.length === 0) return [];
-  const changed: (readonly [number, ...StoredDay])[] = [];
-  const gone: (readonly [number, string])[] = [];
-  for (const { series, days } of ledgers) {
-    const before = new Map(series.days.map((day) => [day[0], day.join()]));
-    for (const day of days) {
-      if (before.get(day[0]) !== day.join()) changed.push([series.id, ...day]);
-      before.delete(day[0]);
-    }
-    for (const day of before.keys()) gone.push([series.id, day]);
-  }
-  const column = (rows: readonly (readonly unknown[])[], at: number) => given(rows.map((row) => row[at]));
-  return [
-    `ledgers AS (UPDATE heat2mqtt.series s SET ledger = l.ledger, currency = ${given(currency)}, friendly_name = l.name
-    FROM held, unnest(${given(ledgers.map(({ series }) => series.id))}::int[],
-      ${given(ledgers.map(({ rest }) => written(rest)))}::jsonb[],
-      ${given(ledgers.map(({ series }) => nameOf(series.name)))}::text[]) AS l(id, ledger, name) WHERE s.id = l.id AND s.account = held.id)`,
-    ...(changed.length === 0
-      ? []
-      : [
-          `days AS (INSERT INTO heat2mqtt.reading (series, day, energy, cost, revision, received_at)
-          SELECT s.id, d.day, d.energy, d.cost, d.revision, to_timestamp(d.received / 1000.0)
-          FROM held JOIN heat2mqtt.series s ON s.account = held.id JOIN unnest(${column(changed, 0)}::int[],
-            ${column(changed, 1)}::date[], ${column(changed, 2)}::bigint[], ${column(changed, 3)}::bigint[],
-            ${column(changed, 4)}::int[], ${column(changed, 5)}::bigint[])
-            AS d(series, day, energy, cost, revision, received) ON d.series = s.id
-          ON CONFLICT (series, day) DO UPDATE SET energy = excluded.energy, cost = excluded.cost,
-            revision = excluded.revision, received_at = excluded.received_at)`,
-        ]),
-    ...(gone.length === 0
-      ? []
-      : [
-          `absent AS (DELETE FROM heat2mqtt.reading r USING held, heat2mqtt.series s,
-            unnest(${column(gone, 0)}::int[], ${column(gone, 1)}::date[]) AS g(series, day)
-          WHERE s.account = held.id AND r.series = s.id AND g.series = s.id AND g.day = r.day)`,
-        ]),
-  ];
+function apart(json: unknown): Pick<Series, 'ledger' | 'days'> {
+  const { days, ...ledger } = Object(json) as { readonly days: readonly StoredDay[] };
+  return { ledger, days };
 }

@@ -23,6 +23,8 @@ export interface ClaimedRow {
   readonly login: Buffer;
   readonly history_since: Day | null;
   readonly removed: boolean;
+  /** It was imported again: documents that are damaged count as absent. */
+  readonly repair: boolean;
   readonly first_history: boolean;
   /** How often a poll was asked for, and how many of these are answered. */
   readonly wanted: number;
@@ -36,42 +38,34 @@ export interface ClaimedRow {
   readonly needs_user: boolean;
 }
 
-const COLUMNS =
-  'id, fence, login, history_since, removed, first_history, wanted, answered, republish, republished, poll_at, failures, failing_since, needs_user'
-    .split(', ')
-    .map((column) => `a.${column}`)
-    .join(', ');
+const COLUMNS = `a.id, a.fence, a.login, a.history_since, a.removed, a.repair, a.first_history, a.wanted, a.answered,
+  a.republish, a.republished, a.poll_at, a.failures, a.failing_since, a.needs_user`;
 
 /** What a run makes of the account's row. */
 export type Columns = Readonly<Record<string, unknown>>;
 /** Takes a value, and gives its place in the statement; the first two are the account and its fence. */
 export type Given = (value: unknown) => string;
 
-export const setColumns = (columns: Columns, given: Given): string =>
-  Object.entries(columns)
-    .map(([name, value]) => `${name} = ${given(value)}`)
-    .join(', ');
-
-/** What a run has done for wishes, and when the account is due without another. */
-export interface GivenBack {
+/** The end of a claim: what the run has done for wishes, and when the account is due without another. */
+export interface End {
   readonly dueAt: Date;
   readonly answered: number;
   readonly republished: number;
 }
 
-/** With a new fence, what the network still holds back of the run is refused when it comes. */
-export function givenBack(
-  { dueAt, answered, republished }: GivenBack,
-  columns: Columns,
-  given: Given,
-): string {
-  const set = setColumns(
-    { answered, republished, claimed_until: new Date(0), claimed_by: null, ...columns },
-    given,
-  );
-  return `UPDATE heat2mqtt.account SET fence = fence + 1, ${set}, due_at = CASE
-      WHEN wanted > ${given(answered)} OR republish > ${given(republished)} THEN now() ELSE ${given(dueAt)}::timestamptz END
-    WHERE id = $1 AND fence = $2`;
+/** With a new fence at its end, what the network still holds back of the run is refused when it comes. */
+export function updateOfRow(columns: Columns, end: End | null, given: Given): string {
+  const set = Object.entries(columns).map(([name, value]) => `${name} = ${given(value)}`);
+  if (end !== null) {
+    const [answered, republished] = [given(end.answered), given(end.republished)];
+    set.push(
+      `fence = fence + 1, claimed_until = 'epoch', claimed_by = NULL, answered = ${answered}, republished = ${republished}`,
+      `due_at = CASE WHEN wanted > ${answered} OR republish > ${republished} THEN now() ELSE ${given(end.dueAt)}::timestamptz END`,
+    );
+  }
+  return set.length === 0
+    ? 'SELECT id FROM heat2mqtt.account WHERE id = $1 AND fence = $2 FOR UPDATE'
+    : `UPDATE heat2mqtt.account SET ${set.join(', ')} WHERE id = $1 AND fence = $2 RETURNING id`;
 }
 
 export class Claim {
@@ -99,7 +93,7 @@ export class Claim {
 
   /** Throws the reason once the claim is over; a stopped process looks here before any timer of its own has run. */
   check(): void {
-    if (this.remainingMs() <= 0) this.end(new FenceLost());
+    if (this.remainingMs() <= 0) this.end();
     this.signal.throwIfAborted();
   }
 
@@ -110,12 +104,12 @@ export class Claim {
   extend(endsAt: number): void {
     this.#cancel();
     this.#endsAt = endsAt;
-    this.#cancel = this.#clock.after(endsAt - this.#clock.monotonic(), () => this.end(new FenceLost()));
+    this.#cancel = this.#clock.after(endsAt - this.#clock.monotonic(), () => this.end());
   }
 
-  end(reason: unknown): void {
+  end(): void {
     this.#cancel();
-    this.#ending.abort(reason);
+    this.#ending.abort(new FenceLost());
   }
 }
 
@@ -141,11 +135,12 @@ export class Claims {
   take(most: number, mostFirstHistories: number): Promise<Claim[]> {
     const due = (
       kind: string,
-    ) => `SELECT id FROM heat2mqtt.account WHERE ${kind} AND NOT paused AND due_at <= now()
-      AND claimed_until <= now() AND retry_after <= now() ORDER BY due_at`;
+      limit: string,
+    ) => `(SELECT id FROM heat2mqtt.account WHERE ${kind} AND NOT paused
+      AND due_at <= now() AND claimed_until <= now() AND retry_after <= now() ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED)`;
     return this.#raise(
-      `fresh AS (${due('first_history')} LIMIT $4 FOR UPDATE SKIP LOCKED),
-      others AS (${due('NOT first_history')} LIMIT $3 - (SELECT count(*) FROM fresh) FOR UPDATE SKIP LOCKED),
+      `fresh AS ${due('first_history', '$4')},
+      others AS ${due('NOT first_history', '$3 - (SELECT count(*) FROM fresh)')},
       free AS (SELECT id FROM fresh UNION ALL SELECT id FROM others)`,
       [most, mostFirstHistories],
     );
@@ -193,7 +188,7 @@ export class Claims {
     );
     const renewed = new Set(rows.map(({ id }) => id));
     for (const claim of living) {
-      if (!renewed.has(claim.account)) claim.end(new FenceLost());
+      if (!renewed.has(claim.account)) claim.end();
       else if (claim.remainingMs() > 0) claim.extend(endsAt);
     }
   }
@@ -205,16 +200,16 @@ export class Claims {
   }
 
   /** Gives the account back without anything else of the run. Rejects with DatabaseTrouble. */
-  async giveBack({ account, row }: Claim, how: GivenBack, columns: Columns): Promise<void> {
+  async giveBack({ account, row }: Claim, end: End, columns: Columns): Promise<void> {
     const values: unknown[] = [account, row.fence];
-    const text = givenBack(how, columns, (value) => `$${values.push(value)}`);
+    const text = updateOfRow(columns, end, (value) => `$${values.push(value)}`);
     await this.#database.query(text, values);
   }
 
   /** The run is over, whatever came of it. */
   forget(claim: Claim): void {
     this.#held.delete(claim);
-    claim.end(new FenceLost());
+    claim.end();
   }
 
   // From before the statement is sent: the database's claim ends later than ours.

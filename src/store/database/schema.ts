@@ -2,8 +2,8 @@
 import { EXIT, type Failure, failure } from '../../foundation/failure.ts';
 import { type Database, DatabaseTrouble } from './database.ts';
 
-/** What is raised when the tables change. Version 1 was never released. */
-const VERSION = 2;
+/** What is raised when the tables change. Those before were never released. */
+const VERSION = 3;
 
 const TABLES = `
 CREATE TABLE heat2mqtt.version (version int NOT NULL);
@@ -32,6 +32,7 @@ CREATE TABLE heat2mqtt.account (
   history_since date,
   paused boolean NOT NULL DEFAULT false,
   removed boolean NOT NULL DEFAULT false,
+  repair boolean NOT NULL DEFAULT false,
   first_history boolean NOT NULL DEFAULT true,
   fence bigint NOT NULL DEFAULT 0,
   claimed_by uuid,
@@ -59,11 +60,11 @@ CREATE INDEX account_due ON heat2mqtt.account (first_history, due_at) WHERE NOT 
 CREATE TABLE heat2mqtt.document (
   account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
   name text NOT NULL,
-  json jsonb,
+  json json,
   sealed bytea,
   PRIMARY KEY (account, name)
 ) WITH (fillfactor = 70);
-CREATE TABLE heat2mqtt.shared_document (name text PRIMARY KEY, json jsonb NOT NULL);
+CREATE TABLE heat2mqtt.shared_document (name text PRIMARY KEY, json json NOT NULL);
 CREATE TABLE heat2mqtt.series (
   id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account text COLLATE "C" NOT NULL REFERENCES heat2mqtt.account ON DELETE CASCADE,
@@ -72,7 +73,7 @@ CREATE TABLE heat2mqtt.series (
   property bytea NOT NULL,
   currency text,
   friendly_name text,
-  ledger jsonb
+  ledger json
 ) WITH (fillfactor = 70);
 CREATE INDEX series_account ON heat2mqtt.series (account);
 CREATE TABLE heat2mqtt.reading (
@@ -103,8 +104,7 @@ CREATE VIEW heat2mqtt_views.invoice AS
     to_timestamp(i."dueAt" / 1000.0) AS due_at, trim_scale(i.total / 1e6) AS total, trim_scale(i.open / 1e6) AS open,
     (SELECT min(s.currency) FROM heat2mqtt.series s WHERE s.account = d.account) AS currency
   FROM heat2mqtt.document d,
-    jsonb_to_recordset(CASE WHEN jsonb_typeof(d.json #> '{value,invoices,found,all}') = 'array'
-      THEN d.json #> '{value,invoices,found,all}' ELSE '[]' END) AS
+    json_to_recordset(CASE WHEN json_typeof(d.json -> 'invoices') = 'array' THEN d.json -> 'invoices' ELSE '[]' END) AS
     i(id text, status text, "startAt" bigint, "endAt" bigint, "dueAt" bigint, total bigint, open bigint)
   WHERE d.name = 'extras';
 CREATE VIEW heat2mqtt_views.account_state AS

@@ -8,6 +8,8 @@ const MARK_BYTES = 16;
 
 export class Seal {
   #keys: readonly Buffer[];
+  /** Drawn once for a database, in which it is kept sealed. */
+  markKey = '';
 
   /** `keys`: 32 bytes each. The first one seals, all of them open. */
   constructor(keys: readonly Buffer[]) {
@@ -17,6 +19,11 @@ export class Seal {
   /** From now on with these keys. */
   use(keys: readonly Buffer[]): void {
     this.#keys = keys;
+  }
+
+  /** The same for the same text, and tells nothing about it without the key. */
+  mark(text: string): string {
+    return createHmac('sha256', this.markKey).update(text).digest().toString('hex', 0, MARK_BYTES);
   }
 
   /** `place`, such as a column and an account: what was sealed for one cannot be opened at another. */
@@ -54,12 +61,6 @@ function opened(key: Buffer, place: string, sealed: Buffer): string | null {
     return null;
   }
 }
-
-/** The same for the same text, and tells nothing about it without the key, which is kept sealed. */
-export const markOf = (key: string, text: string): string =>
-  createHmac('sha256', key).update(text).digest().toString('hex', 0, MARK_BYTES);
-
-export const newMarkKey = (): string => randomBytes(32).toString('base64');
 
 /** Where something sealed is kept. */
 export const PLACES = {

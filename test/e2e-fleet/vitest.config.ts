@@ -5,6 +5,6 @@ export default suite('e2e-fleet', {
   testTimeout: 4 * 3_600_000,
   hookTimeout: 120_000,
   // What is waited for comes; how soon depends on what else the machine does.
-  env: { WAIT_TIMEOUT_MS: '40000' },
+  env: { WAIT_TIMEOUT_MS: '120000' },
   fileParallelism: false,
 });

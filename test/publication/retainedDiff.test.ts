@@ -37,6 +37,12 @@ test('a payload is written again only when one of its sources is another one', (
   expect(diff.take('home', [list(ledger, currency)])).toHaveLength(0);
   expect(diff.take('home', [list({}, currency)])).toHaveLength(1);
   expect(written).toBe(2);
+  // Opened anew: the sources are other objects, and may be known to say the same.
+  const reopened = new RetainedDiff({ topics: diff.kept().topics, components: {} });
+  expect(
+    reopened.take('home', [list({}, currency), state('a', '1')], true).map(({ topic }) => topic),
+  ).toEqual(['a']);
+  expect(written).toBe(2);
 });
 
 test('a topic that no owner has any more is cleared once, and remembered until the reader has it', () => {

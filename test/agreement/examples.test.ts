@@ -1,4 +1,4 @@
-// The examples for Home Assistant name entities and topics that exist; the worked configurations say what the table of known providers says.
+// The examples for Home Assistant and Prometheus name entities, topics and metrics that exist; the worked configurations say what the table of known providers says.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -63,6 +63,18 @@ describe.each(BLUEPRINTS)('the blueprint %s', (file) => {
     for (const trigger of document.triggers) expect(trigger).toHaveProperty('trigger');
     expect(document.actions).toEqual({ input: 'tell' });
   });
+});
+
+test('each alert of a fleet has a summary, and asks for metrics that a fleet has', () => {
+  const { groups } = parse(read('fleet/alerts.yaml'));
+  const told = ['accounts/metrics', 'fleet/monitor'].map((file) =>
+    readFileSync(join(ROOT, 'src', `${file}.ts`), 'utf8'),
+  );
+  for (const { expr, annotations } of groups[0].rules) {
+    expect(Object.keys(annotations)).toEqual(['summary']);
+    for (const [, name = ''] of expr.matchAll(/heat2mqtt_(?:fleet_)?(\w+)/g))
+      expect(told.join()).toContain(`'${name}'`);
+  }
 });
 
 test('the selector of the late meter finds data_late', () => {

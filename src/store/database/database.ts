@@ -11,7 +11,7 @@ const SENTENCES: Readonly<Record<string, readonly [sentence: string, hint: strin
   '28P01': ['PostgreSQL refuses the password of fleet.database_url.', 'Correct the password in it.'],
   '28000': [
     'PostgreSQL refuses the user of fleet.database_url.',
-    'Check pg_hba.conf, and that the user may log in.',
+    'Check pg_hba.conf, that the user may log in, and whether it wants TLS (?sslmode=verify-full in the address).',
   ],
   '3D000': [
     'PostgreSQL has no database of the name in fleet.database_url.',

@@ -11,7 +11,7 @@ import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
 import { invoiceChecks } from './invoiceChecks.ts';
 import { Meter } from './meter.ts';
-import { ledgerFile } from './meterLedger.ts';
+import { withLedger } from './meterLedger.ts';
 import type { PollHistory } from './pollHistory.ts';
 import type { SeriesNames } from './seriesNames.ts';
 import type { Upstream } from './upstream.ts';
@@ -69,6 +69,7 @@ interface Round {
   /** What was known of its own meters when it began. */
   readonly before: readonly Meter[];
   readonly read: Set<Meter>;
+  readonly events: MeterEvent[];
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -111,10 +112,9 @@ export class Account {
   }
 
   async claimWhatItHasRead(): Promise<void> {
-    const files = this.#entities ? await this.#context.state.list(`accounts/${this.id}`) : [];
-    for (const property of this.#entities?.properties ?? [])
-      if (files.some((file) => ledgerFile(this.id, property).endsWith(`/${file}`)))
-        this.#names.ownerOf(property, this);
+    const properties = this.#entities?.properties ?? [];
+    for (const property of await withLedger(this.#context.state, this.id, properties))
+      this.#names.ownerOf(property, this);
   }
 
   async openKnownMeters(): Promise<void> {
@@ -152,8 +152,8 @@ export class Account {
     again?: DaySpan,
     chosen: readonly Meter[] = this.meters ?? [],
   ): Promise<AccountOutcome> {
-    const round = { signal, again, chosen, before: this.meters ?? [], read: new Set<Meter>() };
-    const outcome = await this.#attempt(round).catch((fault) => this.#outcome(round, [], fault));
+    const round = this.#begin(signal, again, chosen);
+    const outcome = this.#outcome(round, await this.#attempt(round).catch((fault: unknown) => fault));
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
     this.history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
@@ -185,9 +185,9 @@ export class Account {
 
   /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
   async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
-    const round = { signal, again, chosen: [meter], before: this.meters ?? [], read: new Set<Meter>() };
-    const { events, faults } = await this.#pollMeters([meter], round);
-    return this.#outcome(round, events, faults[0] ?? null);
+    const round = this.#begin(signal, again, [meter]);
+    const [fault = null] = await this.#pollMeters([meter], round);
+    return this.#outcome(round, fault);
   }
 
   /** The meters of other accounts that it has too. */
@@ -203,7 +203,12 @@ export class Account {
     await this.history.saved();
   }
 
-  async #attempt(round: Round): Promise<AccountOutcome> {
+  #begin(signal: AbortSignal, again: DaySpan | undefined, chosen: readonly Meter[]): Round {
+    return { signal, again, chosen, before: this.meters ?? [], read: new Set(), events: [] };
+  }
+
+  /** Resolves to the first thing that went wrong with a meter, or to `null`. */
+  async #attempt(round: Round): Promise<unknown> {
     const { clock, log } = this.#context;
     const { signal } = round;
     if (!isClockSet(clock.now())) throw clockNotSet();
@@ -212,24 +217,20 @@ export class Account {
     const isKnown = this.meters !== null;
     if (!isKnown) await this.#discover(signal);
     else if (!this.isUsable) await this.#signIn(round);
-    let { events, faults } = await this.#pollMeters(this.#metersOf(round), round);
+    let faults = await this.#pollMeters(this.#metersOf(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
     if (isKnown && isRefused && this.history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
       await this.#discover(signal);
-      const second = await this.#pollMeters(this.#metersOf(round), round);
-      events = [...events, ...second.events];
-      faults = second.faults;
+      faults = await this.#pollMeters(this.#metersOf(round), round);
       // It helped: the next refusal is a new one.
       if (faults.length === 0) this.history.allowAgain('rediscoveredAt');
     }
     if (isKnown && faults.length === 0 && this.#discoveryIsOld() && this.history.tryOnceADay('searchedAt')) {
       await this.#searchNew(this.meters ?? [], signal);
-      const more = await this.#pollMeters(this.#metersOf(round), round);
-      events = [...events, ...more.events];
-      faults = more.faults;
+      faults = await this.#pollMeters(this.#metersOf(round), round);
     }
-    return this.#outcome(round, events, faults[0] ?? null);
+    return faults[0] ?? null;
   }
 
   /** What it is to read in the round and has not read: nothing that another account may be reading. */
@@ -239,7 +240,7 @@ export class Account {
     return [...(this.meters ?? []).filter(isWanted), ...others].filter((meter) => !read.has(meter));
   }
 
-  #outcome({ chosen, read }: Round, events: readonly MeterEvent[], fault: unknown): AccountOutcome {
+  #outcome({ chosen, read, events }: Round, fault: unknown): AccountOutcome {
     const unread = fault === null ? [] : chosen.filter((meter) => !read.has(meter));
     return { account: this.id, events, fault, unread };
   }
@@ -252,11 +253,11 @@ export class Account {
     if (chosen.length === 0 && !this.isUsable && session.fault !== null) throw session.fault;
   }
 
+  /** Resolves to what went wrong. */
   async #pollMeters(
     meters: readonly Meter[],
-    { signal, again, read }: Round,
-  ): Promise<{ events: MeterEvent[]; faults: unknown[] }> {
-    const events: MeterEvent[] = [];
+    { signal, again, read, events }: Round,
+  ): Promise<readonly unknown[]> {
     const faults: unknown[] = [];
     for (const meter of meters) {
       try {
@@ -270,7 +271,7 @@ export class Account {
         if (!(err instanceof ProviderRefused)) break;
       }
     }
-    return { events, faults };
+    return faults;
   }
 
   #tellReader(meter: Meter): void {

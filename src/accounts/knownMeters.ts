@@ -4,7 +4,7 @@ import type { Property } from '../domain/reading.ts';
 import { contextCodec } from '../store/documents.ts';
 import type { StateDirectory } from '../store/stateDirectory.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
-import { ledgerFile } from './meterLedger.ts';
+import { withLedger } from './meterLedger.ts';
 import { SeriesNames } from './seriesNames.ts';
 
 export interface KnownMeter {
@@ -23,12 +23,9 @@ export async function knownMeters(
   const found: { readonly account: string; readonly property: Property }[] = [];
   for (const { id: account } of accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();
-    const files = await state.list(`accounts/${account}`);
-    for (const property of context?.value.properties ?? []) {
-      found.push({ account, property });
-      const hasRead = files.some((file) => ledgerFile(account, property).endsWith(`/${file}`));
-      if (hasRead) names.ownerOf(property, account);
-    }
+    const properties = context?.value.properties ?? [];
+    found.push(...properties.map((property) => ({ account, property })));
+    for (const property of await withLedger(state, account, properties)) names.ownerOf(property, account);
   }
   return found
     .filter(({ account, property }) => names.ownerOf(property, account) === account)

@@ -6,6 +6,7 @@ import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff/tariff.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
 import { lastAnswer } from './lastAnswer.ts';
 
@@ -15,6 +16,16 @@ const FOR_THE_TIME_BEING: ReadingCloses = 'same_day';
 /** The name of its document in the state directory. */
 export const ledgerFile = (account: string, { propertyCustomerId }: Property): string =>
   `accounts/${account}/ledger-${encodeURIComponent(propertyCustomerId)}`;
+
+/** Those of the account's properties that have one. */
+export async function withLedger(
+  state: Pick<StateStore, 'list'>,
+  account: string,
+  properties: readonly Property[],
+): Promise<readonly Property[]> {
+  const files = properties.length === 0 ? [] : await state.list(`accounts/${account}`);
+  return properties.filter((one) => files.some((file) => ledgerFile(account, one).endsWith(`/${file}`)));
+}
 
 type Needs = Pick<AccountContext, 'zone' | 'state' | 'clock' | 'log'> & {
   readonly config: Pick<AccountContext['config'], 'usage'>;

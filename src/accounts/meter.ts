@@ -15,6 +15,7 @@ import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { closingOf, DAYS_LOOKED_AT, isContradicted, type ReadingCloses } from '../domain/readingCloses.ts';
+import type { Tariff } from '../domain/tariff/tariff.ts';
 import { totals } from '../domain/totals.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
@@ -60,7 +61,10 @@ export class Meter {
   readonly #needs: Needs;
   readonly #fromAccount: FromAccount;
   #updatedAt: number | null;
-  readonly #sums = lastAnswer(sumsOf);
+  readonly #totals = lastAnswer(totals);
+  readonly #expected = lastAnswer(expected);
+  readonly #compared = lastAnswer(compared);
+  readonly #judged = lastAnswer(judgeUse);
   readonly #spanForecast = lastAnswer((from: Day, to: Day, known: Known) =>
     forecastSpan({ from, to }, known),
   );
@@ -261,31 +265,37 @@ export class Meter {
   #sumsOf(ledger: Ledger): Sums & { readonly known: Known } {
     const { zone, clock, outdoor } = this.#needs;
     const tenancy = ledger === this.store.saved ? this.store.tenancy : ledger;
-    return this.#sums(ledger, tenancy, zone.dayAt(clock.now()), outdoor.weather, this.store);
+    const today = zone.dayAt(clock.now());
+    const tariff = this.store.tariffOf(ledger);
+    const { weather } = outdoor;
+    return {
+      ledger,
+      tenancy,
+      tariff,
+      weather,
+      totals: this.#totals(ledger, today, tenancy.origin),
+      ...this.#expected(tenancy.days, today, tariff),
+      ...this.#compared(tenancy.days, today, weather),
+      use: this.#judged(tenancy.days, today, weather?.temperatures ?? null, tariff),
+    };
   }
 }
 
-/** What follows from a ledger and a day. */
-function sumsOf(ledger: Ledger, tenancy: Ledger, today: Day, weather: Weather | null, store: MeterLedger) {
-  const tariff = store.tariffOf(ledger);
-  const { days } = tenancy;
+/** What the running month will come to. */
+function expected(days: Ledger['days'], today: Day, tariff: Tariff | null) {
   const known: Known = { days, today, tariff };
+  return { known, monthForecast: forecastMonth(known) };
+}
+
+/** What the weather has to do with the days. */
+function compared(days: Ledger['days'], today: Day, weather: Weather | null) {
+  if (weather === null) return { weatherChange: null, degreeDaysMonth: null, heatParts: null };
   const month = { from: monthStart(today), to: addDays(today, 1) };
-  const house = weather && fitHouse(days, weather, today);
-  const base = house && typeof house === 'object' ? house.base : (weather?.base ?? USUAL_BASE);
+  const house = fitHouse(days, weather, today);
+  const own = typeof house === 'object' ? house.base : weather.base;
   return {
-    ledger,
-    tenancy,
-    known,
-    weather,
-    totals: totals(ledger, today, tenancy.origin),
-    tariff,
-    monthForecast: forecastMonth(known),
-    weatherChange:
-      weather &&
-      weatherChange(days, { ...weather, base: house && typeof house === 'object' ? base : weather.base }),
-    degreeDaysMonth: weather && degreeDaysWithin(weather.temperatures, base, month),
-    heatParts: weather && house && splitHeat(days, weather.temperatures, house, month),
-    use: judgeUse(days, today, weather?.temperatures ?? null, tariff),
+    weatherChange: weatherChange(days, { ...weather, base: own }),
+    degreeDaysMonth: degreeDaysWithin(weather.temperatures, own ?? USUAL_BASE, month),
+    heatParts: splitHeat(days, weather.temperatures, house, month),
   };
 }

@@ -33,41 +33,50 @@ export interface UseJudgement {
   readonly unusual: UnusualUse | null;
 }
 
-interface Judged {
+/** A day whose reading is of that day alone. */
+interface Single {
   readonly day: Day;
+  /** Counts days. */
   readonly at: number;
-  /** kWh, and its square root: roots stray alike on days of little and of much heat. */
-  readonly energy: number;
-  readonly root: number;
-  /** °C as the house felt it; without the weather `null`. */
+  readonly kwh: number;
+  /** °C as the house felt it; `null`: not known. */
   readonly felt: number | null;
 }
 
+/** By square roots, which stray alike on days of little and of much heat. */
+interface Compared extends Single {
+  /** Median root of the days most alike, and their median absolute deviation from it. */
+  readonly usual: number;
+  readonly deviation: number;
+  /** In such deviations. */
+  readonly off: number;
+}
+
+/** A year, and a month for what its first days are compared with. */
 const LOOK_BACK_DAYS = 400;
+/** A month tells what days are like. */
 export const FEWEST_DAYS = 30;
-/** So many days tell what is usual: the most alike of those of the same season, or the newest ones. */
-const DAYS_ALIKE = { weather: 40, season: 21 };
+/** With the weather the days that are most alike in temperature, without it the newest three weeks. */
+const ALIKE = { weather: 40, season: 21 };
+/** Three months away the sun and the windows are others. */
 const SEASON_DAYS = 90;
-/** What a house did lately says more than what it did a year ago: so many °C for a day of the year before. */
+/** What a house did lately says more than what it did a year ago: as if that day were so many °C further off. */
 const YEAR_AWAY = 1;
-/** The mean of three days, each counted as at most so much, in standard deviations. */
-const DAYS_TOGETHER = 3;
+const TOGETHER_DAYS = 3;
+/** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
+const DRIFT = 1.9;
 const MOST_OF_A_DAY = 3;
-/** An alarm ends when three days are no further off in the mean, in standard deviations, and so many days back at the latest. */
-const OVER = 1;
+/** One day alone: what correct days are once in years, as their noise has heavy tails. */
+const FAR = { weather: 6, season: 8 };
+/** So many days of less than this share of what is due, and more than a mean day is due: on holidays the half goes on. */
+const FAILED = { days: 2, share: 0.42 };
+/** What has lasted for so long is looked at as if it began anew. */
 const LONGEST_DAYS = 14;
-const UNUSUAL = { weather: 1.9, season: 2.97 };
-/** One day alone: what a correct day is about once in years. */
-const UNUSUAL_DAY = { weather: 5, season: 8 };
-/** Two days of less than this share of what is due, where that is more than so much of the mean day. */
-const FAILED_SHARE = { weather: 0.43, season: 0.4 };
-const FAILED_DAYS = 2;
-const MUCH_DUE = { weather: 0.6, season: 1.3 };
-/** However even the days were, a root that is 3 % off is nothing. */
+/** However even the days were: a root 3 % off is nothing. */
 const LEAST_DEVIATION = 0.03;
 /** 99 % of the normal distribution. */
 const BAND = 2.576;
-/** Without a temperature for so long the season has to do. */
+/** Without a temperature for longer the season has to do. */
 const LONGEST_WAIT_DAYS = 3;
 
 /** Judges the newest days before `before`. `null`: fewer than 30 days can be judged by. */
@@ -77,148 +86,112 @@ export function judgeUse(
   temperatures: Temperatures | null,
   tariff: Tariff | null,
 ): UseJudgement | null {
-  const all = singleDays(days, before, tariff);
-  const known = temperatures ? all.flatMap((one) => withFelt(one, temperatures)) : [];
-  const [newest, last] = [all.at(-1), known.at(-1)];
-  const isKnown = newest && last && newest.at - last.at <= LONGEST_WAIT_DAYS && known.length > FEWEST_DAYS;
-  const judged = isKnown ? known : all;
-  const by = isKnown ? 'weather' : 'season';
+  const all = singleDays(days, before, temperatures, tariff);
+  const known = all.filter(({ felt }) => felt !== null);
+  const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
+  const by = wait <= LONGEST_WAIT_DAYS && known.length > FEWEST_DAYS ? 'weather' : 'season';
+  const judged = by === 'weather' ? known : all;
   if (judged.length <= FEWEST_DAYS) return null;
-  const mean = judged.reduce((sum, { energy }) => sum + energy, 0) / judged.length;
-  const expectations = new Map<number, Usual>();
-  const usualOf = (index: number): Usual => {
-    const found = expectations.get(index) ?? usual(judged, index, by);
-    expectations.set(index, found);
-    return found;
-  };
-  const at = judged.length - 1;
+  const first = Math.max(FEWEST_DAYS, judged.length - LONGEST_DAYS);
+  const watched = judged.slice(first).map((one) => compared(one, judged, by));
+  const mean = meanOf(judged, ({ kwh }) => kwh);
   let unusual: UnusualUse | null = null;
-  for (let index = Math.max(FEWEST_DAYS, at - LONGEST_DAYS); index <= at; index += 1) {
-    const found = state(judged, index, usualOf, mean, by);
-    if (found && found.direction !== unusual?.direction)
-      unusual = { ...found, since: (judged[index] as Judged).day };
-    else if (!found && unusual && isOver(judged, index, usualOf, unusual.direction === 'high' ? 1 : -1))
-      unusual = null;
+  for (const [at, { day }] of watched.entries()) {
+    const newest = watched.slice(Math.max(0, at + 1 - TOGETHER_DAYS), at + 1);
+    const found = isStopped(judged.slice(0, first + at + 1))
+      ? ({ direction: 'low', reason: 'drift' } as const)
+      : finding(newest, mean, by);
+    const sign = unusual?.direction === 'low' ? -1 : 1;
+    if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
+    else if (!found && meanOf(newest, ({ off }) => sign * clipped(off)) < 1) unusual = null;
   }
-  const { day, energy } = judged[at] as Judged;
-  const { root, deviation } = usualOf(at);
-  const end = (sigmas: number) => toMicro(Math.max(0, root + sigmas * deviation) ** 2);
-  const expectation = {
+  const { day, kwh, usual, deviation } = watched.at(-1) as Compared;
+  const end = (deviations: number) => toMicro(Math.max(0, usual + deviations * deviation) ** 2);
+  const newest = {
     day,
-    energy: toMicro(energy),
+    energy: toMicro(kwh),
     expected: end(0),
     low: end(-BAND),
     high: end(BAND),
     by,
   } as const;
-  return { newest: expectation, unusual };
+  return { newest, unusual };
 }
 
-interface Usual {
-  /** Square root of kWh, and how far days are off it. */
-  readonly root: number;
-  readonly deviation: number;
-}
+const clipped = (off: number): number => Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
 
-function state(
-  days: readonly Judged[],
-  at: number,
-  usualOf: (index: number) => Usual,
+/** The rule, for the last of at most three days. Without the weather three cold days look like a fault. */
+function finding(
+  days: readonly Compared[],
   mean: number,
   by: Expectation['by'],
 ): Pick<UnusualUse, 'direction' | 'reason'> | null {
-  if (at < FEWEST_DAYS) return null;
-  const together = Array.from({ length: DAYS_TOGETHER }, (_, back) => at - back).filter(
-    (index) => index >= FEWEST_DAYS && (days[at]?.at ?? 0) - (days[index]?.at ?? 0) < DAYS_TOGETHER,
-  );
-  const failed = together.slice(0, FAILED_DAYS).filter((index) => {
-    const due = usualOf(index).root ** 2;
-    return (days[index]?.energy ?? 0) < FAILED_SHARE[by] * due && due > MUCH_DUE[by] * mean;
+  const last = days.at(-1) as Compared;
+  const together = days.filter(({ at }) => last.at - at < TOGETHER_DAYS);
+  const failed = together
+    .slice(-FAILED.days)
+    .filter(({ kwh, usual }) => kwh < FAILED.share * usual ** 2 && usual ** 2 > mean);
+  if (failed.length === FAILED.days) return { direction: 'low', reason: 'drift' };
+  if (last.off > FAR[by]) return { direction: 'high', reason: 'day' };
+  const isDrift =
+    together.length === TOGETHER_DAYS && meanOf(together, ({ off }) => Math.min(MOST_OF_A_DAY, off)) > DRIFT;
+  return isDrift && by === 'weather' ? { direction: 'high', reason: 'drift' } : null;
+}
+
+/** Nothing at all on the newest two days, as no holiday of the year before has brought. */
+function isStopped(days: readonly Single[]): boolean {
+  const used = days.findLastIndex(({ kwh }) => kwh > 0);
+  if (days.length - 1 - used < FAILED.days) return false;
+  return !days.slice(0, used).some(({ kwh }, at) => kwh === 0 && days[at + 1]?.kwh === 0);
+}
+
+function compared(one: Single, days: readonly Single[], by: Expectation['by']): Compared {
+  const earlier = days.filter(({ at }) => at <= one.at - TOGETHER_DAYS);
+  const alike = by === 'weather' ? nearest(earlier, one) : [];
+  const roots = (alike.length > 0 ? alike : earlier.slice(-ALIKE[by])).map(({ kwh }) => Math.sqrt(kwh));
+  const usual = median(roots);
+  const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION * usual, 1e-3);
+  return { ...one, usual, deviation, off: (Math.sqrt(one.kwh) - usual) / deviation };
+}
+
+/** The days of the same season that are nearest in temperature; none where there are too few. */
+function nearest(earlier: readonly Single[], { at, felt }: Single): Single[] {
+  const distances = earlier.map((one) => {
+    const apart = (at - one.at) % YEAR_DAYS;
+    const isOfSeason = Math.min(apart, YEAR_DAYS - apart) <= SEASON_DAYS;
+    return isOfSeason
+      ? Math.abs((one.felt ?? 0) - (felt ?? 0)) + (at - one.at > SEASON_DAYS ? YEAR_AWAY : 0)
+      : Number.POSITIVE_INFINITY;
   });
-  if (failed.length === FAILED_DAYS || isStopped(days, at)) return { direction: 'low', reason: 'drift' };
-  const off = together.map((index) => {
-    const { root, deviation } = usualOf(index);
-    return ((days[index]?.root ?? 0) - root) / deviation;
-  });
-  if ((off[0] ?? 0) > UNUSUAL_DAY[by]) return { direction: 'high', reason: 'day' };
-  if (together.length < DAYS_TOGETHER) return null;
-  const sum = off.reduce((total, one) => total + Math.min(MOST_OF_A_DAY, one), 0);
-  return sum > DAYS_TOGETHER * UNUSUAL[by] ? { direction: 'high', reason: 'drift' } : null;
-}
-
-/** Nothing at all on two days in a row, as no holiday of the year before has brought. */
-function isStopped(days: readonly Judged[], at: number): boolean {
-  const isPair = (index: number) => days[index]?.energy === 0 && days[index - 1]?.energy === 0;
-  if (!isPair(at)) return false;
-  let first = at;
-  while (days[first - 1]?.energy === 0) first -= 1;
-  return !days.slice(0, first).some((_, index) => isPair(index));
-}
-
-/** The mean of three days is near what was expected. */
-function isOver(
-  days: readonly Judged[],
-  at: number,
-  usualOf: (index: number) => Usual,
-  sign: number,
-): boolean {
-  const off = [at, at - 1, at - 2].map((index) => {
-    const { root, deviation } = usualOf(index);
-    const sigmas = (sign * ((days[index]?.root ?? 0) - root)) / deviation;
-    return Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, sigmas));
-  });
-  return meanOf(off, (one) => one) < OVER;
-}
-
-/** The median of the days that are most alike, and their median absolute deviation from it. */
-function usual(days: readonly Judged[], at: number, by: Expectation['by']): Usual {
-  const day = days[at] as Judged;
-  const earlier = days.slice(0, Math.max(1, at - DAYS_TOGETHER + 1));
-  const alike = by === 'season' ? earlier.slice(-DAYS_ALIKE.season) : nearest(earlier, day);
-  const roots = alike.map(({ root }) => root);
-  const root = median(roots);
-  return { root, deviation: Math.max(medianDeviation(roots, root), LEAST_DEVIATION * root, 1e-3) };
-}
-
-function nearest(earlier: readonly Judged[], day: Judged): readonly Judged[] {
-  const distances = Float64Array.from(earlier, (one) => {
-    const apart = day.at - one.at;
-    const ofYear = Math.min(apart % YEAR_DAYS, YEAR_DAYS - (apart % YEAR_DAYS));
-    if (ofYear > SEASON_DAYS) return Number.POSITIVE_INFINITY;
-    return Math.abs((one.felt ?? 0) - (day.felt ?? 0)) + (apart > YEAR_DAYS / 2 ? YEAR_AWAY : 0);
-  });
-  const farthest = Float64Array.from(distances).sort()[DAYS_ALIKE.weather - 1] ?? Number.POSITIVE_INFINITY;
-  if (farthest === Number.POSITIVE_INFINITY) return earlier.slice(-DAYS_ALIKE.weather);
-  return earlier.filter((_, at) => (distances[at] as number) <= farthest);
-}
-
-function withFelt(one: Judged, temperatures: Temperatures): Judged[] {
-  const felt = feltOn(temperatures, one.day);
-  return felt === null ? [] : [{ ...one, felt }];
+  const farthest = Float64Array.from(distances).sort()[ALIKE.weather - 1] ?? Number.POSITIVE_INFINITY;
+  return Number.isFinite(farthest)
+    ? earlier.filter((_, index) => (distances[index] as number) <= farthest)
+    : [];
 }
 
 /**
- * Days whose reading is of that day alone. A reading after a missed one may hold its day as well, and so may one after a day
- * of 0; a day of 0 after others may be a missed reading. Equal readings in a row are estimates, and the one after them puts
- * them right.
+ * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a
+ * missed reading. Equal readings in a row are estimates, and the one after them puts them right.
  */
-function singleDays(days: Ledger['days'], before: Day, tariff: Tariff | null): Judged[] {
-  const alone: Judged[] = [];
+function singleDays(
+  days: Ledger['days'],
+  before: Day,
+  temperatures: Temperatures | null,
+  tariff: Tariff | null,
+): Single[] {
+  const singles: Single[] = [];
   let previous: number | null = null;
   let equal = 1;
-  const within = daysOf({ from: addDays(before, -LOOK_BACK_DAYS), to: before });
-  for (const [at, day] of within.entries()) {
-    const given = days.get(day)?.energy ?? null;
-    const energy = given === null ? null : inFull(given);
-    const wasFlat = equal >= FLAT_DAYS && previous !== null && previous > 0;
-    equal = energy !== null && energy === previous ? equal + 1 : 1;
-    const isFlat = equal >= FLAT_DAYS && energy !== null && energy > 0;
-    const isAlone =
-      energy !== null && previous !== null && energy > 0 === previous > 0 && !isFlat && !wasFlat;
-    const isFollowed = days.has(within[at + 1] ?? before);
-    const charges = tariff && !isFollowed ? chargesOn(tariff, days, day) : 1;
-    if (isAlone && (charges ?? 1) <= 1) alone.push({ day, at, energy, root: Math.sqrt(energy), felt: null });
-    previous = energy;
+  for (const [at, day] of daysOf({ from: addDays(before, -LOOK_BACK_DAYS), to: before }).entries()) {
+    const kwh = days.get(day)?.energy ?? null;
+    const wasEstimate = equal >= FLAT_DAYS && previous !== 0;
+    equal = kwh !== null && kwh === previous ? equal + 1 : 1;
+    const isEstimate = equal >= FLAT_DAYS && kwh !== 0;
+    const isAlone = kwh !== null && previous !== null && kwh > 0 === previous > 0;
+    const carries = tariff && !days.has(addDays(day, 1)) ? (chargesOn(tariff, days, day) ?? 1) : 1;
+    if (isAlone && !isEstimate && !wasEstimate && carries <= 1)
+      singles.push({ day, at, kwh: inFull(kwh), felt: temperatures && feltOn(temperatures, day) });
+    previous = kwh;
   }
-  return alone;
+  return singles;
 }

@@ -30,19 +30,20 @@ export interface WeatherChange {
   readonly expected: number;
 }
 
+/** A season. */
 const NEWEST_DAYS = 90;
-/** Share of the days of a span that has to be known in both years. */
+/** Share of the days that has to be known in both years: the others are as these then. */
 const SHARE_KNOWN = 2 / 3;
-/** Half of the band, as a share: what is less sure than this tells nothing. */
-const LEAST_SURE = 0.5;
+/** Half of the band, as a share: who is told less than 25 % either way is told nothing. */
+const LEAST_SURE = 0.25;
 /** Where less of the use than this is heating, there is no weather to take out. */
 const LEAST_HEATED = 0.15;
 
 /** Compares the newest 90 days with reading and temperature. */
 export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
   let newest: Day = '';
-  for (const [day, { energy }] of days)
-    if (day > newest && energy !== null && weather.temperatures.has(day)) newest = day;
+  for (const day of weather.temperatures.keys())
+    if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
   if (newest === '') return 'days_missing';
   const to = addDays(newest, 1);
   return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });

@@ -52,7 +52,7 @@ export function forecastSpan({ from, to }: DaySpan, known: Known): Forecasts {
     isRecent(costs) ? banded(sumIn(span, costs), outlook(costs, daysLeft(span, costs), today)) : null;
   return {
     energy: ahead && banded(sumIn(span, energies), ahead),
-    cost: tariff && ahead ? priced(tariff, energies, costs, span, ahead, known) : followsItself(),
+    cost: tariff && ahead ? priced(tariff, energies, costs, span, ahead) : followsItself(),
   };
 }
 
@@ -62,16 +62,11 @@ function priced(
   energies: readonly Reading[],
   costs: readonly Reading[],
   span: OffsetSpan,
-  ahead: Outlook,
-  { today }: Known,
+  { mean, variance }: Outlook,
 ): Forecast {
-  const left = daysLeft(span, costs);
-  const unpriced = energies.filter(({ at }) => left.includes(at));
-  const toCome = daysLeft(span, [...costs, ...unpriced]);
-  const read = unpriced.reduce((sum, { amount }) => sum + amount, 0);
-  const sure = sumIn(span, costs) + Math.round(unitRate * read) + standingCharge * left.length;
-  const isSame = toCome.length === daysLeft(span, energies).length;
-  const { mean, variance } = isSame ? ahead : outlook(energies, toCome, today);
+  const left = new Set(daysLeft(span, costs));
+  const read = energies.reduce((sum, { at, amount }) => (left.has(at) ? sum + amount : sum), 0);
+  const sure = sumIn(span, costs) + Math.round(unitRate * read) + standingCharge * left.size;
   return banded(sure, { mean: unitRate * mean, variance: variance && unitRate ** 2 * variance });
 }
 

@@ -4,7 +4,7 @@ import type { Environment } from './environment.ts';
 import type { Faults } from './faults.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
 import { isMapping, type RawConfig } from './rawConfig.ts';
-import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
+import { decodeText, NO_SUCH_FILE, type ReadFile, whyUnreadable } from './secret.ts';
 
 interface Access {
   readonly readFile: ReadFile;
@@ -30,67 +30,55 @@ const brokerReply = z.object({
 /** The environment as it is, unless a Supervisor has started us; what the environment says wins over an option. */
 export async function withAppOptions(env: Environment, access: Access): Promise<Environment> {
   const token = env.SUPERVISOR_TOKEN;
-  if (token === undefined || token === '') return env;
-  const options = await readOptions(access);
-  if (options === undefined) return env;
+  const options = token ? await readOptions(access) : undefined;
+  if (!token || options === undefined) return env;
   const given = { ...variablesOf(options), ...env };
   const broker = given.HEAT2MQTT_MQTT_URL ? {} : await askForBroker(token, access);
   return { ...broker, ...given };
 }
 
 async function readOptions({ readFile, faults }: Access): Promise<RawConfig | undefined> {
-  let text: string;
-  try {
-    text = decodeText(await readFile(OPTIONS));
-  } catch (error) {
+  const text = await readFile(OPTIONS).then(decodeText, (error) => {
     const found = whyUnreadable(error);
-    if (found !== 'no such file') faults.add(OPTIONS, found, 'a readable file');
+    if (found !== NO_SUCH_FILE) faults.add(OPTIONS, found, 'a readable file');
+  });
+  if (text === undefined) return undefined;
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+  } catch {
+    faults.add(OPTIONS, 'something else than options', 'a JSON object, as the Supervisor writes it');
     return undefined;
   }
-  try {
-    const options: unknown = JSON.parse(text);
-    if (isMapping(options)) return options;
-  } catch {
-    // Said below.
-  }
-  faults.add(OPTIONS, 'something else than options', 'a JSON object, as the Supervisor writes it');
-  return undefined;
 }
 
 /** `mqtt_url` is HEAT2MQTT_MQTT_URL; an option that is empty is not given. */
 function variablesOf(given: RawConfig): Record<string, string> {
-  const { statistics, more_accounts: more, ...options } = { ...presetOf(given), ...withoutEmpty(given) };
-  const accounts = Array.isArray(more) ? more.filter(isMapping) : [];
-  const named = [
-    ...Object.entries(options).filter(([name, value]) => name !== 'provider' || !isPreset(value)),
+  const { provider, statistics, more_accounts, ...options } = withoutEmpty(given);
+  const known = KNOWN_PROVIDERS.find(({ id }) => id === provider);
+  const accounts = Array.isArray(more_accounts) ? more_accounts.filter(isMapping) : [];
+  const named = {
+    ...prefixed('provider', known?.provider),
+    ...prefixed('usage', known?.usage),
+    // A provider that the program does not know is told as an unknown variable.
+    ...(known || provider === undefined || provider === 'other' ? {} : { provider }),
     // Switched on, its way leads through the Supervisor; nothing has to be said.
-    ...(statistics === false ? [['home_assistant', false] as const] : []),
+    ...(statistics === false ? { home_assistant: false } : {}),
     // Several accounts need a name each.
-    ...(accounts.length > 0 ? [['accounts_0_id', 'home'] as const] : []),
-    ...accounts.flatMap((account, n) =>
-      Object.entries(withoutEmpty(account)).map(
-        ([name, value]) => [`accounts_${n + 1}_${name}`, value] as const,
-      ),
-    ),
-  ];
-  return Object.fromEntries(named.map(([name, value]) => [`HEAT2MQTT_${name.toUpperCase()}`, String(value)]));
+    ...(accounts.length > 0 ? { accounts_0_id: 'home' } : {}),
+    ...Object.assign({}, ...accounts.map((account, n) => prefixed(`accounts_${n + 1}`, account))),
+    // What is filled in beside a known provider counts more.
+    ...options,
+  };
+  return Object.fromEntries(
+    Object.entries(named).map(([name, value]) => [`HEAT2MQTT_${name.toUpperCase()}`, String(value)]),
+  );
 }
 
-const OTHER_PROVIDER = 'other';
-const isPreset = (word: unknown): boolean =>
-  word === OTHER_PROVIDER || KNOWN_PROVIDERS.some(({ id }) => id === word);
-
-/** The options that the provider of this name stands for; what is filled in beside it counts more. */
-function presetOf({ provider: word }: RawConfig): RawConfig {
-  const known = KNOWN_PROVIDERS.find(({ id }) => id === word);
-  const { provider = {}, usage = {} } = known ?? {};
-  const named = (section: string, keys: object) =>
-    Object.entries(keys).map(([key, value]) => [`${section}_${key}`, value]);
-  return Object.fromEntries([...named('provider', provider), ...named('usage', usage)]);
-}
-
-const withoutEmpty = (options: RawConfig): RawConfig =>
+const withoutEmpty = (options: object): RawConfig =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null && value !== ''));
+
+const prefixed = (section: string, keys: object = {}): RawConfig =>
+  Object.fromEntries(Object.entries(withoutEmpty(keys)).map(([key, value]) => [`${section}_${key}`, value]));
 
 async function askForBroker(token: string, { fetch, faults }: Access): Promise<Record<string, string>> {
   const refuse = (found: string) => {

@@ -100,6 +100,7 @@ test('the environment wins over options', async () => {
 test.each([
   [{ ...EMPTY, provider: 'other' }, 'provider: found nothing'],
   [{ provider_issuer: 'no address', more_accounts: [] }, 'provider.issuer: found "no address"'],
+  [{ ...OPTIONS, provider: 'unknown' }, 'HEAT2MQTT_PROVIDER: found an unknown variable'],
   ['{', '/data/options.json: found something else than options'],
   ['[1]', '/data/options.json: found something else than options'],
   ['"text"', '/data/options.json: found something else than options'],

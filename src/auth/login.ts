@@ -212,7 +212,7 @@ function wordsFor({ about, state, code, message, nextAttemptAt }: Suspension, ti
     state === 'backoff' ? 'The program ended in the middle of the last login' : 'The last login was refused';
   const then =
     next === null
-      ? 'none is tried until the password changes or somebody asks'
+      ? 'none is tried until the password changes or a poll is requested'
       : `the next one waits until ${next}`;
   return `${what}; to keep the account from being locked, ${then}.`;
 }
@@ -227,7 +227,7 @@ function hintFor(
   const asked =
     askedAt === null || about !== 'password'
       ? ''
-      : ` Somebody asked for an extra try at ${timeWords(askedAt)}; the next one is possible from ${inMinutes(askedAt + EXTRA_TRY_AFTER_MS, timeWords)}.`;
+      : ` An extra try was asked for at ${timeWords(askedAt)}; the next one is possible from ${inMinutes(askedAt + EXTRA_TRY_AFTER_MS, timeWords)}.`;
   const refusal = rowOf(code, state);
   if (refusal !== undefined && refusal !== REFUSALS.badCredentials) return `${refusal.hint}${asked}`;
   if (!isByItself) return `Sign in in another way, or type the password again once the wait is over.${asked}`;

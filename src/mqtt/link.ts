@@ -50,7 +50,7 @@ export interface LinkConsumers {
   readonly onMessage: (incoming: Incoming) => void;
   /** The broker has acknowledged the message. */
   readonly onDelivered: (message: Message) => void;
-  /** A message was published that is not retained: whoever is not told now misses it. */
+  /** A message was published that is not retained: a listener that is not told now misses it. */
   readonly onPassing?: (message: Message) => void;
   /** The connection has come or gone. */
   readonly onStatus?: () => void;
@@ -69,7 +69,7 @@ const MOST_UNDER_WAY = 32;
 // Retained messages follow a subscription at once; only a silence shows that the last one has come.
 const SILENCE_MS = 700;
 const MOST_SILENCES = 30;
-// Anybody may have published there.
+// Other clients may have published there.
 const MOST_RESTORED_BYTES = 64 * 1024 * 1024;
 
 export class Link {

@@ -72,10 +72,10 @@ const LARGEST_CORRELATION_BYTES = 1_024;
 
 interface RequestParts {
   readonly baseTopic: string;
-  /** Where answers may not go although a request names it: whoever asks must not speak in our name there. */
+  /** Where answers may not go although a request names it: a requester must not speak in our name there. */
   readonly protectedTopics: readonly string[];
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** Of the parameter `transaction`; any other is not echoed. */
+  /** The schema of the parameter `transaction`; any other is not echoed. */
   readonly transaction: z.ZodType;
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;

@@ -32,7 +32,7 @@ export function billingRoutes(options: BillingOptions): Route[] {
   });
   const listed = (objects: readonly unknown[], exchange: Exchange) =>
     json(paged(objects, exchange.query, switches));
-  /** Someone else's number is forbidden, nobody's is not found. */
+  /** The number of another customer is forbidden, an unknown one is not found. */
   function ifOwn<T>(account: Account, find: (one: Account) => T | undefined, answer: (found: T) => Reply) {
     const own = find(account);
     if (own !== undefined) return answer(own);

@@ -26,7 +26,7 @@ export type Fault =
   | { readonly kind: 'hang' }
   /** The real reply, after that long on the simulator's clock. */
   | { readonly kind: 'slow'; readonly ms: number }
-  /** The request is carried out at once, whoever waits for the reply; that comes so much later. */
+  /** The request is carried out at once, also when the client leaves; the reply comes so much later. */
   | { readonly kind: 'late'; readonly ms: number }
   /** JSON of more than 16 MiB. */
   | { readonly kind: 'oversized'; readonly megabytes?: number }

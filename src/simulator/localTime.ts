@@ -62,7 +62,7 @@ export class Zone {
   }
 
   floor(at: number, unit: CalendarUnit): number {
-    // Of an hour that happens twice, each is one of its own.
+    // When an hour happens twice, each is one of its own.
     if (unit === 'hour') return at - ((at + this.offsetMs(at)) % HOUR_MS);
     return this.instantOf(floorLocal(at + this.offsetMs(at), unit));
   }

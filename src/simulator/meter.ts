@@ -148,7 +148,7 @@ export class Meter {
   }
 }
 
-/** Of a day on which something was used, so that there is something to correct. */
+/** The estimate is of a day on which something was used, so that there is something to correct. */
 function withEstimate(readings: readonly VisibleReading[]): VisibleReading[] {
   const estimated = readings.slice(0, -1).findLastIndex(({ kwh }) => kwh);
   return readings.map((reading, at) => {

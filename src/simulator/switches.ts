@@ -74,7 +74,7 @@ export class Switches {
     hasMoved: false,
     clientEnabled: true,
     realmEnabled: true,
-    /** As a realm that demands TLS from everybody: plain HTTP is refused. */
+    /** The realm demands TLS: plain HTTP is refused. */
     tlsRequired: false,
     /** Another one stands for keys replaced at once: older tokens are worth nothing. */
     keyId: 'kQ3vVnWqk0-simulated',

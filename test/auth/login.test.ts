@@ -85,13 +85,13 @@ test('a suspended login names its time, what was asked for, and what to do', asy
   );
   await budget.ask();
   await refusalOf(login.attempt());
-  expect(await told()).toMatch(/, or wait\. Somebody asked for an extra try at 12:00; .* from 13:00\.$/);
+  expect(await told()).toMatch(/, or wait\. An extra try was asked for at 12:00; .* from 13:00\.$/);
   for (let count = 0; count < 2; count += 1) {
     account.clock.advance(7 * HOUR);
     await refusalOf(login.attempt());
   }
   expect(await told()).toMatch(
-    /none is tried until the password changes or somebody asks\..*, or press Poll now\./,
+    /none is tried until the password changes or a poll is requested\..*, or press Poll now\./,
   );
   const notSetUp = { about: 'person', state: 'needs_user_action', code: 'account_not_set_up' } as const;
   const waiting = { ...notSetUp, refusals: 1, nextAttemptAt: null, message: null, askedAt: null };

@@ -175,7 +175,7 @@ describe('another secret', () => {
 });
 
 describe('a refusal of the client', () => {
-  test('holds for six hours, or until a restart or somebody asks', async () => {
+  test('holds for six hours, until a restart, or until a user asks', async () => {
     for (const release of [home.restart, () => home.budget.ask(), () => home.clock.advance(1)]) {
       await home.refused(client);
       const expected = { code: 'client_refused', nextAttemptAt: home.clock.now() + 6 * HOUR };

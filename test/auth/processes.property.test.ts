@@ -216,7 +216,7 @@ test('whatever two processes do at the same time', { timeout: 120_000 }, async (
       const before = used.get(refreshToken);
       // A killed process may have sent it; a lost answer, or a refusal for now, leaves it as it was.
       const isAgain = before?.answer?.status === 200 || (before !== undefined && endingOf(before) !== null);
-      // Once somebody has signed out, the session is over for the other process too: it learns that from the issuer.
+      // After a sign-out the session is over for the other process too: it learns that from the issuer.
       expect(isAgain && one.kept !== null).toBe(false);
       // A lost answer ends the session: each process learns that by a refusal of its own.
       if (before?.answer === null) unanswered.add(refreshToken);
@@ -231,7 +231,7 @@ test('whatever two processes do at the same time', { timeout: 120_000 }, async (
   await fc.assert(claim, { numRuns: Math.ceil(RUNS / 2) });
 });
 
-test('a wrong password: the waits of the budget hold for both processes, whoever is killed', {
+test('a wrong password: the waits of the budget hold for both processes, whichever is killed', {
   timeout: 120_000,
 }, async () => {
   const step = fc.oneof(acts(['use', 'renew', 'restart']), passes);

@@ -85,7 +85,7 @@ test('the will is published when the socket dies, and not after a polite close',
   expect((await waitFor('the will', () => late.last('x/killed'))).retained).toBe(true);
 });
 
-test('a publish that nobody acknowledges fails after its time, or with the connection', async () => {
+test('a publish without an acknowledgement fails after its time, or with the connection', async () => {
   const { wire, clock, connection } = await muted();
   const first = connection.publish(event('1'));
   const settled: string[] = [];

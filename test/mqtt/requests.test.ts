@@ -101,7 +101,7 @@ test.each(['refresh', 'unknown'])('a retained request %s is ignored, and the log
 });
 
 test.each(['unknown', 'constructor', '__proto__', 'toString', 'x'.repeat(40)])(
-  'request/%s is answered with the requests there are, and reaches nobody',
+  'request/%s is answered with the requests there are, and reaches no handler',
   async (name) => {
     const { ask, asked, published } = open();
     const topic = `heat/bridge/request/${name}`;

@@ -62,7 +62,7 @@ test('is asked for since the last known reading, a week earlier', async () => {
   });
 });
 
-test('nothing lately is null; so is a meter that nobody named, if it has no reading', async () => {
+test('nothing lately is null; so is a meter without a number, if it has no reading', async () => {
   const provider = await openHome();
   provider.simulator.switches.fault('/api/v1/customers/', reply({ objects: [], total_num: 0 }));
   expect(await read(provider)).toBeNull();

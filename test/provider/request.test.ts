@@ -184,7 +184,7 @@ describe('no answer', () => {
     expect(provider.clock.sleepers).toBe(0);
   });
 
-  test('nobody at home', async () => {
+  test('a refused connection', async () => {
     await provider.simulator.stop();
     expect(String(await refused())).toContain('ECONNREFUSED');
   });

@@ -54,7 +54,7 @@ describe('understood', () => {
   });
 
   test.each<[string, Fault]>([
-    ['days that nobody asked for', moved(366 * 86_400_000)],
+    ['days that were not asked for', moved(366 * 86_400_000)],
     ['a sum of null, which is never zero', inSums(() => null)],
   ])('no reading: %s', async (_, fault) => {
     spoil(fault);

@@ -17,7 +17,7 @@ export interface ListQuestion<T> {
   /** Default: 200. */
   readonly mostPages?: number;
   readonly signal?: AbortSignal | undefined;
-  /** Where it is told what is missing; where that is no harm, nobody has to know. */
+  /** Told what is missing. Absent where that does no harm. */
   readonly log?: Log;
 }
 

@@ -42,7 +42,7 @@ export async function readRegister(ask: Ask, question: RegisterQuestion): Promis
     throw new UnexpectedReply(WHAT, 'readings with meter_value and time_of_read', 'none');
   }
   const own = read.filter((one) => one.isActual && one.readAt <= now + DAY_MS && isOf(one, identifier));
-  // Of two readings of one moment the one booked later is the corrected one.
+  // When two readings are of one moment, the one that was booked later is the corrected one.
   const inOrder = own.sort((a, b) => a.readAt - b.readAt || a.bookedAt - b.bookedAt);
   return [...new Map(inOrder.map(({ energy, readAt }) => [readAt, { energy, readAt }])).values()];
 }

@@ -15,7 +15,7 @@ type Asked = Omit<UsageQuestion, 'interval'> & { readonly interval: Interval | '
 
 const { energy: ENERGY, cost: COST, readAt: READ_AT } = NAMES;
 const WHAT = 'usage report';
-/** Of the bounds below. Without it a date field that is mapped with another format refuses them. */
+/** The format of the bounds below. Without it a date field that is mapped with another format refuses them. */
 const FORMAT = 'strict_date_optional_time';
 
 /** `interval` up to Elasticsearch 7; `calendar_interval` since 7.2, and nothing else since 8. */

@@ -36,7 +36,7 @@ export function openSessions({ token: switches }: Switches, issuer: string) {
       sessions.set(session.id, session);
       return session;
     },
-    /** As when an administrator signs all users out. */
+    /** An administrator signs all users out. */
     endAll: () => sessions.clear(),
     /** The session of a refresh token is over; false when it was before, undefined when it is no such token. */
     end(token: string): boolean | undefined {

@@ -22,7 +22,7 @@ type Compute = (documents: readonly UsageDocument[]) => Json;
 /** `search.max_buckets` of Elasticsearch 7. */
 const MAX_BUCKETS = 10_000;
 
-/** By kind: whether it wants to be in the nested event, its one option, and what that may be. */
+/** Each kind: whether its place is in the nested event, its one option, and what that may be. */
 const KINDS: Readonly<Record<string, readonly [isNested: boolean, option?: string, ...values: string[]]>> = {
   terms: [false, 'field', 'resource_name'],
   nested: [false, 'path', NESTED_PATH],

@@ -4,7 +4,15 @@ import type { Invoice } from '../invoice.ts';
 import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
 import { type BillFacts, billFacts, type MeterDays } from './billFacts.ts';
 import { type BillPeriod, billPeriods } from './billPeriods.ts';
-import { changedRule, findRules, type Observation, predict, type Rule } from './billRule.ts';
+import {
+  changedRule,
+  findRules,
+  isKept,
+  LARGEST_LIMIT,
+  type Observation,
+  predict,
+  type Rule,
+} from './billRule.ts';
 import { AROUND_DAYS } from './carriedDays.ts';
 import { median } from './robust.ts';
 
@@ -68,8 +76,6 @@ const BILLS_TO_ACCUSE = 4;
 const BILLS_OF_CHANGE = 3;
 /** The changed rule stands until twice as many bills have kept to it. */
 const BILLS_AFTER_CHANGE = 2 * BILLS_OF_CHANGE;
-/** A rule that is not surer than this, in units of the currency, acquits nothing. */
-export const LARGEST_LIMIT = 0.5;
 const CENT = 0.01;
 
 /**
@@ -177,13 +183,13 @@ function judge(past: Past, bill: Bill): Past {
   const inARow = [...strays, { ...seen, off, limit }];
   const corrected = correctedBy(inARow);
   if (corrected) return tell({ ...found, ...corrected, verdict: 'as_expected' }, { rule, strays: [] });
-  if (regular.length < BILLS_TO_ACCUSE || (total >= low && total <= high))
-    return tell({ reason: 'no_rule' }, learnt);
+  const isNew = changedOn === null && regular.length < BILLS_TO_ACCUSE;
+  if (isNew || (total >= low && total <= high)) return tell({ reason: 'no_rule' }, learnt);
   const differs = { ...found, verdict: 'differs' } as const;
   if (!isSharp) return tell(differs, { rule });
   const newest = inARow.slice(-BILLS_OF_CHANGE);
-  const isEnough = newest.length === BILLS_OF_CHANGE;
-  const changed = isEnough ? changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE)) : null;
+  const changed =
+    newest.length < BILLS_OF_CHANGE ? null : changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE));
   if (changed === null) return tell(differs, { rule, strays: inARow, regular });
   return withChange(tell(differs), rule, changed, inARow);
 }
@@ -237,20 +243,16 @@ function correctedBy(strays: readonly Seen[]): Pick<BillCheck, 'unexplained' | '
   return null;
 }
 
-/** The bills of the new rule are told so, which differed when they came. */
+/** The bills that keep to the new rule are told so; they differed when they came. */
 function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[]): Past {
-  const keepsTo = (seen: Seen) => {
-    const { expected, limit } = predict(rule, seen);
-    return Math.abs(seen.total - expected) <= limit;
-  };
-  const bills = inARow.every(keepsTo) ? inARow : inARow.slice(-BILLS_OF_CHANGE);
-  const changedOn = bills[0]?.bill.from ?? null;
+  const kept = inARow.filter((seen) => isKept(rule, seen));
+  const changedOn = kept[0]?.bill.from ?? null;
   const checks = new Map(past.checks);
-  for (const { bill, ...seen } of bills) {
+  for (const { bill, ...seen } of kept) {
     const { expected } = predict(rule, seen);
     const amounts = { expected: toMicro(expected), unexplained: toMicro(seen.total - expected) };
-    const told = { verdict: 'rule_changed', rule, before, changedOn, ...amounts } as const;
-    checks.set(bill.id, { ...NOTHING_TOLD, ...checks.get(bill.id), ...bill, ...told });
+    const change = { verdict: 'rule_changed', rule, before, changedOn, ...amounts } as const;
+    checks.set(bill.id, { ...NOTHING_TOLD, ...bill, ...checks.get(bill.id), ...change });
   }
-  return { ...past, checks, regular: bills, strays: [], rule, before, changedOn };
+  return { ...past, checks, regular: kept, strays: [], rule, before, changedOn };
 }

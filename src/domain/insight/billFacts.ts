@@ -1,5 +1,5 @@
 // What the ledgers know of the days of a bill: their cost, the energy's part of it, and what may belong to another bill.
-import { inFull, type Micro } from '../amount.ts';
+import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, daysOf } from '../period.ts';
 import { type CarryingReading, FLAT_DAYS, readingOfEachDay } from './carriedDays.ts';
@@ -18,6 +18,8 @@ export interface BillFacts {
   readonly mayBeEarlier: Micro;
   readonly mayBeLater: Micro;
 }
+
+const KWH = toMicro(1);
 
 export type MeterDays = Pick<Ledger, 'origin' | 'days'>;
 
@@ -44,7 +46,8 @@ export function billFacts(meters: readonly MeterDays[], span: DaySpan): BillFact
     within.filter((day, at) => known.some(({ readings }) => is(readings[at], day))).length;
   const missing = count((reading) => reading === null);
   const estimated = count((reading, day) => reading?.day !== day) - missing;
-  return known.length === 0 ? null : { ...facts, missing, estimated };
+  const standing = Math.min(facts.sum, facts.standing);
+  return known.length === 0 ? null : { ...facts, standing, missing, estimated };
 }
 
 /** The standing charge of a day: where the line through cost by energy begins, by the median of all slopes (Theil and Sen). */
@@ -89,7 +92,9 @@ function estimatedAround(day: Day, days: MeterDays['days']): Micro {
   while (energyOf(next) === energy) next = addDays(next, 1);
   let right = next;
   while (energyOf(right) === 0 && daysBetween(next, right) < FLAT_DAYS) right = addDays(right, 1);
-  if (daysBetween(first, next) < FLAT_DAYS || first >= day || right < day) return 0;
+  // A register of whole kWh repeats itself by chance.
+  const fewest = energy % KWH === 0 ? FLAT_DAYS + 1 : FLAT_DAYS;
+  if (daysBetween(first, next) < fewest || first >= day || right < day) return 0;
   const [usual, corrected] = [days.get(last)?.cost ?? 0, days.get(right)?.cost ?? 0];
   return usual * (1 + daysBetween(next, right)) + Math.abs(corrected - usual);
 }

@@ -58,6 +58,8 @@ const OUTLIER_RANGE = 100;
 const OCCAMS_WINDOW = 2 * Math.log(20);
 /** Two-sided 99.9 %: of a thousand correct bills one is accused. */
 const LIMIT = 3.29;
+/** A rule that is not surer than this, in units of the currency, acquits nothing. */
+export const LARGEST_LIMIT = 0.5;
 /** People set tenths of a percent, cents of a bill and tenths of a cent of a day, or finer where bills tell so. */
 const DECIMALS = { sum: 3, energy: 3, days: 3, bills: 2, all: 4 };
 const MOST_DECIMALS = 4;
@@ -75,42 +77,54 @@ export function predict(rule: Rule, bill: Terms): { readonly expected: number; r
   return { expected: billedAt(rule.rates, bill), limit };
 }
 
+/** Whether the rule is sure of the bill, and the bill is within its limit. */
+export function isKept(rule: Rule, bill: Observation): boolean {
+  const { expected, limit } = predict(rule, bill);
+  return limit <= LARGEST_LIMIT && Math.abs(bill.total - expected) <= limit;
+}
+
 /** Rules in Occam's window by Schwarz's criterion, the likeliest first. Empty: there is none, or there are too few bills. */
-export function findRules(bills: readonly Observation[], quorum = QUORUM, forms = FORMS): Rule[] {
-  const found = forms
-    .flatMap((form) => fitForm(form, bills, quorum) ?? [])
-    .sort((a, b) => a.criterion - b.criterion);
+export function findRules(bills: readonly Observation[], forms = FORMS): Rule[] {
+  const found = forms.flatMap((form) => fitForm(form, bills)).sort((a, b) => a.criterion - b.criterion);
   const most = (found[0]?.criterion ?? 0) + OCCAMS_WINDOW;
   return found.filter(({ criterion }) => criterion <= most).map(({ rule }) => rule);
 }
 
-/** All these bills keep to the rule of before but for one of its terms, or for a share of all; else to one of their own. */
+/**
+ * A rule that all the newest bills keep to: the one of before but for one of its terms or a share of all, or one that most
+ * of all these bills have. `null`: there is none.
+ */
 export function changedRule(before: Rule, newest: readonly Observation[], all: readonly Observation[]) {
   const changes = [...TERMS, 'all' as const].map((term) => ({ start: before.rates, fitted: [term] }));
-  return findRules(newest, 1, changes)[0] ?? findRules(all, 1)[0] ?? null;
+  const rules = [...findRules(newest, changes), ...findRules(all)];
+  return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
 
-/** Least squares over the bills that least median of squares does not call outliers. */
-function fitForm(form: Form, bills: readonly Observation[], quorum: number) {
+/** Over all bills, and over those that least median of squares does not call outliers: a summer's bills may be a line of their own. */
+function fitForm(form: Form, bills: readonly Observation[]) {
   const { start, fitted } = form;
   const lines = bills.map((bill) => ({ row: rowOf(form, bill), value: bill.total - billedAt(start, bill) }));
-  const isKept = bills.length < fitted.length + BILLS_TO_SPARE ? null : leastMedianOfSquares(lines);
-  const kept = lines.filter((line) => isKept?.(line));
-  const outliers = lines.length - kept.length;
+  if (lines.length < fitted.length + BILLS_TO_SPARE) return [];
+  const kept = leastMedianOfSquares(lines);
   // One more has to keep to it where a bill does not.
-  const fewest = fitted.length + BILLS_TO_SPARE + Math.sign(outliers);
-  if (kept.length < Math.max(fewest, quorum * bills.length)) return null;
+  const isEnough = kept.length > fitted.length + BILLS_TO_SPARE && kept.length >= QUORUM * lines.length;
+  const robust = kept.length < lines.length && isEnough ? fitLines(form, kept, lines.length) : null;
+  return [fitLines(form, lines, lines.length), robust].filter((one) => one !== null);
+}
+
+/** Least squares over `kept`; the other ones of `all` bills are outliers. */
+function fitLines(form: Form, kept: readonly Line[], all: number) {
   const fit = leastSquares(kept);
   if (fit === null) return null;
   const squares = kept.reduce((sum, line) => sum + residual(line, fit.coefficients) ** 2, 0);
   // Few bills cannot tell how much they scatter.
-  const freedom = ROUNDING_BILLS + kept.length - fitted.length;
+  const freedom = ROUNDING_BILLS + kept.length - form.fitted.length;
   const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / freedom);
   const criterion =
     2 * kept.length * Math.log(scatter) +
     squares / scatter ** 2 +
-    2 * outliers * Math.log(OUTLIER_RANGE) +
-    fitted.length * Math.log(bills.length);
+    2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
+    form.fitted.length * Math.log(all);
   const errors = fit.inverse.map((line, at) => scatter * Math.sqrt(line[at] ?? 0));
   const rates = ratesOf(form, roundedSizes(form, kept, errors));
   return { rule: { ...form, rates, scatter, freedom, inverse: fit.inverse }, criterion };
@@ -123,8 +137,8 @@ interface Line {
 
 const residual = ({ row, value }: Line, sizes: readonly number[]): number => value - dot(row, sizes);
 
-/** Of the fits through as many bills as there are terms the one whose median of squares is the least: who keeps to it. */
-function leastMedianOfSquares(lines: readonly Line[]): ((line: Line) => boolean) | null {
+/** Of the fits through as many bills as there are terms the one whose median of squares is the least, and what keeps to it. */
+function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
   const terms = lines[0]?.row.length ?? 0;
   const sorted = new Float64Array(lines.length);
   let best: { readonly sizes: readonly number[]; readonly median: number } | null = null;
@@ -135,11 +149,11 @@ function leastMedianOfSquares(lines: readonly Line[]): ((line: Line) => boolean)
     const median = sorted.sort()[lines.length >> 1] ?? 0;
     if (best === null || median < best.median) best = { sizes, median };
   }
-  if (best === null) return null;
+  if (best === null) return [];
   const { sizes, median } = best;
   // The scale of normal noise, corrected for few bills; rounding is always there.
   const scale = Math.max(ROUNDING, 1.4826 * (1 + 5 / (lines.length - terms)) * median);
-  return (line) => Math.abs(residual(line, sizes)) <= OUTLIER * scale;
+  return lines.filter((line) => Math.abs(residual(line, sizes)) <= OUTLIER * scale);
 }
 
 /** All choices of so many of them. */

@@ -1,7 +1,7 @@
 // The check of a bill as it is published, and as one sentence.
 import { inFull, knownUnits, type Micro, toUnits } from '../amount.ts';
-import { type BillCheck, LARGEST_LIMIT } from './bill.ts';
-import type { Rule } from './billRule.ts';
+import type { BillCheck } from './bill.ts';
+import { LARGEST_LIMIT, type Rule } from './billRule.ts';
 
 const CENT = 10_000;
 

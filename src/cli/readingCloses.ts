@@ -35,13 +35,16 @@ export async function findClosing(
   return closes ? { closes, from: 'readings', days } : { closes: 'same_day', from: 'unknown', days };
 }
 
-const CLOSED = { same_day: 'its own day', previous_day: 'the day before' } as const;
+const CLOSED = {
+  same_day: 'the day on which it is taken',
+  previous_day: 'the day before it is taken',
+} as const;
 const KNOWN_FROM = {
   configuration: 'as configured',
-  state: 'as decided for the history',
-  readings: 'by the hours at which readings are taken',
-  unknown: 'for want of readings that would tell',
+  state: 'as the history was read',
+  readings: 'seen from the times of the newest readings',
+  unknown: 'assumed, as long as there are no readings to tell',
 } as const;
 
 export const closingWords = ({ closes, from }: Pick<Closing, 'closes' | 'from'>): string =>
-  `a reading counts for ${CLOSED[closes]} (${KNOWN_FROM[from]})`;
+  `each reading counts for ${CLOSED[closes]} (${KNOWN_FROM[from]})`;

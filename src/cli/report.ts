@@ -3,7 +3,7 @@ import os from 'node:os';
 import { ConfigInvalid } from '../config/load.ts';
 import { showConfig } from '../config/show.ts';
 import { knownUnits } from '../domain/amount.ts';
-import type { Extra, Extras } from '../domain/extras.ts';
+import type { Extras } from '../domain/extras.ts';
 import { addDays, type Day, type Zone, zone as zoneOf } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
@@ -42,95 +42,100 @@ export const report: Command = async (given, io) => {
 
 /** `daemon`: how the running daemon is. */
 export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
-  const text = written([...(await fleetSection(settings, io)), ...(await sectionsOf(settings, io, daemon))]);
-  return withoutHome(settings.scrubber.scrub(text), io.env.HOME);
+  const { config, scrubber } = settings;
+  const zone = zoneOf(config.usage.timezone);
+  const now = Date.now();
+  const machine = new Date(now).toString().replace(/ \(.*/, '');
+  const sections: Section[] = [
+    [
+      'Clock',
+      [
+        `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
+        `up for ${Math.round(os.uptime() / 60)} minutes`,
+      ],
+    ],
+    ['Daemon', [daemon]],
+    ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
+    ...(config.fleet ? await fleetSections(settings, zone, io) : await householdSections(settings, zone, io)),
+  ];
+  return withoutHome(scrubber.scrub(written(sections)), io.env.HOME);
 }
 
 function written(sections: readonly Section[]): string {
-  const text = [versions(), ...sections].map(
+  const { release, arch, platform } = process;
+  const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
+  const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
+  const versions: Section = [
+    'Versions',
+    [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system],
+  ];
+  const text = [versions, ...sections].map(
     ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
   );
   return `# ${about.name} report\n\n${text.join('\n')}`;
 }
 
-async function sectionsOf(settings: Settings, io: Io, daemon: string): Promise<Section[]> {
-  const { config } = settings;
-  const zone = zoneOf(config.usage.timezone);
-  const state = await stateOf(settings, io);
-  const now = Date.now();
-  const accounts: Section[] = [];
-  for (const { id } of config.fleet ? [] : config.accounts) {
-    accounts.push([`Account ${id}`, await accountLines(state, id, zone)]);
-    accounts.push(...(await meterSections(state, id, zone, zone.dayAt(now))));
-  }
-  const clock = `${zone.iso(now)} in ${zone.name}; this machine: ${new Date(now).toString().replace(/ \(.*/, '')}`;
-  return [
-    ['Clock', [clock, `up for ${Math.round(os.uptime() / 60)} minutes`]],
-    ['Daemon', [daemon]],
-    ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
-    ...accounts,
-    ...(config.fleet
-      ? []
-      : [[SHAPES, replyLines(await state.document('replies', repliesCodec).read(), zone)] satisfies Section]),
-  ];
-}
-
-function versions(): Section {
-  const { release, arch, platform } = process;
-  const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
-  const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
-  return ['Versions', [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system]];
-}
-
-const SHAPES = 'Shapes of replies (keys and types, no values)';
-
 /** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
-async function fleetSection(settings: Settings, io: Io): Promise<Section[]> {
+async function fleetSections(settings: Settings, zone: Zone, io: Io): Promise<Section[]> {
   try {
     const found = await lookAtFleet(settings, io);
     if (found === null) return [];
-    const { health, replies } = found;
-    const { fleet } = health;
-    const zone = zoneOf(settings.config.usage.timezone);
+    const { fleet, reasons } = found.health;
+    const counts = `${fleet.paused} paused, ${fleet.failing} failing, ${fleet.overdue} overdue`;
     const lines = [
-      `${fleet.accounts} account(s): ${fleet.paused} paused, ${fleet.failing} failing, ${fleet.overdue} overdue`,
+      `${fleet.accounts} account(s): ${counts}`,
       ...(fleet.oldestDueAt === null ? [] : [`the oldest since ${zone.iso(fleet.oldestDueAt)}`]),
       ...fleet.processes.map(
         ({ number, version, startedAt }) => `process ${number}: ${version}, since ${zone.iso(startedAt)}`,
       ),
-      ...health.reasons.map(({ message }) => message),
+      ...reasons.map(({ message }) => message),
     ];
-    return [
-      ['Fleet', lines],
-      [SHAPES, replyLines(replies, zone)],
-    ];
+    return [['Fleet', lines], shapesOf(found.replies, zone)];
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
     return [['Fleet', [err.message]]];
   }
 }
 
+async function householdSections(settings: Settings, zone: Zone, io: Io): Promise<Section[]> {
+  const state = await stateOf(settings, io);
+  const today = zone.dayAt(Date.now());
+  const sections: Section[] = [];
+  for (const { id } of settings.config.accounts) {
+    const folder = `accounts/${id}`;
+    sections.push([`Account ${id}`, await accountLines(state, id, zone)]);
+    const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
+    for (const [n, file] of files.entries()) {
+      const ledger = await state.document(`${folder}/${file}`, ledgerCodec).read();
+      const lines = ledger ? meterLines(ledger, zone, today) : ['its ledger cannot be read'];
+      sections.push([`Account ${id}, meter ${n + 1}`, lines]);
+    }
+  }
+  return [...sections, shapesOf(await state.document('replies', repliesCodec).read(), zone)];
+}
+
 /** Polls, session, login budget and extras. */
 async function accountLines(state: StateStore, account: string, zone: Zone): Promise<string[]> {
   const folder = `accounts/${account}`;
-  const at = (time: number | null) => (time === null ? 'never' : zone.iso(time));
+  const at = (time: number | null, otherwise = 'never') => (time === null ? otherwise : zone.iso(time));
   const journal = (await state.document('journal', journalCodec).read())?.accounts[account];
   const tokens = (await state.document(`${folder}/tokens`, tokensCodec).read())?.value;
   const budget = await state.document(`${folder}/login-budget`, loginBudgetCodec).read();
   const context = (await state.document(`${folder}/context`, contextCodec).read())?.value;
   const extras = (await state.document(`${folder}/extras`, extrasCodec).read())?.value;
   const polls = (journal?.polls ?? []).map(([time, code]) => `  ${at(time)} ${code ?? 'ok'}`);
+  const nextTry = at(budget?.nextAttemptAt ?? null, 'once the password changes or a poll is requested');
   return [
     journal
       ? `last good poll ${at(journal.lastSuccessAt)}; on ${journal.day}: ${journal.requestsToday} requests, ${journal.loginsToday} logins`
       : 'never polled',
     ...(polls.length > 0 ? ['last polls:', ...polls] : []),
     tokens
-      ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${tokens.refreshExpiresAt === null ? 'unknown' : at(tokens.refreshExpiresAt)}`
+      ? `access token until ${at(tokens.accessExpiresAt)}, refresh token until ${at(tokens.refreshExpiresAt, 'unknown')}`
       : 'no tokens kept',
     ...(budget?.useless ?? []).map(({ at: time, code }) => `login of no use: ${at(time)} ${code}`),
     budget?.state
-      ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${budget.nextAttemptAt === null ? 'once the password changes or a poll is requested' : at(budget.nextAttemptAt)}`
+      ? `logins refused: ${budget.refusals} (${budget.code ?? 'no code'}), next try ${nextTry}`
       : 'no login was refused',
     context ? `${context.properties.length} properties known` : 'properties not known yet',
     `extras last asked for: ${extras ? extrasLine(extras) : 'never'}`,
@@ -138,25 +143,10 @@ async function accountLines(state: StateStore, account: string, zone: Zone): Pro
 }
 
 function extrasLine({ registers, ...rest }: Extras): string {
-  const all: [string, Extra<unknown>][] = [
-    ...Object.entries(rest),
-    ...Object.values(registers).map((one): [string, Extra<unknown>] => ['register', one]),
-  ];
+  const all = [...Object.entries(rest), ...Object.values(registers).map((one) => ['register', one] as const)];
   return all
     .map(([name, { askedOn, off }]) => `${name} ${askedOn ?? 'never'}${off ? ', left out' : ''}`)
     .join('; ');
-}
-
-async function meterSections(state: StateStore, id: string, zone: Zone, today: Day): Promise<Section[]> {
-  const folder = `accounts/${id}`;
-  const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
-  const sections: Section[] = [];
-  for (const [n, file] of files.entries()) {
-    const ledger = await state.document(`${folder}/${file}`, ledgerCodec).read();
-    const lines = ledger ? meterLines(ledger, zone, today) : ['its ledger cannot be read'];
-    sections.push([`Account ${id}, meter ${n + 1}`, lines]);
-  }
-  return sections;
 }
 
 const NEWEST_DAYS = 14;
@@ -185,14 +175,14 @@ function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Z
   ];
 }
 
-function replyLines(known: ReturnType<typeof repliesCodec.decode> | null, zone: Zone): string[] {
+function shapesOf(known: ReturnType<typeof repliesCodec.decode> | null, zone: Zone): Section {
   const lines = Object.entries(known?.replies ?? {}).flatMap(([what, shapes]) =>
     shapes.flatMap(({ firstSeenAt, status, shape }) => [
       `${what}, HTTP ${status}, first seen ${zone.iso(firstSeenAt)}`,
       ...shape.map((line) => `  ${line}`),
     ]),
   );
-  return lines.length > 0 ? lines : ['none seen yet'];
+  return ['Shapes of replies (keys and types, no values)', lines.length > 0 ? lines : ['none seen yet']];
 }
 
 /** The path of a home directory contains a name. In a container it is `/`, or there is none. */

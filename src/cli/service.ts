@@ -47,10 +47,11 @@ ReadWritePaths=${quoted(folder)}
 /** Writes the changes, and resolves to what a person types to install both. Nothing else is changed. */
 export async function writeService({ unit, changes, file }: Service): Promise<string> {
   await replace(file, changes);
+  const [from, written] = [unit, file].map((path) => (/^[\w./-]+$/.test(path) ? path : `"${path}"`));
   return `Written: ${file}. To install the service, type these (heat2mqtt does not become root by itself):
 
-  sudo cp ${unit} /etc/systemd/system/
-  sudo install -D -m 644 ${file} /etc/systemd/system/heat2mqtt.service.d/setup.conf
+  sudo cp ${from} /etc/systemd/system/
+  sudo install -D -m 644 ${written} /etc/systemd/system/heat2mqtt.service.d/setup.conf
   sudo systemctl daemon-reload
   sudo systemctl enable --now heat2mqtt
 

@@ -57,22 +57,24 @@ test('usage finds out, counts each reading for the day before, and says so', asy
   });
   const { out: table } = await type('usage', {}, true);
   expect(table).toContain(
-    'A reading counts for the day before (by the hours at which readings are taken).\n',
+    'Each reading counts for the day before it is taken (seen from the times of the newest readings).\n',
   );
 });
 
 test('usage says what is configured, and what it cannot know', async () => {
   const { out } = await type('usage', {}, true);
-  expect(out).toContain('A reading counts for its own day (for want of readings that would tell).\n');
+  expect(out).toContain(
+    'Each reading counts for the day on which it is taken (assumed, as long as there are no readings to tell).\n',
+  );
   const { out: configured } = await type('usage', { HEAT2MQTT_USAGE_READING_CLOSES: 'previous_day' }, true);
-  expect(configured).toContain('A reading counts for the day before (as configured).\n');
+  expect(configured).toContain('Each reading counts for the day before it is taken (as configured).\n');
 });
 
 test('check --live: one usage question, which tells days and hours', async () => {
   readDaily(30_000);
   const { out } = await type('check --live', { HEAT2MQTT_METERS_70555002_NAME: 'Nobody' });
   expect(out).toContain(
-    `1 heat meter(s): ${METER}, 20 day(s) with readings in 28, a reading counts for the day before (by the hours at which readings are taken)\n`,
+    `1 heat meter(s): ${METER}, 20 day(s) with readings in 28, each reading counts for the day before it is taken (seen from the times of the newest readings)\n`,
   );
   expect(out).toContain(`ok     meters: no account has 70555002, named in meters; there is ${METER}\n`);
   expect(intervals()).toEqual(['hour']);
@@ -97,7 +99,7 @@ test('check --live asks for days where it is settled, and names a meter that two
   });
   const lines = out.split('\n').filter((line) => line.includes('provider for'));
   expect(lines[0]).toMatch(
-    /1 heat meter\(s\): \d+, \d+ day\(s\) with readings in 14, a reading counts for its own day \(as configured\)$/,
+    /1 heat meter\(s\): \d+, \d+ day\(s\) with readings in 14, each reading counts for the day on which it is taken \(as configured\)$/,
   );
   expect(lines[1]).toContain(
     `1 heat meter(s): ${METER} (also of the account one: a meter is read once, by one of them)`,

@@ -83,7 +83,7 @@ total      1948.12  255.30
 * 2025-01: only 2025-01-15 to 2025-01-31.
 * 2025-04: only 2025-04-01 to 2025-04-10.
 1 of 4 months without a reading: not known, which is not 0.
-A reading counts for its own day (by the hours at which readings are taken).
+Each reading counts for the day on which it is taken (seen from the times of the newest readings).
 Tariff (derived): 0.124 EUR/kWh + 0.686 EUR/day, explains 51 of 53 days, 2025-01-16 to 2025-03-09.
 
 `);

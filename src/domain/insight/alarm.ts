@@ -55,7 +55,7 @@ interface Compared extends Single {
 /** A year, and a month for what its first days are compared with. */
 const LOOK_BACK_DAYS = 400;
 /** A month tells what days are like. */
-export const FEWEST_DAYS = 30;
+const FEWEST_DAYS = 30;
 /** With the weather the days that are most alike in temperature, without it the newest three weeks. */
 const ALIKE = { weather: 40, season: 21 };
 /** Three months away the sun and the windows are others. */
@@ -68,9 +68,9 @@ const DRIFT = 1.9;
 const MOST_OF_A_DAY = 3;
 /** One day alone: what correct days are once in years, as their noise has heavy tails. */
 const FAR = { weather: 6, season: 8 };
-/** So many days of less than this share of what is due, and more than a mean day is due: on holidays the half goes on. */
+/** So many days of less than this share of what is due, while more than a mean day is due: on holidays half of the heat goes on. */
 const FAILED = { days: 2, share: 0.42 };
-/** What has lasted for so long is looked at as if it began anew. */
+/** The rule is followed from so many days back; what has lasted longer has an alarm that began then. */
 const LONGEST_DAYS = 14;
 /** However even the days were: a root 3 % off is nothing. */
 const LEAST_DEVIATION = 0.03;

@@ -1,6 +1,6 @@
 // Did I save, or was it mild? A span of days against the same days a year before, at this year's weather.
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, type DaySpan, daysBetween } from '../period.ts';
+import { addDays, type Day } from '../period.ts';
 import {
   daysIn,
   degreesOf,
@@ -34,37 +34,28 @@ export interface WeatherChange {
 const NEWEST_DAYS = 90;
 /** Share of the days that has to be known in both years: the others are as these then. */
 const SHARE_KNOWN = 2 / 3;
-/** Half of the band, as a share: who is told less than 25 % either way is told nothing. */
+/** Half of the band, as a share: a wider one tells nothing of what households save. */
 const LEAST_SURE = 0.25;
 /** Where less of the use than this is heating, there is no weather to take out. */
 const LEAST_HEATED = 0.15;
 
-/** Compares the newest 90 days with reading and temperature. */
+/**
+ * Compares the newest 90 days with reading and temperature. Expected is what the same days a year before used, and for the
+ * difference in degree days the slope of the year before the span.
+ */
 export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
   let newest: Day = '';
   for (const day of weather.temperatures.keys())
     if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
   if (newest === '') return 'days_missing';
   const to = addDays(newest, 1);
-  return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });
-}
-
-/**
- * Expected is what the same days a year before used, and for the difference in degree days the slope of the year before
- * the span.
- */
-export function compareWithYearBefore(
-  days: Ledger['days'],
-  weather: Weather,
-  { from, to }: DaySpan,
-): WeatherChange | WeatherSilence {
+  const from = addDays(to, -NEWEST_DAYS);
   const yearBefore = { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) };
-  const fit = fitHouse(days, weather, from);
-  const [spans, spansBefore] = [{ from, to }, yearBefore].map((span) =>
-    heatSpans(days, weather.temperatures, span),
-  ) as [HeatSpan[], HeatSpan[]];
-  const fewest = SHARE_KNOWN * daysBetween(from, to);
+  const spans = heatSpans(days, weather.temperatures, { from, to });
+  const spansBefore = heatSpans(days, weather.temperatures, yearBefore);
+  const fewest = SHARE_KNOWN * NEWEST_DAYS;
   if (daysIn(spans) < fewest || daysIn(spansBefore) < fewest) return 'days_missing';
+  const fit = fitHouse(days, weather, from);
   if (typeof fit === 'string') return fit;
   const sumOf = (all: readonly HeatSpan[]) => ({
     days: daysIn(all),
@@ -92,7 +83,7 @@ export function compareWithYearBefore(
     low: 100 * Math.max(-1, ratio - 1 - band),
     high: 100 * (ratio - 1 + band),
     from,
-    to: addDays(to, -1),
+    to: newest,
     days: now.days,
     used: now.energy,
     expected,

@@ -1,4 +1,5 @@
 // Where a server listens, as `http.listen` says it, and where a browser on another machine then finds the page.
+import { hostname } from 'node:os';
 
 /** `127.0.0.1:8099` or `[::1]:8099` in parts; undefined when it is neither. Port 0 means any free port. */
 export function splitHostAndPort(value: string): { host: string; port: number } | undefined {
@@ -14,13 +15,35 @@ const ALL_ADDRESSES = ['0.0.0.0', '::'];
 
 interface Served {
   readonly http: false | { readonly listen: string };
-  readonly web: false | { readonly password?: unknown };
+  readonly web:
+    | false
+    | { readonly password?: unknown; readonly hosts?: readonly string[]; readonly trusted_proxy?: unknown };
 }
 
-/** `null` when there is no page for others, or `http.listen` does not tell by which address they reach it. */
-export function pageAddress({ http, web }: Served): string | null {
-  if (http === false || web === false || web.password === undefined) return null;
+/** Whose page it is: the machine's own name, and whether it is an app within Home Assistant. */
+export interface Machine {
+  readonly name: string;
+  readonly isApp: boolean;
+}
+
+const thisMachine = (): Machine => ({ name: hostname(), isApp: Boolean(process.env.SUPERVISOR_TOKEN) });
+
+/** `null` when there is no page for others, or the configuration does not tell by which address they reach it. */
+export function pageAddress({ http, web }: Served, machine = thisMachine()): string | null {
+  if (http === false || web === false) return null;
+  // The Supervisor names a container after its app, and Home Assistant's frontend knows the way to it.
+  if (machine.isApp) return `homeassistant://hassio/ingress/${machine.name.replaceAll('-', '_')}`;
+  if (web.password === undefined) return null;
+  const [name] = web.hosts ?? [];
+  if (web.trusted_proxy !== undefined && name !== undefined) return `https://${name}/`;
   const { host = '', port = 0 } = splitHostAndPort(http.listen) ?? {};
-  if (port === 0 || isLoopback(host) || ALL_ADDRESSES.includes(host)) return null;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
+  if (port === 0 || isLoopback(host)) return null;
+  const reached = ALL_ADDRESSES.includes(host) ? (name ?? nameOnNetwork(machine)) : host;
+  return reached && `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}/`;
+}
+
+/** A container is called by its id, under which a browser does not find it. */
+function nameOnNetwork({ name }: Machine): string | null {
+  if (/^[\da-f]{12}$/.test(name)) return null;
+  return (name.includes('.') ? name : `${name}.local`).toLowerCase();
 }

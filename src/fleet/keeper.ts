@@ -3,7 +3,6 @@
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
 import type { AccountContext } from '../accounts/context.ts';
 import { friendlyNameOf } from '../accounts/friendlyNames.ts';
-import { pageAddress } from '../config/listenAddress.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
@@ -175,7 +174,7 @@ export class Keeper {
       identifiers: [one.meter],
     }));
     const { discovery_prefix: prefix } = config.mqtt;
-    const options = { topics, page: pageAddress(config), constituencies: false };
+    const options = { topics, page: null, constituencies: false };
     const info = { startedAt: this.#startedAt, schedule: config.usage.schedule, zone, health, meters };
     return [
       ...(prefix === false ? [] : announce(bridgeDocument({ prefix, ...options }))),

@@ -49,6 +49,8 @@ test.each([
 });
 
 const WITH_PASSWORD = 'web: { password: correct horse }';
+const NAMED = 'web: { password: correct horse, hosts: [heat.example.org] }';
+const PROXIED = 'web: { password: correct horse, hosts: [heat.example.org], trusted_proxy: 127.0.0.1 }';
 test.each([
   ["{ listen: '192.168.1.10:8099' }", WITH_PASSWORD, 'http://192.168.1.10:8099/'],
   ["{ listen: '[fd00::7]:8099' }", WITH_PASSWORD, 'http://[fd00::7]:8099/'],
@@ -58,12 +60,27 @@ test.each([
   ["{ listen: '192.168.1.10:0' }", WITH_PASSWORD, null],
   ["{ listen: '127.0.0.1:8099' }", WITH_PASSWORD, null],
   ["{ listen: 'localhost:8099' }", WITH_PASSWORD, null],
-  ["{ listen: '0.0.0.0:8099' }", WITH_PASSWORD, null],
-  ["{ listen: '[::]:8099' }", WITH_PASSWORD, null],
+  ["{ listen: '0.0.0.0:8099' }", WITH_PASSWORD, 'http://pi.local:8099/'],
+  ["{ listen: '[::]:8099' }", WITH_PASSWORD, 'http://pi.local:8099/'],
+  ["{ listen: '0.0.0.0:8099' }", NAMED, 'http://heat.example.org:8099/'],
+  ["{ listen: '127.0.0.1:8099' }", PROXIED, 'https://heat.example.org/'],
   ['false', WITH_PASSWORD, null],
 ])('http: %s and %s: the page is at %s', async (http, web, address) => {
   const { config } = await load(`${BASE}http: ${http}\n${web}\n`);
-  expect(pageAddress(config)).toBe(address);
+  expect(pageAddress(config, { name: 'Pi', isApp: false })).toBe(address);
+});
+
+test.each([
+  ['a name with a domain', { name: 'pi.example.org', isApp: false }, 'http://pi.example.org:8099/'],
+  ['the id of a container', { name: '0a1b2c3d4e5f', isApp: false }, null],
+  [
+    'an app',
+    { name: 'a1b2c3d4-heat2mqtt', isApp: true },
+    'homeassistant://hassio/ingress/a1b2c3d4_heat2mqtt',
+  ],
+])('on all addresses of %s', async (_, machine, address) => {
+  const { config } = await load(`${BASE}http: { listen: '0.0.0.0:8099' }\n${WITH_PASSWORD}\n`);
+  expect(pageAddress(config, machine)).toBe(address);
 });
 
 it('docs/configuration.md is current', async () => {

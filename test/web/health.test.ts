@@ -1,13 +1,22 @@
-// HTTP for machines that watch: three paths, honest statuses, nothing cached, and a port that may be taken.
+// HTTP for machines that watch, the door of Home Assistant's ingress, and who is let in where.
 import { once } from 'node:events';
+import { get, request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { serveMistakes } from '../../src/cli/mistakes.ts';
+import { ConfigInvalid } from '../../src/config/load.ts';
+import { openTo } from '../../src/daemon/monitor/monitor.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { type HealthAnswers, serveHealth } from '../../src/web/health.ts';
+import { serveIngress } from '../../src/web/server.ts';
+import { BASE, load } from '../config/loading.ts';
 import { openStack } from '../support/stack.ts';
+import { openStory } from '../support/story.ts';
+
+const HERE = { listen: '127.0.0.1:0', from: '127.0.0.1' };
 
 async function open(answers: Partial<HealthAnswers> = {}, listen = '127.0.0.1:0') {
-  const monitor = await serveHealth(
+  const server = await serveHealth(
     listen,
     {
       healthy: () => true,
@@ -20,82 +29,141 @@ async function open(answers: Partial<HealthAnswers> = {}, listen = '127.0.0.1:0'
     },
     { clock: systemClock },
   );
-  openStack().use(monitor);
-  const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${monitor.port}${path}`, init);
-  return { monitor, ask };
+  openStack().use(server);
+  return { server, ask: asking(`http://127.0.0.1:${server.port}`) };
 }
 
-test('healthy and ready say so, and say when they are not', async () => {
-  let good = true;
-  const { ask } = await open({ healthy: () => good, ready: () => good });
-  for (const [path, word] of [
-    ['/healthz', 'healthy'],
-    ['/readyz', 'ready'],
-  ] as const) {
-    good = true;
-    const yes = await ask(path);
-    expect([yes.status, await yes.text(), yes.headers.get('cache-control')]).toEqual([
-      200,
-      `${word}\n`,
-      'no-store',
-    ]);
-    good = false;
-    const no = await ask(path);
-    expect([no.status, await no.text()]).toEqual([503, `not ${word}\n`]);
-  }
-});
+/** What a path is answered: status, text and type. */
+const asking =
+  (address: string) =>
+  async (path: string, method = 'GET', headers: Record<string, string> = {}) => {
+    const asked = request(address + path, { method, headers, agent: false }).end();
+    const [response] = await once(asked, 'response');
+    let text = '';
+    for await (const chunk of response) text += chunk;
+    return [response.statusCode, text, response.headers['content-type']];
+  };
 
-test('a query does not matter, another path does', async () => {
-  const { ask } = await open();
-  expect((await ask('/healthz?verbose=1')).status).toBe(200);
-  for (const path of ['/', '/healthz/', '/config', '/..%2fconfig.yaml'])
-    expect((await ask(path)).status).toBe(404);
-});
-
-test('HEAD has no body, and nothing can be posted', async () => {
-  const { ask } = await open();
-  const head = await ask('/healthz', { method: 'HEAD' });
-  expect([head.status, await head.text()]).toEqual([200, '']);
-  for (const method of ['POST', 'PUT', 'DELETE'])
-    expect((await ask('/healthz', { method })).status).toBe(405);
-});
-
-test('metrics come with their own content type; if they fail, nothing leaks', async () => {
-  const { ask } = await open();
-  const good = await ask('/metrics');
-  expect([good.headers.get('content-type'), await good.text()]).toEqual([
-    'text/plain; version=0.0.4',
-    'up 1\n',
-  ]);
-  const failing = await open({
-    metrics: () => {
-      throw new Error('row 7');
-    },
+test('health, readiness and metrics, and nothing else', async () => {
+  const state = { healthy: true, ready: true };
+  const { ask } = await open({
+    healthy: () => state.healthy,
+    ready: () => state.ready,
+    metricsFor: 'this machine',
   });
-  const bad = await failing.ask('/metrics');
-  expect([bad.status, await bad.text()]).toEqual([500, 'metrics failed\n']);
+  const answers = async (path: string, status: number, text: string, method = 'GET') =>
+    expect([path, ...(await ask(path, method)).slice(0, 2)]).toEqual([path, status, text]);
+  await answers('/healthz', 200, 'healthy\n');
+  await answers('/healthz?verbose=1', 200, 'healthy\n');
+  await answers('/healthz', 200, '', 'HEAD');
+  await answers('/readyz', 200, 'ready\n');
+  Object.assign(state, { healthy: false, ready: false });
+  await answers('/healthz', 503, 'not healthy\n');
+  await answers('/readyz', 503, 'not ready\n');
+  for (const path of ['/', '/healthz/', '/config', '/..%2fconfig.yaml'])
+    expect((await ask(path))[0]).toBe(404);
+  for (const method of ['POST', 'PUT', 'DELETE']) await answers('/healthz', 405, 'GET only\n', method);
+  expect(await ask('/metrics')).toEqual([200, 'up 1\n', 'text/plain; version=0.0.4']);
+  const fails = () => {
+    throw new Error('row 7');
+  };
+  expect((await (await open({ metrics: fails })).ask('/metrics')).slice(0, 2)).toEqual([
+    500,
+    'metrics failed\n',
+  ]);
 });
 
-test('a taken port is told as such', async () => {
-  const { monitor } = await open();
-  const err = await open({}, `127.0.0.1:${monitor.port}`).catch((thrown: unknown) => thrown);
-  expect(err).toMatchObject({ code: 'listen_failed' });
-  expect(err).toMatchObject({ code: 'listen_failed', message: expect.stringContaining('EADDRINUSE') });
+test('metrics for this machine are for its own names only, and a refusal is told', async () => {
+  const refused: string[] = [];
+  const { ask } = await open({ metricsFor: 'this machine', metricsRefused: () => void refused.push('once') });
+  expect((await ask('/metrics', 'GET', { host: 'localhost:8099' }))[0]).toBe(200);
+  const odd = [{ 'x-forwarded-for': '192.0.2.1' }, { host: 'localhost.evil.example.org' }];
+  for (const headers of odd) expect((await ask('/metrics', 'GET', headers))[0]).toBe(401);
+  expect(refused).toHaveLength(2);
+  const { ask: anywhere } = await open();
+  for (const headers of odd) expect((await anywhere('/metrics', 'GET', headers))[0]).toBe(200);
 });
 
-test('IPv6 in brackets', async () => {
-  const { monitor } = await open({}, '[::1]:0');
-  expect((await fetch(`http://[::1]:${monitor.port}/healthz`)).status).toBe(200);
-});
-
-test('stop does not wait for a visitor who stays', async () => {
-  const { monitor } = await open();
-  const visitor = connect(monitor.port ?? 0, '127.0.0.1').on('error', () => undefined);
+test('a port that is taken, IPv6 in brackets, and a stop that waits for no visitor', async () => {
+  const { server } = await open();
+  await expect(open({}, `127.0.0.1:${server.port}`)).rejects.toMatchObject({
+    code: 'listen_failed',
+    message: expect.stringContaining('EADDRINUSE'),
+  });
+  const six = await open({}, '[::1]:0');
+  expect((await asking(`http://[::1]:${six.server.port}`)('/healthz'))[0]).toBe(200);
+  const visitor = connect(server.port, '127.0.0.1').on('error', () => undefined);
   await once(visitor, 'connect');
   visitor.write('GET /healthz HTTP/1.1\r\n');
-  await fetch(`http://127.0.0.1:${monitor.port}/healthz`);
+  await asking(`http://127.0.0.1:${server.port}`)('/healthz');
   const began = performance.now();
-  await monitor.stop();
+  await server.stop();
   expect(performance.now() - began).toBeLessThan(4_000);
-  await expect(fetch(`http://127.0.0.1:${monitor.port}/healthz`)).rejects.toThrow();
+});
+
+test.each([
+  ['127.0.0.1:8099', '', true, 'this machine'],
+  ['127.0.0.1:8099', 'web: { password: correct horse }', true, 'no one'],
+  ['0.0.0.0:8099', '', false, 'no one'],
+  ['0.0.0.0:8099', 'web: { password: correct horse }', true, 'no one'],
+  ['0.0.0.0:8099, metrics: open', '', false, 'everyone'],
+  ['127.0.0.1:8099', 'web: false', false, 'this machine'],
+  ['0.0.0.0:8099', 'web: false', false, 'no one'],
+])('at %s with "%s" there is a page: %s; metrics for %s', async (listen, web, hasPage, metricsFor) => {
+  const [address, more = ''] = listen.split(', ');
+  const { config } = await load(`${BASE}http: { listen: '${address}', ${more} }\n${web}\n`);
+  expect(openTo(config)).toEqual({ hasPage, metricsFor });
+});
+
+test('beyond this machine there is no page without a password, and the log says why; ingress has it', async () => {
+  const story = await openStory();
+  const everywhere = { http: { listen: '0.0.0.0:0' } };
+  const ask = asking(`http://127.0.0.1:${(await story.start(everywhere)).httpPort}`);
+  for (const path of ['/', '/session', '/events', '/report.txt']) expect((await ask(path))[0]).toBe(404);
+  expect((await ask('/request/refresh', 'POST'))[0]).toBe(405);
+  expect([(await ask('/healthz'))[0], (await ask('/metrics'))[0]]).toEqual([200, 401]);
+  expect(story.logged('no page: beyond this machine it is served with a password only')).toMatchObject([
+    { hint: expect.stringContaining('web.password_file') },
+  ]);
+  expect(story.logged('metrics were asked for and refused')).toMatchObject([
+    { hint: expect.stringContaining('http.metrics: open') },
+  ]);
+  const { port, stop } = await serveIngress(HERE, () => undefined, systemClock);
+  await stop();
+  const other = await openStory();
+  await other.start(everywhere, { ...HERE, listen: `127.0.0.1:${port}` });
+  const [, session] = await asking(`http://127.0.0.1:${port}`)('/session');
+  expect(JSON.parse(String(session))).toMatchObject({ signedIn: true, needsPassword: false });
+  expect(other.logged('no page: beyond this machine it is served with a password only')).toEqual([]);
+});
+
+test('on the port of ingress only the Supervisor is answered', async () => {
+  const stack = openStack();
+  const serve = async (from: string) =>
+    stack.use(await serveIngress({ ...HERE, from }, (_, response) => response.end('page'), systemClock)).port;
+  // Not fetch, which tries again for ever where the connection is closed before it has asked.
+  const asked = get(`http://127.0.0.1:${await serve('172.30.32.2')}/`, { agent: false });
+  await expect(once(asked, 'response')).rejects.toThrow();
+  expect((await asking(`http://127.0.0.1:${await serve('127.0.0.1')}`)('/')).slice(0, 2)).toEqual([
+    200,
+    'page',
+  ]);
+});
+
+test('wrong options: a page with each mistake for Home Assistant, good health, and no more for others', async () => {
+  const stack = openStack();
+  const invalid = new ConfigInvalid([
+    { path: 'accounts.0.password', found: 'nothing', allowed: 'password <here>' },
+    { path: 'mqtt.url', found: 'no broker', allowed: 'the app "Mosquitto broker"' },
+  ]);
+  const { words, opened } = await serveMistakes(invalid, '127.0.0.1:0', HERE);
+  for (const one of opened) stack.use(one);
+  const [health, page] = opened.map(({ port }) => asking(`http://127.0.0.1:${port}`));
+  expect((await health?.('/healthz'))?.[0]).toBe(200);
+  expect((await health?.('/'))?.[1]).not.toContain('mqtt.url');
+  const [, text] = (await page?.('/any/path')) ?? [];
+  expect(text).toContain('<li>accounts.0.password: found nothing; allowed: password &lt;here&gt;</li>');
+  expect(text).toContain('mqtt.url');
+  expect(text).toContain('press Restart');
+  expect(words).toContain(invalid.message);
 });

@@ -19,6 +19,8 @@ export interface SignInNotices {
 
 // What many accounts have in common needs no notice for each of them.
 const MOST_NOTICES = 10;
+// A notice takes such an address as a path.
+const IN_FRONTEND = /^homeassistant:\/\//;
 const MINUTE_MS = 60_000;
 
 export function signInNotices(accounts: readonly Account[], context: Context): SignInNotices {
@@ -44,7 +46,7 @@ export function signInNotices(accounts: readonly Account[], context: Context): S
     const parts = [
       isWaiting ? 'The provider refused the last sign-in.' : fault?.message,
       fault?.hint,
-      page && `[Open the bridge's page](${page}) to sign in or to try again.`,
+      page && `[Open the bridge's page](${page.replace(IN_FRONTEND, '/')}) to sign in or to try again.`,
       next && `The next try by itself is at ${next}.`,
       'This notice goes away by itself once the account is signed in.',
     ];

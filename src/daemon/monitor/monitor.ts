@@ -6,7 +6,7 @@ import { renderMetrics } from '../../accounts/metrics.ts';
 import { isLoopback, pageAddress, splitHostAndPort } from '../../config/listenAddress.ts';
 import { safeWords } from '../../foundation/failure.ts';
 import { ThrottledLog } from '../../foundation/limits.ts';
-import { serveHealth } from '../../web/health.ts';
+import { type HealthAnswers, serveHealth } from '../../web/health.ts';
 import { type Ingress, type Listening, serveIngress } from '../../web/server.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
@@ -17,6 +17,21 @@ const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
   'Who may see the page may read them; http.metrics: open lets everybody read them who reaches http.listen.';
+
+/** Beyond this machine there is a page with a password only, and the metrics are for those who may see it. */
+export function openTo({ http, web }: Pick<Context['config'], 'http' | 'web'>): {
+  readonly hasPage: boolean;
+  readonly metricsFor: HealthAnswers['metricsFor'];
+} {
+  if (http === false) return { hasPage: false, metricsFor: 'no one' };
+  const isPrivate = isLoopback(splitHostAndPort(http.listen)?.host ?? '');
+  const needsPassword = web !== false && web.password !== undefined;
+  const forPage = isPrivate && !needsPassword ? 'this machine' : 'no one';
+  return {
+    hasPage: web !== false && (isPrivate || needsPassword),
+    metricsFor: http.metrics === 'open' ? 'everyone' : forPage,
+  };
+}
 
 /** Resolves to `null` when HTTP is off. What cannot be served is a reason on bridge/health, and nothing stops. */
 export async function startMonitor(
@@ -30,16 +45,14 @@ export async function startMonitor(
   const { config, clock, counters, log } = context;
   const { bridgeStatus, link, accounts } = parts;
   if (config.http === false) return null;
-  const { listen, metrics: metricsFor } = config.http;
-  const isPrivate = isLoopback(splitHostAndPort(listen)?.host ?? '');
-  const needsPassword = config.web !== false && config.web.password !== undefined;
-  const isOpen = config.web !== false && (isPrivate || needsPassword);
+  const { listen } = config.http;
+  const { hasPage, metricsFor } = openTo(config);
   const throttledLog = new ThrottledLog(clock);
   const metricsRefused = () =>
     throttledLog.write('metrics', (more) =>
       log.warn({ ...more, hint: METRICS_HINT }, 'metrics were asked for and refused'),
     );
-  if (config.web !== false && !isOpen && ingress === null)
+  if (config.web !== false && !hasPage && ingress === null)
     log.warn(
       { listen, hint: 'Set web.password or web.password_file, or switch the page off with web: false.' },
       'no page: beyond this machine it is served with a password only',
@@ -85,19 +98,18 @@ export async function startMonitor(
       bridgeStatus.ownReasons.push(safeWords(err));
     }
   };
-  const ofThisMachine = isPrivate && !needsPassword ? 'this machine' : 'no one';
   const answers = {
     healthy: () => link.status().offlineMs < BROKER_GRACE_MS && heartbeat.ageMs() < LOOP_GRACE_MS,
     ready: () => link.status().drained,
     metrics,
-    metricsFor: metricsFor === 'open' ? 'everyone' : ofThisMachine,
+    metricsFor,
     metricsRefused,
-    page: isOpen ? onPage('listener') : null,
-  } as const;
+    page: hasPage ? onPage('listener') : null,
+  };
   const isShared = within(config.web ? config.web.trusted_proxy : undefined);
   await open('health and metrics are not served', serveHealth(listen, answers, { clock, isShared }));
   const port = opened[0]?.port ?? null;
-  if (isOpen && port !== null)
+  if (hasPage && port !== null)
     log.info({ page: pageAddress(config) ?? `http://127.0.0.1:${port}/` }, 'the page is served');
   if (ingress !== null && config.web !== false)
     await open('Home Assistant cannot show the page', serveIngress(ingress, onPage('ingress'), clock));

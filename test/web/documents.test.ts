@@ -12,7 +12,7 @@ async function look(story: Story, { httpPort }: { readonly httpPort: number | nu
   return { address, stream };
 }
 
-test('first all documents as they stand on MQTT, each once, without discovery', async () => {
+test('first all documents as they stand on MQTT, each once, without discovery; then what changes, and what passes', async () => {
   const { story, probe, daemon } = await firstPoll({ config: { constituencies: { chamber: 'dail' } } });
   await story.rest();
   const { stream } = await look(story, daemon);
@@ -23,46 +23,35 @@ test('first all documents as they stand on MQTT, each once, without discovery', 
   );
   const before = stream.events.findIndex(({ event }) => event === 'ready');
   const first = stream.events.slice(0, before).filter(({ event }) => event === 'message');
-  expect(stream.messages()).toHaveLength(onMqtt.size);
-  expect(first).toHaveLength(onMqtt.size);
+  expect([first.length, stream.messages().length]).toEqual([onMqtt.size, onMqtt.size]);
   for (const { topic, payload } of stream.messages()) {
     const same = onMqtt.get(topic) ?? '';
     expect([topic, payload]).toEqual([topic, topic === 'bridge/state' ? same : JSON.parse(same)]);
   }
   expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'connected' } });
-  expect(stream.events).toContainEqual({
-    event: 'log',
-    data: { time: expect.any(String), level: 'info', message: 'logged in · account=home' },
-  });
-});
+  const line = { time: expect.any(String), level: 'info', message: 'logged in · account=home' };
+  expect(stream.events).toContainEqual({ event: 'log', data: line });
 
-test('then what changes, and what passes', async () => {
-  const { story, probe, daemon } = await firstPoll();
-  const { stream } = await look(story, daemon);
-  const before = stream.messages().length;
   await story.nextPoll(24 * 3_600_000);
   await stream.until('the new day', () => stream.messages().some(({ topic }) => topic.endsWith('/event')));
-  const topics = stream
-    .messages()
-    .slice(before)
-    .map(({ topic }) => topic);
-  expect(topics).toEqual(
+  const news = stream.messages().slice(onMqtt.size);
+  expect(news.map(({ topic }) => topic)).toEqual(
     expect.arrayContaining(['meter/70418235/state', 'meter/70418235/usage/day', 'meter/70418235/event']),
   );
   expect(stream.last('meter/70418235/state')).toEqual(probe.json(STATE));
   expect(stream.last('bridge/health')).toEqual(probe.json(HEALTH));
 });
 
-test('a request is answered as over MQTT', async () => {
-  const { story, probe, daemon } = await firstPoll();
-  const { address } = await look(story, daemon);
+test('a request is answered as over MQTT, a list that it fetched is on the stream; ledger and report', async () => {
+  const constituencies = { chamber: 'dail', house_no: 34 };
+  const { story, probe, daemon } = await firstPoll({ config: { constituencies } });
+  const { address, stream } = await look(story, daemon);
   const ask = async (name: string, body = '') => {
     const response = await fetch(`${address}/request/${name}`, { method: 'POST', body });
     return { status: response.status, answer: await response.json() };
   };
   for (const [name, body] of [
     ['health', '{"transaction":"t-1"}'],
-    ['constituencies', ''],
     ['backfill', '{"from":"never"}'],
     ['refresh', 'nonsense'],
   ] as const) {
@@ -72,26 +61,36 @@ test('a request is answered as over MQTT', async () => {
     expect(await ask(name, body)).toEqual({ status: 200, answer: said });
   }
   expect(await ask('nothing')).toMatchObject({ status: 404, answer: { error: { code: 'unknown_request' } } });
-});
-
-test('a list that has been fetched is on the stream, without waiting for something else to change', async () => {
-  const { story, daemon } = await firstPoll({
-    config: { constituencies: { chamber: 'dail', house_no: 34 } },
-  });
-  const { address, stream } = await look(story, daemon);
-  await fetch(`${address}/request/constituencies`, { method: 'POST' });
+  expect(await ask('constituencies')).toMatchObject({ status: 200, answer: { data: { count: 43 } } });
   await stream.until('the list', () => stream.last('constituencies/dail/34'));
   expect(stream.last('bridge/constituencies')).toMatchObject({ topic: 'heat2mqtt/constituencies/dail/34' });
+
+  const csv = await fetch(`${address}/ledger.csv?meter=70418235`);
+  const [head, first, ...rest] = (await csv.text()).trimEnd().split('\r\n');
+  expect(csv.headers.get('content-disposition')).toBe('attachment; filename="heat2mqtt-70418235.csv"');
+  expect(head).toBe('day,energy_kwh,cost,currency,revision,received_at');
+  expect(first).toMatch(/^2025-01-01,\d+(\.\d+)?,\d+(\.\d+)?,EUR,0,2025-03-10T12:\S+$/);
+  expect(rest).toHaveLength(68);
+  expect((await fetch(`${address}/ledger.csv?meter=other`)).status).toBe(404);
+  expect(await (await fetch(`${address}/report.txt`)).text()).toBe('the report\n');
 });
 
-test('without a broker it shows everything, and says that there is none', async () => {
+test('without a broker it shows everything, and says that there is none; then that it came, and was lost', async () => {
   const story = await openStory();
   await story.stopBroker();
   const daemon = await story.start();
   const { stream } = await look(story, daemon);
+  const untilLink = (broker: string) =>
+    stream.until(broker, () =>
+      isDeepStrictEqual(stream.events.findLast(({ event }) => event === 'link')?.data, { broker }),
+    );
   await story.polled(1);
   await stream.until('the meter', () => stream.last('meter/70418235/state'));
-  expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'none' } });
+  await untilLink('none');
+  await story.restartBroker();
+  await untilLink('connected');
+  await story.stopBroker();
+  await untilLink('disconnected');
 });
 
 test('a property that is gone takes its topics with it', async () => {
@@ -105,27 +104,4 @@ test('a property that is gone takes its topics with it', async () => {
   await stream.until('the clearing', () => stream.last(own('state')) === null);
   expect(stream.last(own('history'))).toBeNull();
   expect(stream.last('meter/600002/state')).toMatchObject({ schema: 1 });
-});
-
-test('a broker that is lost and comes back is told', async () => {
-  const { story, daemon } = await firstPoll();
-  const { stream } = await look(story, daemon);
-  const link = () => stream.events.findLast(({ event }) => event === 'link')?.data;
-  await story.stopBroker();
-  await stream.until('the loss', () => isDeepStrictEqual(link(), { broker: 'disconnected' }));
-  await story.restartBroker();
-  await stream.until('the return', () => isDeepStrictEqual(link(), { broker: 'connected' }));
-});
-
-test('the ledger for a spreadsheet, and the report of the running daemon', async () => {
-  const { story, daemon } = await firstPoll();
-  const { address } = await look(story, daemon);
-  const csv = await fetch(`${address}/ledger.csv?meter=70418235`);
-  const [head, first, ...rest] = (await csv.text()).trimEnd().split('\r\n');
-  expect(csv.headers.get('content-disposition')).toBe('attachment; filename="heat2mqtt-70418235.csv"');
-  expect(head).toBe('day,energy_kwh,cost,currency,revision,received_at');
-  expect(first).toMatch(/^2025-01-01,\d+(\.\d+)?,\d+(\.\d+)?,EUR,0,2025-03-10T12:\S+$/);
-  expect(rest).toHaveLength(68);
-  expect((await fetch(`${address}/ledger.csv?meter=other`)).status).toBe(404);
-  expect(await (await fetch(`${address}/report.txt`)).text()).toBe('the report\n');
 });

@@ -1,43 +1,44 @@
 // Who may see the page: names, origins, passwords, cookies, and what a browser is told to keep to.
+import type { IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { createSessions } from '../../src/web/sessions.ts';
 import { handClock } from '../support/clock.ts';
-import { type Asked, cookieOf, openServer, PASSWORD } from './served.ts';
+import { cookieOf, openServer, PASSWORD } from './served.ts';
 
 const readPassword = async () => PASSWORD;
-const PATHS = [
-  '/events',
-  '/ledger.csv?meter=m1',
-  '/report.txt',
-  '/energy-dashboard',
-  '/metrics',
-  '/sign-in',
-  '/nothing',
+const FILES = ['/', '/page.js', '/page.css', '/session'];
+const GUARDED = [
+  ...[
+    '/events',
+    '/ledger.csv?meter=m1',
+    '/report.txt',
+    '/energy-dashboard',
+    '/metrics',
+    '/sign-in',
+    '/nothing',
+  ],
 ];
+const POST = { method: 'POST' };
 
-test.each([
-  ['an IPv4 address', '192.168.1.20:8099', 200],
-  ['an IPv6 address', '[fe80::1]:8099', 200],
-  ['localhost', 'localhost:8099', 200],
-  ['the own name', 'pi:8099', 200],
-  ['the own name on the local network', 'PI.local', 200],
-  ['with a dot at its end', 'pi.local.:8099', 200],
-  ['a configured name', 'heat.example.org', 200],
-  ['a name that was pointed here', 'evil.example.org:8099', 421],
-  ['a name that only looks like an address', '127.0.0.1.evil.example.org', 421],
-  ['a name that only begins as localhost', 'localhost.evil.example.org:8099', 421],
-  ['below a configured name', 'x.heat.example.org', 421],
-])('Host: %s', async (_, host, status) => {
+test('Host: IP addresses, own and configured names, and no name that any page may point here', async () => {
   const { ask } = await openServer();
-  for (const path of ['/', '/page.js', '/session', '/report.txt', '/metrics']) {
-    const answer = await ask(path, { headers: { host } });
-    expect([path, answer.status]).toEqual([path, status]);
-    if (status === 421) expect(answer.text).toContain('web.hosts');
-  }
+  const statuses = async (host: string) =>
+    Promise.all(['/', '/session', '/report.txt', '/metrics'].map((path) => ask(path, { headers: { host } })));
+  for (const host of [
+    ...['192.168.1.20:8099', '[fe80::1]:8099', 'localhost:8099', 'pi:8099', 'PI.local', 'pi.local.:8099'],
+    'heat.example.org',
+  ])
+    for (const { status } of await statuses(host)) expect([host, status]).toEqual([host, 200]);
+  for (const host of [
+    ...['evil.example.org:8099', '127.0.0.1.evil.example.org', 'localhost.evil.example.org:8099'],
+    ...['x.heat.example.org', 'pi.local.evil.example.org'],
+  ])
+    for (const { status, text } of await statuses(host))
+      expect([host, status, text]).toEqual([host, 421, expect.stringContaining('web.hosts')]);
 });
 
-test.each<[string, Asked['headers'], number]>([
+test.each<[string, IncomingHttpHeaders, number]>([
   ['no browser', {}, 200],
   ['the page itself', { origin: 'http://pi.local:8099', 'sec-fetch-site': 'same-origin' }, 200],
   ['another port of this machine', { origin: 'http://pi.local:8123' }, 403],
@@ -46,36 +47,68 @@ test.each<[string, Asked['headers'], number]>([
   ['another page without an Origin', { 'sec-fetch-site': 'cross-site' }, 403],
   ['a page of the same site', { 'sec-fetch-site': 'same-site' }, 403],
   ['a link that was pressed', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }, 403],
-])('Origin: %s', async (_, headers, status) => {
+])('Origin: %s', async (_, more, status) => {
   const { ask } = await openServer();
-  const own = { host: 'pi.local:8099', ...headers };
-  expect((await ask('/request/refresh', { method: 'POST', headers: own })).status).toBe(status);
-  const isLink = headers?.['sec-fetch-mode'] === 'navigate';
-  expect((await ask('/', { headers: own })).status).toBe(isLink ? 200 : status);
+  const headers = { host: 'pi.local:8099', ...more };
+  const isLink = headers['sec-fetch-mode'] === 'navigate';
   // A frame of another page would be a link, too.
-  expect((await ask('/report.txt', { headers: own })).status).toBe(status);
+  const answers = [
+    await ask('/request/refresh', { ...POST, headers }),
+    await ask('/report.txt', { headers }),
+  ];
+  expect(answers.map((answer) => answer.status)).toEqual([status, status]);
+  expect((await ask('/', { headers })).status).toBe(isLink ? 200 : status);
+});
+
+test('under ingress no password is asked for, any name is fine, and Home Assistant may frame it', async () => {
+  const { ask } = await openServer({ isIngress: true });
+  const host = 'x1y2.ui.example.org';
+  const page = await ask('/', { headers: { host, 'sec-fetch-site': 'same-origin' } });
+  expect([page.status, page.headers['x-frame-options']]).toEqual([200, 'SAMEORIGIN']);
+  expect(page.headers['content-security-policy']).toContain("frame-ancestors 'self'");
+  const session = await ask('/session', { headers: { host, 'x-forwarded-for': '192.0.2.1' } });
+  expect(JSON.parse(session.text)).toMatchObject({
+    signedIn: true,
+    needsPassword: false,
+    mayTypePasswords: true,
+  });
+  const posted = async (headers: IncomingHttpHeaders) =>
+    (await ask('/request/refresh', { ...POST, headers: { host, ...headers } })).status;
+  expect(await posted({ 'sec-fetch-site': 'cross-site' })).toBe(403);
+  expect(await posted({ origin: 'https://evil.example.org' })).toBe(403);
+  expect(await posted({ origin: 'null' })).toBe(403);
+  expect(await posted({ origin: `https://${host}:8443` })).toBe(200);
+  expect(await posted({ host: 'supervisor', 'x-forwarded-host': host, origin: `https://${host}` })).toBe(200);
 });
 
 test('without a session only the page itself and the way to sign in', async () => {
   const { ask, lines } = await openServer({ readPassword });
-  for (const path of ['/', '/page.js', '/page.css', '/session']) expect((await ask(path)).status).toBe(200);
-  for (const path of PATHS) {
+  for (const path of FILES) expect((await ask(path)).status).toBe(200);
+  for (const path of GUARDED) {
     const answer = await ask(path);
-    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([401, 'sign_in']);
+    expect([path, answer.status, JSON.parse(answer.text).error.code]).toEqual([path, 401, 'sign_in']);
   }
-  expect((await ask('/request/refresh', { method: 'POST' })).status).toBe(401);
+  for (const path of [
+    '/request/refresh',
+    '/energy-dashboard',
+    '/sign-in/home/password',
+    '/sign-in/home/link',
+  ])
+    expect((await ask(path, POST)).status).toBe(401);
   expect(JSON.parse((await ask('/session')).text)).toEqual({
-    version: '1.2.3',
-    signedIn: false,
-    needsPassword: true,
-    mayTypePasswords: true,
+    ...{ version: '1.2.3', signedIn: false, needsPassword: true, mayTypePasswords: true },
   });
   expect(lines).toEqual([expect.stringContaining('metrics refused')]);
 });
 
 test('the password opens a session, which ends with signing out, with age and with another password', async () => {
-  let password = PASSWORD;
-  const { ask, signIn, clock } = await openServer({ readPassword: async () => password });
+  let password: string | null = PASSWORD;
+  const { ask, signIn, clock } = await openServer({
+    async readPassword() {
+      if (password === null) throw new TypeError('gone');
+      return password;
+    },
+  });
   const opened = await signIn(PASSWORD);
   expect([opened.status, JSON.parse(opened.text).signedIn]).toEqual([200, true]);
   expect(opened.headers['set-cookie']?.[0]).toMatch(
@@ -83,22 +116,30 @@ test('the password opens a session, which ends with signing out, with age and wi
   );
   const sees = async (cookie: string) => (await ask('/report.txt', { headers: { cookie } })).status === 200;
   const cookie = cookieOf(opened);
-  expect(await sees(cookie)).toBe(true);
-  expect(await sees(`${cookie.slice(0, -1)}~`)).toBe(false);
-  expect(await sees('heat2mqtt_session=')).toBe(false);
+  expect(await sees(`other=1; ${cookie}`)).toBe(true);
+  for (const wrong of [`${cookie.slice(0, -1)}~`, 'heat2mqtt_session=', cookie.replace('heat', 'x_heat')])
+    expect(await sees(wrong)).toBe(false);
   expect((await ask('/session', { method: 'DELETE', headers: { cookie } })).status).toBe(204);
   expect(await sees(cookie)).toBe(false);
 
   const again = cookieOf(await signIn(PASSWORD));
-  password = 'another';
-  expect(await sees(again)).toBe(false);
+  for (const [now, isOpen] of [
+    ['another', false],
+    [null, false],
+    [PASSWORD, true],
+  ] as const) {
+    password = now;
+    expect(await sees(again)).toBe(isOpen);
+  }
+  password = null;
+  const unreadable = await signIn(PASSWORD);
+  expect([unreadable.status, unreadable.text]).toEqual([503, expect.not.stringContaining('gone')]);
   password = PASSWORD;
-  expect(await sees(again)).toBe(true);
   clock.advance(15 * 24 * 3_600_000);
   expect(await sees(again)).toBe(false);
 });
 
-test('ten thousand guesses take days, from one network as from one address; nobody else waits', async () => {
+test('ten thousand guesses take days, from one network as from one address; others do not wait', async () => {
   const clock = handClock('2026-03-10T12:00:00Z');
   const sessions = createSessions(readPassword, clock);
   const began = clock.monotonic();
@@ -131,17 +172,29 @@ test('of many guesses at the same moment one is heard, and all are told how long
   for (const outcome of outcomes) expect(outcome).toHaveProperty('waitMs', 1_000);
 });
 
-test('who waits is told for how long, and others do not wait', async () => {
+test('behind a trusted proxy each visitor has an address of its own, however the proxy writes it', async () => {
   const { signIn } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
-  const from = (address: string) => ({ 'x-forwarded-for': `10.9.9.9, ${address}`, host: 'pi' });
-  for (const status of [401, 429]) {
-    const answer = await signIn('wrong', from('192.0.2.7'));
-    expect([answer.status, answer.headers['retry-after']]).toEqual([status, '1']);
-  }
-  expect((await signIn(PASSWORD, from('192.0.2.8'))).status).toBe(200);
+  const answersTo = async (password: string, ...from: string[]) => {
+    const answers = [];
+    for (const address of from) {
+      const way = { host: 'pi', 'x-forwarded-for': `10.9.9.9, ${address}` };
+      const { status, headers } = await signIn(password, way);
+      answers.push([status, headers['retry-after']]);
+    }
+    return answers;
+  };
+  const once = [
+    [401, '1'],
+    [429, '1'],
+    [429, '1'],
+  ];
+  expect(await answersTo('wrong', '192.0.2.7:1000', '192.0.2.7:1001', '192.0.2.7')).toEqual(once);
+  expect(await answersTo('wrong', '[2001:db8::1]:1000', '[2001:db8::1]', '2001:db8::1')).toEqual(once);
+  expect(await answersTo('wrong', 'unknown', '_hidden', '127.0.0.1')).toEqual(once);
+  expect(await answersTo(PASSWORD, '192.0.2.8')).toEqual([[200, undefined]]);
 });
 
-test.each<[string, Asked['headers'], string | undefined, boolean, boolean]>([
+test.each<[string, IncomingHttpHeaders, string | undefined, boolean, boolean]>([
   ['loopback', {}, undefined, true, false],
   [
     'a proxy that is not configured',
@@ -172,54 +225,44 @@ test.each<[string, Asked['headers'], string | undefined, boolean, boolean]>([
   expect(cookie.includes('; Secure')).toBe(isSecure);
 });
 
-test('behind a proxy its word for the host counts, and nobody else’s', async () => {
-  const headers = { host: '127.0.0.1:8099', 'x-forwarded-host': 'evil.example.org' };
-  expect((await (await openServer({ trustedProxy: '127.0.0.1' })).ask('/', { headers })).status).toBe(421);
-  expect((await (await openServer({ trustedProxy: '10.0.0.0/8' })).ask('/', { headers })).status).toBe(200);
-});
-
-test('without a password nobody behind a proxy sees anything', async () => {
-  const headers = { 'x-forwarded-for': '192.0.2.1' };
-  for (const trustedProxy of [undefined, '127.0.0.1']) {
+test('a proxy is believed what the host is, others are not; and without a password nothing is shown behind one', async () => {
+  const made = { host: '127.0.0.1:8099', 'x-forwarded-host': 'evil.example.org' };
+  for (const [trustedProxy, status] of [
+    ['127.0.0.1', 421],
+    ['10.0.0.0/8', 200],
+    [undefined, 200],
+  ] as const) {
     const { ask } = await openServer({ trustedProxy });
-    for (const path of ['/', '/session', ...PATHS]) expect((await ask(path, { headers })).status).toBe(403);
+    expect((await ask('/', { headers: made })).status).toBe(status);
+    const headers = { 'x-forwarded-for': '192.0.2.1' };
+    for (const path of [...FILES, ...GUARDED]) expect((await ask(path, { headers })).status).toBe(403);
   }
 });
 
-test('a proxy that tells the port, or no address at all', async () => {
-  const { signIn } = await openServer({ readPassword, trustedProxy: '127.0.0.1' });
-  const statuses = async (...from: string[]) => {
-    const answers = [];
-    for (const address of from) answers.push((await signIn('wrong', { 'x-forwarded-for': address })).status);
-    return answers;
-  };
-  expect(await statuses('192.0.2.7:1000', '192.0.2.7:1001', '192.0.2.7')).toEqual([401, 429, 429]);
-  expect(await statuses('[2001:db8::1]:1000', '[2001:db8::1]', '2001:db8::1')).toEqual([401, 429, 429]);
-  expect(await statuses('unknown', '_hidden', '127.0.0.1')).toEqual([401, 429, 429]);
-});
-
-test('nobody fills the log: what breaks off in a body is no fault, and a fault is told once an hour', async () => {
+test('a fault is told in the log once an hour; what breaks off in a body is none', async () => {
   const requests = { isKnown: () => true, answer: () => Promise.reject(new TypeError('oops')) };
   const { port, ask, lines } = await openServer({ requests });
   const socket = connect(port, '127.0.0.1');
   socket.write('POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{');
   await ask('/session');
   socket.destroy();
-  for (let n = 0; n < 3; n += 1) expect((await ask('/request/x', { method: 'POST' })).status).toBe(500);
+  for (let n = 0; n < 3; n += 1) expect((await ask('/request/x', POST)).status).toBe(500);
   expect(lines.map((line) => JSON.parse(line).err.message)).toEqual(['oops']);
 });
 
-test('files: compressed where that is taken, and not sent again', async () => {
+test('files are compressed where that is taken and not sent again, with what a browser has to keep to', async () => {
   const { ask } = await openServer();
   const first = await ask('/');
   expect([first.text, first.headers['content-type']]).toEqual(['of index.html', 'text/html; charset=utf-8']);
-  expect(first.headers['content-security-policy']).toBe(
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  );
   expect(first.headers).toMatchObject({
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
     'referrer-policy': 'no-referrer',
+    'cross-origin-resource-policy': 'same-origin',
   });
+  expect((await ask('/session')).headers['cache-control']).toBe('no-store');
   const same = await ask('/', { headers: { 'if-none-match': first.headers.etag } });
   expect([same.status, same.text]).toEqual([304, '']);
   const zipped = await ask('/page.js', { headers: { 'accept-encoding': 'br, gzip' } });
@@ -228,27 +271,12 @@ test('files: compressed where that is taken, and not sent again', async () => {
 
 test('nothing else is a file, and bodies have an end', async () => {
   const { ask, signIn } = await openServer({ readPassword });
-  const cookie = cookieOf(await signIn(PASSWORD));
-  for (const path of ['/index.html', '/../package.json', '/..%2fpackage.json', '/toString'])
-    expect((await ask(path, { headers: { cookie } })).status).toBe(404);
-  const huge = { method: 'POST', headers: { cookie }, body: 'x'.repeat(20_000) };
-  expect((await ask('/request/refresh', huge)).status).toBe(413);
+  const headers = { cookie: cookieOf(await signIn(PASSWORD)) };
+  for (const path of ['/index.html', '/../package.json', '/..%2fpackage.json', '/toString', '/sign-in/home'])
+    expect((await ask(path, { headers })).status).toBe(404);
+  const huge = { ...POST, headers, body: 'x'.repeat(2_000_000) };
+  for (const path of ['/request/refresh', '/session']) expect((await ask(path, huge)).status).toBe(413);
   for (const body of ['', '[]', '{"password":7}', 'null', 'nonsense'])
-    expect((await ask('/session', { method: 'POST', body })).status).toBe(400);
-  expect((await ask('/request/other', { method: 'POST', headers: { cookie } })).status).toBe(404);
-});
-
-test('a password that cannot be read lets nobody in', async () => {
-  let isThere = true;
-  const { ask, signIn } = await openServer({
-    async readPassword() {
-      if (!isThere) throw new TypeError('gone');
-      return PASSWORD;
-    },
-  });
-  const cookie = cookieOf(await signIn(PASSWORD));
-  isThere = false;
-  expect((await ask('/report.txt', { headers: { cookie } })).status).toBe(401);
-  const answer = await signIn(PASSWORD);
-  expect([answer.status, answer.text]).toEqual([503, expect.not.stringContaining('gone')]);
+    expect((await ask('/session', { ...POST, body })).status).toBe(400);
+  expect((await ask('/request/other', { ...POST, headers })).status).toBe(404);
 });

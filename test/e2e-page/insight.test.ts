@@ -54,33 +54,47 @@ async function openInsight() {
   return opened;
 }
 
-test.each([
-  [PHONE, false],
-  [PHONE, true],
-  [DESK, false],
-  [DESK, true],
-])('what the readings mean, %i px wide, dark: %s', async (width, dark) => {
+test('at a glance, and what the readings mean: on a phone and a desk, light and dark', async () => {
   const { url, stack } = await openInsight();
-  const page = await look(browser, stack, url, { width, dark });
-  await ready(page);
-  await page.getByText('apart from the weather').waitFor();
-  await page.getByText(/^\d+ % less between \d+ % and \d+ % less/).waitFor();
-  await page.getByText(/^Unusual: more heat than usual since .*kWh for such weather\)$/).waitFor();
-  await page.getByText(/degree days/).waitFor();
-  await page.getByText(/^Next bill/).waitFor();
-  await page.getByText(/^It agrees with its days, /).waitFor();
-  await page.getByRole('heading', { name: 'Bills' }).click();
-  const bills = page.getByRole('region', { name: 'Bills' });
-  await bills.getByText('12.40 more than the days and 13.5 % on top make').waitFor();
-  await bills
-    .getByText(/13\.5 % on top, as before\./)
-    .first()
-    .waitFor();
-  expect(await page.locator('body').innerText()).not.toMatch(/undefined|NaN|null|Invalid/);
-  const [scrolled, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-  expect(scrolled).toBeLessThanOrEqual(wide ?? 0);
-  await picture(page, `insight-${width}-${dark ? 'dark' : 'light'}`);
-  expect(await complaints(page)).toEqual([]);
+  for (const [width, dark] of [
+    [PHONE, false],
+    [PHONE, true],
+    [DESK, false],
+    [DESK, true],
+  ] as const) {
+    const page = await look(browser, stack, url, { width, dark });
+    await ready(page);
+    for (const words of [
+      ...[
+        'This month',
+        'This year',
+        'Live',
+        'All is well',
+        'Signed in',
+        'Next poll',
+        'apart from the weather',
+      ],
+      /^yesterday, /,
+      /^\d+ % less between \d+ % and \d+ % less/,
+      /^Unusual: more heat than usual since .*kWh for such weather\)$/,
+      /degree days/,
+      /^Next bill/,
+      /^It agrees with its days, /,
+    ])
+      await page.getByText(words).first().waitFor();
+    await page.getByRole('heading', { name: 'Bills' }).click();
+    const bills = page.getByRole('region', { name: 'Bills' });
+    await bills.getByText('12.40 more than the days and 13.5 % on top make').waitFor();
+    await bills
+      .getByText(/^€.* 13\.5 % on top, as before\./)
+      .first()
+      .waitFor();
+    expect(await page.locator('body').innerText()).not.toMatch(/undefined|NaN|null|Invalid|EUR|[{}]/);
+    const [scrolled, wide] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    expect(scrolled).toBeLessThanOrEqual(wide ?? 0);
+    await picture(page, `glance-${width}-${dark ? 'dark' : 'light'}`);
+    expect(await complaints(page)).toEqual([]);
+  }
 });
 
 test('each answer in words; what is not known is left out', async () => {

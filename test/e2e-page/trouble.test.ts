@@ -17,9 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test('the broker is lost, and comes back', async () => {
+test('the broker is lost, and comes back; what is published is on the page at once', async () => {
   const broker = await startMosquitto();
-  const { url, stack } = await openPage(undefined, { mqtt: { url: broker.url } });
+  const events = yearOfReadings();
+  const { url, stack } = await openPage(me(events), { mqtt: { url: broker.url } });
   stack.use(broker);
   const page = await look(browser, stack, url);
   await ready(page);
@@ -31,15 +32,6 @@ test('the broker is lost, and comes back', async () => {
   expect(await complaints(page)).toEqual([]);
   await broker.restart();
   await words.waitFor({ state: 'detached' });
-});
-
-test('what is published is on the page at once', async () => {
-  const broker = await startMosquitto();
-  const events = yearOfReadings();
-  const { url, stack } = await openPage(me(events), { mqtt: { url: broker.url } });
-  stack.use(broker);
-  const page = await look(browser, stack, url);
-  await ready(page);
   const probe = stack.use(await startProbe(broker.url));
   events.push(reading(TODAY, 12.3, 4.56, { at: Date.now() }));
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
@@ -49,10 +41,19 @@ test('what is published is on the page at once', async () => {
   expect(performance.now() - began).toBeLessThan(LONGEST_TO_UPDATE_MS);
 });
 
-test('the program ends, and is started again', async () => {
-  const { url, stack, program, start } = await openPage();
-  const page = await look(browser, stack, url, { expected: /Failed to load resource|ERR_/ });
+test('the provider is down: what was read stays; the program ends, and is started again', async () => {
+  const { url, stack, simulator, program, start } = await openPage();
+  const page = await look(browser, stack, url, { width: PHONE, expected: /Failed to load resource|ERR_/ });
   await ready(page);
+  simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
+  await page.getByRole('button', { name: 'Poll now' }).click();
+  await page.locator('.reasons li').first().waitFor();
+  await waitFor('words on it', async () => (await page.locator('.result').innerText()).length > 20);
+  expect(await page.locator('.newest').innerText()).toMatch(/\d\.\d kWh/);
+  expect(await page.locator('.verdict').innerText()).not.toBe('All is well');
+  await picture(page, 'provider-down');
+  expect(await complaints(page)).toEqual([]);
+
   await program.end('SIGTERM');
   await page.getByText('The connection to the bridge is lost').waitFor();
   expect(await page.locator('.connection').innerText()).toBe('Not connected');
@@ -61,22 +62,6 @@ test('the program ends, and is started again', async () => {
   start();
   await page.getByText('The connection to the bridge is lost').waitFor({ state: 'detached' });
   expect(await page.locator('.connection').innerText()).toBe('Live');
-});
-
-test('the provider is down: what was read stays, and words and a hint say it', async () => {
-  const { url, stack, simulator } = await openPage();
-  const page = await look(browser, stack, url, { width: PHONE });
-  await ready(page);
-  simulator.switches.fault('/api/', FAULTS.htmlUnavailable);
-  await page.getByRole('button', { name: 'Poll now' }).click();
-  await page.locator('.reasons li').first().waitFor();
-  await waitFor('words on it', async () =>
-    (await page.locator('.result').innerText()).length > 20 ? true : null,
-  );
-  expect(await page.locator('.newest').innerText()).toMatch(/\d\.\d kWh/);
-  expect(await page.locator('.verdict').innerText()).not.toBe('All is well');
-  await picture(page, 'provider-down');
-  expect(await complaints(page)).toEqual([]);
 });
 
 const HURT = '<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>';

@@ -45,6 +45,17 @@ export function Chart(props: {
       ' · ',
     );
   };
+  /** At the end it keeps the focus, which a disabled button would lose. */
+  const turnTo = (name: 'earlier' | 'later', sign: string, to: number, isEnd: boolean) => (
+    <button
+      type="button"
+      aria-label={say(`chart.${name}`)}
+      aria-disabled={isEnd}
+      onClick={() => isEnd || turn(to)}
+    >
+      {sign}
+    </button>
+  );
   const isOldest = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
   const forecast = interval === 'month' && page === 0 ? props.forecast[what] : null;
   const bar = chosen === null ? undefined : bars[chosen];
@@ -69,8 +80,8 @@ export function Chart(props: {
           <strong>{amount(bar ? bar[what] : sumOf(bars, what))}</strong> {bar ? about(bar) : wholeOf(bars)}
         </p>
         <span class="turn">
-          <Turn name={say('chart.earlier')} sign="‹" isEnd={isOldest} onClick={() => turn(page + 1)} />
-          <Turn name={say('chart.later')} sign="›" isEnd={page === 0} onClick={() => turn(page - 1)} />
+          {turnTo('earlier', '‹', page + 1, isOldest)}
+          {turnTo('later', '›', page - 1, page === 0)}
         </span>
       </div>
       <Picture
@@ -114,18 +125,6 @@ function wholeOf(bars: readonly Bar[]): string {
   const isOneYear = first?.slice(0, 4) === last?.slice(0, 4);
   return `${dayWords(first, isOneYear ? 'tick' : 'date')} – ${dayWords(last, 'date')}`;
 }
-
-/** At the end it keeps the focus, which a disabled button would lose. */
-const Turn = (props: { name: string; sign: string; isEnd: boolean; onClick: () => void }) => (
-  <button
-    type="button"
-    aria-label={props.name}
-    aria-disabled={props.isEnd}
-    onClick={() => props.isEnd || props.onClick()}
-  >
-    {props.sign}
-  </button>
-);
 
 function Legend({ bars, what, forecast }: { bars: readonly Bar[]; what: What; forecast: number | null }) {
   const signs = [
@@ -203,6 +202,25 @@ function Picture(props: {
     event.preventDefault();
     move(to);
   };
+  /** What stands below a bar: each Monday, the first week of each month, each month. */
+  function tick({ from }: Bar, index: number) {
+    const month = bars[index - 1]?.from.slice(0, 7) ?? from.slice(0, 7);
+    const isNamed = {
+      day: new Date(from).getUTCDay() === 1,
+      week: month !== from.slice(0, 7),
+      // Every other one where there is no room.
+      month: slot >= 30 || index % 2 === 1 || bars.length <= 6,
+    };
+    // A label in the last slots would be cut off.
+    const anchor = interval !== 'month' && index > bars.length - 3 ? 'end' : 'middle';
+    return (
+      isNamed[interval] && (
+        <text class="tick" x={LEFT + slot * (index + 0.5)} y={HEIGHT + TOP + 17} text-anchor={anchor}>
+          {dayWords(from, interval === 'day' ? 'tick' : 'monthTick')}
+        </text>
+      )
+    );
+  }
   function drawn(bar: Bar, index: number) {
     const rect = (kind: string, value: number, share: number, isHatched = false) => (
       <rect
@@ -218,15 +236,16 @@ function Picture(props: {
     const { [what]: value, missing, days } = bar;
     const before = bar.before[what];
     const forecast = forecastOf(bar);
-    const middle = LEFT + slot * (index + 0.5);
     return (
       <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
         {before !== null && rect('before', before, WIDE)}
         {forecast > 0 && rect('forecast', forecast, NARROW)}
         {value === null ? rect('gap', top, WIDE, true) : rect('bar', value, NARROW)}
         {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW, true)}
-        {bar.isCorrected && <circle class="corrected" cx={middle} cy={y(value ?? 0) - 7} r="3" />}
-        <Tick {...{ bars, index, interval }} x={middle} isNarrow={slot < 30} />
+        {bar.isCorrected && (
+          <circle class="corrected" cx={LEFT + slot * (index + 0.5)} cy={y(value ?? 0) - 7} r="3" />
+        )}
+        {tick(bar, index)}
       </g>
     );
   }
@@ -251,39 +270,16 @@ function Picture(props: {
         <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
           <line y2="6" class="hatch" />
         </pattern>
-        {[0, ...ticks].map((tick) => (
-          <g key={tick}>
-            <line class="grid" x1={LEFT} x2={width} y1={y(tick)} y2={y(tick)} />
-            <text class="tick" x={LEFT - 6} y={y(tick) + 4} text-anchor="end">
-              {top < 1 ? tick : energy(tick).replace(/[.,]0$/, '')}
+        {[0, ...ticks].map((value) => (
+          <g key={value}>
+            <line class="grid" x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
+            <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
+              {top < 1 ? value : energy(value).replace(/[.,]0$/, '')}
             </text>
           </g>
         ))}
         {bars.map(drawn)}
       </svg>
     </div>
-  );
-}
-
-/** What stands below a bar: each Monday, the first week of each month, each month. */
-function Tick(props: {
-  bars: readonly Bar[];
-  index: number;
-  interval: Interval;
-  x: number;
-  isNarrow: boolean;
-}) {
-  const { bars, index, interval, x, isNarrow } = props;
-  const { from } = bars[index] ?? { from: '' };
-  const month = bars[index - 1]?.from.slice(0, 7);
-  const isFirst =
-    interval === 'day' ? new Date(from).getUTCDay() === 1 : month !== undefined && month !== from.slice(0, 7);
-  if (interval === 'month' ? isNarrow && index % 2 === 0 && bars.length > 6 : !isFirst) return null;
-  // A label in the last slots would be cut off.
-  const anchor = interval !== 'month' && index > bars.length - 3 ? 'end' : 'middle';
-  return (
-    <text class="tick" x={x} y={HEIGHT + TOP + 17} text-anchor={anchor}>
-      {dayWords(from, interval === 'day' ? 'tick' : 'monthTick')}
-    </text>
   );
 }

@@ -1,9 +1,10 @@
 // The way to the meters, kept on disk, that no longer leads there: found again once, and series follow their meter.
 import { expect, test } from 'vitest';
-import { booked, HEALTH, home, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
+import { booked, HEALTH, home, METER, PROPERTY, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
+const EVENT = `heat2mqtt/meter/${METER}/event`;
 const DISCOVERY = 'GET /api/v1/customers/:id';
 
 test.each([403, 404])(
@@ -33,6 +34,20 @@ test('a refusal that discovery does not cure costs one discovery a day', async (
   expect(counters.requests[USAGE]).toBeGreaterThan(8);
   expect(counters.requests[DISCOVERY]).toBe(2);
   expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', reasons: [{ code: 'provider_refused' }] });
+});
+
+test('a refused property whose discovery fails takes no event from the meter that was read before it', async () => {
+  const homes = [home(), home('70418300', quiet({ seed: 5 }), PROPERTY + 1)];
+  const { story, probe, switches } = await firstPoll({ accounts: [person('me', homes)] });
+  const isOfTheSecond = ({ body }: { body: unknown }) => JSON.stringify(body).includes(String(PROPERTY + 1));
+  const refused = { kind: 'reply', status: 404, body: {} } as const;
+  switches.fault('/api/v1/reports', refused, { when: isOfTheSecond });
+  switches.fault('/api/v1/customers', { ...refused, status: 503 });
+  story.clock.advance(24 * HOUR_MS);
+  story.tick();
+  const { day } = await probe.until(EVENT, ({ event_type }) => event_type === 'new_day');
+  expect(day).toBe('2025-03-11');
+  expect(probe.json(HEALTH)).toMatchObject({ reasons: [{ code: 'provider_unreachable' }] });
 });
 
 test('a property that is gone takes its topics with it: reduced, withdrawn, emptied', async () => {

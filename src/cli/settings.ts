@@ -1,7 +1,7 @@
 // What commands share: the configuration, the log it asks for, one account's way to the provider, and waiting for a signal.
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { currencyOf } from '../accounts/site.ts';
+import { currencyOf } from '../accounts/extras.ts';
 import { openUpstream, type Upstream } from '../accounts/upstream.ts';
 import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
 import type { Account, Config } from '../config/schema.ts';

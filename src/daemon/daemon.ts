@@ -32,8 +32,7 @@ import { type StartTicker, startSchedule } from './polling/schedule.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
 import { historyOnBroker } from './publishing/historyOnBroker.ts';
 import { openPublisher } from './publishing/publisher.ts';
-import { requestHandlers } from './requests/handlers.ts';
-import { skippedRequests } from './requests/skippedRequests.ts';
+import { requestHandlers, skippedRequests } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 

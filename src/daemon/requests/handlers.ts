@@ -1,10 +1,12 @@
-// What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies.
-
+// What the daemon does when asked over MQTT: polls, reads days again, tells its health, fetches constituencies; and the events of
+// requests that were understood and are not done now.
 import type { Account } from '../../accounts/account.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { verdict } from '../../domain/health.ts';
 import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
+import { RateLimit } from '../../foundation/limits.ts';
+import type { Message } from '../../mqtt/message.ts';
 import {
   type Answer,
   type Handler,
@@ -15,7 +17,7 @@ import {
   requestMalformed,
 } from '../../mqtt/requests.ts';
 import { REQUESTS } from '../../publication/payloads/requests.ts';
-import type { Context } from '../context.ts';
+import type { Context, SkippedRequest } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
 import type { Poller, PollOutcome } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
@@ -133,5 +135,31 @@ function answerOf({ accounts }: PollOutcome, more: Parameters = {}): Answer {
         ...(fault === null ? {} : { error: safeWords(fault) }),
       })),
     },
+  };
+}
+
+const WHY_SKIPPED: Readonly<Record<SkippedRequest['reason'], string>> = {
+  cool_down: 'the provider was asked less than five minutes ago',
+  retry_after: 'the service has asked for a pause',
+  rate_limit: 'too many questions were asked within five minutes',
+};
+const MINUTE_MS = 60_000;
+const MOST_IN_A_MINUTE = 10;
+
+/** A flood of requests does not become a flood of events. */
+export function skippedRequests({
+  topics,
+  zone,
+  clock,
+}: Pick<Context, 'topics' | 'zone' | 'clock'>): (skipped: SkippedRequest) => Message[] {
+  const limit = new RateLimit(clock, MOST_IN_A_MINUTE, MINUTE_MS);
+  return ({ request, reason, until }) => {
+    if (!limit.tryStart()) return [];
+    // Rounded up to the minute.
+    const time = zone.iso(until + MINUTE_MS - 1).slice(11, 16);
+    const message = `Not done now, because ${WHY_SKIPPED[reason]}. It is possible again at ${time}.`;
+    const at = zone.iso(clock.now());
+    const told = { event_type: 'request_skipped', at, code: reason, message, request } as const;
+    return [topics.message('bridge/event', [], { ...told, next_at: zone.iso(until) })];
   };
 }

@@ -58,44 +58,38 @@ const ledgerSchema = z.object({
   days: z.custom<DayRow[]>((rows) => Array.isArray(rows) && rows.every(isDayRow)),
 });
 
-export const ledgerCodec: Codec<LedgerDocument> = (() => {
-  const flat = versioned(ledgerSchema);
-  return {
-    decode(json) {
-      const { timezone, readingCloses, isNew, tariff, days, readTimes, held, quarantine, ...rest } =
-        flat.decode(json);
-      const more = new Map(
-        quarantine.map(([date, timesChanged, isHistory]) => [date, { timesChanged, isHistory }]),
-      );
-      const ledger: Ledger = {
-        ...rest,
-        readTimes: new Map(readTimes),
-        quarantined: new Map(
-          held.map(([date, energy, cost]) => [
-            date,
-            { energy, cost, ...(more.get(date) ?? { timesChanged: 0, isHistory: true }) },
-          ]),
-        ),
-        days: new Map(
-          days.map(([date, energy, cost, revision, receivedAt]) => [
-            date,
-            { energy, cost, revision, receivedAt },
-          ]),
-        ),
-      };
-      return { timezone, readingCloses, ledger, isNew, tariff };
-    },
-    encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, readTimes, quarantined, ...rest } }) =>
-      flat.encode({
-        timezone,
-        readingCloses,
-        isNew,
-        tariff,
-        ...rest,
-        readTimes: [...readTimes],
-        held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
-        quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
-        days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
-      }),
-  };
-})();
+const flat = versioned(ledgerSchema);
+
+export const ledgerCodec: Codec<LedgerDocument> = {
+  decode(json) {
+    const { timezone, readingCloses, isNew, tariff, days, readTimes, held, quarantine, ...rest } =
+      flat.decode(json);
+    const known = new Map(quarantine.map(([date, ...more]) => [date, more]));
+    const quarantined = held.map(([date, energy, cost]) => {
+      const [timesChanged, isHistory] = known.get(date) ?? [0, true];
+      return [date, { energy, cost, timesChanged, isHistory }] as const;
+    });
+    const readings = days.map(
+      ([date, energy, cost, revision, receivedAt]) => [date, { energy, cost, revision, receivedAt }] as const,
+    );
+    const ledger: Ledger = {
+      ...rest,
+      readTimes: new Map(readTimes),
+      quarantined: new Map(quarantined),
+      days: new Map(readings),
+    };
+    return { timezone, readingCloses, ledger, isNew, tariff };
+  },
+  encode: ({ timezone, readingCloses, isNew, tariff, ledger: { days, readTimes, quarantined, ...rest } }) =>
+    flat.encode({
+      timezone,
+      readingCloses,
+      isNew,
+      tariff,
+      ...rest,
+      readTimes: [...readTimes],
+      held: [...quarantined].map(([date, { energy, cost }]) => [date, energy, cost]),
+      quarantine: [...quarantined].map(([date, one]) => [date, one.timesChanged, one.isHistory]),
+      days: [...days].map(([date, r]) => [date, r.energy, r.cost, r.revision, r.receivedAt]),
+    }),
+};

@@ -32,26 +32,19 @@ export async function directoryNotices(path: string, uid: number | undefined) {
   const found = await stat(path).catch(() => null);
   if (found === null || uid === undefined) return [];
   const whoWrites = 'Who writes there can make heat2mqtt send the password elsewhere.';
-  const notice = (code: string, message: string, hint: string) => ({ code, message, hint });
+  const foreign = {
+    code: 'state_dir_foreign',
+    message: `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
+    hint: `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
+  };
+  const open = {
+    code: 'state_dir_open',
+    message: `Other users can write to the state directory ${path}. ${whoWrites}`,
+    hint: `Take that away: chmod go-w ${path}`,
+  };
   return [
-    ...(found.uid === uid
-      ? []
-      : [
-          notice(
-            'state_dir_foreign',
-            `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
-            `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
-          ),
-        ]),
-    ...((found.mode & WRITABLE_BY_OTHERS) === 0
-      ? []
-      : [
-          notice(
-            'state_dir_open',
-            `Other users can write to the state directory ${path}. ${whoWrites}`,
-            `Take that away: chmod go-w ${path}`,
-          ),
-        ]),
+    ...(found.uid === uid ? [] : [foreign]),
+    ...((found.mode & WRITABLE_BY_OTHERS) === 0 ? [] : [open]),
   ];
 }
 

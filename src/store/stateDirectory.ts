@@ -63,7 +63,7 @@ export class StateDirectory implements StateStore {
   readonly #holder: LockHolder;
   /** Symbolic links that the log has named. */
   readonly #links = new Set<string>();
-  /** By the name of the document. */
+  /** The key is the name of the document. */
   readonly #unfinished = new Map<string, Unfinished>();
 
   /** For a command beside the daemon. The directory is made with the first document. */

@@ -7,10 +7,10 @@ import { AccountState, propertyOf, readKept } from '../store/database/accountSta
 import { type Claim, Claims } from '../store/database/claims.ts';
 import { PLACES } from '../store/database/seal.ts';
 import { contextCodec, journalCodec, tokensCodec } from '../store/documents.ts';
-import type { Codec, StateStore } from '../store/stateStore.ts';
+import type { StateStore } from '../store/stateStore.ts';
 import type { OpenFleet } from './open.ts';
 import { loginOf } from './roster.ts';
-import { type Login, wantedSeries } from './run.ts';
+import { asItIs, type Login, wantedSeries } from './run.ts';
 
 interface Parts {
   readonly opened: OpenFleet;
@@ -26,9 +26,6 @@ interface Row {
   /** The fleet has worked on it already: what it has is newer. */
   readonly isInUse: boolean;
 }
-
-/** A document as it is, whatever it means. */
-const AS_IT_IS: Codec<unknown> = { decode: (json) => json, encode: (json) => json };
 
 /**
  * No daemon may use the household meanwhile. Its tokens are removed from there: used beside the fleet, they would end the
@@ -87,8 +84,8 @@ async function fill(claim: Claim, { opened, household, clock }: Parts): Promise<
   const names = await household.list(folder);
   // Tokens come last: they are kept at once, and all else with the commit.
   for (const name of names.sort((one, other) => Number(one === 'tokens') - Number(other === 'tokens'))) {
-    const json = await household.document(`${folder}/${name}`, AS_IT_IS).read();
-    if (json !== null) await state.document(`${folder}/${name}`, AS_IT_IS).write(json);
+    const json = await household.document(`${folder}/${name}`, asItIs()).read();
+    if (json !== null) await state.document(`${folder}/${name}`, asItIs()).write(json);
   }
   const record = (await household.document('journal', journalCodec).read())?.accounts[account];
   if (record !== undefined)

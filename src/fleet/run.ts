@@ -64,8 +64,8 @@ const PUBLISH_AGAIN_MS = 2_000;
 const LEAST_REST_MS = 1_000;
 // Too many requests; service unavailable.
 const ASKS_FOR_TIME = [429, 503];
-/** A document that no household has, as it is, with these objects in it. */
-const asItIs = <T>(objects: readonly string[]): Codec<T> => ({
+/** A document as it is, with these objects in it. */
+export const asItIs = <T>(objects: readonly string[] = []): Codec<T> => ({
   encode: (value) => value,
   decode(json) {
     if (objects.some((name) => !(Object(json)[name] instanceof Object)))

@@ -13,28 +13,14 @@ export interface FleetHealth extends HealthRecord {
   readonly now: number;
 }
 
-interface Counted
-  extends Pick<
-    HealthRecord,
-    | 'lastPollAt'
-    | 'lastSuccessAt'
-    | 'nextPollAt'
-    | 'pollNowAt'
-    | 'failuresInARow'
-    | 'requestsToday'
-    | 'loginsToday'
-  > {
-  readonly accounts: number;
-  readonly paused: number;
-  readonly failing: number;
-  readonly overdue: number;
-  readonly oldestDueAt: number | null;
-  readonly toldToWait: number;
-  readonly codes: readonly { readonly code: string; readonly accounts: number }[] | null;
-  readonly processes: FleetStatus['processes'] | null;
-  readonly pausedUntil: number | null;
-  readonly now: number;
-}
+type Counted = Omit<
+  FleetHealth,
+  'fleet' | 'auth' | 'reasons' | 'progress' | 'statistics' | 'isSomeAccountWell'
+> &
+  Omit<FleetStatus, 'processes'> & {
+    readonly codes: readonly { readonly code: string; readonly accounts: number }[] | null;
+    readonly processes: FleetStatus['processes'] | null;
+  };
 
 const COUNT = `
 SELECT count(*) AS accounts, count(*) FILTER (WHERE paused) AS paused, count(*) FILTER (WHERE fails) AS failing,

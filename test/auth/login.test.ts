@@ -40,6 +40,9 @@ test('a corrected password is tried at once; going back to the refused one suspe
   const { login } = await refusedOnce();
   account.password = 'also wrong';
   expect(await login.suspendedBy()).toBeNull();
+  // It frees no password that a person types.
+  const typed = { username: 'me@example.org', password: 'typed', code: null };
+  expect(await refusalOf(login.attempt(typed))).toBeInstanceOf(LoginSuspended);
   await refusalOf(login.attempt());
   account.password = 'wrong password 17';
   await refusalOf(login.attempt());

@@ -7,6 +7,7 @@ import { accountStateMessage, invoicesMessages } from '../publication/accountMes
 import { accountDocument, type DiscoveryOptions, meterDocument } from '../publication/discovery.ts';
 import { meterStateMessage, usageMessages } from '../publication/meterMessages.ts';
 import type { Retained } from '../publication/retainedDiff.ts';
+import { statementMessage, statementOf } from '../publication/statement/statement.ts';
 import type { Topics } from '../publication/topics.ts';
 import type { AccountView, MeterView } from '../publication/views.ts';
 import type { Account } from './account.ts';
@@ -15,7 +16,7 @@ import type { Meter } from './meter.ts';
 
 export function accountView(
   account: Account,
-  { zone, clock }: Pick<AccountContext, 'zone' | 'clock'>,
+  { zone, clock, config }: Pick<AccountContext, 'zone' | 'clock' | 'config'>,
 ): AccountView {
   const { id, upstream, history, extras, checks } = account;
   const now = clock.now();
@@ -33,6 +34,7 @@ export function accountView(
     newestInvoice: newestOf(invoices.found?.all ?? [], now),
     checks: checks.of(account),
     nextBill: checks.next(account, zone.dayAt(now)),
+    statement: config.statement,
     requestsToday: requests,
     loginsToday: logins,
   };
@@ -122,8 +124,18 @@ export function composeAccount(
       topic: topics.of('meter/<meter>/state', meter.meter),
       write: () => meterStateMessage(topics, meter),
     })),
-    ...meters.flatMap((meter) => usage(meter, topics)),
+    ...meters.flatMap((meter) => [...usage(meter, topics), ...monthly(meter, view, topics)]),
   ];
+}
+
+/** The statement of the newest complete month: nothing while there is none. */
+function monthly(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
+  const { statementMonth: month, tenancy, weather, currency, register } = meter;
+  if (month === null) return [];
+  const { invoices, checks, balance } = account;
+  const sources = [month, tenancy, weather, currency, register, invoices, checks, balance];
+  const names = [topics.of('meter/<meter>/statement', meter.meter)];
+  return lists(names, sources, () => [statementMessage(topics, statementOf(month, { meter, account }))]);
 }
 
 function usage(view: MeterView, topics: Topics): Retained[] {

@@ -11,7 +11,7 @@ import type { Account, AccountOutcome } from './account.ts';
 import { accountView } from './composition.ts';
 import type { AccountContext } from './context.ts';
 
-type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock'>;
+type Needs = Pick<AccountContext, 'topics' | 'zone' | 'clock' | 'config'>;
 type StateOfMeter = Pick<MeterView, 'meter' | 'late' | 'readingAt' | 'use'>;
 
 const nowIn = ({ zone, clock }: Needs): string => zone.iso(clock.now());

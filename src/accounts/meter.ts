@@ -19,6 +19,7 @@ import type { Tariff } from '../domain/tariff/tariff.ts';
 import { totals } from '../domain/totals.ts';
 import type { Provider } from '../provider/provider.ts';
 import { ProviderRefused } from '../provider/request.ts';
+import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import { friendlyNameOf } from './friendlyNames.ts';
@@ -200,6 +201,7 @@ export class Meter {
     const { known: _known, ...sums } = this.#sumsOf(ledger);
     const { lastSuccessAt, ...fromAccount } = this.#fromAccount();
     return {
+      statementMonth: this.completeMonths().at(-1) ?? null,
       registerCheck:
         fromAccount.register &&
         this.#checkRegister(fromAccount.register, ledger, this.store.readingCloses, zone),
@@ -225,6 +227,13 @@ export class Meter {
     const late =
       readingAt === null ? null : clock.now() - readingAt > config.usage.late_after_hours * HOUR_MS;
     return { meter: this.name, readingAt, late };
+  }
+
+  /** The months of which a statement can be had, oldest first. */
+  completeMonths(): string[] {
+    const { zone, clock, config } = this.#needs;
+    const { late_after_hours: lateAfterHours } = config.usage;
+    return completeMonths(this.store.tenancy, { zone, now: clock.now(), lateAfterHours });
   }
 
   /** What other days than those of the month will come to. */

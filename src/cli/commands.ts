@@ -68,15 +68,26 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./constituencies.ts')).constituencies,
   },
   export: {
-    summary: 'print the readings that are on this disk as CSV or JSON; asks nobody',
+    summary: 'print the readings that are on this disk as CSV, JSON or line protocol; asks nobody',
     options: [
       CONFIG,
       '--account ID  the account; default: all',
       '--interval day|week|month  default: day',
-      '--format csv|json  default: csv',
+      '--format csv|json|influx  default: csv',
       '--revisions  also how often each was corrected, and when it came',
     ],
     load: async () => (await import('./export.ts')).exportLedgers,
+  },
+  statement: {
+    words: '[MONTH]',
+    summary: 'one page about one complete month, from what is on this disk; asks nobody',
+    options: [
+      CONFIG,
+      ACCOUNT,
+      '--meter NAME  one meter of the account; default: all',
+      '--format text|json|html  default: text',
+    ],
+    load: async () => (await import('./statement.ts')).statement,
   },
   backup: {
     words: 'FILE',

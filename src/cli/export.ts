@@ -1,9 +1,10 @@
-// heat2mqtt export: the ledgers on disk as CSV or JSON. Asks nobody.
+// heat2mqtt export: the ledgers on disk as CSV, JSON or line protocol. No request is made.
 import { ledgerFile } from '../accounts/meterLedger.ts';
 import { SeriesNames } from '../accounts/seriesNames.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
 import { periodSums } from '../domain/totals.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { contextCodec } from '../store/documents.ts';
@@ -19,7 +20,7 @@ const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;
 export const exportLedgers: Command = async (given, io) => {
   const { options } = given;
   const interval = choiceOf('--interval', options.interval ?? 'day', ['day', 'week', 'month']);
-  const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json']);
+  const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json', 'influx']);
   const settings = await loadWithAccount(given, io);
   const { config } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
@@ -41,18 +42,43 @@ export const exportLedgers: Command = async (given, io) => {
   for (const name of unreadable)
     io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
   if (ledgers.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  if (format === 'influx') {
+    io.out(records.map(lineOf).join(''));
+    return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
+  }
   const columns = keyColumns<string>(...(options.revisions ? REVISIONS : COLUMNS));
   print(format, { records, csv: columns, table: () => [] }, io);
   return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
 };
 
+/** InfluxDB's line protocol: each period at its own first instant, in nanoseconds. Empty where nothing is known of it. */
+function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
+  const fields = Object.entries({ energy_kwh, cost }).flatMap(([key, value]) =>
+    value === null ? [] : [`${key}=${value}`],
+  );
+  if (fields.length === 0) return '';
+  return `heat,account=${account},meter=${meter} ${fields.join(',')} ${Date.parse(start)}000000\n`;
+}
+
+interface Exported {
+  readonly account: string;
+  readonly meter: string;
+  readonly start: string;
+  readonly energy_kwh: number | null;
+  readonly cost: number | null;
+}
+
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
 /** Of all accounts, under the names that the meters have in topics. `unreadable`: documents of the `only` account. */
-async function ledgersOf(settings: Settings, io: Io, only: string | null) {
+export async function ledgersOf(settings: Settings, io: Io, only: string | null) {
   const { config } = settings;
   const state = await stateOf(settings, io);
-  const found: (LedgerDocument & { readonly account: string; readonly meter: string })[] = [];
+  const found: (LedgerDocument & {
+    readonly account: string;
+    readonly meter: string;
+    readonly property: Property;
+  })[] = [];
   const unreadable: string[] = [];
   const names = new SeriesNames();
   for (const { id: account } of config.accounts) {
@@ -67,7 +93,7 @@ async function ledgersOf(settings: Settings, io: Io, only: string | null) {
       const name = ledgerFile(account, property);
       const ledger = await state.document(name, ledgerCodec).read();
       const meter = names.nameOf(property);
-      if (ledger !== null) found.push({ ...ledger, account, meter });
+      if (ledger !== null) found.push({ ...ledger, account, meter, property });
       else if ((only ?? account) === account && ids.includes(property.propertyCustomerId))
         unreadable.push(name);
     }

@@ -49,11 +49,9 @@ function readEnvironment(env: Environment, accountsInFile: number, faults: Fault
   const settings: Setting[] = [];
   for (const [variable, text] of Object.entries(env)) {
     if (!variable.startsWith(PREFIX) || text === undefined || text === '') continue;
-    const [, n] = /^HEAT2MQTT_ACCOUNTS_(\d{1,2})_/.exec(variable) ?? [];
+    const [, n] = /_(\d{1,2})_/.exec(variable) ?? [];
     const [, meter] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
-    const pattern = meter
-      ? 'HEAT2MQTT_METERS_<METER>_NAME'
-      : variable.replace(`_ACCOUNTS_${n}_`, '_ACCOUNTS_<N>_');
+    const pattern = meter ? 'HEAT2MQTT_METERS_<METER>_NAME' : variable.replace(`_${n}_`, '_<N>_');
     const path = known
       .get(pattern)
       ?.map((name) => (name === '<n>' ? String(Number(n)) : name === '<meter>' ? (meter ?? '') : name));

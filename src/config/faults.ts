@@ -12,7 +12,7 @@ export interface Fault {
   readonly allowed: string;
 }
 
-/** Where the value at a path (`mqtt.url`) comes from: `default`, `file`, `environment HEAT2MQTT_…` or `credentials directory`. */
+/** By path (`mqtt.url`): `default`, `file`, `environment HEAT2MQTT_…` or `credentials directory`. */
 export type Origins = Map<string, string>;
 
 export const isFromEnvironment = (origins: Origins, path: Path): boolean =>

@@ -55,9 +55,9 @@ export interface LoadOptions {
   readonly scrubber: Scrubber;
   readonly validateCron?: (expression: string) => boolean;
   readonly readFile?: ReadFile;
-  /** Asks the Supervisor of a Home Assistant app. */
+  /** For the Supervisor of a Home Assistant app. */
   readonly fetch?: typeof fetch;
-  /** A command that only wants the public list needs no configuration at all. */
+  /** For a command that only wants the public list: a configuration without anything is fine then. */
   readonly assumeConstituencies?: boolean;
 }
 

@@ -15,10 +15,13 @@ import {
   meterSection,
   mqttSection,
   providerSection,
+  statementSection,
   usageSection,
   webSection,
 } from './sections.ts';
-import { about, CRON_SHAPE, section, text, whenMapping } from './values.ts';
+import { about, CRON_SHAPE, choice, section, text, whenMapping } from './values.ts';
+
+export const LANGUAGES = ['auto', 'en', 'ga', 'de'] as const;
 
 /** The file as people write it, after the environment was applied to it and `true` for a section made a mapping. */
 export const fileSchema = section({
@@ -59,6 +62,14 @@ export const fileSchema = section({
     .union([z.boolean(), httpSection], 'false, or listen')
     .prefault({})
     .describe('The address of the page, and of health and metrics for machines that watch. false: off.'),
+  statement: statementSection
+    .prefault({})
+    .describe(
+      'What the provider does not tell and the statement of a month has room for. All of it may be left out.',
+    ),
+  language: choice(LANGUAGES, 'auto').describe(
+    "The language of the statement and of names at Home Assistant: English, Irish or German. auto: English at Home Assistant, the browser's on the page.",
+  ),
   web: z
     .union([z.boolean(), webSection], 'false, or password_file, hosts and trusted_proxy')
     .prefault({})

@@ -391,3 +391,45 @@ export const logSection = section({
   ),
   format: choice(['auto', 'pretty', 'json'], 'auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
 }).describe('The log.');
+
+const above0 = 'a number above 0';
+const share = 'a number above 0, at most 100';
+const from = text('where the figure comes from');
+
+export const statementSection = section({
+  area_m2: z.number(above0).positive(above0).optional().meta(about('The heated area in square metres.', 62)),
+  heat_source: z
+    .array(
+      section({
+        name: text('what the heat is made from').meta(about('What the heat is made from.', 'natural gas')),
+        percent: z.number(share).positive(share).max(100, share).meta(about('Its share in percent.', 100)),
+      }),
+      'a list, each with name and percent',
+    )
+    .optional()
+    .describe('What the heat is made from, as the provider declares it.'),
+  co2_g_per_kwh: section({
+    value: z
+      .number('a number, 0 or more')
+      .min(0, 'a number, 0 or more')
+      .meta(about('Grams for each kWh of heat.', 190)),
+    source: from.meta(about('Where the figure comes from.', "the provider's web page")),
+    year: wholeNumber(1990, 2100).meta(about('The year for which it holds.', 2025)),
+  })
+    .optional()
+    .describe('The carbon dioxide of the heat, as the provider declares it.'),
+  average_kwh_m2_year: section({
+    value: z.number(above0).positive(above0).meta(about('kWh for each square metre and year.', 71)),
+    source: from.meta(about('Where the figure comes from.', 'a report on similar buildings')),
+  })
+    .optional()
+    .describe('What an average user of the same kind takes.'),
+  contacts: z
+    .array(text('a line of text'), 'a list of lines')
+    .optional()
+    .meta(
+      about('Lines to print: who advises on energy, and who settles disputes.', [
+        'Energy advice: +353 1 555 0199',
+      ]),
+    ),
+});

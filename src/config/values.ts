@@ -37,7 +37,7 @@ export function section<S extends z.core.$ZodLooseShape>(keys: S) {
   });
 }
 
-/** Lets the checks across the keys of a section run also when one of the keys is wrong. */
+/** For checks across the keys of a section: they run also when one of the keys is wrong. */
 export const whenMapping = { when: ({ value }: { value: unknown }) => isMapping(value) };
 
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);

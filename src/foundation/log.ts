@@ -9,7 +9,7 @@ export interface Scrubber {
   register(secret: string): void;
   /** Undoes one call of `register`: the secret is in this process no more. */
   forget(secret: string): void;
-  /** A token, or what a person types: more come for as long as the daemon runs, so only the newest are remembered. */
+  /** A token, or what somebody types: more come for as long as the daemon runs, so only the newest are remembered. */
   registerToken(token: string): void;
   scrub(text: string): string;
 }
@@ -83,14 +83,14 @@ function writtenForms(secret: string): string[] {
   return [...new Set(forms)];
 }
 
-/** The form in a URL between the colon and the `@`, which is less encoded than anywhere else. */
+/** As a URL writes it between the colon and the `@`, which is less encoded than anywhere else. */
 function asUserInfo(secret: string): string {
   const url = new URL('mqtt://host');
   url.password = secret;
   return url.password;
 }
 
-/** The newest lines, scrubbed, and the functions that follow them. */
+/** The newest lines, scrubbed, and whoever follows them. */
 export class LogTail {
   readonly #most: number;
   readonly #lines: string[] = [];
@@ -107,7 +107,7 @@ export class LogTail {
       try {
         follower(line);
       } catch {
-        // A reader that fails is no fault of the writer, and this cannot be logged.
+        // Whoever logs has nothing to do with whoever reads, and this cannot be logged.
       }
     }
   }
@@ -135,7 +135,7 @@ export interface LogOptions {
 
 const DEBUGGING: ReadonlySet<string> = new Set(['debug', 'trace']);
 
-// A Failure was foreseen: where in our code it was thrown does not help a person at home, and buries its advice.
+// A Failure was foreseen: where in our code it was thrown helps nobody at home, and buries its advice.
 function shown(thrown: Error): object {
   if (!(thrown instanceof Failure)) return pino.stdSerializers.err(thrown);
   const { cause } = thrown;

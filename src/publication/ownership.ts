@@ -13,6 +13,7 @@ export const RETAINED: readonly TopicName[] = [
   'meter/<meter>/state',
   'meter/<meter>/usage/<interval>',
   'meter/<meter>/history',
+  'meter/<meter>/statement',
   'account/<account>/state',
   'account/<account>/invoices',
   'constituencies/<chamber>/<house_no>',

@@ -1,4 +1,5 @@
 // The facts that states and discovery are written from.
+
 import type { Balance, Invoices } from '../domain/extras.ts';
 import type { AuthStatus, HealthRecord } from '../domain/health.ts';
 import type { UseJudgement } from '../domain/insight/alarm.ts';
@@ -53,6 +54,19 @@ export interface MeterView {
   /** `null` until the provider has given it. */
   readonly register: RegisterHistory | null;
   readonly registerCheck: RegisterCheck | null;
+  /** The newest month that is complete, `YYYY-MM`; `null` while there is none. */
+  readonly statementMonth: string | null;
+}
+
+/** What the provider does not tell; as configured. */
+export interface StatementConfig {
+  readonly area_m2?: number | undefined;
+  readonly heat_source?: readonly { readonly name: string; readonly percent: number }[] | undefined;
+  readonly co2_g_per_kwh?:
+    | { readonly value: number; readonly source: string; readonly year: number }
+    | undefined;
+  readonly average_kwh_m2_year?: { readonly value: number; readonly source: string } | undefined;
+  readonly contacts?: readonly string[] | undefined;
 }
 
 export interface AccountView {
@@ -70,6 +84,8 @@ export interface AccountView {
   readonly checks: BillChecks;
   /** `null` without invoices that tell their periods. */
   readonly nextBill: BillForecast | null;
+  /** What the configuration adds to a statement. */
+  readonly statement: StatementConfig;
   readonly requestsToday: number;
   readonly loginsToday: number;
 }

@@ -31,7 +31,7 @@ export const installationCodec = versioned(
   z.object({ clientId: z.string(), jitterFraction: z.number().min(0).max(1) }),
 );
 
-/** Names the owner of the document, so that another's is not taken for it. */
+/** Names whose document it is, so that nobody else's is taken for it. */
 const ownedBy = <T extends z.ZodType>(value: T) => versioned(z.object({ owner: z.string(), value }));
 
 /** Raw tokens and absolute times in epoch milliseconds. */
@@ -58,7 +58,7 @@ const uselessLogin = z.object({ at: instant, code: z.string(), message: z.string
 const loginBudget = z.object({
   /** Attempts that the password step has refused, or that no answer is known of. */
   refusals: z.number().int().min(0),
-  /** `null` = stopped until the secret changes or a person asks. */
+  /** `null` = stopped until the secret changes or somebody asks. */
   nextAttemptAt: instant.nullable(),
   /** `null`: the last login was not refused. `backoff`: the program ended in the middle of a login. */
   state: z
@@ -67,7 +67,7 @@ const loginBudget = z.object({
   code: z.string().nullable(),
   /** Salted hash of the credentials, to notice when they change; `null`: not known. */
   secretMark: z.string().nullable(),
-  /** When a person last asked for one more attempt after a refusal of the password step, and got it. */
+  /** When somebody last asked for one more attempt after a refusal of the password step, and got it. */
   askedAt: instant.nullable(),
   // Versions up to 0.1 did not write these.
   /** What has to be done elsewhere, in the words of the refusal; `null`: its code says all. */
@@ -119,7 +119,7 @@ const accountRecord = z.object({
 });
 export type AccountRecord = Readonly<z.infer<typeof accountRecord>>;
 
-/** The record of each account, by its id. */
+/** By account. */
 export const journalCodec = versioned(z.object({ accounts: z.record(z.string(), accountRecord) }));
 
 /** Shapes of the provider's replies by what was asked for, newest first: keys and types, no values. */
@@ -132,7 +132,7 @@ export const repliesCodec = versioned(
   }),
 );
 
-/** What was found beside the usage. The owner is the one of the account's tokens: no account sees the invoices of another. */
+/** What was found beside the usage. The owner is the one of the account's tokens: nobody sees another's invoices. */
 export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 
 /** Daily means of an outdoor temperature, °C; the owner is the sensor, and the time zone of its days. */

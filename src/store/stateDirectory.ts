@@ -32,19 +32,26 @@ export async function directoryNotices(path: string, uid: number | undefined) {
   const found = await stat(path).catch(() => null);
   if (found === null || uid === undefined) return [];
   const whoWrites = 'Who writes there can make heat2mqtt send the password elsewhere.';
-  const foreign = {
-    code: 'state_dir_foreign',
-    message: `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
-    hint: `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
-  };
-  const open = {
-    code: 'state_dir_open',
-    message: `Other users can write to the state directory ${path}. ${whoWrites}`,
-    hint: `Take that away: chmod go-w ${path}`,
-  };
+  const notice = (code: string, message: string, hint: string) => ({ code, message, hint });
   return [
-    ...(found.uid === uid ? [] : [foreign]),
-    ...((found.mode & WRITABLE_BY_OTHERS) === 0 ? [] : [open]),
+    ...(found.uid === uid
+      ? []
+      : [
+          notice(
+            'state_dir_foreign',
+            `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
+            `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
+          ),
+        ]),
+    ...((found.mode & WRITABLE_BY_OTHERS) === 0
+      ? []
+      : [
+          notice(
+            'state_dir_open',
+            `Other users can write to the state directory ${path}. ${whoWrites}`,
+            `Take that away: chmod go-w ${path}`,
+          ),
+        ]),
   ];
 }
 
@@ -63,7 +70,7 @@ export class StateDirectory implements StateStore {
   readonly #holder: LockHolder;
   /** Symbolic links that the log has named. */
   readonly #links = new Set<string>();
-  /** The key is the name of the document. */
+  /** By the name of the document. */
   readonly #unfinished = new Map<string, Unfinished>();
 
   /** For a command beside the daemon. The directory is made with the first document. */

@@ -1,4 +1,5 @@
 // The page: the table of its routes, and who may see each of them.
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
@@ -46,6 +47,12 @@ export interface PageOptions extends Entrance {
   readonly report: () => Promise<string>;
   /** As CSV; `null`: there is no such meter. */
   readonly ledger: (meter: string) => string | null;
+  /** A page of its own, in the language of the visitor; rejects with a Failure for a month that there is not. `null`: there is no such meter. */
+  readonly statement: (asked: {
+    meter: string | null;
+    month: string | undefined;
+    languages: string;
+  }) => { page: string; style: string } | null;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
   readonly metricsRefused: () => void;
   readonly clock: Clock;
@@ -93,6 +100,7 @@ export function createPage(options: PageOptions): RequestListener {
     ['POST', '/request/:name', 'signed in', ask],
     ['GET', '/metrics', 'signed in', metrics],
     ['GET', '/ledger.csv', 'signed in', ledger],
+    ['GET', '/statement', 'signed in', statement],
     ['GET', '/report.txt', 'signed in', report],
     ['GET', '/energy-dashboard', 'signed in', lookAtEnergyDashboard],
     ['POST', '/energy-dashboard', 'signed in', addToEnergyDashboard],
@@ -164,6 +172,22 @@ export function createPage(options: PageOptions): RequestListener {
     const csv = options.ledger(meter);
     if (csv === null) return refuse(404, 'unknown_meter', 'There is no such meter.');
     return download(`heat2mqtt-${meter}.csv`, csv, 'text/csv');
+  }
+
+  function statement({ query, request }: Exchange): Reply {
+    const languages = request.headers['accept-language'] ?? '';
+    const found = options.statement({
+      meter: query.get('meter'),
+      month: query.get('month') ?? undefined,
+      languages,
+    });
+    if (found === null) return refuse(404, 'unknown_meter', 'There is no such meter.');
+    const hash = createHash('sha256').update(found.style).digest('base64');
+    const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'; frame-ancestors ${options.isIngress ? "'self'" : "'none'"}`;
+    return {
+      headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },
+      body: found.page,
+    };
   }
 
   async function report(): Promise<Reply> {

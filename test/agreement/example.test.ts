@@ -51,8 +51,7 @@ describe('config.example.yaml', () => {
 
 // `#   # house_no: 34` is `  house_no: 34` when its section is uncommented as well.
 function bare(line: string, names: ReadonlySet<string | undefined>): string {
-  const [, indent = '', first = '', second = '', name] =
-    /^(\s*)(# )?(\s*)(?:# )?([a-z_]+):(?: .*)?$/.exec(line) ?? [];
-  if (name === undefined || !names.has(name) || first === '') return line;
-  return indent + second + line.slice(line.search(/[a-z]/));
+  const text = line.replace(/^(\s*)# /, '$1').replace(/^(\s*)# /, '$1');
+  const name = /^\s*(?:- )?([a-z0-9_]+):(?: .*)?$/.exec(text)?.[1];
+  return name !== undefined && names.has(name) ? text : line;
 }

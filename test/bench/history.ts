@@ -72,6 +72,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       tariff: fitTariff(merged.ledger.days),
       monthForecast: { energy: null, cost: null },
       register: null,
+      statementMonth: null,
       registerCheck: null,
       weather: null,
       degreeDaysMonth: null,

@@ -71,6 +71,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     late: readingAt === null ? null : false,
     updatedAt: NOW,
     register,
+    statementMonth: null,
     registerCheck: register && checkRegister(register, ledger, 'same_day', timezone),
   };
 }
@@ -124,6 +125,7 @@ export const ACCOUNT: AccountView = {
     cost: { amount: 46_120_000, low: 44_000_000, high: 48_240_000 },
     energy: { amount: 157_500_000, low: 150_000_000, high: 165_000_000 },
   },
+  statement: {},
   requestsToday: 3,
   loginsToday: 1,
 };

@@ -106,6 +106,7 @@ export async function openServer({
     }),
     energyDashboard: { look: unused, add: unused },
     report: async () => 'a report\n',
+    statement: () => null,
     ledger: (meter) => (meter === 'm1' ? 'day\r\n' : null),
     metrics: () => ({ contentType: 'text/plain', text: 'up 1\n' }),
     metricsRefused: () => void log.warn('metrics refused'),

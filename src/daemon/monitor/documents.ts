@@ -24,7 +24,7 @@ interface Reader {
 
 export function followDocuments(
   { accounts, bridgeStatus, constituencies, link }: Parts,
-  context: Pick<Context, 'topics' | 'zone' | 'clock' | 'signals'>,
+  context: Pick<Context, 'topics' | 'zone' | 'clock' | 'signals' | 'config'>,
 ): DocumentSource {
   const { signals, topics } = context;
   const readers = new Set<Reader>();

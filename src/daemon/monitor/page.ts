@@ -1,12 +1,16 @@
 // What the page gets to know of the daemon. Loaded with the first request for it.
 import { hostname } from 'node:os';
 import type { Account } from '../../accounts/account.ts';
-import { meterViews } from '../../accounts/composition.ts';
+import { chosenMonth } from '../../accounts/chosenMonth.ts';
+import { accountView, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
+import { STATEMENT_STYLE, statementPage } from '../../publication/statement/page.ts';
+import { statementOf } from '../../publication/statement/statement.ts';
+import { languageOf } from '../../publication/statement/words.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
@@ -64,6 +68,7 @@ export function openPage(
       const view = accounts.flatMap(meterViews).find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
     },
+    statement: statementSource(accounts, context),
     clock,
     log,
   };
@@ -72,6 +77,20 @@ export function openPage(
     listener: createPage({ ...shared, isIngress: false, readPassword }),
     ingress: createPage({ ...shared, isIngress: true, readPassword: null }),
     stop: () => signIns.stop(),
+  };
+}
+
+function statementSource(accounts: readonly Account[], context: Context): PageOptions['statement'] {
+  const { language } = context.config;
+  return ({ meter: name, month, languages }) => {
+    const all = accounts.flatMap((account) => (account.meters ?? []).map((meter) => ({ account, meter })));
+    const found = all.find(({ meter }) => (name ?? meter.name) === meter.name);
+    const view = found?.meter.view();
+    if (found === undefined || !view) return null;
+    const facts = { meter: view, account: accountView(found.account, context) };
+    const statement = statementOf(chosenMonth(found.meter.completeMonths(), month), facts);
+    const page = statementPage(statement, language === 'auto' ? languageOf(languages) : language);
+    return { page, style: STATEMENT_STYLE };
   };
 }
 

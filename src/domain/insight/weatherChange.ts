@@ -1,6 +1,6 @@
 // Did I save, or was it mild? A span of days against the same days a year before, at this year's weather.
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day } from '../period.ts';
+import { addDays, type Day, type DaySpan, daysBetween } from '../period.ts';
 import {
   daysIn,
   degreesOf,
@@ -39,21 +39,29 @@ const LEAST_SURE = 0.25;
 /** Where less of the use than this is heating, there is no weather to take out. */
 const LEAST_HEATED = 0.15;
 
-/**
- * Compares the newest 90 days with reading and temperature. Expected is what the same days a year before used, and for the
- * difference in degree days the slope of the year before the span.
- */
+/** Compares the newest 90 days with reading and temperature. */
 export function weatherChange(days: Ledger['days'], weather: Weather): WeatherChange | WeatherSilence {
   let newest: Day = '';
   for (const day of weather.temperatures.keys())
     if (day > newest && (days.get(day)?.energy ?? null) !== null) newest = day;
   if (newest === '') return 'days_missing';
   const to = addDays(newest, 1);
-  const from = addDays(to, -NEWEST_DAYS);
+  return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });
+}
+
+/**
+ * Expected is what the same days a year before used, and for the difference in degree days the slope of the year before
+ * the span.
+ */
+export function compareWithYearBefore(
+  days: Ledger['days'],
+  weather: Weather,
+  { from, to }: DaySpan,
+): WeatherChange | WeatherSilence {
   const yearBefore = { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) };
   const spans = heatSpans(days, weather.temperatures, { from, to });
   const spansBefore = heatSpans(days, weather.temperatures, yearBefore);
-  const fewest = SHARE_KNOWN * NEWEST_DAYS;
+  const fewest = SHARE_KNOWN * daysBetween(from, to);
   if (daysIn(spans) < fewest || daysIn(spansBefore) < fewest) return 'days_missing';
   const fit = fitHouse(days, weather, from);
   if (typeof fit === 'string') return fit;
@@ -83,7 +91,7 @@ export function weatherChange(days: Ledger['days'], weather: Weather): WeatherCh
     low: 100 * Math.max(-1, ratio - 1 - band),
     high: 100 * (ratio - 1 + band),
     from,
-    to: newest,
+    to: addDays(to, -1),
     days: now.days,
     used: now.energy,
     expected,

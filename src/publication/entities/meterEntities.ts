@@ -428,6 +428,14 @@ export const METER_ROWS: readonly Row[] = [
     read: ({ late }) => late,
   },
   {
+    key: 'statement_month',
+    name: 'Statement',
+    help: 'The newest complete month, of which there is a statement, `2026-10`.',
+    platform: 'sensor',
+    icon: 'mdi:file-document-outline',
+    read: ({ statementMonth }) => statementMonth,
+  },
+  {
     key: 'missing_days',
     name: 'Missing days',
     help: 'Days without a reading between the origin and the newest reading.',

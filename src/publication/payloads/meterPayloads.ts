@@ -14,6 +14,7 @@ import {
   stateOf,
   text,
 } from './parts.ts';
+import { month } from './statement.ts';
 
 const expectedBy = z.enum(['weather', 'season']);
 const unusualDirection = z.enum(['high', 'low']);
@@ -34,6 +35,7 @@ export const meterState = stateOf(METER_ROWS, {
   weather_adjusted_change_to: day.nullable(),
   weather_adjusted_change_days: count.nullable(),
   degree_days_month_days: count.nullable(),
+  statement_month: month.nullable(),
   missing_days: count,
   missing_day_list: z.array(z.string().regex(/^\d{4}-\d{2}-\d{2}(\.\.\d{4}-\d{2}-\d{2})?$/)).max(100),
   origin: day,

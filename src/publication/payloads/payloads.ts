@@ -6,6 +6,7 @@ import { constituenciesSummary, constituencyList, type constituencyRecord } from
 import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meterPayloads.ts';
 import { REQUESTS } from './requests.ts';
 import { RESPONSES, unknownRequest } from './responses.ts';
+import { meterStatement } from './statement.ts';
 
 /** `isRetained` says which of them the broker keeps; the description of a schema is the documentation. */
 export const TOPICS = {
@@ -18,6 +19,7 @@ export const TOPICS = {
   'meter/<meter>/state': meterState,
   'meter/<meter>/usage/<interval>': meterUsage,
   'meter/<meter>/history': meterHistory,
+  'meter/<meter>/statement': meterStatement,
   'meter/<meter>/event': meterEvent,
   'account/<account>/state': accountState,
   'account/<account>/invoices': accountInvoices,

@@ -1,0 +1,93 @@
+// heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
+import { chosenMonth } from '../accounts/chosenMonth.ts';
+import { currencyOf } from '../accounts/extras.ts';
+import { friendlyNameOf } from '../accounts/friendlyNames.ts';
+import { registerKey } from '../domain/extras.ts';
+import { billJudge } from '../domain/insight/bill.ts';
+import { ledgerSince } from '../domain/ledger.ts';
+import { zone as zoneOf } from '../domain/period.ts';
+import { EXIT } from '../foundation/failure.ts';
+import { statementPage, statementText } from '../publication/statement/page.ts';
+import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
+import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
+import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
+import { ledgersOf } from './export.ts';
+import { printJson } from './printing.ts';
+import { loadWithAccount, pickAccount, type Settings, stateOf } from './settings.ts';
+
+export const statement: Command = async (given, io) => {
+  const { options, words } = given;
+  const format = choiceOf('--format', options.format ?? 'text', ['text', 'json', 'html']);
+  const settings = await loadWithAccount(given, io);
+  const { config } = settings;
+  const { id } = pickAccount(settings, options.account);
+  const all = await factsOf(settings, io, id);
+  if (all.length === 0) {
+    io.err(`No readings of ${id} in ${config.state_dir} yet.\n`);
+    return EXIT.fine;
+  }
+  const found = all.filter(({ meter }) => (options.meter ?? meter.meter) === meter.meter);
+  const names = all.map(({ meter }) => meter.meter).join(', ');
+  if (found.length === 0)
+    throw wrongUsage(`--meter: found ${String(options.meter).slice(0, 40)}; allowed: ${names}.`);
+  if (found.length > 1 && format === 'html')
+    throw wrongUsage(`--meter: found nothing; allowed: ${names}. A page is about one meter.`);
+  const language = config.language === 'auto' ? 'en' : config.language;
+  const statements = found.map((facts) => {
+    const { tenancy, zone } = facts.meter;
+    const { late_after_hours: lateAfterHours } = config.usage;
+    const months = completeMonths(tenancy, { zone, now: io.clock.now(), lateAfterHours });
+    return statementOf(chosenMonth(months, words[0]), facts);
+  });
+  const [first, ...others] = statements;
+  if (format === 'json')
+    printJson(
+      others.length === 0 ? { schema: 1, ...first } : statements.map((one) => ({ schema: 1, ...one })),
+      io,
+    );
+  else
+    for (const one of statements)
+      io.out(format === 'html' ? statementPage(one, language) : statementText(one, language));
+  return EXIT.fine;
+};
+
+/** What the documents on this disk tell of the meters of an account. */
+async function factsOf(settings: Settings, io: Io, account: string): Promise<StatementFacts[]> {
+  const { config } = settings;
+  const state = await stateOf(settings, io);
+  const { found, unreadable } = await ledgersOf(settings, io, account);
+  for (const name of unreadable)
+    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
+  const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
+  const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
+  const since = config.accounts.find(({ id }) => id === account)?.history_since;
+  const own = found.filter((one) => one.account === account && one.ledger.complete);
+  const invoices = extras?.invoices.found ?? null;
+  const currency = currencyOf(config, extras?.site.found ?? null);
+  const tenancies = own.map(({ ledger }) => ledgerSince(ledger, since ?? ledger.origin));
+  const checks = billJudge()(invoices?.all ?? [], tenancies, zoneOf(config.usage.timezone));
+  const base = config.home_assistant?.degree_day_base ?? null;
+  return own.map(({ meter, property, timezone, readingCloses, ledger }) => {
+    const zone = zoneOf(timezone);
+    return {
+      meter: {
+        meter,
+        friendlyName: friendlyNameOf(config.meters, property, meter),
+        tenancy: ledgerSince(ledger, since ?? ledger.origin),
+        weather: outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base },
+        register: extras?.registers[registerKey(property)]?.found ?? null,
+        zone,
+        currency,
+        readingCloses: readingCloses ?? 'same_day',
+      },
+      account: {
+        account,
+        zone,
+        invoices,
+        checks,
+        balance: extras?.balance.found ?? null,
+        statement: config.statement,
+      },
+    };
+  });
+}

@@ -1,0 +1,116 @@
+// A statement as one page to read, print and hand over, without any script, and as plain text.
+import { conclusionOf, sectionsOf } from './sections.ts';
+import type { Statement } from './statement.ts';
+import { type Language, type Words, wordsIn } from './words.ts';
+
+/** The whole style of the page: a server that forbids inline styles allows this one by its hash. */
+export const STATEMENT_STYLE = `
+:root{color-scheme:light}
+body{margin:0 auto;padding:1rem;max-width:46rem;font:1rem/1.4 system-ui,sans-serif;color:#111;background:#fff}
+h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:1.1rem 0 .3rem}
+p{margin:.3rem 0}.conclusion{font-size:1.15rem;font-weight:600}.small{font-size:.8rem;color:#444}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.15rem .5rem .15rem 0;border-top:1px solid #bbb}
+th{font-weight:400;width:34%}td.basis{font-size:.8rem;color:#444;width:26%}
+svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,sans-serif;fill:#111}
+.bar{fill:#ccc;stroke:#111}.newest{fill:#999;stroke-width:2}.line{fill:none;stroke:#111;stroke-width:2;stroke-dasharray:5 3}.point{fill:#fff;stroke:#111;stroke-width:1.5}
+@media(max-width:30rem){th,td,td.basis{display:block;width:auto;border-top:0;padding:0}tr{display:block;border-top:1px solid #bbb;padding:.2rem 0}th{font-size:.85rem;color:#444}}
+@media print{@page{margin:11mm}body{padding:0;max-width:none;font-size:8.2pt;line-height:1.2}h1{font-size:13pt}h2{font-size:9pt;margin:.45rem 0 .1rem}p{margin:.1rem 0}.conclusion{font-size:10pt}th,td{padding:.05rem .4rem .05rem 0}th{width:30%}.small,td.basis{font-size:7pt}td.basis{width:32%}svg{height:40mm}section{break-inside:avoid}}
+`;
+
+export function statementPage(statement: Statement, language: Language): string {
+  const words = wordsIn(language, statement.currency);
+  const { say } = words;
+  const title = say('statement.title', { month: words.month(statement.month) });
+  const meter = statement.meter_name ?? say('statement.meter', { meter: statement.meter });
+  const [first, second, ...others] = sectionsOf(statement, words).map(
+    ({ heading, rows }) =>
+      `<section><h2>${html(heading)}</h2><table>${rows
+        .map(
+          ({ label, value, basis }) =>
+            `<tr><th scope="row">${html(label)}</th><td>${html(value)}</td><td class="basis">${html(basis)}</td></tr>`,
+        )
+        .join('')}</table></section>`,
+  );
+  return `<!doctype html>
+<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>${html(`${title}: ${meter}`)}</title><style>${STATEMENT_STYLE}</style></head>
+<body><main><header><h1>${html(title)}</h1><p>${html(meter)}</p><p class="conclusion">${html(conclusionOf(statement, words))}</p></header>
+${[first, second, chart(statement, words), ...others].join('\n')}
+<footer><p class="small">${html(revisionWords(statement, words))} ${html(say('statement.information'))}</p></footer></main></body></html>
+`;
+}
+
+export function statementText(statement: Statement, language: Language): string {
+  const words = wordsIn(language, statement.currency);
+  const meter = statement.meter_name ?? words.say('statement.meter', { meter: statement.meter });
+  const lines = [
+    `${words.say('statement.title', { month: words.month(statement.month) })}: ${meter}`,
+    '',
+    conclusionOf(statement, words),
+  ];
+  for (const { heading, rows } of sectionsOf(statement, words)) {
+    lines.push('', heading);
+    for (const { label, value, basis } of rows)
+      lines.push(`  ${label}: ${value}${basis === '' ? '' : ` [${basis}]`}`);
+  }
+  lines.push('', revisionWords(statement, words), words.say('statement.information'));
+  return `${lines.join('\n')}\n`;
+}
+
+const revisionWords = ({ revision, timezone, from, to }: Statement, { say, day }: Words): string =>
+  say('statement.revision', { revision, timezone, from: day(from), to: day(to) });
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+const html = (text: string): string => text.replace(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
+
+const CHART = { width: 680, height: 190, left: 34, bottom: 22, top: 16 } as const;
+
+/** Bars of thirteen months, and the weather-adjusted year before as a dashed line: told apart without colour. */
+function chart({ months }: Statement, words: Words): string {
+  const { width, height, left, bottom, top } = CHART;
+  const all = months.flatMap(({ energy_kwh, year_before_adjusted_kwh }) => [
+    energy_kwh ?? 0,
+    year_before_adjusted_kwh ?? 0,
+  ]);
+  const most = Math.max(...all);
+  if (most <= 0) return '';
+  const step = (width - left) / months.length;
+  const yOf = (kwh: number) =>
+    Number((height - bottom - (Math.max(0, kwh) / most) * (height - bottom - top)).toFixed(1));
+  const xOf = (at: number) => Number((left + step * (at + 0.5)).toFixed(1));
+  const bars = months.map(({ month, energy_kwh }, at) => {
+    const label = `<text x="${xOf(at)}" y="${height - 6}" text-anchor="middle">${html(words.shortMonth(month))}</text>`;
+    if (energy_kwh === null) return label;
+    const kind = at === months.length - 1 ? 'bar newest' : 'bar';
+    const y = yOf(energy_kwh);
+    const size = `x="${(xOf(at) - step * 0.32).toFixed(1)}" y="${y}" width="${(step * 0.64).toFixed(1)}" height="${(height - bottom - y).toFixed(1)}"`;
+    return `<rect class="${kind}" ${size}/><text x="${xOf(at)}" y="${height - bottom - 5}" text-anchor="middle">${html(words.number(energy_kwh, 0))}</text>${label}`;
+  });
+  const points = months.map(({ year_before_adjusted_kwh: kwh }, at) =>
+    kwh === null ? null : ([xOf(at), yOf(kwh)] as const),
+  );
+  const line = points.map((point, at) => {
+    if (point === null) return '';
+    const [x, y] = point;
+    const last = points[at - 1];
+    const way = last ? `<line class="line" x1="${last[0]}" y1="${last[1]}" x2="${x}" y2="${y}"/>` : '';
+    return `${way}<circle class="point" cx="${x}" cy="${y}" r="3"/>`;
+  });
+  const isCompared = points.some((point) => point !== null);
+  const legend = isCompared
+    ? `${words.say('chart.bars')} ${words.say('chart.line')}`
+    : words.say('chart.bars');
+  const spoken = months
+    .map(
+      ({ month, energy_kwh }) =>
+        `${words.month(month)}: ${energy_kwh === null ? words.say('statement.not_known') : words.kwh(energy_kwh)}`,
+    )
+    .join('; ');
+  return `<section><h2>${html(words.say('heading.chart'))}</h2><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${html(spoken)}">${bars.join('')}${line.join('')}</svg><p class="small">${html(legend)}</p></section>`;
+}

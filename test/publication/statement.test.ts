@@ -1,0 +1,233 @@
+// The statement of a month: every figure is that of its days, and what is not known says why.
+import { expect, test } from 'vitest';
+import { billJudge } from '../../src/domain/insight/bill.ts';
+import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
+import { addDays, type Day } from '../../src/domain/period.ts';
+import type { RegisterHistory } from '../../src/domain/reading.ts';
+import { statementPage, statementText } from '../../src/publication/statement/page.ts';
+import { completeMonths, statementOf } from '../../src/publication/statement/statement.ts';
+import type { Language } from '../../src/publication/statement/words.ts';
+import type { MeterView, StatementConfig } from '../../src/publication/views.ts';
+import { DUBLIN, Household, type HouseholdOptions } from '../support/household.ts';
+import { ACCOUNT, EMPTY, meterView } from '../support/inventedHome.ts';
+
+const CONFIG: StatementConfig = {
+  area_m2: 62,
+  heat_source: [
+    { name: 'natural gas', percent: 80 },
+    { name: 'heat pump', percent: 20 },
+  ],
+  co2_g_per_kwh: { value: 190, source: "the provider's web page", year: 2024 },
+  average_kwh_m2_year: { value: 71, source: 'a report on similar buildings' },
+  contacts: ['Energy advice: +353 1 555 0199'],
+};
+
+interface Home extends Partial<HouseholdOptions> {
+  readonly change?: (days: Map<Day, DayRecord>) => void;
+  readonly origin?: Day;
+  readonly meter?: Partial<MeterView>;
+  readonly config?: StatementConfig;
+  readonly wrong?: Readonly<Record<number, number>>;
+  readonly bills?: boolean;
+}
+
+/** The facts of an invented household at the end of June 2025. */
+function factsOf({
+  change = () => {},
+  origin,
+  meter = {},
+  config = CONFIG,
+  wrong = {},
+  bills = true,
+  ...options
+}: Home = {}) {
+  const house = new Household({ ...options, seed: 4 });
+  const days = new Map(house.days);
+  change(days);
+  for (const day of days.keys()) if (origin !== undefined && day < origin) days.delete(day);
+  const ledger: Ledger = { ...EMPTY.ledger, days, origin: origin ?? house.span.from };
+  const readings = house.readings.map(({ day, register }) => ({
+    energy: register,
+    readAt: DUBLIN.startOf(addDays(day, 1)) - 300_000,
+  }));
+  const register = { ...readings.at(-1), readings } as RegisterHistory;
+  const view: MeterView = {
+    ...meterView(ledger, { today: '2025-07-01' }),
+    weather: { temperatures: house.temperatures, base: null },
+    register,
+    ...meter,
+  };
+  const all = house
+    .invoices({ vat: [{ from: '2000-01-01', percent: 13.5 }], wrong })
+    .map(({ invoice }) => invoice);
+  const invoices = { all: all.toReversed(), knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
+  const checks = billJudge()(invoices.all, [{ days, origin: ledger.origin } as never], DUBLIN);
+  const account = {
+    ...ACCOUNT,
+    statement: config,
+    ...(bills ? { invoices, checks } : { invoices: null, checks: new Map() }),
+  };
+  return { house, facts: { meter: view, account } };
+}
+
+const sumOf = (house: Household, month: string, pick: 'energy' | 'cost') =>
+  house.readings.filter(({ day }) => day.startsWith(month)).reduce((sum, one) => sum + one[pick], 0) / 1e6;
+
+test('figures are those of the days, of the register and of the bills', () => {
+  const { house, facts } = factsOf();
+  const statement = statementOf('2025-05', facts);
+  for (const [told, month] of [
+    [statement, '2025-05'],
+    [statement.month_before, '2025-04'],
+    [statement.year_before, '2024-05'],
+  ] as const) {
+    expect(told.energy.value).toBeCloseTo(sumOf(house, month, 'energy'), 3);
+    expect(told.cost.value).toBeCloseTo(sumOf(house, month, 'cost'), 3);
+  }
+  expect(statement.months.map(({ month, energy_kwh }) => [month, energy_kwh])).toEqual(
+    Array.from(
+      { length: 13 },
+      (_, at) => `${at < 8 ? 2024 : 2025}-${String(((at + 4) % 12) + 1).padStart(2, '0')}`,
+    ).map((month) => [month, expect.closeTo(sumOf(house, month, 'energy'), 2)]),
+  );
+  const { register_first: first, register_last: last } = statement;
+  expect((last.value?.kwh ?? 0) - (first.value?.kwh ?? 0)).toBeCloseTo(sumOf(house, '2025-05', 'energy'), 2);
+  expect(statement.prices.value).toMatchObject([
+    {
+      from: '2025-05-01',
+      to: '2025-05-31',
+      unit_rate: expect.closeTo(0.124, 3),
+      standing_charge: expect.closeTo(0.686, 2),
+    },
+  ]);
+  const { heating, hot_water } = statement;
+  expect((heating.value?.kwh ?? 0) + (hot_water.value?.kwh ?? 0)).toBeCloseTo(statement.energy.value ?? 0, 0);
+  expect(statement.bills.value).toMatchObject([
+    { from: '2025-05-01', to: '2025-05-31', verdict: 'as_expected' },
+  ]);
+  expect(statement).toMatchObject({
+    energy: { basis: { kind: 'readings', days: 31, of: 31 } },
+    energy_per_m2: {
+      value: expect.closeTo((statement.energy.value ?? 0) / 62, 1),
+      basis: { keys: ['statement.area_m2'] },
+    },
+    co2: { value: { kg: expect.closeTo((statement.energy.value ?? 0) * 0.19, 1) } },
+    days: { of: 31, missing: [], carried: [], estimated: [], corrected: [] },
+    revision: 0,
+  });
+});
+
+test('the weather-adjusted year is within a few percent of the truth', () => {
+  const { facts } = factsOf({ changes: [{ from: '2024-12-01', factor: 0.8 }], holidays: 0 });
+  const { value } = statementOf('2025-02', facts).weather_adjusted;
+  expect(value?.percent).toBeGreaterThan(-28);
+  expect(value?.percent).toBeLessThan(-12);
+  expect(statementOf('2025-02', facts).conclusion).toEqual({ code: 'less', amount: -(value?.percent ?? 0) });
+});
+
+test('a field without a value says why', () => {
+  const { facts } = factsOf({
+    meter: { weather: null, register: null },
+    config: {},
+    bills: false,
+    days: 40,
+    from: '2025-05-01',
+  });
+  const reasons = Object.entries(statementOf('2025-05', facts)).flatMap(([key, field]) =>
+    typeof field === 'object' && field !== null && 'reason' in field && field.reason !== null
+      ? [[key, field.reason]]
+      : [],
+  );
+  expect(Object.fromEntries(reasons)).toEqual({
+    weather_adjusted: 'needs_outdoor_temperature',
+    heating: 'needs_outdoor_temperature',
+    hot_water: 'needs_outdoor_temperature',
+    register_first: 'not_told',
+    register_last: 'not_told',
+    bills: 'not_told',
+    energy_per_m2: 'not_configured',
+    heat_source: 'not_configured',
+    co2: 'not_configured',
+    average_user: 'not_configured',
+    contacts: 'not_configured',
+  });
+  const { month_before, year_before, conclusion } = statementOf('2025-05', facts);
+  expect([month_before.energy.reason, year_before.cost.reason, conclusion.code]).toEqual([
+    'not_recorded',
+    'not_recorded',
+    'not_compared',
+  ]);
+});
+
+test('gaps, estimates and corrections are marked, and a correction raises the revision', () => {
+  const { facts } = factsOf({
+    change: (days) => {
+      for (const day of ['2025-05-04', '2025-05-05']) days.delete(day);
+      for (const day of ['2025-05-10', '2025-05-11', '2025-05-12', '2025-05-13']) {
+        const record = days.get(day);
+        if (record) days.set(day, { ...record, energy: 5_000_000 });
+      }
+      const corrected = days.get('2025-05-20');
+      if (corrected) days.set('2025-05-20', { ...corrected, revision: 2 });
+    },
+  });
+  expect(statementOf('2025-05', facts)).toMatchObject({
+    revision: 2,
+    days: {
+      missing: [],
+      carried: ['2025-05-04', '2025-05-05'],
+      estimated: ['2025-05-10', '2025-05-11', '2025-05-12', '2025-05-13'],
+      corrected: ['2025-05-20'],
+    },
+  });
+});
+
+test('a change of tariff within the month is two prices', () => {
+  const { facts } = factsOf({
+    tariffs: [
+      { from: '2000-01-01', unitRate: 0.124, standing: 0.686 },
+      { from: '2025-05-12', unitRate: 0.141, standing: 0.72 },
+    ],
+  });
+  expect(statementOf('2025-05', facts).prices.value).toMatchObject([
+    { from: '2025-05-01', unit_rate: expect.closeTo(0.124, 3) },
+    { from: '2025-05-12', to: '2025-05-31', unit_rate: expect.closeTo(0.141, 3) },
+  ]);
+});
+
+test('a wrong bill is the first thing to know', () => {
+  const { facts } = factsOf({ wrong: { 34: 25 } });
+  expect(statementOf('2025-05', facts).conclusion).toEqual({
+    code: 'bill_differs',
+    amount: expect.closeTo(25, 1),
+  });
+});
+
+test('months that can be had: whole, since the origin, and read or long enough past', () => {
+  const { facts } = factsOf({ origin: '2025-03-15' });
+  const { tenancy } = facts.meter;
+  const at = (now: string, lateAfterHours = 60) =>
+    completeMonths(tenancy, { zone: DUBLIN, now: Date.parse(now), lateAfterHours });
+  expect(at('2025-06-01T00:30:00+01:00')).toEqual(['2025-04', '2025-05']);
+  const gap = { ...tenancy, days: new Map([...tenancy.days].filter(([day]) => day !== '2025-05-31')) };
+  const later = (now: string) =>
+    completeMonths(gap, { zone: DUBLIN, now: Date.parse(now), lateAfterHours: 60 });
+  expect(later('2025-06-03T11:59:00+01:00')).toEqual(['2025-04']);
+  expect(later('2025-06-03T12:00:00+01:00')).toEqual(['2025-04', '2025-05']);
+});
+
+test.each<[Language, RegExp]>([
+  ['en', /Heat in May 2025.*You used about|Heat in May 2025/s],
+  ['de', /Wärme im Mai 2025/],
+  ['ga', /Teas i Bealtaine 2025/],
+])('page and text in %s: no script, nothing unescaped, every word filled in', (language, title) => {
+  const { facts } = factsOf({ meter: { friendlyName: '<Flat> & "3"' } });
+  const statement = statementOf('2025-05', facts);
+  const [page, text] = [statementPage(statement, language), statementText(statement, language)];
+  for (const written of [page, text]) {
+    expect(written).toMatch(title);
+    expect(written).not.toMatch(/undefined|NaN|\[object|\{\w+\}(?![^<]*<\/style>)/);
+  }
+  expect(page).not.toMatch(/<script|<Flat>|https?:\/\//);
+  expect(page).toContain('&lt;Flat&gt; &amp; &quot;3&quot;');
+});

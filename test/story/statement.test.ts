@@ -1,0 +1,87 @@
+// The statement of a month: the same on its topic, on the page and from the command, and written again when a day is corrected.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { daysOf } from '../../src/domain/period.ts';
+import { home, ME, METER, person, reading } from '../support/homes.ts';
+import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
+import { usualConfig } from '../support/storyRules.ts';
+import { typed } from '../support/typed.ts';
+
+const STATEMENT = `heat2mqtt/meter/${METER}/statement`;
+const DAYS = daysOf({ from: '2025-01-01', to: '2025-03-10' }).map((day) => reading(day, 10, 1.9));
+const CORRECTED = { ...reading('2025-02-27', 4, 0.5), bookedAt: Date.parse('2025-03-11T06:00:00Z') };
+const CONFIG = { statement: { area_m2: 50, contacts: ['Energy advice: +353 1 555 0199'] }, language: 'de' };
+
+const polledStory = () =>
+  firstPoll({ accounts: [person('me', [home(METER, { events: [...DAYS, CORRECTED] })])], config: CONFIG });
+
+async function type(story: Story, words: string) {
+  const path = join(story.stateDir, 'statement.yaml');
+  const usual = usualConfig(story.simulator.urls, [ME], 'mqtt://127.0.0.1:9', story.stateDir);
+  await writeFile(path, JSON.stringify({ ...usual, ...CONFIG }));
+  return typed([...words.split(' '), '--config', path], { clock: story.clock });
+}
+
+test('topic, page and command say the same of the newest complete month, and a correction raises the revision', async () => {
+  const { story, probe, daemon } = await polledStory();
+  const first = await probe.until(STATEMENT);
+  expect(probe.last(STATEMENT)?.qos).toBe(1);
+  expect(first).toMatchObject({
+    month: '2025-02',
+    revision: 0,
+    energy: { value: 280, basis: { kind: 'readings', days: 28, of: 28 } },
+    cost: { value: 53.2 },
+    month_before: { month: '2025-01', energy: { value: 310 } },
+    year_before: { energy: { value: null, reason: 'not_recorded' } },
+    energy_per_m2: { value: 5.6 },
+    weather_adjusted: { value: null, reason: 'needs_outdoor_temperature' },
+  });
+  expect(probe.json(`heat2mqtt/meter/${METER}/state`)).toMatchObject({ statement_month: '2025-02' });
+  expect(JSON.parse((await type(story, 'statement --format json')).out)).toEqual(first);
+  const get = (query: string) => fetch(`http://127.0.0.1:${daemon.httpPort}/statement${query}`);
+  const page = await get(`?meter=${METER}&month=2025-02`);
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(await page.text()).toBe((await type(story, 'statement 2025-02 --format html')).out);
+  expect((await type(story, 'statement')).out).toMatch(/Wärme im Februar 2025.*280,0 kWh.*53,20.€/s);
+
+  probe.forget();
+  await story.nextPoll(24 * HOUR_MS);
+  expect(await probe.until(STATEMENT)).toMatchObject({
+    revision: 1,
+    energy: { value: 284 },
+    days: { corrected: ['2025-02-27'] },
+  });
+
+  for (const [query, status, words] of [
+    ['?month=2025-03', 422, 'allowed: 2025-01 to 2025-02'],
+    ['?month=2024-12', 422, 'allowed: 2025-01 to 2025-02'],
+    ['?month=yesterday', 422, 'found yesterday'],
+    ['?meter=nothing', 404, 'no such meter'],
+  ] as const) {
+    const refused = await get(query);
+    expect([query, refused.status, await refused.text()]).toEqual([
+      query,
+      status,
+      expect.stringContaining(words),
+    ]);
+  }
+  await expect(type(story, 'statement 2026-13')).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('allowed: 2025-01 to 2025-02'),
+  });
+});
+
+test('a month is complete when its last day is read, or late enough', async () => {
+  const { story, probe } = await polledStory();
+  probe.forget();
+  await story.pass(Date.parse('2025-04-03T10:00:00Z') - story.clock.now(), 12 * HOUR_MS);
+  await story.nextPoll();
+  expect(probe.json(STATEMENT)?.month).not.toBe('2025-03');
+  await story.nextPoll(2 * HOUR_MS);
+  expect(await probe.until(STATEMENT, ({ month }) => month === '2025-03')).toMatchObject({
+    energy: { value: 90, basis: { days: 9, of: 31 } },
+    days: { missing: expect.arrayContaining(['2025-03-10', '2025-03-31']) },
+    conclusion: { code: 'days_missing', amount: 22 },
+  });
+});

@@ -137,6 +137,7 @@ async function planOf({ config }: Backup, { options }: Arguments, { env }: Io): 
   const path = found ?? named ?? 'config.yaml';
   const there = found === undefined ? null : decodeText(await readFile(path));
   const isWritten = config !== null && (there === null || options.force === true);
+  if (isWritten && !(await canBeWritten(dirname(path)))) throw unwritable(path, 'EACCES');
   let text = isWritten ? config : there;
   let stateDir = stateDirOf(there ?? config, path, env);
   let stateDirBefore: string | null = null;

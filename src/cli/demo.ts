@@ -10,7 +10,7 @@ import { createScrubber, LogTail } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Simulator } from '../simulator/provider.ts';
 import type { Command, Io } from './command.ts';
-import { meterSentence, NO_READING, Telling, timeWords } from './demoWords.ts';
+import { meterSentence, NO_READING, sentenceOn, timeWords } from './demoWords.ts';
 import { freePort, portFrom } from './ports.ts';
 import { reportOf, startRealDaemon } from './run.ts';
 import { openLog, untilInterrupted } from './settings.ts';
@@ -82,20 +82,25 @@ async function start(port: number, simulator: Simulator, stateDir: string, io: I
   });
 }
 
-/** Sees what anyone who subscribes would see. */
+/** Sees what every subscriber would see. */
 async function watch(url: string, io: Io) {
-  const telling = new Telling(BASE);
   let isTelling = false;
+  let health = '';
   let onSentence = (_sentence: string) => {};
   const sentence = new Promise<string>((resolve) => {
     onSentence = resolve;
   });
   const hear = ({ topic, payload }: { topic: string; payload: Buffer }) => {
-    const said = read(payload);
-    if (said === null) return;
-    if (/\/meter\/[^/]+\/state$/.test(topic)) onSentence(meterSentence(said));
-    for (const line of telling.linesOf(topic, said))
-      if (isTelling) io.out(`${timeWords(new Date())}  ${line}  [${topic}]\n`);
+    // bridge/state is plain text.
+    if (!payload.toString('utf8').startsWith('{')) return;
+    const said = JSON.parse(payload.toString('utf8'));
+    const name = topic.slice(BASE.length + 1);
+    if (/^meter\/[^/]+\/state$/.test(name)) onSentence(meterSentence(said));
+    const line = sentenceOn(name, said);
+    // Health is published with each poll, and told when it has changed.
+    if (line === null || (name === 'bridge/health' && line === health)) return;
+    if (name === 'bridge/health') health = line;
+    if (isTelling) io.out(`${timeWords(new Date())}  ${line}  [${topic}]\n`);
   };
   const address = { url, clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } };
   const will = { topic: 'demo/watcher', payload: '', retain: false };
@@ -111,15 +116,6 @@ async function watch(url: string, io: Io) {
     },
     close: () => connection.close(200),
   };
-}
-
-function read(payload: Buffer): Readonly<Record<string, unknown>> | null {
-  try {
-    return JSON.parse(payload.toString('utf8'));
-  } catch {
-    // bridge/state is plain text.
-    return null;
-  }
 }
 
 const WHAT_THIS_IS =

@@ -16,29 +16,12 @@ export function meterSentence(state: Said): string {
   ].join(' ');
 }
 
-/** Remembers which health was told last, so that the same is not said twice. */
-export class Telling {
-  readonly #base: string;
-  #health = '';
-
-  constructor(base: string) {
-    this.#base = base;
-  }
-
-  /** Lines on what this message says and none before it did. */
-  linesOf(topic: string, payload: Said): string[] {
-    const name = topic.slice(this.#base.length + 1);
-    if (name === 'bridge/health') return this.#newHealth(healthSentence(payload));
-    if (name.endsWith('/event')) return [eventSentence(payload)];
-    if (name.startsWith('bridge/response/')) return [answerSentence(name.split('/')[2] ?? '', payload)];
-    return [];
-  }
-
-  #newHealth(words: string): string[] {
-    const isNew = words !== this.#health;
-    this.#health = words;
-    return isNew ? [words] : [];
-  }
+/** On a message, by its topic below the base topic; `null` where it is nothing to tell. */
+export function sentenceOn(name: string, payload: Said): string | null {
+  if (name === 'bridge/health') return healthSentence(payload);
+  if (name.endsWith('/event')) return eventSentence(payload);
+  if (name.startsWith('bridge/response/')) return answerSentence(name.split('/')[2] ?? '', payload);
+  return null;
 }
 
 function healthSentence({ state, reasons }: Said): string {

@@ -28,6 +28,9 @@ const setupEnded = () =>
     hint: 'Run it again; a session that was signed in is kept.',
   });
 
+/** What has been answered so far. */
+type Given = Partial<Omit<Answers, 'provider'>> & { readonly provider?: Partial<Answers['provider']> };
+
 interface Interview {
   readonly io: Io;
   /** Of the configuration. */
@@ -37,7 +40,7 @@ interface Interview {
   readonly stateDir: string | null;
   /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
   readonly typed: Map<string, string>;
-  answers: Partial<Answers>;
+  answers: Given;
   /** No answer was kept that did not work. */
   isTried: boolean;
 }
@@ -84,7 +87,7 @@ function stateDirBeside(path: string, env: Io['env']): string | null {
 }
 
 /** Gets the answers of before, a refused one among them, and gives them with its own. */
-type Ask = (before: Partial<Answers>) => Promise<Partial<Answers>>;
+type Ask = (before: Given) => Promise<Given>;
 
 /**
  * Asks until the answer is good, or the person keeps it all the same. What is no configuration cannot be kept. `attempt` resolves
@@ -94,7 +97,7 @@ async function untilGood(
   interview: Interview,
   ask: Ask,
   attempt: (settings: Settings) => Promise<string | null>,
-  cure: (answers: Partial<Answers>, fault: Failure) => Promise<Partial<Answers> | null> = async () => null,
+  cure: (answers: Given, fault: Failure) => Promise<Given | null> = async () => null,
 ): Promise<void> {
   const { io } = interview;
   let answers = await ask(interview.answers);
@@ -126,15 +129,20 @@ function adviceFor(fault: Failure): string {
   return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
 }
 
-async function settingsFrom(interview: Interview, answers: Partial<Answers>): Promise<Settings> {
+async function settingsFrom(interview: Interview, answers: Given): Promise<Settings> {
   const { io, path, folder, typed, stateDir } = interview;
-  const provider = { ...FILLER.provider, ...answers.provider };
-  const text = fileFrom({ ...FILLER, ...answers, provider }, stateDir);
+  const text = fileFrom(completed(answers), stateDir);
   const secrets = new Map([...typed].map(([file, secret]) => [resolve(folder, file), secret]));
   const read = async (file: string) => (file === path ? text : (secrets.get(file) ?? readFile(file)));
   const scrubber = createScrubber();
   return { ...(await loadConfig({ path, readFile: read, env: io.env, now: Date.now, scrubber })), scrubber };
 }
+
+const completed = (answers: Given): Answers => ({
+  ...FILLER,
+  ...answers,
+  provider: { ...FILLER.provider, ...answers.provider },
+});
 
 async function askProvider(interview: Interview): Promise<void> {
   const { io } = interview;
@@ -144,49 +152,37 @@ async function askProvider(interview: Interview): Promise<void> {
     io.out(`  ${at + 1}  ${name}\n     ${UNTRIED}: ${source}\n`);
   io.out(`  ${own}  another one: its portal shows the addresses, as examples/yuno-energy.yaml explains\n`);
   let isOwn = false;
-  const put = (before: Partial<Answers>, some: Partial<Answers['provider']>) => ({
-    ...before,
-    provider: { ...FILLER.provider, ...before.provider, ...some },
-  });
-  const known = ({ provider }: Partial<Answers>, key: 'issuer' | 'api_url' | 'client_id') =>
-    provider === undefined || provider[key] === FILLER.provider[key] ? undefined : provider[key];
-  await untilGood(
-    interview,
-    async (before) => {
-      const preset = KNOWN_PROVIDERS[(await number(io, 'Provider', own, before.provider && own)) - 1];
-      isOwn = preset === undefined;
-      if (preset) return { ...before, provider: preset.provider, usage: preset.usage };
-      const issuer = await line(io, 'Issuer, up to the name after /realms/', known(before, 'issuer'));
-      return put(before, { issuer });
-    },
-    async (settings) => {
-      const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
-      await issuer.offersDevice();
-      return 'the issuer answers';
-    },
-  );
-  await untilGood(
-    interview,
-    async (before) => {
-      // What a preset has is asked for only when it turns out wrong.
-      if (!isOwn && before === interview.answers) return before;
-      const question = 'API, up to what stands before /reports/usage';
-      return put(before, { api_url: await line(io, question, known(before, 'api_url')) });
-    },
-    async ({ config }) => tryApi(config.provider?.api_url ?? ''),
-  );
-  if (!isOwn) return;
-  const keys = async (before: Partial<Answers>) => {
-    const client_id = await line(io, 'Client id', known(before, 'client_id'));
-    const usual = before.provider?.scopes === FILLER.provider.scopes ? undefined : before.provider?.scopes;
-    const scopes = await line(io, 'Scopes', (usual ?? ['openid', 'service-energy']).join(' '));
-    const question = 'Redirect address (redirect_uri of its login page), if you know it';
-    const redirect = await line(io, question, before.provider?.redirect_uri ?? '');
-    const { redirect_uri: _, ...rest } = { ...FILLER.provider, ...before.provider };
-    const provider = { ...rest, client_id, scopes: scopes.split(/[\s,]+/) };
-    return { ...before, provider: redirect === '' ? provider : { ...provider, redirect_uri: redirect } };
+  const askIssuer: Ask = async (before) => {
+    const preset = KNOWN_PROVIDERS[(await number(io, 'Provider', own, before.provider && own)) - 1];
+    isOwn = preset === undefined;
+    if (preset) return { ...before, provider: preset.provider, usage: preset.usage };
+    const issuer = await line(io, 'Issuer, up to the name after /realms/', before.provider?.issuer);
+    return { ...before, provider: { ...before.provider, issuer } };
   };
-  await untilGood(interview, keys, async () => null);
+  await untilGood(interview, askIssuer, async (settings) => {
+    const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
+    await issuer.offersDevice();
+    return 'the issuer answers';
+  });
+  const askApi: Ask = async (before) => {
+    // What a preset has is asked for only when it turns out wrong.
+    if (!isOwn && before === interview.answers) return before;
+    const question = 'API, up to what stands before /reports/usage';
+    const api_url = await line(io, question, before.provider?.api_url);
+    return { ...before, provider: { ...before.provider, api_url } };
+  };
+  await untilGood(interview, askApi, async ({ config }) => tryApi(config.provider?.api_url ?? ''));
+  if (!isOwn) return;
+  const askClient: Ask = async (before) => {
+    const { redirect_uri = '', ...provider } = before.provider ?? {};
+    const client_id = await line(io, 'Client id', provider.client_id);
+    const scopes = await line(io, 'Scopes', (provider.scopes ?? ['openid', 'service-energy']).join(' '));
+    const question = 'Redirect address (redirect_uri of its login page), if you know it';
+    const redirect = await line(io, question, redirect_uri);
+    const basics = { ...provider, client_id, scopes: scopes.split(/[\s,]+/) };
+    return { ...before, provider: redirect === '' ? basics : { ...basics, redirect_uri: redirect } };
+  };
+  await untilGood(interview, askClient, async () => null);
 }
 
 const API_TIMEOUT_MS = 15_000;
@@ -365,7 +361,7 @@ function fromFolder({ folder }: Interview, file: string): string {
 }
 
 async function write({ io, path, folder, stateDir, typed, answers }: Interview): Promise<void> {
-  const all = { ...FILLER, ...answers };
+  const all = completed(answers);
   const { account, broker, home_assistant } = all;
   const named = [
     account.password_file,

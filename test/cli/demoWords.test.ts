@@ -1,6 +1,6 @@
 // What the demo says: the sentence on the meter, and the lines on what is published.
 import { expect, test } from 'vitest';
-import { meterSentence, Telling, timeWords } from '../../src/cli/demoWords.ts';
+import { meterSentence, sentenceOn, timeWords } from '../../src/cli/demoWords.ts';
 
 const STATE = {
   day: '2026-11-20',
@@ -27,46 +27,37 @@ test.each([
   [{ day: null }, 'There is no reading yet.'],
 ])('%j', (state, sentence) => expect(meterSentence(state)).toBe(sentence));
 
-const telling = () => {
-  const words = new Telling('heat2mqtt');
-  return (topic: string, payload: Record<string, unknown>) => words.linesOf(`heat2mqtt/${topic}`, payload);
-};
-const AT = '2026-11-22T05:24:29+00:00';
 const LATER = '2026-11-22T05:25:00+00:00';
+const DAY = { event_type: 'corrected', day: '2026-11-20', energy_kwh: 11, cost_eur: 2 };
 
-test('health: what has changed, and neither polls nor refreshes that brought nothing', () => {
-  const told = telling();
-  const health = { state: 'ok', reasons: [], last_success_at: AT };
-  expect(told('bridge/health', health)).toEqual(['Health: ok.']);
-  const auth = { home: { access_expires_at: LATER } };
-  expect(told('bridge/health', { ...health, last_success_at: LATER, auth })).toEqual([]);
-  const reasons = [{ code: 'data_late', message: 'It is late.' }];
-  expect(told('bridge/health', { ...health, state: 'degraded', last_success_at: LATER, reasons })).toEqual([
+test.each<[string, Record<string, unknown>, string | null]>([
+  ['bridge/health', { state: 'ok', reasons: [] }, 'Health: ok.'],
+  [
+    'bridge/health',
+    { state: 'degraded', reasons: [{ code: 'data_late', message: 'It is late.' }] },
     'Health: degraded. It is late.',
-  ]);
-});
-
-test('events and answers: each of them', () => {
-  const told = telling();
-  const day = { event_type: 'corrected', day: '2026-11-20', energy_kwh: 11, cost_eur: 2 };
-  const corrected = { ...day, old_energy_kwh: 10, old_cost_eur: null };
-  const line = 'A day was corrected: Friday 20 November, 11.0 kWh, 2.00 EUR, before that 10.0 kWh.';
-  for (const _ of [1, 2]) expect(told('meter/7/event', corrected)).toEqual([line]);
-  expect(told('bridge/event', { event_type: 'recovered', message: 'Read again.' })).toEqual(['Read again.']);
-  expect(told('account/home/event', { event_type: 'bill' })).toEqual(['Event bill.']);
-  expect(told('bridge/response/refresh', { status: 'skipped', data: { next_at: LATER } })).toEqual([
+  ],
+  [
+    'meter/7/event',
+    { ...DAY, old_energy_kwh: 10, old_cost_eur: null },
+    'A day was corrected: Friday 20 November, 11.0 kWh, 2.00 EUR, before that 10.0 kWh.',
+  ],
+  ['bridge/event', { event_type: 'recovered', message: 'Read again.' }, 'Read again.'],
+  ['account/home/event', { event_type: 'bill' }, 'Event bill.'],
+  [
+    'bridge/response/refresh',
+    { status: 'skipped', data: { next_at: LATER } },
     `Answer to the request refresh: skipped, possible again at ${timeWords(LATER)}.`,
-  ]);
-  const list = { topic: 'heat2mqtt/constituencies/dail/34', count: 43 };
-  expect(told('bridge/response/constituencies', { status: 'ok', data: list })).toEqual([
+  ],
+  [
+    'bridge/response/constituencies',
+    { status: 'ok', data: { topic: 'heat2mqtt/constituencies/dail/34', count: 43 } },
     'Answer to the request constituencies: ok, 43 on heat2mqtt/constituencies/dail/34.',
-  ]);
-  const error = { code: 'x', message: 'No.' };
-  expect(told('bridge/response/brew', { status: 'error', error })).toEqual([
+  ],
+  [
+    'bridge/response/brew',
+    { status: 'error', error: { code: 'x', message: 'No.' } },
     'Answer to the request brew: error, No.',
-  ]);
-});
-
-test('of anything else nothing', () => {
-  expect(telling()('meter/7/usage/day', { buckets: [] })).toEqual([]);
-});
+  ],
+  ['meter/7/usage/day', { buckets: [] }, null],
+])('%s %j', (name, payload, sentence) => expect(sentenceOn(name, payload)).toBe(sentence));

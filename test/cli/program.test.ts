@@ -30,6 +30,17 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     6,
     /./,
   ],
+  [
+    'Home Assistant that is down',
+    ['energy-dashboard'],
+    {
+      ...PROVIDER,
+      HEAT2MQTT_HOME_ASSISTANT_URL: 'ws://127.0.0.1:9/api/websocket',
+      HEAT2MQTT_HOME_ASSISTANT_TOKEN: 'invented-token',
+    },
+    7,
+    /Home Assistant cannot be reached/,
+  ],
 ])('%s', async (_, words, env, code, said) => {
   const { code: found, err, out } = await ended(words, env);
   expect([found, out]).toEqual([code, '']);

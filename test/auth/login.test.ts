@@ -1,7 +1,8 @@
 // One login over the wire: what counts against the budget, what does not, what is told, and a secret that changes meanwhile.
 import { beforeEach, expect, test } from 'vitest';
-import { LoginSuspended } from '../../src/auth/login.ts';
-import { type Account, HOUR, openAccount, refusalOf } from './account.ts';
+import { LoginSuspended, type SignIn } from '../../src/auth/login.ts';
+import { LoginRefused, REFUSALS } from '../../src/auth/refusals.ts';
+import { type Account, HOUR, openAccount, refusalOf, SECOND } from './account.ts';
 
 let account: Account;
 beforeEach(async () => {
@@ -108,6 +109,41 @@ test('a budget that cannot be written suspends all the same, and does not cost t
   account.password = 'demo';
   expect(await login.attempt()).toMatchObject({ expiresInSeconds: 1800 });
   expect(account.messages('error')).toContain('login budget could not be saved');
+});
+
+test('the login page where passwords are not allowed; it is remembered until it refuses the client', async () => {
+  const { token } = account.simulator.switches;
+  const granted = {
+    accessToken: 'a',
+    refreshToken: null,
+    expiresInSeconds: 60,
+    refreshExpiresInSeconds: null,
+  };
+  let refusal: Error | null = null;
+  let pages = 0;
+  const form = async () => {
+    pages += 1;
+    if (refusal) throw refusal;
+    return granted;
+  };
+  const attempt = (signIn: SignIn = 'auto') => {
+    account.clock.advance(SECOND);
+    return account.start({ form, signIn }).login.attempt();
+  };
+  token.passwordGrantAllowed = false;
+  expect(await refusalOf(attempt('password'))).toMatchObject({ code: 'method_disabled' });
+  expect(pages).toBe(0);
+  expect(await attempt()).toEqual(granted);
+  const { logins } = account.asked();
+  await attempt();
+  expect([pages, account.asked().logins]).toEqual([2, logins]);
+  refusal = new LoginRefused(REFUSALS.wrongClient);
+  token.realmEnabled = false;
+  expect(await refusalOf(attempt())).toMatchObject({ code: 'issuer_refused' });
+  expect(account.wayIn.kept).toEqual({ way: 'form' });
+  token.realmEnabled = true;
+  expect(await refusalOf(attempt())).toMatchObject({ code: 'client_refused' });
+  expect(account.wayIn.kept).toBeNull();
 });
 
 test('the login page worked once, and its redirect address is gone from the configuration: the password again', async () => {

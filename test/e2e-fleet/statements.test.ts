@@ -6,7 +6,7 @@ import { AccountState, readKept } from '../../src/store/database/accountState.ts
 import { Claim, Claims } from '../../src/store/database/claims.ts';
 import type { Database } from '../../src/store/database/database.ts';
 import { Seal } from '../../src/store/database/seal.ts';
-import { tokensCodec } from '../../src/store/documents.ts';
+import { loginBudgetCodec, tokensCodec } from '../../src/store/documents.ts';
 import { turn } from '../support/waitFor.ts';
 import { openCable } from './cable.ts';
 import { openTables } from './tables.ts';
@@ -122,6 +122,24 @@ test('a commit whose answer was lost is carried out once', async () => {
     end: { dueAt: AT, answered: 0, republished: 0, isTold: true },
   });
   expect(await database.query('SELECT * FROM heat2mqtt.outbox')).toEqual([]);
+});
+
+test('the end of a login is written with its tokens: where these are lost, it was not finished', async () => {
+  const { claims, stateOf } = await openAccount();
+  const claim = await take(claims());
+  const budget = (await stateOf(claim)).document('login-budget', loginBudgetCodec);
+  const unfinished = loginBudgetCodec.decode({
+    ...{ version: 1, refusals: 1, nextAttemptAt: 9, state: 'backoff', code: 'login_unfinished' },
+    ...{ message: null, secretMark: null, askedAt: null },
+  });
+  const kept = async () => (await stateOf(claim)).document('login-budget', loginBudgetCodec).read();
+  await budget.write(unfinished);
+  expect(await kept()).toMatchObject({ refusals: 1 });
+  const state = await stateOf(claim);
+  await state.document('login-budget', loginBudgetCodec).write({ ...unfinished, refusals: 0, code: null });
+  expect(await kept()).toMatchObject({ refusals: 1 });
+  await state.document('tokens', tokensCodec).write(TOKENS);
+  expect(await kept()).toMatchObject({ refusals: 0 });
 });
 
 test('a wish of meanwhile makes the account due at once', async () => {

@@ -1,5 +1,5 @@
 // The state of one claimed account: read when it is claimed, changed in memory, and written in one statement at the end of
-// the run. Only tokens and login budget are written at once: they have to be kept before they are used.
+// the run. Only tokens, and that a login begins, are written at once: they have to be kept before they are used.
 import type { Clock } from '../../foundation/clock.ts';
 import { EXIT, failure } from '../../foundation/failure.ts';
 import type { Codec, Document, StateStore } from '../stateStore.ts';
@@ -95,7 +95,10 @@ export function propertyOf(name: string): string | null {
 }
 
 const PLAIN = ['journal', 'published', 'told'];
-const AT_ONCE = ['tokens', 'login-budget', 'way-in'];
+/** What is known of a login's end: written with its tokens, so that tokens that are lost count as a login that was not finished. */
+const WITH_TOKENS = ['login-budget', 'way-in'];
+const isAtOnce = (name: string, json: unknown): boolean =>
+  name === 'tokens' || (name === 'login-budget' && Object(json).code === 'login_unfinished');
 const RETRY_MS = 200;
 
 const damagedDocument = (account: string, name: string, cause: unknown) =>
@@ -140,7 +143,7 @@ export class AccountState implements StateStore {
     const name = path.replace(`accounts/${this.#parts.claim.account}/`, '');
     const put = async (json: unknown) => {
       this.#decoded.delete(name);
-      if (AT_ONCE.includes(name)) await this.#writeAtOnce(name, json);
+      if (isAtOnce(name, json)) await this.#writeAtOnce(name, json);
       else this.#changed.set(name, json);
     };
     return {
@@ -262,12 +265,16 @@ export class AccountState implements StateStore {
 
   /** What cannot be kept must not be used: the run is over then. */
   async #writeAtOnce(name: string, json: unknown): Promise<void> {
+    const pending = [...this.#changed].filter(([one]) => WITH_TOKENS.includes(one));
+    const written = new Map([...pending, [name, json]]);
     await this.#insist((given) => [
       `held AS (${updateOfRow({}, null, given)})`,
-      ...this.#documents(new Map([[name, json]]), given),
+      ...this.#documents(written, given),
     ]);
-    this.#stored.set(name, json);
-    this.#changed.delete(name);
+    for (const [one, kept] of written) {
+      this.#stored.set(one, kept);
+      this.#changed.delete(one);
+    }
   }
 
   /** One statement; tried for as long as the claim lasts. `parts` begin with `held`, the row of the account. */

@@ -17,7 +17,8 @@ import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
 import { printJson } from './printing.ts';
 import { closingWords, findClosing } from './readingCloses.ts';
-import { loadSettings, lookAtFleet, openUpstreamBeside, type Settings, secretsOf } from './settings.ts';
+import { loadSettings, type Settings, secretsOf } from './settings.ts';
+import { lookAtFleet, openUpstreamBeside } from './upstream.ts';
 
 interface Result {
   readonly check: string;

@@ -12,7 +12,7 @@ import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import { keyColumns, print } from './printing.ts';
 import type { Settings } from './settings.ts';
-import { loadWithAccount, pickAccount, stateOf } from './settings.ts';
+import { loadWithAccount, pickAccount, stateOf } from './upstream.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'] as const;
 const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;

@@ -12,7 +12,7 @@ import { ledgerCodec } from '../store/ledgerDocument.ts';
 import type { Command, Io } from './command.ts';
 import { type Column, formatFrom, keyColumns, print, tableLines } from './printing.ts';
 import type { Settings } from './settings.ts';
-import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from './settings.ts';
+import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
 
 export const invoices: Command = async ({ options, words }, io) => {
   const format = formatFrom(options.format, io);

@@ -9,7 +9,7 @@ import { WAYS_TO_SIGN_IN } from '../config/sections.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import type { Settings } from './settings.ts';
-import { loadWithAccount, openUpstreamBeside, pickAccount } from './settings.ts';
+import { loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
 
 type Method = (typeof WAYS_TO_SIGN_IN)[number];
 

@@ -21,7 +21,8 @@ import type { StateStore } from '../store/stateStore.ts';
 import type { Command, Io } from './command.ts';
 import { askHealth } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
-import { loadSettings, lookAtFleet, type Settings, stateOf } from './settings.ts';
+import { loadSettings, type Settings } from './settings.ts';
+import { lookAtFleet, stateOf } from './upstream.ts';
 
 /** Heading and lines. */
 type Section = readonly [string, readonly string[]];

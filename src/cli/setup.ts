@@ -18,8 +18,9 @@ import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { serviceFor, writeService } from './service.ts';
-import { openUpstreamBeside, pickAccount, type Settings } from './settings.ts';
+import type { Settings } from './settings.ts';
 import { type Answers, fileFrom } from './setupFile.ts';
+import { openUpstreamBeside, pickAccount } from './upstream.ts';
 
 const setupEnded = () =>
   failure('setup_ended', 'Ended before the last answer; no configuration was written.', {

@@ -13,7 +13,8 @@ import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
 import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
 import { ledgersOf } from './export.ts';
 import { printJson } from './printing.ts';
-import { loadWithAccount, pickAccount, type Settings, stateOf } from './settings.ts';
+import type { Settings } from './settings.ts';
+import { loadWithAccount, pickAccount, stateOf } from './upstream.ts';
 
 export const statement: Command = async (given, io) => {
   const { options, words } = given;

@@ -9,7 +9,8 @@ import { clear, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/locks.ts';
 import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
-import { loadSettings, type Settings, secretsOf, stateOf } from './settings.ts';
+import { loadSettings, type Settings, secretsOf } from './settings.ts';
+import { stateOf } from './upstream.ts';
 
 const stillRunning = (where: string) =>
   failure('still_running', `heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {

@@ -23,7 +23,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
 import { formatFrom } from './printing.ts';
 import { findClosing } from './readingCloses.ts';
-import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from './settings.ts';
+import { findCurrency, loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
 import { type MeterUsage, printUsage, type UsageRow } from './usageTable.ts';
 
 export const usage: Command = async ({ options }, io) => {

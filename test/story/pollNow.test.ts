@@ -32,7 +32,9 @@ test('Poll now during a wait tries at once, once an hour for the same refusal, a
     status: 'error',
     error: {
       code: 'bad_credentials_or_locked',
-      hint: expect.stringContaining('an extra try at 12:06; the next one is possible from 13:07.'),
+      hint: expect.stringContaining(
+        'An extra try was asked for at 12:06; the next one is possible from 13:07.',
+      ),
     },
   });
   await pressed(story, probe);

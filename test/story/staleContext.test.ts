@@ -56,6 +56,7 @@ test('a property that is gone takes its topics with it: reduced, withdrawn, empt
     `homeassistant/device/heat2mqtt_meter_${name}/config`,
     `heat2mqtt/meter/${name}/history`,
     `heat2mqtt/meter/${name}/state`,
+    `heat2mqtt/meter/${name}/statement`,
     ...['day', 'week', 'month'].map((interval) => `heat2mqtt/meter/${name}/usage/${interval}`),
   ];
   await probe.until(`heat2mqtt/meter/${PROPERTY}/state`);

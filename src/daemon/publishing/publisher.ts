@@ -29,7 +29,8 @@ const ACCOUNTS_AT_ONCE = 20;
 // On their way to the broker: what else has changed is composed once it has taken these.
 const MOST_WAITING = 500;
 /** After the base topic. */
-const LONG_LIST = /^meter\/[^/]+\/(history|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
+const LONG_LIST =
+  /^meter\/[^/]+\/(history|statement|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
 export async function openPublisher(parts: Parts, context: Context) {
   const { accounts, bridgeStatus, constituencies, link } = parts;

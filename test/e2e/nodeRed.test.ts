@@ -15,6 +15,25 @@ if (!isThere)
 else if (!hasDashboard)
   process.stderr.write('\n!! LEFT OUT: the flow for Dashboard 2.0; it is not beside the Node-RED\n\n');
 
+/** As heat2mqtt says it; no bill comes while a test runs. */
+const BILL = {
+  schema: 1,
+  event_type: 'bill',
+  at: '2025-06-02T09:00:00+01:00',
+  currency: 'EUR',
+  invoice: {
+    id: '880123',
+    status: 'invoice',
+    period_start: '2025-05-01',
+    period_end: '2025-05-31',
+    issued: '2025-06-01',
+    due: '2025-06-19',
+    amount: 48.12,
+    amount_due: 48.12,
+    check: null,
+  },
+};
+
 const today = Math.floor(Date.now() / DAY_MS);
 const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({
   at: day * DAY_MS + 30 * 60_000,
@@ -23,7 +42,7 @@ const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({
 });
 
 test.skipIf(!isThere)(
-  'cost alert, daily summary, constituencies, monthly chart, dashboard',
+  'cost alert, corrected day, new bill, daily summary, constituencies, MQTT 5, monthly chart, dashboard',
   async () => {
     const events = Array.from({ length: DAYS_KNOWN }, (_, at) => on(today - 1 - DAYS_KNOWN + at, 8, 1.678));
     const me = person('me', [home(METER, { events }, PROPERTY)]);
@@ -165,10 +184,31 @@ test.skipIf(!isThere)(
 
     expect(probe.on('tap/cost alert')).toEqual([]);
     events.push(on(today - 1, 31.25, 4.561));
+    const corrected = on(today - 3, 9.5, 1.96);
+    events.splice(-3, 1, corrected);
     await probe.publish('heat2mqtt/bridge/request/refresh', '');
-    const newDay = await probe.until(`heat2mqtt/meter/${METER}/event`, () => true);
+    const newDay = await probe.until(
+      `heat2mqtt/meter/${METER}/event`,
+      ({ event_type }) => event_type === 'new_day',
+    );
     expect(await tapped('cost alert')).toBe(`Heat on ${newDay.day} cost 4.561 EUR (31.25 kWh).`);
     expect(probe.on('tap/cost alert')).toHaveLength(1);
+    const correctedDay = new Date(corrected.at).toISOString().slice(0, 10);
+    expect(await tapped('corrected day')).toBe(
+      `Heat on ${correctedDay} was corrected: from 8 kWh to 9.5 kWh, from 1.678 EUR to 1.96 EUR.`,
+    );
+
+    await probe.publish('heat2mqtt/account/home/event', JSON.stringify(BILL));
+    expect(await tapped('new bill')).toBe(
+      'A new bill for 2025-05-01 to 2025-05-31: 48.12 EUR, to be paid by 2025-06-19.',
+    );
+
+    await red.press('h2m-mqtt5-health');
+    expect(await tapped('answer over MQTT 5')).toBe('health: ok');
+    await red.press('h2m-mqtt5-refresh');
+    await waitFor('the other answer', () =>
+      /^refresh: skipped, possible again at \d{4}-/.test(probe.last('tap/answer over MQTT 5')?.payload ?? ''),
+    );
 
     if (hasDashboard) await lookAtDashboard(await red.openDashboard());
     expect(red.said()).not.toMatch(/\[(warn|error)\]/);

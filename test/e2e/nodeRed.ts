@@ -57,7 +57,7 @@ export async function startNodeRed(stack: Stack, brokerPort: number) {
   // The broker is in each flow.
   await ask('/flows', { flows: [...new Map(nodes.map((node) => [node.id, node])).values()] });
   await has('its flows', 'Started flows', 2);
-  await has('its connection', 'Connected to broker', 1);
+  await has('its connections, with 3.1.1 and with 5', 'Connected to broker', 2);
   return {
     url,
     /** What it has said since it was given the flows. */

@@ -12,8 +12,10 @@ import {
 } from '../../src/publication/entities/entityRow.ts';
 import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
+import type { TopicName } from '../../src/publication/payloads/payloads.ts';
 import { isRetained } from '../../src/publication/topics.ts';
 import { keysOf } from './keys.ts';
+import { SAMPLES } from './samples.ts';
 import { type JsonSchema, SCHEMAS, schemaFile } from './schemas.ts';
 
 const HEAD = `<!-- Generated from src/publication; a test compares. Do not edit. -->
@@ -22,7 +24,9 @@ const HEAD = `<!-- Generated from src/publication; a test compares. Do not edit.
 \`<base>\` is \`mqtt.base_topic\`. \`<meter>\` is the identifier of the heat meter, with anything but letters, digits, \`_\` and \`-\`
 replaced by \`_\`. Payloads are JSON objects with \`"schema": 1\` unless said otherwise. Numbers are numbers, instants are
 ISO 8601 with offset, days are \`YYYY-MM-DD\`. What is not known is \`null\`, never 0. EUR below stands for the provider's currency,
-also in names of keys. Everything goes out with QoS 1.`;
+also in names of keys. Everything goes out with QoS 1.
+
+The samples are of an invented home. A \`…\` stands where a list goes on.`;
 
 const DISCOVERY = `## Discovery
 
@@ -62,11 +66,37 @@ const topicLine = ([topic, schema]: [string, JsonSchema]): string[] => [
 ];
 
 function keySection([topic, schema]: [string, JsonSchema]): string[] {
+  const samples = SAMPLES[topic as TopicName].map(sampleText).join('\n');
+  const block = `\`\`\`json\n${samples}\n\`\`\``;
   const keys = keysOf(schema);
-  if (keys.length === 0) return [];
+  if (keys.length === 0) return [`## \`<base>/${topic}\`\n\n${samples.replace(/.+/, '`$&`, plain text.')}`];
   const rows = keys.map(({ path, type, meaning }) => [`\`${path}\``, type, meaning]);
   const text = ENTITIES[topic]?.() ?? table(['key', 'type', 'meaning'], rows);
-  return [`## Keys of \`<base>/${topic}\`\n\n${text}`];
+  return [`## Keys of \`<base>/${topic}\`\n\n${text}\n\n${block}`];
+}
+
+const WIDTH = 130;
+const SHOWN = 2;
+
+/** JSON with short values on one line, and long lists cut. Text as it is. */
+function sampleText(sample: unknown): string {
+  return typeof sample === 'string' ? sample : written(sample, '', '');
+}
+
+/** `before`: what stands before it on its line. */
+function written(value: unknown, indent: string, before: string): string {
+  const isList = Array.isArray(value);
+  const isCut = isList && value.length > SHOWN && typeof value[0] === 'object';
+  const oneLine = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
+  if (typeof value !== 'object' || value === null) return oneLine;
+  if (!isCut && indent.length + before.length + oneLine.length < WIDTH) return oneLine;
+  const inner = `${indent}  `;
+  const lines = isList
+    ? value.slice(0, isCut ? SHOWN : undefined).map((entry) => written(entry, inner, ''))
+    : Object.entries(value).map(([key, entry]) => `"${key}": ${written(entry, inner, `"${key}": `)}`);
+  const [open, close] = isList ? '[]' : '{}';
+  const body = [...lines, ...(isCut ? ['…'] : [])].map((line) => `${inner}${line}`).join(',\n');
+  return `${open}\n${body}\n${indent}${close}`;
 }
 
 function shownAs({ key, attribute, entity }: StateKey<never>): string {

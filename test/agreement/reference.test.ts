@@ -1,6 +1,7 @@
 // docs/topics.md and docs/schemas are what schemas and tables say (`npm run docs` writes them anew), of every topic there is.
 import { readdir } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { SAMPLES } from '../../scripts/docs/samples.ts';
 import { schemaFiles } from '../../scripts/docs/schemas.ts';
 import { topicReference } from '../../scripts/docs/topics.ts';
 import { TOPICS } from '../../src/publication/payloads/payloads.ts';
@@ -17,6 +18,15 @@ test('every topic is in it once, with its description', () => {
     Object.entries(TOPICS).map(([topic, { description }]) => [topic, description]),
   );
 });
+
+test.each(Object.entries<readonly unknown[]>(SAMPLES))(
+  'each sample of %s is as its schema says',
+  (topic, samples) => {
+    expect(samples).not.toEqual([]);
+    for (const sample of samples)
+      expect(TOPICS[topic as keyof typeof TOPICS].safeParse(sample).error).toBeUndefined();
+  },
+);
 
 test('no cell is broken: each table has as many columns in every line', () => {
   const tables = text

@@ -1,4 +1,5 @@
 // Use by day, week or month: what is chosen, in words, as bars, and the same figures as a table.
+import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { addDays, intervalStart } from '../../domain/period.ts';
 import { axis, type Bar, barsOf, dayMap, type Interval, SHOWN, type What } from './bars.ts';
@@ -6,12 +7,13 @@ import type { History, Usage } from './store.ts';
 import { Choice, Table } from './widgets.tsx';
 import { dayWords, energy, joined, kWh, money, say } from './words.ts';
 
-/** `usage`: of each interval, for what has been corrected. `today`: there where the meter is. `forecast`: of this month. */
+/** `usage`: of each interval, for what has been corrected. `today`: there where the meter is. `forecast`: of this month. `statement`: its link, for a month that has one. */
 export function Chart(props: {
   history: History;
   usage: (interval: Interval) => Usage | null;
   today: string;
   forecast: Record<What, number | null>;
+  statement: (month: string) => ComponentChildren;
 }) {
   const { history, today } = props;
   const [interval, setInterval] = useState<Interval>('day');
@@ -38,6 +40,8 @@ export function Chart(props: {
     if (interval === 'month' && from.endsWith('-01')) return dayWords(from, 'month');
     return `${dayWords(from, 'tick')} – ${dayWords(to, 'tick')}`;
   };
+  const statementOf = ({ from }: Bar) =>
+    interval === 'month' && from.endsWith('-01') ? props.statement(from.slice(0, 7)) : null;
   const about = (bar: Bar) => {
     const before = bar.before[what];
     return joined(
@@ -77,7 +81,8 @@ export function Chart(props: {
       </div>
       <div class="row readout">
         <p>
-          <strong>{amount(bar ? bar[what] : sumOf(bars, what))}</strong> {bar ? about(bar) : wholeOf(bars)}
+          <strong>{amount(bar ? bar[what] : sumOf(bars, what))}</strong> {bar ? about(bar) : wholeOf(bars)}{' '}
+          {bar && statementOf(bar)}
         </p>
         <span class="turn">
           {turnTo('earlier', '‹', page + 1, isOldest)}
@@ -101,7 +106,9 @@ export function Chart(props: {
               kWh(one.kwh),
               money(one.cost, history.currency),
               amount(one.before[what]),
-              notesOn(one),
+              <>
+                {notesOn(one)} {statementOf(one)}
+              </>,
             ],
           }))}
         />
@@ -264,7 +271,8 @@ function Picture(props: {
       onPointerMove={onPointer}
       onPointerDown={onPointer}
       // A finger leaves as soon as it has tapped.
-      onPointerLeave={({ pointerType }) => pointerType === 'mouse' && setChosen(null)}
+      // A month stays chosen: its readout has a link.
+      onPointerLeave={({ pointerType }) => pointerType === 'mouse' && interval !== 'month' && setChosen(null)}
     >
       <svg width={width} height={HEIGHT + TOP + 22} aria-hidden="true">
         <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">

@@ -72,10 +72,23 @@ export function Meter({ info }: { info: MeterInfo }) {
           {...{ history, today: today() }}
           usage={(interval) => store.get(`${topic}/usage/${interval}`)}
           forecast={{ kwh: value('energy_month_forecast'), cost: value('cost_month_forecast') }}
+          statement={(month) => statementLink(info.meter, month)}
         />
       )}
       {store.get(`${topic}/state`) && <Facts facts={factsOf(info, state)} />}
     </article>
+  );
+}
+
+/** Only a month that is complete has a statement. `month`: `2026-10`. */
+function statementLink(meter: string, month: string): ComponentChildren {
+  const state = store.get<State>(`meter/${meter}/state`);
+  const newest = textOf(state, 'statement_month') ?? '';
+  if (month > newest || `${month}-01` < (textOf(state, 'history_since') ?? '')) return null;
+  return (
+    <a key={month} href={`statement?meter=${encodeURIComponent(meter)}&month=${month}`}>
+      {say('bill.statement', { month })}
+    </a>
   );
 }
 
@@ -146,6 +159,10 @@ function billWords(bill: Bill, meter: string): string {
   ]);
 }
 
+/** The months that its period begins and ends in. */
+const monthsOf = ({ period_start, period_end }: Bill): string[] =>
+  [...new Set([period_start, period_end])].flatMap((day) => day?.slice(0, 7) ?? []);
+
 function newestBill({ account, meter }: MeterInfo, name: string): Fact {
   const [bill] = store.get<Invoices>(`account/${account}/invoices`)?.invoices ?? [];
   if (bill === undefined) return [name, null, say('fact.notTold')];
@@ -197,6 +214,7 @@ export function Bills({ account, meter }: MeterInfo) {
       tell('bill.for', bill) ?? say('bill.of', bill),
       billWords(bill, meter),
       check && late(withMoney(check.sentence), check.verdict === 'differs'),
+      ...monthsOf(bill).map((month) => statementLink(meter, month)),
     ];
   });
   return (

@@ -84,7 +84,7 @@ export function Scroll({
 export function Table(props: {
   name: string;
   head: readonly string[];
-  rows: readonly { readonly key: string; readonly cells: readonly (string | null)[] }[];
+  rows: readonly { readonly key: string; readonly cells: readonly ComponentChildren[] }[];
 }) {
   return (
     <Scroll name={props.name}>

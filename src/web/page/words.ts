@@ -144,6 +144,7 @@ export const FORMATS: Readonly<Record<string, (value: never, values: Values) => 
   short: (day: string) => dayWords(day, 'short'),
   date: (day: string) => dayWords(day, 'date'),
   tick: (day: string) => dayWords(day, 'tick'),
+  month: (month: string) => dayWords(`${month}-01`, 'month'),
   time: (at: string) => timeWords(at),
   ago: (at: string) => ago(at),
 };

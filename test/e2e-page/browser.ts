@@ -7,7 +7,8 @@ import { expect } from 'vitest';
 import { ROOT } from '../support/sources.ts';
 import type { Stack } from '../support/stack.ts';
 
-const { CHROMIUM = '/usr/bin/chromium', PAGE_PICTURES = join(ROOT, 'coverage/page') } = process.env;
+export const PAGE_PICTURES = process.env.PAGE_PICTURES ?? join(ROOT, 'coverage/page');
+const { CHROMIUM = '/usr/bin/chromium' } = process.env;
 const QUIET =
   '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
 /** This machine under a name that the browser does not take for its own: what it sends there can be read. */

@@ -1,5 +1,5 @@
 // A statement as one page to read, print and hand over, without any script, and as plain text.
-import { conclusionOf, sectionsOf } from './sections.ts';
+import { conclusionOf, type Section, sectionsOf } from './sections.ts';
 import type { Statement } from './statement.ts';
 import { type Language, type Words, wordsIn } from './words.ts';
 
@@ -11,9 +11,9 @@ h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:1.1rem 0 .3rem}
 p{margin:.3rem 0}.conclusion{font-size:1.15rem;font-weight:600}.small{font-size:.8rem;color:#444}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.15rem .5rem .15rem 0;border-top:1px solid #bbb}
 th{font-weight:400;width:34%}td.basis{font-size:.8rem;color:#444;width:26%}
-svg{width:100%;height:auto;display:block}svg text{font:11px system-ui,sans-serif;fill:#111}
+svg{width:100%;height:auto;display:block}svg.narrow{display:none}svg text{font:11px system-ui,sans-serif;fill:#111;paint-order:stroke;stroke:#fff;stroke-width:3px}
 .bar{fill:#ccc;stroke:#111}.newest{fill:#999;stroke-width:2}.line{fill:none;stroke:#111;stroke-width:2;stroke-dasharray:5 3}.point{fill:#fff;stroke:#111;stroke-width:1.5}
-@media(max-width:30rem){th,td,td.basis{display:block;width:auto;border-top:0;padding:0}tr{display:block;border-top:1px solid #bbb;padding:.2rem 0}th{font-size:.85rem;color:#444}}
+@media screen and (max-width:30rem){svg.wide{display:none}svg.narrow{display:block}th,td,td.basis{display:block;width:auto;border-top:0;padding:0}tr{display:block;border-top:1px solid #bbb;padding:.2rem 0}th{font-size:.85rem;color:#444}}
 @media print{@page{margin:11mm}body{padding:0;max-width:none;font-size:8.2pt;line-height:1.2}h1{font-size:13pt}h2{font-size:9pt;margin:.45rem 0 .1rem}p{margin:.1rem 0}.conclusion{font-size:10pt}th,td{padding:.05rem .4rem .05rem 0}th{width:30%}.small,td.basis{font-size:7pt}td.basis{width:32%}svg{height:40mm}section{break-inside:avoid}}
 `;
 
@@ -22,20 +22,27 @@ export function statementPage(statement: Statement, language: Language): string 
   const { say } = words;
   const title = say('statement.title', { month: words.month(statement.month) });
   const meter = statement.meter_name ?? say('statement.meter', { meter: statement.meter });
-  const [first, second, ...others] = sectionsOf(statement, words).map(
-    ({ heading, rows }) =>
-      `<section><h2>${html(heading)}</h2><table>${rows
-        .map(
-          ({ label, value, basis }) =>
-            `<tr><th scope="row">${html(label)}</th><td>${html(value)}</td><td class="basis">${html(basis)}</td></tr>`,
-        )
-        .join('')}</table></section>`,
-  );
+  const sections = sectionsOf(statement, words);
+  const written = ({ heading, rows }: Section) => {
+    const cells = rows.map(
+      ({ label, value, basis }) =>
+        `<tr><th scope="row">${html(label)}</th><td>${html(value)}</td><td class="basis">${html(basis)}</td></tr>`,
+    );
+    return `<section><h2>${html(heading)}</h2><table>${cells.join('')}</table></section>`;
+  };
   return `<!doctype html>
 <html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${html(`${title}: ${meter}`)}</title><style>${STATEMENT_STYLE}</style></head>
 <body><main><header><h1>${html(title)}</h1><p>${html(meter)}</p><p class="conclusion">${html(conclusionOf(statement, words))}</p></header>
-${[first, second, chart(statement, words), ...others].join('\n')}
+${sections
+  .filter(({ isBeforeChart }) => isBeforeChart)
+  .map(written)
+  .join('\n')}
+${chart(statement, words)}
+${sections
+  .filter(({ isBeforeChart }) => !isBeforeChart)
+  .map(written)
+  .join('\n')}
 <footer><p class="small">${html(revisionWords(statement, words))} ${html(say('statement.information'))}</p></footer></main></body></html>
 `;
 }
@@ -69,40 +76,29 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 const html = (text: string): string => text.replace(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
 
-const CHART = { width: 680, height: 190, left: 34, bottom: 22, top: 16 } as const;
+interface Size {
+  readonly kind: 'wide' | 'narrow';
+  readonly width: number;
+  readonly height: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+/** On a narrow screen there is room for a text only along its bar. */
+const SIZES: readonly Size[] = [
+  { kind: 'wide', width: 680, height: 190, top: 16, bottom: 22 },
+  { kind: 'narrow', width: 340, height: 262, top: 48, bottom: 70 },
+];
 
 /** Bars of thirteen months, and the weather-adjusted year before as a dashed line: told apart without colour. */
 function chart({ months }: Statement, words: Words): string {
-  const { width, height, left, bottom, top } = CHART;
   const all = months.flatMap(({ energy_kwh, year_before_adjusted_kwh }) => [
     energy_kwh ?? 0,
     year_before_adjusted_kwh ?? 0,
   ]);
   const most = Math.max(...all);
   if (most <= 0) return '';
-  const step = (width - left) / months.length;
-  const yOf = (kwh: number) =>
-    Number((height - bottom - (Math.max(0, kwh) / most) * (height - bottom - top)).toFixed(1));
-  const xOf = (at: number) => Number((left + step * (at + 0.5)).toFixed(1));
-  const bars = months.map(({ month, energy_kwh }, at) => {
-    const label = `<text x="${xOf(at)}" y="${height - 6}" text-anchor="middle">${html(words.shortMonth(month))}</text>`;
-    if (energy_kwh === null) return label;
-    const kind = at === months.length - 1 ? 'bar newest' : 'bar';
-    const y = yOf(energy_kwh);
-    const size = `x="${(xOf(at) - step * 0.32).toFixed(1)}" y="${y}" width="${(step * 0.64).toFixed(1)}" height="${(height - bottom - y).toFixed(1)}"`;
-    return `<rect class="${kind}" ${size}/><text x="${xOf(at)}" y="${height - bottom - 5}" text-anchor="middle">${html(words.number(energy_kwh, 0))}</text>${label}`;
-  });
-  const points = months.map(({ year_before_adjusted_kwh: kwh }, at) =>
-    kwh === null ? null : ([xOf(at), yOf(kwh)] as const),
-  );
-  const line = points.map((point, at) => {
-    if (point === null) return '';
-    const [x, y] = point;
-    const last = points[at - 1];
-    const way = last ? `<line class="line" x1="${last[0]}" y1="${last[1]}" x2="${x}" y2="${y}"/>` : '';
-    return `${way}<circle class="point" cx="${x}" cy="${y}" r="3"/>`;
-  });
-  const isCompared = points.some((point) => point !== null);
+  const isCompared = months.some(({ year_before_adjusted_kwh: kwh }) => kwh !== null);
   const legend = isCompared
     ? `${words.say('chart.bars')} ${words.say('chart.line')}`
     : words.say('chart.bars');
@@ -112,5 +108,50 @@ function chart({ months }: Statement, words: Words): string {
         `${words.month(month)}: ${energy_kwh === null ? words.say('statement.not_known') : words.kwh(energy_kwh)}`,
     )
     .join('; ');
-  return `<section><h2>${html(words.say('heading.chart'))}</h2><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${html(spoken)}">${bars.join('')}${line.join('')}</svg><p class="small">${html(legend)}</p></section>`;
+  const drawn = SIZES.map((size) => {
+    const { kind, width, height } = size;
+    return `<svg class="${kind}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${html(spoken)}">${drawing(months, most, size, words)}</svg>`;
+  });
+  return `<section><h2>${html(words.say('heading.chart'))}</h2>${drawn.join('')}<p class="small">${html(legend)}</p></section>`;
+}
+
+/** `most`: kWh, as high as the chart is. */
+function drawing(months: Statement['months'], most: number, size: Size, words: Words): string {
+  const { kind, width, height, top, bottom } = size;
+  const step = width / months.length;
+  const floor = height - bottom;
+  const yOf = (kwh: number) => Number((floor - (Math.max(0, kwh) / most) * (floor - top)).toFixed(1));
+  const xOf = (at: number) => Number((step * (at + 0.5)).toFixed(1));
+  /** Above its place, or below. */
+  function text(x: number, y: number, side: 'above' | 'below', said: string): string {
+    const place =
+      kind === 'wide'
+        ? `x="${x}" y="${side === 'above' ? y : y + 16}" text-anchor="middle"`
+        : `transform="translate(${x + 4} ${side === 'above' ? y : y + 6})rotate(-90)" text-anchor="${side === 'above' ? 'start' : 'end'}"`;
+    return `<text ${place}>${html(said)}</text>`;
+  }
+  const points = months.map(({ year_before_adjusted_kwh: kwh }, at) =>
+    kwh === null ? null : ([xOf(at), yOf(kwh)] as const),
+  );
+  const bars = months.map(({ energy_kwh }, at) => {
+    if (energy_kwh === null) return '';
+    const y = yOf(energy_kwh);
+    const place = `x="${(xOf(at) - step * 0.32).toFixed(1)}" y="${y}" width="${(step * 0.64).toFixed(1)}" height="${(floor - y).toFixed(1)}"`;
+    return `<rect class="${at === months.length - 1 ? 'bar newest' : 'bar'}" ${place}/>`;
+  });
+  const texts = months.map(({ month, energy_kwh }, at) => {
+    const label = text(xOf(at), floor, 'below', words.shortMonth(month));
+    if (energy_kwh === null) return label;
+    // Above the line too, which would strike it through.
+    const y = Math.min(yOf(energy_kwh), points[at]?.[1] ?? floor);
+    return text(xOf(at), y - 5, 'above', words.number(energy_kwh, 0)) + label;
+  });
+  const line = points.map((point, at) => {
+    if (point === null) return '';
+    const [x, y] = point;
+    const last = points[at - 1];
+    const way = last ? `<line class="line" x1="${last[0]}" y1="${last[1]}" x2="${x}" y2="${y}"/>` : '';
+    return `${way}<circle class="point" cx="${x}" cy="${y}" r="3"/>`;
+  });
+  return [...bars, ...line, ...texts].join('');
 }

@@ -10,6 +10,8 @@ export interface Row {
 }
 
 export interface Section {
+  /** The chart stands behind the last of these. */
+  readonly isBeforeChart: boolean;
   readonly heading: string;
   readonly rows: readonly Row[];
 }
@@ -26,7 +28,7 @@ export function conclusionOf({ conclusion: { code, amount } }: Statement, words:
     return words.say(amount === 1 ? 'conclusion.days_missing.one' : 'conclusion.days_missing', {
       amount: amount ?? 0,
     });
-  const told = code === 'bill_differs' ? words.money(Math.abs(amount ?? 0)) : words.percent(amount ?? 0);
+  const told = code === 'bill_differs' ? words.money(Math.abs(amount ?? 0)) : words.percent(amount ?? 0, 0);
   return words.say(`conclusion.${code}`, { amount: told });
 }
 
@@ -65,15 +67,19 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
 
   const known: Section[] = [
     {
+      isBeforeChart: true,
       heading: say('heading.use'),
       rows: [
         ...told(say('use.energy'), statement.energy, kwh),
         ...told(say('use.heating'), statement.heating, band),
         ...told(say('use.hot_water'), statement.hot_water, band),
-        ...told(say('use.cost'), statement.cost, (value) => money(value)),
+        ...told(say('use.cost'), statement.cost, (value) =>
+          value < 0 ? say('use.credit', { amount: money(value) }) : money(value),
+        ),
       ],
     },
     {
+      isBeforeChart: true,
       heading: say('heading.compare'),
       rows: [
         ...monthUse('compare.month_before', statement.month_before),
@@ -89,6 +95,7 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
       ],
     },
     {
+      isBeforeChart: false,
       heading: say('heading.prices'),
       rows: (['unit_rate', 'standing_charge'] as const).flatMap((key) =>
         told(say(`prices.${key}`), prices, (all) =>
@@ -106,6 +113,7 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
       ),
     },
     {
+      isBeforeChart: false,
       heading: say('heading.bill'),
       rows: [
         ...(bills.value ?? []).map((bill) => ({
@@ -118,6 +126,7 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
       ],
     },
     {
+      isBeforeChart: false,
       heading: say('heading.readings'),
       rows: [
         ...told(say('readings.first'), statement.register_first, (one) =>
@@ -126,6 +135,9 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
         ...told(say('readings.last'), statement.register_last, (one) =>
           say('readings.at', { energy: kwh(one.kwh), at: day(one.at.slice(0, 10)) }),
         ),
+        ...(isLower(statement)
+          ? [{ label: say('readings.register'), value: say('readings.begun_anew'), basis: '' }]
+          : []),
         {
           label: say('readings.days'),
           value: say('readings.days_of', {
@@ -140,6 +152,7 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
       ],
     },
     {
+      isBeforeChart: false,
       heading: say('heading.declared'),
       rows: [
         ...told(say('declared.area'), statement.energy_per_m2, (value) =>
@@ -147,7 +160,7 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
         ),
         ...told(say('declared.heat_source'), statement.heat_source, (all) =>
           all
-            .map(({ name, percent }) => say('declared.share', { name, percent: words.percent(percent) }))
+            .map(({ name, percent }) => say('declared.share', { name, percent: words.percent(percent, 0) }))
             .join(', '),
         ),
         ...told(say('declared.co2'), statement.co2, ({ kg, g_per_kwh, year }) =>
@@ -163,8 +176,14 @@ export function sectionsOf(statement: Statement, words: Words): Section[] {
       ],
     },
   ];
-  return [...known, { heading: say('heading.unknown'), rows: unknown }].filter(({ rows }) => rows.length > 0);
+  return [...known, { isBeforeChart: false, heading: say('heading.unknown'), rows: unknown }].filter(
+    ({ rows }) => rows.length > 0,
+  );
 }
+
+/** Registers only grow: another meter has been put in, or this one has begun anew. */
+const isLower = ({ register_first: first, register_last: last }: Statement): boolean =>
+  first.value !== null && last.value !== null && last.value.kwh < first.value.kwh;
 
 function billWords(
   bill: NonNullable<Statement['bills']['value']>[number],

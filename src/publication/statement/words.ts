@@ -44,7 +44,7 @@ export function wordsIn(language: Language, currency: string) {
       texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
     kwh: (value: number): string => `${number(value, 1)} kWh`,
     number,
-    percent: (value: number): string => `${number(value, 1)}\u00a0%`,
+    percent: (value: number, digits = 1): string => `${number(value, digits)}\u00a0%`,
     /** With its sign. */
     change: (value: number): string => `${value > 0 ? '+' : ''}${number(value, 1)}\u00a0%`,
     money: (value: number, digits = 2): string =>

@@ -1,0 +1,94 @@
+// The statement of a month in a real browser: on a phone and on paper, in each language, and where little is known of the month.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { daysOf } from '../../src/domain/period.ts';
+import { statementPage } from '../../src/publication/statement/page.ts';
+import { statementOf } from '../../src/publication/statement/statement.ts';
+import { factsOf, type Home } from '../support/statementFacts.ts';
+import { complaints, openBrowser, PAGE_PICTURES, PHONE, picture } from './browser.ts';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterAll(() => browser.close());
+
+const FEBRUARY = daysOf({ from: '2025-02-01', to: '2025-03-01' });
+const VALVE = { changes: [{ from: '2024-12-01', factor: 1.3 }], holidays: 0 };
+const CASES: Readonly<Record<string, Home>> = {
+  usual: VALVE,
+  gaps: {
+    change(days) {
+      for (const day of ['2025-02-04', '2025-02-05', '2025-02-27', '2025-02-28']) days.delete(day);
+      for (const day of daysOf({ from: '2025-03-01', to: '2025-07-01' })) days.delete(day);
+    },
+  },
+  estimated: {
+    change(days) {
+      for (const day of FEBRUARY.slice(9, 14)) {
+        const record = days.get(day);
+        if (record) days.set(day, { ...record, energy: 5_000_000, revision: 1 });
+      }
+    },
+  },
+  'replaced meter': { replacedOn: '2025-02-15' },
+  'change of tariff': {
+    tariffs: [
+      { from: '2000-01-01', unitRate: 0.124, standing: 0.686 },
+      { from: '2025-02-12', unitRate: 0.141, standing: 0.72 },
+    ],
+  },
+  'net credit': {
+    change(days) {
+      for (const day of FEBRUARY) {
+        const record = days.get(day);
+        if (record) days.set(day, { ...record, cost: -1_500_000 });
+      }
+    },
+  },
+  'no tariff': {
+    change(days) {
+      for (const [day, record] of days)
+        days.set(day, { ...record, cost: (Number(day.slice(8)) * 7919 * 100_000) % 9_000_000 });
+    },
+  },
+  'wrong bill': { wrong: { 31: 25 } },
+  'nothing else known': { meter: { weather: null, register: null }, config: {}, bills: false },
+  'one day of data': { from: '2025-02-28', days: 1, origin: '2025-02-01', meter: { weather: null } },
+};
+
+const pages = (pdf: Buffer): number => pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+
+test.each(Object.entries(CASES))('%s', async (name, home) => {
+  const { facts } = factsOf(home);
+  const statement = statementOf('2025-02', facts);
+  const context = await browser.newContext({
+    viewport: { width: PHONE, height: 812 },
+    javaScriptEnabled: true,
+  });
+  const page = await context.newPage();
+  await mkdir(PAGE_PICTURES, { recursive: true });
+  for (const language of ['en', 'ga', 'de'] as const) {
+    await page.setContent(statementPage(statement, language));
+    const look = `statement-${name.replaceAll(' ', '-')}-${language}`;
+    await picture(page, look);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(PHONE);
+    expect(await complaints(page)).toEqual([]);
+    const sizes = await page.evaluate(() =>
+      [...document.querySelectorAll('text')].flatMap((text) => {
+        const isShown = text.getBoundingClientRect().width > 0;
+        const { a = 0, b = 0 } = text.getScreenCTM() ?? {};
+        return isShown ? [Number.parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b)] : [];
+      }),
+    );
+    expect(Math.min(12, ...sizes), 'pixels of the smallest text of the chart').toBeGreaterThanOrEqual(11);
+    for (const format of ['A4', 'Letter']) {
+      const pdf = await page.pdf({ format, preferCSSPageSize: false });
+      await writeFile(join(PAGE_PICTURES, `${look}-${format}.pdf`), pdf);
+      expect([format, pages(pdf)]).toEqual([format, 1]);
+    }
+  }
+  await context.close();
+});

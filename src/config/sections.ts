@@ -35,7 +35,7 @@ export const WAYS_TO_SIGN_IN = [...WITH_PASSWORD, 'device', 'link'] as const;
 const WEB = ['https:', 'http:'];
 const providerAddress = address(WEB, 'an https:// address without user name or password in it');
 const SCOPES = 'a list of at least one scope';
-const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…, to be percent-decoded`;
+const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…; write : and / where it has %3A and %2F`;
 
 const claims = section({
   customer_code: text('the name of a claim')

@@ -84,7 +84,7 @@ export function address(protocols: readonly string[], allowed: string) {
 /** An address of any scheme. A scheme with a number behind it is a host with its port. */
 export const redirectUri = textWhere(
   (value) => URL.canParse(value) && !/\s|^https?:(?!\/\/)|^[^:]+:\d/i.test(value) && isBare(new URL(value)),
-  'an absolute address such as https://portal.example.org/ or com.example.app:/callback, percent-decoded, without user name, password and #',
+  'an absolute address such as https://portal.example.org/ or com.example.app:/callback, with : and / where a browser shows %3A and %2F, and without user name, password and #',
 );
 
 export const timeZone = textWhere((value) => {

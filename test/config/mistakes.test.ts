@@ -116,7 +116,7 @@ sign_in: browser | sign_in | found "browser"; allowed: auto, password, form, dev
 sign_in: form | redirect_uri | or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it
 sign_in: link | redirect_uri | the address bar of its login page
 redirect_url: https://portal.example.org/ | redirect_url | did you mean redirect_uri
-redirect_uri: https%3A%2F%2Fportal.example.org%2F | redirect_uri | com.example.app:/callback, percent-decoded
+redirect_uri: https%3A%2F%2Fportal.example.org%2F | redirect_uri | com.example.app:/callback, with : and / where
 redirect_uri: /callback | redirect_uri | an absolute address
 redirect_uri: https:portal | redirect_uri | an absolute address
 redirect_uri: localhost:8080/x | redirect_uri | an absolute address

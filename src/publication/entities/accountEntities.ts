@@ -13,7 +13,7 @@ import {
 } from '../../domain/invoice.ts';
 import { addDays } from '../../domain/period.ts';
 import type { AccountView } from '../views.ts';
-import { type AttributeRow, band, type EntityRow } from './entityRow.ts';
+import { type AttributeRow, band, type EntityRow, LOWER_END, UPPER_END } from './entityRow.ts';
 
 type Row = EntityRow<AccountView>;
 type Attribute = AttributeRow<AccountView>;
@@ -196,8 +196,6 @@ const ofNextBill = (
   read: (bill: BillForecast) => number | string | null,
 ): Attribute => ({ ...shape, as, help, read: ({ nextBill }) => nextBill && read(nextBill) });
 
-const IN_80_OF_100 = 'In 80 of 100 cases it is between this and the next.';
-
 export const ACCOUNT_ROWS: readonly Row[] = [
   {
     key: 'auth_state',
@@ -238,9 +236,7 @@ export const ACCOUNT_ROWS: readonly Row[] = [
     given: hasInvoices,
     read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
     attributes: [
-      ...band<AccountView>('{currency}', IN_80_OF_100, ({ nextBill }, end) =>
-        knownUnits(nextBill?.cost?.[end]),
-      ),
+      ...band<AccountView>('{currency}', LOWER_END, ({ nextBill }, end) => knownUnits(nextBill?.cost?.[end])),
       ofNextBill('from', 'First day of its period.', { deviceClass: 'date' }, ({ span }) => span.from),
       ofNextBill(
         'to',
@@ -251,8 +247,8 @@ export const ACCOUNT_ROWS: readonly Row[] = [
       ofNextBill('energy', 'Heat of the period.', { unit: 'kWh' }, ({ energy }) =>
         knownUnits(energy?.amount),
       ),
-      ofNextBill('energy_low', IN_80_OF_100, { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.low)),
-      ofNextBill('energy_high', 'The other end.', { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.high)),
+      ofNextBill('energy_low', LOWER_END, { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.low)),
+      ofNextBill('energy_high', UPPER_END, { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.high)),
     ],
   },
   {

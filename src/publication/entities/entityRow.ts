@@ -69,6 +69,9 @@ export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & {
 export const stateFrom = <View>(rows: readonly EntityRow<View>[], view: View): Record<string, Value> =>
   Object.fromEntries(keysOf(rows).map(({ key, read }) => [key, read(view)]));
 
+export const LOWER_END = 'Lower end of the range in which the value lies in 80 of 100 cases.';
+export const UPPER_END = 'Upper end of that range.';
+
 /** The ends of a band as attributes. `help`: about the lower one. */
 export const band = <View>(
   unit: string,
@@ -76,5 +79,5 @@ export const band = <View>(
   read: (view: View, end: 'low' | 'high') => Value,
 ): AttributeRow<View>[] => [
   { as: 'low', help, unit, read: (view) => read(view, 'low') },
-  { as: 'high', help: 'The other end.', unit, read: (view) => read(view, 'high') },
+  { as: 'high', help: UPPER_END, unit, read: (view) => read(view, 'high') },
 ];

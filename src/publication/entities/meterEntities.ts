@@ -7,7 +7,7 @@ import { addDays, type DaySpan } from '../../domain/period.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { standingPart } from '../../domain/tariff/tariff.ts';
 import type { MeterView } from '../views.ts';
-import { type AttributeRow, band, type EntityRow } from './entityRow.ts';
+import { type AttributeRow, band, type EntityRow, LOWER_END, UPPER_END } from './entityRow.ts';
 
 type Row = EntityRow<MeterView>;
 type Attribute = AttributeRow<MeterView>;
@@ -55,8 +55,6 @@ function pair(
   ];
 }
 
-const IN_80_OF_100 = 'In 80 of 100 cases it is between this and the next.';
-
 /** What the running month will come to. */
 const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | typeof money): Row => ({
   ...shape,
@@ -66,7 +64,7 @@ const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | 
   read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.amount),
   attributes: band(
     shape.unit,
-    'In 80 of 100 months it is between this and the next; null with fewer than 30 days of readings.',
+    `${LOWER_END} Null with fewer than 30 days of readings.`,
     ({ monthForecast }, end) => knownUnits(monthForecast[kind]?.[end]),
   ),
 });
@@ -189,7 +187,7 @@ function heatPart(
     derived: true,
     given: hasWeather,
     read: (view) => amountOf(view, 'energy'),
-    attributes: [...band('kWh', IN_80_OF_100, amountOf), silence(({ heatParts }) => heatParts)],
+    attributes: [...band('kWh', LOWER_END, amountOf), silence(({ heatParts }) => heatParts)],
   };
 }
 
@@ -210,8 +208,8 @@ const WEATHER_ROWS: readonly Row[] = [
       return change && toTenths(change.percent);
     },
     attributes: [
-      ofChange('low', IN_80_OF_100, ({ low }) => toTenths(low), { unit: '%' }),
-      ofChange('high', 'The other end.', ({ high }) => toTenths(high), { unit: '%' }),
+      ofChange('low', LOWER_END, ({ low }) => toTenths(low), { unit: '%' }),
+      ofChange('high', UPPER_END, ({ high }) => toTenths(high), { unit: '%' }),
       ofChange('from', 'First day that is compared with the one a year before.', ({ from }) => from),
       ofChange('to', 'The last one.', ({ to }) => to),
       ofChange('days', 'How many of these days have reading and temperature.', ({ days }) => days),

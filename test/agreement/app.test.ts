@@ -10,7 +10,25 @@ const { version, homepage } = JSON.parse(await read('package.json'));
 
 test('is this version, of the image of this version', async () => {
   expect(app).toMatchObject({ version, url: homepage, slug: 'heat2mqtt' });
-  expect(await read('app/Dockerfile')).toContain(`FROM ghcr.io/heat2mqtt/heat2mqtt:${version}\n`);
+  expect(await read('app/Dockerfile')).toContain(`FROM ghcr.io/heat2mqtt/heat2mqtt:${version} AS image\n`);
+});
+
+test('is one image for every processor, and the release makes it under the name that the Supervisor pulls', async () => {
+  const { jobs } = parse(await read('.github/workflows/release.yml'));
+  const { strategy, steps } = jobs.app;
+  expect(strategy).toBeUndefined();
+  const build = steps.find(({ id }: { id?: string }) => id === 'build').with;
+  expect(build.platforms).toBe('linux/amd64,linux/arm64');
+  const [name] = build.tags.replace(/\$\{\{ github\.repository_owner \}\}/, 'heat2mqtt').split(':');
+  expect(app.image).toBe(name);
+  const stages = [
+    ...(await read('app/Dockerfile')).matchAll(/^FROM image AS for-(.+)\nLABEL io\.hass\.arch="(.+)"$/gm),
+  ];
+  expect(stages.map(([, platform, arch]) => [`linux/${platform}`, arch])).toEqual([
+    ['linux/amd64', 'amd64'],
+    ['linux/arm64', 'aarch64'],
+  ]);
+  expect(stages.map(([, , arch]) => arch).sort()).toEqual(app.arch);
 });
 
 test('asks for no more than the broker, the statistics and certificates', () => {

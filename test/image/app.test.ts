@@ -102,7 +102,7 @@ test('is the image of the Docker users, with the labels of an app and no health 
   expect(app.Labels).toMatchObject({
     ...image.Labels,
     'io.hass.type': 'app',
-    'io.hass.arch': 'amd64',
+    'io.hass.arch': process.arch === 'x64' ? 'amd64' : 'aarch64',
     'io.hass.version': version,
   });
 });

@@ -44,10 +44,10 @@ buildah commit -q --rm "$container" "docker.io/library/$base" >/dev/null
 rm -rf "$work/node"
 
 echo '== the image, and the Home Assistant app made of it'
-published=$(grep -oP '^FROM \K\S+' app/Dockerfile)
+published=$(grep -oP '^FROM \Kghcr\S+' app/Dockerfile)
 bud() { buildah bud -q --format docker --pull=never "$@" >>"$work/bud.log" 2>&1 || { cat "$work/bud.log" >&2; exit 1; }; }
 bud --volume "$(dirname "$certificates"):$(dirname "$certificates"):ro" --tag "$published" .
-bud --build-arg BUILD_VERSION="${published##*:}" --build-arg BUILD_ARCH=amd64 --tag localhost/app app
+bud --build-arg BUILD_VERSION="${published##*:}" --build-arg TARGETARCH="${arch/x64/amd64}" --tag localhost/app app
 buildah inspect --type image "$published" >"$work/image.json"
 buildah inspect --type image localhost/app >"$work/app.json"
 root=$(buildah mount "$(buildah from --pull-never "$published")")

@@ -88,6 +88,8 @@ export async function startDaemon({
 
   const restore = historyOnBroker(topics, log);
   const accounts = await openAccounts(context, restore);
+  // The first bridge/health tells how long each session lives, although no poll has used it yet.
+  await Promise.all(accounts.map(({ upstream }) => upstream.session.current().catch(() => null)));
   const byId = new Map(accounts.map((account) => [account.id, account]));
   const poller = openPoller(accounts, context);
   const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;

@@ -52,8 +52,12 @@ test('an answer to a refresh that is lost on the way costs one login, with the n
   expect(counters.refreshGrants.ok).toBeGreaterThan(4);
 });
 
-test('without keep_alive the session lapses between polls, and a poll logs in', async () => {
-  const { story, probe, counters } = await livingStory({ keep_alive: false });
+test('without keep_alive the session lapses between polls, though it is known from the start, and a poll logs in', async () => {
+  const provider = { keep_alive: false };
+  const { story, probe, counters, restart } = await livingStory(provider);
+  await restart({ provider });
+  const { access_expires_at } = Object((await probe.until(HEALTH)).auth).home;
+  expect(Date.parse(access_expires_at)).toBeGreaterThan(story.clock.now());
   await story.pass(10 * MINUTE_MS);
   expect(counters.refreshGrants.asked).toBe(0);
   expect(counters.passwordGrants.ok).toBe(1);

@@ -28,6 +28,8 @@ export interface AccountContext {
   readonly outdoor: OutdoorWeather;
   /** Default: the one of provider/openProvider.ts. */
   readonly openProvider?: OpenProvider;
+  /** Default: the one of auth/loginBudget.ts. Only tests have a reason to lower it. */
+  readonly scryptCost?: number;
   /** `usage.concurrency`: shared by everything that asks the provider. */
   readonly limit: ConcurrencyLimit;
 }

@@ -34,7 +34,10 @@ export const sessionLock = (account: string): string => `accounts/${account}/ses
 
 export function openUpstream(
   account: Account,
-  context: Pick<AccountContext, 'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider'>,
+  context: Pick<
+    AccountContext,
+    'config' | 'state' | 'clock' | 'log' | 'scrubber' | 'openProvider' | 'scryptCost'
+  >,
   options: {
     /** A command may run beside a daemon: it refreshes only what it can store for the daemon. */
     readonly isCommand?: boolean;
@@ -90,6 +93,7 @@ export function openUpstream(
     log,
     // In a fleet, which has gates.
     isOpenedForEachRun: options.gate !== undefined,
+    ...(context.scryptCost === undefined ? {} : { scryptCost: context.scryptCost }),
   });
   const signIn = options.signIn ?? provider.sign_in;
   const { username, password, totp_secret: totp } = account;

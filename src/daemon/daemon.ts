@@ -37,7 +37,7 @@ import { requestHandlers, skippedRequests } from './requests/handlers.ts';
 const LONGEST_STATUS_WAIT_MS = 2_000;
 
 export interface DaemonOptions
-  extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider'> {
+  extends Pick<Context, 'config' | 'clock' | 'log' | 'scrubber' | 'random' | 'openProvider' | 'scryptCost'> {
   readonly startTicker: StartTicker;
   /** The newest lines of `log`. */
   readonly logTail: LogTail;

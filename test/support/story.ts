@@ -115,6 +115,7 @@ export async function openStory({
       ingress,
       scrubber,
       random: () => 0.5,
+      scryptCost: 2,
       startTicker,
       ...(openProvider ? { openProvider } : {}),
     });

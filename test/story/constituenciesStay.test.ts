@@ -8,7 +8,7 @@ import { firstPoll } from '../support/story.ts';
 
 const BRIDGE = 'homeassistant/device/heat2mqtt_bridge/config';
 
-test.each<[string, Fault, string]>([
+const FAULTY: readonly (readonly [string, Fault, string])[] = [
   ['HTML', FAULTS.captivePage, 'unexpected_reply'],
   ['500', FAULTS.serverError, 'provider_unreachable'],
   ['404', FAULTS.notFound, 'provider_refused'],
@@ -16,19 +16,24 @@ test.each<[string, Fault, string]>([
   ['half a reply', { kind: 'truncated' }, 'unexpected_reply'],
   ['a huge reply', { kind: 'oversized' }, 'reply_too_large'],
   ['an empty reply', FAULTS.empty, 'unexpected_reply'],
-])(
-  '%s: an error with a code; the list stays and says that it is stale, until the next good one',
-  async (_, fault, code) => {
-    const { story, probe, switches } = await openListStory();
-    await asking(probe);
+];
+
+test('each fault: an error with a code; the list stays and says that it is stale, until the next good one', async () => {
+  const { story, probe, switches } = await openListStory();
+  await asking(probe);
+  for (const [what, fault, code] of FAULTY) {
     const good = probe.json(LIST);
     const ordered = switches.fault('/v1/', fault);
     await story.pass(1_000);
-    expect(await asking(probe, { force: true })).toMatchObject({
-      status: 'error',
-      error: { code, message: expect.any(String), hint: expect.any(String) },
-      data: { topic: LIST, count: 43, stale: true, fetched_at: good?.fetched_at, changed: false },
-    });
+    const answer = await asking(probe, { force: true });
+    expect([what, answer]).toMatchObject([
+      what,
+      {
+        status: 'error',
+        error: { code, message: expect.any(String), hint: expect.any(String) },
+        data: { topic: LIST, count: 43, stale: true, fetched_at: good?.fetched_at, changed: false },
+      },
+    ]);
     expect(probe.json(LIST)).toEqual({ ...good, stale: true });
     expect(probe.json(SUMMARY)).toMatchObject({ count: 43, stale: true });
     ordered.remove();
@@ -38,8 +43,8 @@ test.each<[string, Fault, string]>([
       data: { fetched: true, changed: false, stale: false },
     });
     expect(probe.json(LIST)).toMatchObject({ stale: false });
-  },
-);
+  }
+});
 
 test('a service that hangs is given up after thirty seconds', async () => {
   const { story, probe, switches, fetches } = await openListStory();

@@ -38,7 +38,7 @@ async function announced(base = 'heat2mqtt'): Promise<{ devices: Device[]; probe
   return { devices, probe };
 }
 
-test('no document that Home Assistant would refuse, no key that it would strip', async () => {
+test('no document that Home Assistant would refuse, no key that it would strip; units, templates and ids', async () => {
   const { devices, probe } = await announced();
   expect(devices).toHaveLength(3);
   expect(discoveryComplaints(devices.flatMap(({ topic }) => probe.last(topic) ?? []))).toEqual([]);
@@ -52,10 +52,7 @@ test('no document that Home Assistant would refuse, no key that it would strip',
       expect(body.entity_category ?? 'diagnostic').toBe('diagnostic');
     }
   }
-});
 
-test('energy is in kWh, money in the currency, and only totals accumulate', async () => {
-  const { devices } = await announced();
   const sensors = devices
     .flatMap(({ components }) => components)
     .filter(([, { platform }]) => platform === 'sensor');
@@ -71,10 +68,7 @@ test('energy is in kWh, money in the currency, and only totals accumulate', asyn
   }
   const accumulating = sensors.filter(([, { state_class }]) => state_class !== undefined).map(([key]) => key);
   expect(accumulating).toEqual(['energy_total', 'cost_total']);
-});
 
-test('every template reads a key that its state payload has', async () => {
-  const { devices, probe } = await announced();
   const missing = devices.flatMap(({ document, components }) =>
     components.flatMap(([key, body]) => {
       const state = probe.json(String(body.state_topic ?? document.state_topic));
@@ -88,10 +82,7 @@ test('every template reads a key that its state payload has', async () => {
     }),
   );
   expect(missing).toEqual([]);
-});
 
-test('ids tell the installation and the meter, and hang together', async () => {
-  const { devices, probe } = await announced();
   const all = new Map(devices.flatMap(({ components }) => components));
   for (const { platform, default_entity_id: id } of all.values()) {
     expect(String(id)).toMatch(new RegExp(`^${platform}\\.heat2mqtt_[a-z0-9_]+$`));

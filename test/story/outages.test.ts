@@ -40,52 +40,49 @@ const openOutage = () =>
       void Object.assign(simulator.switches.token, { accessSeconds: 300, refreshSeconds: 3_600 }),
   });
 
-test.each(Object.entries(OUTAGES))(
-  'the %s is off twice: no session lost, no login, no blame on the password',
-  async (_, { begin, end, code, auth, words }) => {
-    const { story, probe, counters, switches } = await openOutage();
-    for (let round = 1; round <= 2; round += 1) {
-      probe.forget();
-      begin(switches.token);
-      // By the keep-alive alone, before the access token has expired and before any poll.
-      await story.pass(285_000, STEP_MS);
-      const health = probe.json(HEALTH);
-      expect(health).toMatchObject({
-        state: auth === 'needs_user_action' ? 'failing' : 'degraded',
-        failures_in_a_row: 0,
-        auth: { home: { state: auth } },
-        reasons: [{ code, account: 'home', message: health?.last_error }],
-      });
-      expect(JSON.stringify(health?.reasons)).toMatch(words);
-      // The access token expires, and polls ask for another one.
-      await story.pass(5 * MINUTE_MS, STEP_MS);
-      await story.nextPoll();
-      await story.pass(10 * MINUTE_MS, STEP_MS);
-      expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
-      expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
-      const recoveries = () => probe.all(EVENT).filter(({ event_type }) => event_type === 'recovered').length;
-      // Not by a poll whose access token has served on, either.
-      expect(recoveries()).toBe(0);
+test('realm, client and user are off in turn: no session lost, no login, no blame on the password', async () => {
+  const { story, probe, counters, switches } = await openOutage();
+  for (const { begin, end, code, auth, words } of Object.values(OUTAGES)) {
+    probe.forget();
+    begin(switches.token);
+    // By the keep-alive alone, before the access token has expired and before any poll.
+    await story.pass(285_000, STEP_MS);
+    const health = probe.json(HEALTH);
+    expect(health).toMatchObject({
+      state: auth === 'needs_user_action' ? 'failing' : 'degraded',
+      failures_in_a_row: 0,
+      auth: { home: { state: auth } },
+      reasons: [{ code, account: 'home', message: health?.last_error }],
+    });
+    expect(JSON.stringify(health?.reasons)).toMatch(words);
+    // The access token expires, and polls ask for another one.
+    await story.pass(5 * MINUTE_MS, STEP_MS);
+    await story.nextPoll();
+    await story.pass(10 * MINUTE_MS, STEP_MS);
+    expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
+    expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
+    const recoveries = () => probe.all(EVENT).filter(({ event_type }) => event_type === 'recovered').length;
+    // Not by a poll whose access token has served on, either.
+    expect(recoveries()).toBe(0);
 
-      end(switches.token);
-      await story.pass(31 * MINUTE_MS, STEP_MS);
-      await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
-      await story.nextPoll();
-      expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
-      expect(recoveries()).toBe(1);
-      const said = [
-        ...probe.heard.map(({ payload }) => payload),
-        ...story.log.map((line) => JSON.stringify(line)),
-      ];
-      expect(said.filter((text) => /bad_credentials|user name or password/.test(text))).toEqual([]);
-      expect(probe.on(STATE).every(({ payload }) => payload !== '')).toBe(true);
-    }
-    expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
-    expect(story.logged('session ended by the issuer')).toEqual([]);
-    const { home } = Object(probe.json(HEALTH)?.auth);
-    expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
-  },
-);
+    end(switches.token);
+    await story.pass(31 * MINUTE_MS, STEP_MS);
+    await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+    await story.nextPoll();
+    expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
+    expect(recoveries()).toBe(1);
+    const said = [
+      ...probe.heard.map(({ payload }) => payload),
+      ...story.log.map((line) => JSON.stringify(line)),
+    ];
+    expect(said.filter((text) => /bad_credentials|user name or password/.test(text))).toEqual([]);
+    expect(probe.on(STATE).every(({ payload }) => payload !== '')).toBe(true);
+  }
+  expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
+  expect(story.logged('session ended by the issuer')).toEqual([]);
+  const { home } = Object(probe.json(HEALTH)?.auth);
+  expect(Date.parse(home.access_expires_at)).toBeGreaterThan(story.clock.now());
+});
 
 test('the realm is off for hours: the issuer is asked less and less, and no login is tried while the session lasts', async () => {
   const { begin, end } = OUTAGES.realm;

@@ -15,7 +15,7 @@ const ONLY_THE_FIRST: Fault = {
 
 async function quietDays(story: Story, days: number): Promise<void> {
   for (let left = days; left > 0; left -= 1) {
-    await story.pass(24 * HOUR_MS, HOUR_MS);
+    await story.pass(24 * HOUR_MS, 8 * HOUR_MS);
     story.tick();
     await story.rest();
   }

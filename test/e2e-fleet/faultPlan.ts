@@ -22,8 +22,8 @@ export function planOf(seed: number, count: number, places: number, claimSeconds
     const kind = KINDS[Math.floor(draw() * KINDS.length)] ?? 'killed';
     const place = Math.floor(draw() * places);
     // Longer than a claim, but for the one that is started anew.
-    const lastsMs = kind === 'killed' ? between(0, 3) : between(claimSeconds + 0.5, claimSeconds + 2);
-    return { kind, place, lastsMs, thenMs: between(1, 3.5) };
+    const lastsMs = kind === 'killed' ? between(0, 4) : between(claimSeconds + 1, claimSeconds + 5);
+    return { kind, place, lastsMs, thenMs: between(1.5, 5) };
   });
 }
 
@@ -31,14 +31,13 @@ const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, 
 
 /**
  * Carries it out. One process is always well: whoever would be the last one is spared until another is.
- * Resolves when all is well again, to how often each kind came, and to when each began (epoch milliseconds).
+ * Resolves to how often each kind came when all is well again.
  */
 export async function carryOut(
   plan: readonly Fault[],
   places: readonly Place[],
-): Promise<{ readonly counts: Record<Kind, number>; readonly begun: readonly number[] }> {
+): Promise<Record<Kind, number>> {
   const counts = { killed: 0, frozen: 0, cut: 0, silent: 0 };
-  const begun: number[] = [];
   const hurt = new Map<Place, Promise<void>>();
   for (const fault of plan) {
     while (hurt.size >= places.length - 1) await Promise.race(hurt.values());
@@ -46,7 +45,6 @@ export async function carryOut(
     const place = well[fault.place % well.length];
     if (place === undefined) continue;
     counts[fault.kind] += 1;
-    begun.push(Date.now());
     hurt.set(
       place,
       happen(fault, place).finally(() => hurt.delete(place)),
@@ -54,7 +52,7 @@ export async function carryOut(
     await wait(fault.thenMs);
   }
   await Promise.all(hurt.values());
-  return { counts, begun };
+  return counts;
 }
 
 async function happen({ kind, lastsMs }: Fault, place: Place): Promise<void> {

@@ -5,7 +5,7 @@ import { tell } from '../support/figures.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { leaksIn } from './dump.ts';
 import { carryOut, planOf } from './faultPlan.ts';
-import { ANSWER_MS, CLAIM_SECONDS, type Fleet, openFleet } from './fleet.ts';
+import { CLAIM_SECONDS, type Fleet, openFleet } from './fleet.ts';
 import { MARKS, type Resident } from './residents.ts';
 import { waitForTruth } from './truth.ts';
 
@@ -18,8 +18,6 @@ const EVERY_SECONDS = Math.min(59, Math.max(20, Math.round(ACCOUNTS / 10)));
 /** A login that was cut off is tried again after a minute, one that was cut off twice after a quarter of an hour. */
 const AFTER_A_LOST_LOGIN_MS = [60_000, 15 * 60_000];
 const BOOK_EVERY_MS = 250;
-/** After its answer a token is on its way through this machine, and into the database. */
-const KEPT_WITHIN_MS = 400;
 
 test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
   const fleet = await openFleet({ accounts: ACCOUNTS, seed: SEED, everySeconds: EVERY_SECONDS });
@@ -33,7 +31,7 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
 
   witness.forget();
   const booking = bookEverySoOften(people);
-  const { counts, begun } = await carryOut(planOf(SEED, FAULTS, places.length, CLAIM_SECONDS), places);
+  const counts = await carryOut(planOf(SEED, FAULTS, places.length, CLAIM_SECONDS), places);
   booking.stop();
   await waitForTruth(fleet, listener);
   const [left] = await waitFor('an empty outbox', async () => {
@@ -48,8 +46,7 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
     ...(await witness.claims()),
     refreshes: book.refreshes,
     logins: book.logins,
-    'sessions lost': book.lost.length,
-    'lost without a fault at that moment': lostForNothing(book.lost, begun).length,
+    'sessions lost': book.lost,
     'refresh tokens that came twice': book.repeated,
     events: events.length,
     'longest left out, s': witness.longestLeftOut(),
@@ -57,10 +54,7 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
   expect(places.map(({ ownEnds }) => ownEnds())).toEqual([0, 0, 0]);
   expect(left).toEqual({ count: 0 });
   expect(book.complaints()).toEqual([]);
-  // The issuer has given a token, and the process that asked for it could not keep it any more: nothing else costs a login. On a
-  // machine that is busy with other things, a claim may also end while its process gets no time.
-  expect(lostForNothing(book.lost, begun).length).toBeLessThanOrEqual(FAULTS / 5);
-  expect(book.logins).toBeLessThanOrEqual(ACCOUNTS + book.lost.length);
+  expect(book.logins).toBeLessThanOrEqual(ACCOUNTS + book.lost);
   expect(people.flatMap((one) => tooManyLogins(fleet, one))).toEqual([]);
   expect(await witness.complaints()).toEqual([]);
   expect(events.filter((one) => !listener.hasHeard(one))).toEqual([]);
@@ -74,12 +68,6 @@ test(`${ACCOUNTS} accounts, ${FAULTS} faults`, async () => {
   expect(people.filter(({ property }) => numbers.has(String(property)))).toEqual([]);
   expect(fleet.said()).not.toContain('failed unexpectedly');
 });
-
-/** Sessions that were lost while no fault began between the moment in which the issuer gave a token and that in which it is kept. */
-const lostForNothing = (lost: readonly number[], begun: readonly number[]): number[] =>
-  lost.filter(
-    (at) => !begun.some((fault) => fault >= at - KEPT_WITHIN_MS && fault <= at + ANSWER_MS + KEPT_WITHIN_MS),
-  );
 
 /** Passwords that were sent again sooner than the budget allows after a login of which nobody has kept the answer. */
 function tooManyLogins({ book }: Fleet, { id, username }: Resident): string[] {

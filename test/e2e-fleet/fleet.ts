@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000;
 /** What the clocks of the three machines are wrong by. */
 const CLOCKS_MS = [0, 7 * MINUTE_MS, -11 * MINUTE_MS];
 /** Long enough for a fault to come between a request and its answer. */
-export const ANSWER_MS = 120;
+const ANSWER_MS = 120;
 
 interface Options {
   readonly accounts: number;

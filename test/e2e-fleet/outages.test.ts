@@ -75,7 +75,7 @@ test('what all processes share goes away and comes back', async () => {
     diagnose: () => ({ missed: events.filter((event) => !listener.hasHeard(event)) }),
   });
   expect(book.complaints()).toEqual([]);
-  expect(book.logins).toBeLessThanOrEqual(before + book.lost.length);
+  expect(book.logins).toBeLessThanOrEqual(before + book.lost);
   expect(await second?.endGently()).toBe(0);
   await waitFor('whoever leaves last to say so', () => state() === 'offline', { timeoutMs: 5_000 });
 });

@@ -6,6 +6,5 @@ export default suite('e2e-fleet', {
   hookTimeout: 120_000,
   // What is waited for comes; how soon depends on what else the machine does.
   env: { WAIT_TIMEOUT_MS: '120000' },
-  // Most of the time each waits for a claim to end.
-  maxWorkers: 2,
+  fileParallelism: false,
 });

@@ -40,6 +40,7 @@ test('first run: everything on its topic, retained where it should be, with the 
     BRIDGE,
     `heat2mqtt/meter/${METER}/history`,
     STATE,
+    `heat2mqtt/meter/${METER}/statement`,
     ...['day', 'month', 'week'].map((interval) => `heat2mqtt/meter/${METER}/usage/${interval}`),
     'homeassistant/device/heat2mqtt_account_home/config',
     'homeassistant/device/heat2mqtt_bridge/config',

@@ -68,7 +68,7 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./constituencies.ts')).constituencies,
   },
   export: {
-    summary: 'print the readings that are on this disk as CSV, JSON or line protocol; asks nobody',
+    summary: 'print the readings that are on this disk as CSV, JSON or line protocol; no request is made',
     options: [
       CONFIG,
       '--account ID  the account; default: all',
@@ -80,7 +80,7 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
   },
   statement: {
     words: '[MONTH]',
-    summary: 'one page about one complete month, from what is on this disk; asks nobody',
+    summary: 'one page about one complete month, from what is on this disk; no request is made',
     options: [
       CONFIG,
       ACCOUNT,
@@ -108,7 +108,7 @@ const COMMANDS: Readonly<Record<string, CommandRow>> = {
     load: async () => (await import('./backup.ts')).restore,
   },
   report: {
-    summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, asks nobody',
+    summary: 'a diagnosis to paste into a bug report; no secret, nothing personal, no request',
     options: [CONFIG],
     load: async () => (await import('./report.ts')).report,
   },

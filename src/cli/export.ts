@@ -101,7 +101,7 @@ export async function ledgersOf(settings: Settings, io: Io, only: string | null)
   return { found, unreadable };
 }
 
-/** None for a file that nobody of us has named. */
+/** None for a file of another name. */
 function decoded(id: string): string[] {
   try {
     return [decodeURIComponent(id)];

@@ -18,7 +18,7 @@ function pageOf({ message }: ConfigInvalid): string {
 `;
 }
 
-/** `/healthz` on `listen` is fine, so that nobody restarts the app; the page is for Home Assistant only. */
+/** `/healthz` on `listen` is fine, so that the Supervisor does not restart the app; the page is for Home Assistant only. */
 export async function serveMistakes(
   invalid: ConfigInvalid,
   listen: string,

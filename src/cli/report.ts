@@ -1,4 +1,4 @@
-// heat2mqtt report: a diagnosis to paste into a bug report, from the configuration and the state directory. Asks nobody.
+// heat2mqtt report: a diagnosis to paste into a bug report, from the configuration and the state directory. No request is made.
 import os from 'node:os';
 import { ConfigInvalid } from '../config/load.ts';
 import { showConfig } from '../config/show.ts';

@@ -126,7 +126,7 @@ export async function startRealDaemon(
   return { ...daemon, stop: () => daemon.stop().finally(giveUp) };
 }
 
-/** A daemon that goes on after a fault that nobody expected may only seem to work. */
+/** A daemon that goes on after an unexpected fault may only seem to work. */
 function exitOnUnexpectedFaults(log: Log): void {
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(kind, (err) => {

@@ -48,7 +48,7 @@ function describedWords({ schema, keys }: Key): string {
     : text;
 }
 
-/** Somebody has to edit it, or something inside it. */
+/** It has to be edited, or something inside it. */
 function isNeeded({ required, schema, keys, path }: Key): boolean {
   if (keys.length === 0) return required || schema.essential === true;
   if (path[0] === 'provider' || path[0] === 'accounts') return path.length === 1;

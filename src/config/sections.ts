@@ -242,7 +242,7 @@ const embeddedBroker = section({
   ),
   ...secretKeys('password', 'The password of that user', '/run/secrets/mqtt_embedded_password'),
 }).superRefine(({ username, password, password_file }, { addIssue }) => {
-  // Some brokers want a name alone; ours would let in everybody who knows it.
+  // Some brokers want a name alone; ours would let in everyone who knows it.
   const hasPassword = password !== undefined || password_file !== undefined;
   if ((username !== undefined) === hasPassword) return;
   const [missing, other] = hasPassword ? ['username', 'password'] : ['password', 'name'];
@@ -339,7 +339,7 @@ export const httpSection = section({
     .default('127.0.0.1:8099')
     .describe('Where the page, /healthz, /readyz and /metrics are served.'),
   metrics: choice(['page', 'open'], 'page').describe(
-    'Who may read /metrics. page: every visitor who may see the page. open: everybody.',
+    'Who may read /metrics. page: every visitor who may see the page. open: everyone.',
   ),
 });
 

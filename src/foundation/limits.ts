@@ -67,7 +67,7 @@ export class Throttle {
   }
 }
 
-/** One run at a time: whoever comes while one is under way gets the result of that one. */
+/** One run at a time: a call while one is under way gets the result of that one. */
 export class SingleFlight<T> {
   #current: Promise<T> | null = null;
 

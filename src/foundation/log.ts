@@ -9,7 +9,7 @@ export interface Scrubber {
   register(secret: string): void;
   /** Undoes one call of `register`: the secret is in this process no more. */
   forget(secret: string): void;
-  /** A token, or what somebody types: more come for as long as the daemon runs, so only the newest are remembered. */
+  /** A token, or a typed password: more come for as long as the daemon runs, so only the newest are remembered. */
   registerToken(token: string): void;
   scrub(text: string): string;
 }
@@ -90,7 +90,7 @@ function asUserInfo(secret: string): string {
   return url.password;
 }
 
-/** The newest lines, scrubbed, and whoever follows them. */
+/** The newest lines, scrubbed, and their followers. */
 export class LogTail {
   readonly #most: number;
   readonly #lines: string[] = [];
@@ -107,7 +107,7 @@ export class LogTail {
       try {
         follower(line);
       } catch {
-        // Whoever logs has nothing to do with whoever reads, and this cannot be logged.
+        // A reader's fault must not reach the code that logs, and it cannot be logged.
       }
     }
   }
@@ -135,7 +135,7 @@ export interface LogOptions {
 
 const DEBUGGING: ReadonlySet<string> = new Set(['debug', 'trace']);
 
-// A Failure was foreseen: where in our code it was thrown helps nobody at home, and buries its advice.
+// A Failure was foreseen: where in our code it was thrown does not help at home, and buries its advice.
 function shown(thrown: Error): object {
   if (!(thrown instanceof Failure)) return pino.stdSerializers.err(thrown);
   const { cause } = thrown;

@@ -31,7 +31,7 @@ export const installationCodec = versioned(
   z.object({ clientId: z.string(), jitterFraction: z.number().min(0).max(1) }),
 );
 
-/** Names whose document it is, so that nobody else's is taken for it. */
+/** Names whose document it is, so that no other's is taken for it. */
 const ownedBy = <T extends z.ZodType>(value: T) => versioned(z.object({ owner: z.string(), value }));
 
 /** Raw tokens and absolute times in epoch milliseconds. */
@@ -58,7 +58,7 @@ const uselessLogin = z.object({ at: instant, code: z.string(), message: z.string
 const loginBudget = z.object({
   /** Attempts that the password step has refused, or that no answer is known of. */
   refusals: z.number().int().min(0),
-  /** `null` = stopped until the secret changes or somebody asks. */
+  /** `null` = stopped until the secret changes or a try is asked for. */
   nextAttemptAt: instant.nullable(),
   /** `null`: the last login was not refused. `backoff`: the program ended in the middle of a login. */
   state: z
@@ -67,7 +67,7 @@ const loginBudget = z.object({
   code: z.string().nullable(),
   /** Salted hash of the credentials, to notice when they change; `null`: not known. */
   secretMark: z.string().nullable(),
-  /** When somebody last asked for one more attempt after a refusal of the password step, and got it. */
+  /** When one more attempt after a refusal of the password step was last asked for and granted. */
   askedAt: instant.nullable(),
   // Versions up to 0.1 did not write these.
   /** What has to be done elsewhere, in the words of the refusal; `null`: its code says all. */
@@ -132,7 +132,7 @@ export const repliesCodec = versioned(
   }),
 );
 
-/** What was found beside the usage. The owner is the one of the account's tokens: nobody sees another's invoices. */
+/** What was found beside the usage. The owner is the one of the account's tokens: no account sees another's invoices. */
 export const extrasCodec: Codec<Owned<Extras>> = ownedBy(extras);
 
 /** Daily means of an outdoor temperature, °C; the owner is the sensor, and the time zone of its days. */

@@ -19,7 +19,7 @@ const history = z.object({
   days: z.array(z.tuple([day, amount, amount])),
 });
 
-/** `null` for anything that is not a history of ours: anybody may publish there. */
+/** `null` for anything that is not a history of ours: every client of the broker may publish there. */
 export function readRetainedHistory(payload: Buffer): RetainedHistory | null {
   let json: unknown;
   try {

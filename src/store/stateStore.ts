@@ -49,5 +49,5 @@ export function owned<T>(document: Document<Owned<T>>, owner: string): Document<
   };
 }
 
-/** A document of a version that this program does not know yet: another one wrote it before somebody went back. */
+/** A document of a version that this program does not know yet: a newer one wrote it before a step back. */
 export class NewerDocument extends Error {}

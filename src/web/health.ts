@@ -52,7 +52,7 @@ export function serveHealth(
     else if (!isRead) send(405, 'GET only\n');
     else if (path === '/metrics') {
       answers.metricsRefused();
-      send(401, 'set http.metrics: open to let everybody read them\n');
+      send(401, 'set http.metrics: open to let everyone read them\n');
     } else send(404, 'not found: try /healthz, /readyz or /metrics\n');
   };
   return openServer(listen, answer, options);

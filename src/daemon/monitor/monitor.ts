@@ -16,7 +16,7 @@ import type { openPage, PageParts } from './page.ts';
 const BROKER_GRACE_MS = 5 * 60_000;
 const LOOP_GRACE_MS = 2 * 60_000;
 const METRICS_HINT =
-  'Who may see the page may read them; http.metrics: open lets everybody read them who reaches http.listen.';
+  'Who may see the page may read them; http.metrics: open lets everyone read them who reaches http.listen.';
 
 /** Beyond this machine there is a page with a password only, and the metrics are for those who may see it. */
 export function openTo({ http, web }: Pick<Context['config'], 'http' | 'web'>): {

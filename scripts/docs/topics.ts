@@ -12,6 +12,7 @@ import {
 } from '../../src/publication/entities/entityRow.ts';
 import { EVENT_KEY, EVENT_ROWS } from '../../src/publication/entities/eventEntities.ts';
 import { METER_ROWS } from '../../src/publication/entities/meterEntities.ts';
+import { WORDS } from '../../src/publication/language.ts';
 import type { TopicName } from '../../src/publication/payloads/payloads.ts';
 import { isRetained } from '../../src/publication/topics.ts';
 import { keysOf } from './keys.ts';
@@ -54,9 +55,12 @@ export function topicReference(): string {
   return `${sections.join('\n\n')}\n`;
 }
 
+/** English names and words, by device and key. */
+const NAMES: Readonly<Record<string, string>> = WORDS.en.entities;
+
 const ENTITIES: Readonly<Record<string, () => string>> = {
-  'meter/<meter>/state': () => entityTable(METER_ROWS),
-  'account/<account>/state': () => entityTable(ACCOUNT_ROWS),
+  'meter/<meter>/state': () => entityTable('meter', METER_ROWS),
+  'account/<account>/state': () => entityTable('account', ACCOUNT_ROWS),
 };
 
 const topicLine = ([topic, schema]: [string, JsonSchema]): string[] => [
@@ -108,19 +112,19 @@ function shownAs({ key, attribute, entity }: StateKey<never>): string {
   return `attribute ${attribute === key ? '' : `\`${attribute}\` `}of \`${entity.key}\``;
 }
 
-function optionWords(options: Readonly<Record<string, string>>): string {
-  const each = Object.entries(options).map(([code, words]) => `\`${code}\` (${words})`);
+function optionWords(entity: string, options: readonly string[]): string {
+  const each = options.map((code) => `\`${code}\` (${NAMES[`${entity}.${code}`]})`);
   return `One of ${each.join(', ')}; Home Assistant shows the words, and the attribute \`code\` has the value.`;
 }
 
-function entityTable<View>(rows: readonly EntityRow<View>[]): string {
+function entityTable<View>(device: string, rows: readonly EntityRow<View>[]): string {
   return table(
     ['key', 'name', 'unit', 'device class', 'state class', 'in Home Assistant', 'meaning'],
     keysOfState(rows).map((row) => {
-      const { name, stateClass, derived, options } = row.attribute === null ? row.entity : NO_ENTITY;
+      const { stateClass, derived, options } = row.attribute === null ? row.entity : NO_ENTITY;
       return [
         `\`${row.key}\``,
-        name ?? '',
+        row.attribute === null ? (NAMES[`${device}.${row.key}`] ?? '') : '',
         row.unit?.replace('{currency}', 'EUR') ?? '',
         row.deviceClass ?? '',
         stateClass ?? '',
@@ -128,7 +132,7 @@ function entityTable<View>(rows: readonly EntityRow<View>[]): string {
         [
           row.help,
           ...(derived ? ['The attribute `derived` is true.'] : []),
-          ...(options ? [optionWords(options)] : []),
+          ...(options ? [optionWords(`${device}.${row.key}`, options)] : []),
         ].join(' '),
       ];
     }),
@@ -140,9 +144,9 @@ const NO_ENTITY: Partial<EntityRow<never>> = {};
 function bridgeTable(rows: readonly BridgeRow[]): string {
   return table(
     ['key', 'name', 'kind', 'device class', 'topic', 'meaning'],
-    rows.map(({ key, name, help, reads, asks, body }) => [
+    rows.map(({ key, help, reads, asks, body }) => [
       `\`${key}\``,
-      name,
+      NAMES[`bridge.${key}`] ?? '',
       [
         String(body.platform).replace('_', ' '),
         ...(body.entity_category ? [String(body.entity_category)] : []),
@@ -158,9 +162,9 @@ function bridgeTable(rows: readonly BridgeRow[]): string {
 const eventTable = (): string =>
   table(
     ['topic', 'name', 'event types', 'meaning'],
-    Object.entries(EVENT_ROWS).map(([topic, { name, types, help }]) => [
+    Object.entries(EVENT_ROWS).map(([topic, { types, help }]) => [
       `\`<base>/${topic}\``,
-      name,
+      NAMES[`${topic.split('/')[0]}.${EVENT_KEY}`] ?? '',
       types.map((type) => `\`${type}\``).join(', '),
       help,
     ]),

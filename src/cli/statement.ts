@@ -7,6 +7,7 @@ import { billJudge } from '../domain/insight/bill.ts';
 import { ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
+import { homeLanguage } from '../publication/language.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
@@ -33,7 +34,7 @@ export const statement: Command = async (given, io) => {
     throw wrongUsage(`--meter: found ${String(options.meter).slice(0, 40)}; allowed: ${names}.`);
   if (found.length > 1 && format === 'html')
     throw wrongUsage(`--meter: found nothing; allowed: ${names}. A page is about one meter.`);
-  const language = config.language === 'auto' ? 'en' : config.language;
+  const language = homeLanguage(config.language);
   const statements = found.map((facts) => {
     const { tenancy, zone } = facts.meter;
     const { late_after_hours: lateAfterHours } = config.usage;

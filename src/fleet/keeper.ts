@@ -10,6 +10,7 @@ import { Connection } from '../mqtt/connection.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { announce, bridgeDocument } from '../publication/discovery.ts';
+import { homeLanguage } from '../publication/language.ts';
 import { clear } from '../publication/topics.ts';
 import type { Database } from '../store/database/database.ts';
 import type { Membership } from './membership.ts';
@@ -174,7 +175,7 @@ export class Keeper {
       identifiers: [one.meter],
     }));
     const { discovery_prefix: prefix } = config.mqtt;
-    const options = { topics, page: null, constituencies: false };
+    const options = { topics, page: null, constituencies: false, language: homeLanguage(config.language) };
     const info = { startedAt: this.#startedAt, schedule: config.usage.schedule, zone, health, meters };
     return [
       ...(prefix === false ? [] : announce(bridgeDocument({ prefix, ...options }))),

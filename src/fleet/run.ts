@@ -22,6 +22,7 @@ import { backOffMs, retryAfterMs } from '../foundation/retry.ts';
 import type { Gate } from '../http/client.ts';
 import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
+import { homeLanguage } from '../publication/language.ts';
 import { type KeptTopics, RetainedDiff, withdrawAll } from '../publication/retainedDiff.ts';
 import { AccountState, type KeptRow } from '../store/database/accountState.ts';
 import type { Claim, ClaimedRow, Claims, Columns } from '../store/database/claims.ts';
@@ -273,7 +274,8 @@ async function changesOf(
 ): Promise<readonly Message[]> {
   const { topics, config } = context;
   const { discovery_prefix: prefix } = config.mqtt;
-  const discovery = prefix === false ? null : { prefix, topics, page: null };
+  const discovery =
+    prefix === false ? null : { prefix, topics, page: null, language: homeLanguage(config.language) };
   const all = composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
   const news = diff.take(account.id, all, areListsSame);
   // While a history is incomplete, a meter may only be read anew.

@@ -7,6 +7,7 @@ import { BRIDGE_ROWS, CONSTITUENCY_ROWS } from './entities/bridgeEntities.ts';
 import { attributesOf, type EntityRow } from './entities/entityRow.ts';
 import { EVENT_KEY, EVENT_ROWS, type EventRow } from './entities/eventEntities.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
+import { filled, type Language, WORDS } from './language.ts';
 import type { Topics } from './topics.ts';
 import type { AccountView, MeterView } from './views.ts';
 
@@ -18,9 +19,15 @@ export interface DiscoveryOptions {
   /** Whether the configuration has accounts (default: yes), and constituencies (default: no). */
   readonly accounts?: boolean;
   readonly constituencies?: boolean;
+  /** Of names and options; default: English. Ids and topics are the same in every language. */
+  readonly language?: Language;
 }
 
 type Body = Readonly<Record<string, unknown>>;
+
+/** Names of entities and words of their options, by device and key. A test sees to it that each key has some. */
+type Names = Readonly<Record<string, string>>;
+const namesIn = ({ language = 'en' }: DiscoveryOptions) => WORDS[language].entities;
 
 /** A discovery document and where it goes. */
 export interface DiscoveryDocument {
@@ -32,15 +39,16 @@ export interface DiscoveryDocument {
 export function meterDocument(options: DiscoveryOptions, view: MeterView): DiscoveryDocument {
   const { topics } = options;
   const { meter, identifiers, friendlyName } = view;
+  const names = namesIn(options);
   const stateTopic = topics.of('meter/<meter>/state', meter);
   const device = {
-    name: friendlyName ?? `Heat meter ${meter}`,
+    name: friendlyName ?? filled(names['device.meter'], { meter }),
     manufacturer: about.name,
-    model: 'Heat meter',
+    model: names['model.meter'],
     ...(identifiers.length > 0 ? { serial_number: identifiers.join(', ') } : {}),
   };
   const events = { row: EVENT_ROWS['meter/<meter>/event'], topic: topics.of('meter/<meter>/event', meter) };
-  return documentOf(options, METER_ROWS, view, `meter_${meter}`, meter, device, stateTopic, events);
+  return documentOf(options, METER_ROWS, view, 'meter', meter, device, stateTopic, events);
 }
 
 /** The unique ids of a meter's entities, by the key of each. */
@@ -51,10 +59,15 @@ export function accountDocument(options: DiscoveryOptions, view: AccountView): D
   const { topics } = options;
   const { account } = view;
   const stateTopic = topics.of('account/<account>/state', account);
-  const device = { name: `Heat account ${account}`, manufacturer: about.name, model: 'Provider account' };
+  const names = namesIn(options);
+  const device = {
+    name: filled(names['device.account'], { account }),
+    manufacturer: about.name,
+    model: names['model.account'],
+  };
   const topic = topics.of('account/<account>/event', account);
   const events = view.invoices && { row: EVENT_ROWS['account/<account>/event'], topic };
-  return documentOf(options, ACCOUNT_ROWS, view, `account_${account}`, account, device, stateTopic, events);
+  return documentOf(options, ACCOUNT_ROWS, view, 'account', account, device, stateTopic, events);
 }
 
 export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
@@ -64,16 +77,17 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
     // Several installations at one broker differ in their base topic.
     name: topics.base === about.name ? about.name : `${about.name} (${topics.base})`,
     manufacturer: about.name,
-    model: 'Bridge',
+    model: namesIn(options)['model.bridge'],
     sw_version: about.version,
     configuration_url: options.page ?? about.url,
   };
   const own = BRIDGE_ROWS.filter(({ polls }) => options.accounts !== false || !polls);
   const rows = [...own, ...(options.constituencies ? CONSTITUENCY_ROWS : [])];
-  const components = rows.map(({ key, name, reads, asks, body }) => [
+  const names: Names = namesIn(options);
+  const components = rows.map(({ key, reads, asks, body }) => [
     key,
     {
-      name,
+      name: names[`bridge.${key}`],
       unique_id: `${id}_${key}`,
       default_entity_id: entityId(String(body.platform), `${options.topics.base}_${key}`),
       ...(asks
@@ -88,7 +102,7 @@ export function bridgeDocument(options: DiscoveryOptions): DiscoveryDocument {
   ]);
   const events = { row: EVENT_ROWS['bridge/event'], topic: topics.of('bridge/event') };
   return document(options, id, device, topics.of('bridge/health'), {
-    [EVENT_KEY]: eventComponent(events, id, topics.base),
+    [EVENT_KEY]: eventComponent(events, names['bridge.event'], id, topics.base),
     ...Object.fromEntries(components),
   });
 }
@@ -143,32 +157,36 @@ function document(
   return { topic: `${options.prefix}/device/${id}/config`, frame, components };
 }
 
-/** `idEnd` makes the ids unique; `name` is what the ids of the entities have after the base topic. */
+/** `name`: of the meter or account, in ids. */
 function documentOf<View extends { readonly currency: string }>(
   options: DiscoveryOptions,
   rows: readonly EntityRow<View>[],
   view: View,
-  idEnd: string,
+  kind: 'meter' | 'account',
   name: string,
   device: Body,
   stateTopic: string,
   events: Events | null,
 ): DiscoveryDocument {
   const { base } = options.topics;
+  const idEnd = `${kind}_${name}`;
   const id = `${topicSafe(base)}_${idEnd}`;
+  const names: Names = namesIn(options);
   const shown = rows.filter(({ given }) => given?.(view) ?? true);
-  const components = shown.map((row): [string, Body] => [
-    row.key,
-    {
+  const components = shown.map((row): [string, Body] => {
+    const words = row.options && optionWords(row.options, `${kind}.${row.key}`, names);
+    const body = {
       platform: row.platform,
-      name: row.name,
+      name: names[`${kind}.${row.key}`],
       unique_id: uniqueId(base, idEnd, row.key),
       default_entity_id: entityId(row.platform, `${base}_${name}_${row.key}`),
-      value_template: templateOf(row),
+      value_template: templateOf(row, words),
       ...looksOf(row, view.currency),
+      ...(words ? { options: Object.values(words) } : {}),
       ...attributesBody(row, rows, stateTopic),
-    },
-  ]);
+    };
+    return [row.key, body];
+  });
   const withBridge = {
     ...device,
     via_device: bridgeId(options),
@@ -176,7 +194,7 @@ function documentOf<View extends { readonly currency: string }>(
   };
   return document(options, id, withBridge, stateTopic, {
     ...Object.fromEntries(components),
-    ...(events && { [EVENT_KEY]: eventComponent(events, id, `${base}_${name}`) }),
+    ...(events && { [EVENT_KEY]: eventComponent(events, names[`${kind}.event`], id, `${base}_${name}`) }),
   });
 }
 
@@ -186,19 +204,32 @@ interface Events {
 }
 
 /** Home Assistant takes the JSON itself: `event_type`, and every other key as an attribute. */
-const eventComponent = ({ row, topic }: Events, id: string, name: string): Body => ({
+const eventComponent = (
+  { row, topic }: Events,
+  name: string | undefined,
+  id: string,
+  entity: string,
+): Body => ({
   platform: 'event',
-  name: row.name,
+  name,
   unique_id: `${id}_${EVENT_KEY}`,
-  default_entity_id: entityId('event', `${name}_${EVENT_KEY}`),
+  default_entity_id: entityId('event', `${entity}_${EVENT_KEY}`),
   state_topic: topic,
   event_types: row.types,
   icon: row.icon,
   ...(row.category ? { entity_category: row.category } : {}),
 });
 
-const templateOf = ({ key, options }: EntityRow<never>): string =>
-  options ? `{{ ${JSON.stringify(options)}.get(value_json.${key}) }}` : `{{ value_json.${key} }}`;
+/** The words of each value, `of` the entity with this key. */
+const optionWords = (
+  options: readonly string[],
+  of: string,
+  names: Names,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(options.map((code) => [code, names[`${of}.${code}`] ?? code]));
+
+const templateOf = ({ key }: EntityRow<never>, words: object | undefined): string =>
+  words ? `{{ ${JSON.stringify(words)}.get(value_json.${key}) }}` : `{{ value_json.${key} }}`;
 
 function looksOf(row: EntityRow<never>, currency: string): Body {
   return {
@@ -209,7 +240,6 @@ function looksOf(row: EntityRow<never>, currency: string): Body {
     ...(row.category ? { entity_category: row.category } : {}),
     ...(row.enabled === false ? { enabled_by_default: false } : {}),
     ...(row.icon ? { icon: row.icon } : {}),
-    ...(row.options ? { options: Object.values(row.options) } : {}),
     // JSON true and false as Home Assistant's templates print them.
     ...(row.platform === 'binary_sensor' ? { payload_on: 'True', payload_off: 'False' } : {}),
   };

@@ -1,5 +1,5 @@
 // What Home Assistant has to show for the discovery documents on the broker, and what it shows.
-import { ACCOUNT_ROWS } from '../../src/publication/entities/accountEntities.ts';
+import { WORDS } from '../../src/publication/language.ts';
 import { type Fields, isFields } from '../support/homeAssistantEntities.ts';
 import type { Probe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -48,8 +48,8 @@ export function expected(probe: Probe, { key, body, device, document }: Announce
 function meaning(key: string, payload: Fields): unknown {
   if (key === 'health') return payload.state !== 'ok';
   if (key === 'last_error') return payload.last_error ?? 'none';
-  const words = ACCOUNT_ROWS.find((row) => row.key === key)?.options;
-  return words?.[String(payload[key])] ?? payload[key];
+  const words: Fields = WORDS.en.entities;
+  return words[`account.${key}.${payload[key]}`] ?? payload[key];
 }
 
 function shown(value: unknown, { platform, device_class }: Fields): string {

@@ -92,10 +92,41 @@ test('attributes: one with the entity as its beginning, one with a key of its ow
     });
 });
 
-test('names fit a phone, and no energy has the lightning bolt of its device class', () => {
+test.each(['en', 'ga', 'de'] as const)(
+  'names in %s: each once on its device, and short enough for a phone',
+  (language) => {
+    for (const message of discoveryOf({ ...options, language })) {
+      const bodies = Object.values(Object(bodyOf(message).components)).filter(isFields);
+      const names = bodies.map(({ name }) => name);
+      expect(names.filter((name) => typeof name !== 'string' || name.length > LONGEST_NAME)).toEqual([]);
+      expect(new Set(names).size).toBe(names.length);
+    }
+  },
+);
+
+test('a language changes names and options, and nothing that others build on', () => {
+  const frozen = (language: 'en' | 'de') =>
+    discoveryOf({ ...options, language }).map((message) => {
+      const { device, components, ...rest } = bodyOf(message);
+      const bodies = Object.entries(Object(components)).map(([key, body]) => {
+        const { name, options: words, value_template: template, ...others } = Object(body);
+        return [key, others, words ? words.length : template];
+      });
+      return [message.topic, { ...Object(device), name: '', model: '' }, rest, bodies];
+    });
+  expect(frozen('de')).toEqual(frozen('en'));
+  const account = bodyOf(discoveryOf({ ...options, language: 'de' })[1]);
+  expect(Object(account.components).auth_state).toMatchObject({
+    name: 'Anmeldung',
+    options: expect.arrayContaining(['Angemeldet']),
+    value_template: expect.stringContaining('"ok":"Angemeldet"'),
+    default_entity_id: 'sensor.heat2mqtt_home_auth_state',
+  });
+});
+
+test('no energy has the lightning bolt of its device class', () => {
   const all = discoveryOf(options).flatMap((message) => Object.values(Object(bodyOf(message).components)));
   const bodies = all.filter(isFields);
-  expect(bodies.map(({ name }) => String(name)).filter((name) => name.length > LONGEST_NAME)).toEqual([]);
   expect(bodies.filter(({ device_class, icon }) => device_class === 'energy' && !icon)).toEqual([]);
 });
 
@@ -129,11 +160,10 @@ test.each([
 });
 
 test.each(tables)(
-  'the table of the %s has each key and name once, in snake case, with help in whole sentences',
+  'the table of the %s has each key once, in snake case, with help in whole sentences',
   (_name, rows) => {
     const keys = keysOf<never>(rows);
-    for (const values of [keys.map(({ key }) => key), rows.map(({ name }) => name)])
-      expect(new Set(values).size).toBe(values.length);
+    expect(new Set(keys.map(({ key }) => key)).size).toBe(keys.length);
     expect(keys.filter(({ key }) => !/^[a-z]+(_[a-z]+)*$/.test(key))).toEqual([]);
     expect(keys.filter(({ help }) => !/^[A-Z].*\.$/.test(help))).toEqual([]);
   },

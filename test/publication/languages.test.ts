@@ -1,19 +1,30 @@
 // Every language has every key, with the placeholders of the English text.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { languageOf } from '../../src/publication/statement/words.ts';
+import { languageOf } from '../../src/publication/language.ts';
 
 const FOLDER = new URL('../../src/publication/languages/', import.meta.url);
-const read = (name: string): Record<string, string> =>
-  JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8'));
-const placeholders = (text: string) => (text.match(/\{\w+\}/g) ?? []).sort();
-const english = read('en.json');
+type Words = Readonly<Record<string, string>>;
+type File = Readonly<Record<string, string | Words>>;
+const read = (name: string): File => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8'));
+/** With their formats: `{name:format}`. */
+const placeholders = (text: string) => (text.match(/\{[^}]*\}/g) ?? []).sort();
+const flat = (file: File): Words =>
+  Object.fromEntries(
+    Object.entries(file).flatMap(([section, words]) =>
+      typeof words === 'string'
+        ? [[section, words]]
+        : Object.entries(words).map(([key, text]) => [`${section}: ${key}`, text]),
+    ),
+  );
+const english = flat(read('en.json'));
 
 test.each(readdirSync(FOLDER))('%s', (name) => {
-  const words = read(name);
+  const words = flat(read(name));
   expect(Object.keys(words)).toEqual(Object.keys(english));
   for (const [key, text] of Object.entries(words)) {
     expect([key, text.trim()]).toEqual([key, text]);
+    expect(text).not.toBe('');
     expect([key, placeholders(text)]).toEqual([key, placeholders(english[key] ?? '')]);
   }
   expect(words.read_by_a_speaker).toMatch(/^(yes|no)$/);

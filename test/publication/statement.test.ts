@@ -1,8 +1,8 @@
 // The statement of a month: every figure is that of its days, and what is not known says why.
 import { expect, test } from 'vitest';
+import type { Language } from '../../src/publication/language.ts';
 import { statementPage, statementText } from '../../src/publication/statement/page.ts';
 import { completeMonths, statementOf } from '../../src/publication/statement/statement.ts';
-import type { Language } from '../../src/publication/statement/words.ts';
 import { DUBLIN, type Household } from '../support/household.ts';
 import { factsOf } from '../support/statementFacts.ts';
 

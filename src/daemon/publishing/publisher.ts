@@ -8,6 +8,7 @@ import { Throttle } from '../../foundation/limits.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { DiscoveryOptions } from '../../publication/discovery.ts';
+import { homeLanguage } from '../../publication/language.ts';
 import { isDiscovery } from '../../publication/ownership.ts';
 import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { Autosave } from '../../store/autosave.ts';
@@ -45,6 +46,7 @@ export async function openPublisher(parts: Parts, context: Context) {
           page: pageAddress(config),
           accounts: accounts.length > 0,
           constituencies: constituencies !== null,
+          language: homeLanguage(config.language),
         };
   const byId = new Map(accounts.map((account) => [account.id, account]));
   /** Accounts that may have changed since they were composed. */

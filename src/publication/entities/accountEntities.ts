@@ -22,29 +22,20 @@ const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}',
 const date = { platform: 'sensor', deviceClass: 'date' } as const;
 const inMoney = { unit: '{currency}' };
 
-const SIGN_IN_WORDS: Readonly<Record<AuthState, string>> = {
-  ok: 'Signed in',
-  refreshing: 'Signing in',
-  backoff: 'Waiting',
-  bad_credentials_or_locked: 'Password refused',
-  needs_user_action: 'Action needed',
-  method_disabled: 'Method not allowed',
-  login_needed: 'Sign-in needed',
-  provider_down: 'Provider unreachable',
-};
+const AUTH_STATES: readonly AuthState[] = [
+  'ok',
+  'refreshing',
+  'backoff',
+  'bad_credentials_or_locked',
+  'needs_user_action',
+  'method_disabled',
+  'login_needed',
+  'provider_down',
+];
 
-const PAYMENT_WORDS: Readonly<Record<Payment, string>> = {
-  paid: 'Paid',
-  to_pay: 'To pay',
-  overdue: 'Overdue',
-};
+const PAYMENTS: readonly Payment[] = ['paid', 'to_pay', 'overdue'];
 
-const VERDICT_WORDS: Readonly<Record<Verdict, string>> = {
-  as_expected: 'As expected',
-  differs: 'Differs',
-  rule_changed: 'Rule changed',
-  unknown: 'Unknown',
-};
+const VERDICTS: readonly Verdict[] = ['as_expected', 'differs', 'rule_changed', 'unknown'];
 
 const hasInvoices = ({ invoices }: AccountView): boolean => invoices !== null;
 
@@ -63,7 +54,6 @@ const INVOICE_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'invoice_amount',
-    name: 'Bill amount',
     help: 'Amount of the newest invoice.',
     given: hasInvoices,
     read: (view) => newest(view)?.amount ?? null,
@@ -72,25 +62,22 @@ const INVOICE_ROWS: readonly Row[] = [
   {
     ...date,
     key: 'invoice_due',
-    name: 'Bill due',
     help: 'Day by which the newest invoice is to be paid.',
     given: hasInvoices,
     read: (view) => newest(view)?.due ?? null,
   },
   {
     key: 'invoice_payment',
-    name: 'Bill status',
     help: 'Whether the newest invoice is paid; null when the provider does not tell.',
     platform: 'sensor',
     deviceClass: 'enum',
     icon: 'mdi:file-document-check-outline',
-    options: PAYMENT_WORDS,
+    options: PAYMENTS,
     given: hasInvoices,
     read: (view) => view.newestInvoice && paymentOf(view.newestInvoice, overdue(view)),
   },
   {
     key: 'invoice_status',
-    name: "Provider's bill status",
     help: "Status of the newest invoice, in the provider's own words.",
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
@@ -101,7 +88,6 @@ const INVOICE_ROWS: readonly Row[] = [
   {
     ...date,
     key: 'invoice_issued',
-    name: 'Bill issued',
     help: 'Day on which the period of the newest invoice ended. After an end at midnight it is the day that begins then.',
     enabled: false,
     given: hasInvoices,
@@ -109,7 +95,6 @@ const INVOICE_ROWS: readonly Row[] = [
   },
   {
     key: 'invoice_overdue',
-    name: 'Bill overdue',
     help: 'An invoice is past its due day and not paid, the newest or an older one; null when the provider does not tell.',
     platform: 'binary_sensor',
     deviceClass: 'problem',
@@ -139,7 +124,6 @@ const CHECK_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'invoice_unexplained',
-    name: 'Bill unexplained',
     help: 'What of the newest invoice neither its days nor the usual tax and fees explain; null while the verdict is unknown.',
     icon: 'mdi:scale-unbalanced',
     derived: true,
@@ -149,19 +133,17 @@ const CHECK_ROWS: readonly Row[] = [
   },
   {
     key: 'invoice_verdict',
-    name: 'Bill check',
     help: 'The newest invoice against its days, by the rule of the invoices before it: a tax, a fee, a charge. `rule_changed`: it is the third in a row that keeps to another one.',
     platform: 'sensor',
     deviceClass: 'enum',
     icon: 'mdi:scale-balance',
-    options: VERDICT_WORDS,
+    options: VERDICTS,
     given: hasInvoices,
     read: (view) => view.newestInvoice && (newestCheck(view)?.verdict ?? 'unknown'),
   },
   {
     ...money,
     key: 'invoice_difference',
-    name: 'Bill less its days',
     help: 'Total of the newest invoice less the cost of the days of its period, with the usual tax and fees in it; null where the days are not known.',
     icon: 'mdi:scale-balance',
     enabled: false,
@@ -199,19 +181,17 @@ const ofNextBill = (
 export const ACCOUNT_ROWS: readonly Row[] = [
   {
     key: 'auth_state',
-    name: 'Sign-in',
     help: 'State of the session with the provider.',
     platform: 'sensor',
     deviceClass: 'enum',
     category: 'diagnostic',
     icon: 'mdi:account-key',
-    options: SIGN_IN_WORDS,
+    options: AUTH_STATES,
     read: ({ auth }) => auth.state,
   },
   {
     ...money,
     key: 'balance_due',
-    name: 'Balance due',
     help: 'What is to be paid now, where the provider tells.',
     given: ({ balance }) => balance !== null,
     read: ({ balance }) => knownUnits(balance?.amount),
@@ -219,7 +199,6 @@ export const ACCOUNT_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'credit_balance',
-    name: 'Credit balance',
     help: "The account's credit, with the sign that the provider gives it.",
     enabled: false,
     given: ({ credit }) => credit !== null,
@@ -230,7 +209,6 @@ export const ACCOUNT_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'invoice_forecast',
-    name: 'Next bill forecast',
     help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
     icon: 'mdi:invoice-clock-outline',
     given: hasInvoices,
@@ -253,7 +231,6 @@ export const ACCOUNT_ROWS: readonly Row[] = [
   },
   {
     key: 'requests_today',
-    name: 'Requests today',
     help: 'Requests to the provider since local midnight.',
     platform: 'sensor',
     category: 'diagnostic',
@@ -263,7 +240,6 @@ export const ACCOUNT_ROWS: readonly Row[] = [
   },
   {
     key: 'logins_today',
-    name: 'Logins today',
     help: 'Successful logins of the running bridge since local midnight, without refreshes of the session.',
     platform: 'sensor',
     category: 'diagnostic',

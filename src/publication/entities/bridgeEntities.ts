@@ -3,7 +3,6 @@
 /** What the bridge's own device shows or takes. */
 export interface BridgeRow {
   readonly key: string;
-  readonly name: string;
   readonly help: string;
   /** The topic that its templates read; default: bridge/health. */
   readonly reads?: 'bridge/constituencies';
@@ -18,7 +17,6 @@ const diagnostic = { entity_category: 'diagnostic' };
 export const BRIDGE_ROWS: readonly BridgeRow[] = [
   {
     key: 'health',
-    name: 'Health',
     help: 'On while something keeps the bridge from doing its work; the reasons are attributes.',
     body: {
       ...diagnostic,
@@ -32,21 +30,18 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
   },
   {
     key: 'last_success_at',
-    name: 'Last successful poll',
     help: 'When the provider was last read without a fault.',
     polls: true,
     body: { ...diagnostic, platform: 'sensor', device_class: 'timestamp' },
   },
   {
     key: 'next_poll_at',
-    name: 'Next poll',
     help: 'When the provider is asked next.',
     polls: true,
     body: { ...diagnostic, platform: 'sensor', device_class: 'timestamp', enabled_by_default: false },
   },
   {
     key: 'last_error',
-    name: 'Last error',
     help: 'What is wrong now, in one sentence; none while nothing is.',
     body: {
       ...diagnostic,
@@ -57,7 +52,6 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
   },
   {
     key: 'poll_now',
-    name: 'Poll now',
     help: 'Asks the provider at once, at most every five minutes; the attribute says from when on.',
     asks: 'refresh',
     // Valid JSON, so that the button sends the same as a Node-RED flow would.
@@ -75,7 +69,6 @@ export const BRIDGE_ROWS: readonly BridgeRow[] = [
 export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
   {
     key: 'constituencies',
-    name: 'Constituencies',
     help: 'How many constituencies the configured list has; unknown until it was asked for. Names are attributes.',
     reads: 'bridge/constituencies',
     body: {
@@ -90,7 +83,6 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
   },
   {
     key: 'constituencies_fetched_at',
-    name: 'Constituencies fetched',
     help: 'When the configured list was last fetched.',
     reads: 'bridge/constituencies',
     body: {
@@ -103,7 +95,6 @@ export const CONSTITUENCY_ROWS: readonly BridgeRow[] = [
   },
   {
     key: 'refresh_constituencies',
-    name: 'Refresh constituencies',
     help: 'Fetches the configured list of constituencies.',
     asks: 'constituencies',
     body: { platform: 'button', payload_press: '{}', icon: 'mdi:map-search-outline' },

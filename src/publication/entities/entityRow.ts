@@ -1,4 +1,4 @@
-// A row of the tables of entities: a key of a state, what it means, and how Home Assistant shows it.
+// A row of the tables of entities: a key of a state, what it means, and how Home Assistant shows it. Names are in the languages.
 
 export type Value =
   | string
@@ -28,8 +28,6 @@ export type AttributeRow<View> = Fact<View> &
 
 export interface EntityRow<View> extends Fact<View> {
   readonly key: string;
-  /** English name, without the device's. */
-  readonly name: string;
   /** Whether Home Assistant is shown it; default: always. */
   readonly given?: (view: View) => boolean;
   readonly platform: 'sensor' | 'binary_sensor';
@@ -41,8 +39,8 @@ export interface EntityRow<View> extends Fact<View> {
   readonly icon?: string;
   /** Fitted from the days, not given by the provider; an attribute says so. */
   readonly derived?: true;
-  /** Each value that the topic may have, and the words that Home Assistant shows for it: MQTT has no translations. */
-  readonly options?: Readonly<Record<string, string>>;
+  /** Each value that the topic may have. Home Assistant shows words of the language for it: MQTT has no translations. */
+  readonly options?: readonly string[];
   readonly attributes?: readonly AttributeRow<View>[];
   /** The key of an entity whose attributes Home Assistant shows here as well. */
   readonly alsoShows?: string;

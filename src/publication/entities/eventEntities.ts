@@ -1,7 +1,6 @@
 // The table of event entities: one for each topic on which events pass.
 
 export interface EventRow {
-  readonly name: string;
   readonly help: string;
   readonly icon: string;
   readonly category?: 'diagnostic';
@@ -14,19 +13,16 @@ export const EVENT_KEY = 'event';
 
 export const EVENT_ROWS = {
   'meter/<meter>/event': {
-    name: 'Readings',
     help: 'A day is new or corrected, readings have become late, the tariff has changed, or the heat used is unusual.',
     icon: 'mdi:calendar-clock',
     types: ['new_day', 'corrected', 'late', 'tariff_changed', 'unusual_use'],
   },
   'account/<account>/event': {
-    name: 'Bills',
     help: 'A new invoice has come.',
     icon: 'mdi:file-document-plus-outline',
     types: ['bill'],
   },
   'bridge/event': {
-    name: 'Events',
     help: 'A poll has failed, a sign-in needs a person, all is well again, or a request came too early.',
     icon: 'mdi:bell-outline',
     category: 'diagnostic',

@@ -40,7 +40,6 @@ function pair(
       ...energy,
       ...more,
       key: `energy_${suffix}`,
-      name: `Energy ${words}`,
       help: `Heat used ${when}.`,
       read: ({ totals }) => knownUnits(totals[span].energy),
     },
@@ -48,7 +47,6 @@ function pair(
       ...money,
       ...more,
       key: `cost_${suffix}`,
-      name: `Cost ${words}`,
       help: `The provider's cost of the heat used ${when}, standing charge included.`,
       read: ({ totals }) => knownUnits(totals[span].cost),
     },
@@ -59,7 +57,6 @@ function pair(
 const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | typeof money): Row => ({
   ...shape,
   key: `${kind}_month_forecast`,
-  name: kind === 'energy' ? 'Energy forecast' : 'Cost forecast',
   help: `${what} in the whole of this month: what is known of it, and what the other days are expected to be.`,
   read: ({ monthForecast }) => knownUnits(monthForecast[kind]?.amount),
   attributes: band(
@@ -73,7 +70,6 @@ const forecast = (kind: 'energy' | 'cost', what: string, shape: typeof energy | 
 const TARIFF_ROWS: readonly Row[] = [
   {
     key: 'unit_rate',
-    name: 'Unit rate',
     help: 'Price of heat, fitted from the days; null until it explains them.',
     platform: 'sensor',
     unit: '{currency}/kWh',
@@ -97,7 +93,6 @@ const TARIFF_ROWS: readonly Row[] = [
   },
   {
     key: 'standing_charge',
-    name: 'Standing charge',
     help: 'Price of a day, fitted together with the unit rate.',
     platform: 'sensor',
     unit: '{currency}/d',
@@ -109,7 +104,6 @@ const TARIFF_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'cost_day_consumption',
-    name: 'Heat cost latest day',
     help: 'The part of cost_day that heat made; null while the tariff does not explain the day.',
     derived: true,
     enabled: false,
@@ -118,7 +112,6 @@ const TARIFF_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'cost_day_standing',
-    name: 'Fixed cost latest day',
     help: 'The other part of cost_day: the standing charge of the days that its reading carries.',
     derived: true,
     enabled: false,
@@ -181,7 +174,6 @@ function heatPart(
   return {
     ...energy,
     key,
-    name: `${words} this month`,
     help: `Estimated: the part of energy_month that is ${words.toLowerCase()}, by the outdoor temperatures of its days; null with the reason in an attribute.`,
     icon,
     derived: true,
@@ -195,7 +187,6 @@ function heatPart(
 const WEATHER_ROWS: readonly Row[] = [
   {
     key: 'weather_adjusted_change',
-    name: 'Weather-adjusted change',
     help: 'How much more heat the newest 90 days used than the same days a year before would have at the temperatures of this year; negative: saved. null with the reason in an attribute.',
     platform: 'sensor',
     unit: '%',
@@ -227,7 +218,6 @@ const WEATHER_ROWS: readonly Row[] = [
   heatPart('hotWater', 'energy_month_hot_water', 'Hot water', 'mdi:water-thermometer'),
   {
     key: 'degree_days_month',
-    name: 'Degree days this month',
     help: 'How far the mean outdoor temperatures of the days of this month lie below the base temperature, added up: home_assistant.degree_day_base, else that of the house.',
     platform: 'sensor',
     unit: 'K·d',
@@ -260,7 +250,6 @@ const USE_ROWS: readonly Row[] = [
   {
     ...energy,
     key: 'energy_day_expected',
-    name: 'Usual heat for the day',
     help: 'Heat that the days before let expect of the latest day: the middle of those most like it, by the weather where that is known, else of the newest ones; null for fewer than 30 usable days, a day that is not over, a reading that carries several days, and estimates.',
     derived: true,
     read: (view) => knownUnits(expectation(view)?.expected),
@@ -278,7 +267,6 @@ const USE_ROWS: readonly Row[] = [
   {
     ...problem,
     key: 'unusual_use',
-    name: 'Unusual use',
     help: 'The latest day is far above what was expected, or the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until three days are usual again.',
     read: ({ use }) => use && use.unusual !== null,
     attributes: [
@@ -295,7 +283,6 @@ const REGISTER_ROWS: readonly Row[] = [
   {
     ...energy,
     key: 'meter_reading',
-    name: 'Meter reading',
     help: "The meter's own register, where the provider gives it; null with several meters. Not for the Energy dashboard: beside energy_total it would count twice.",
     icon: 'mdi:counter',
     given: hasRegister,
@@ -304,7 +291,6 @@ const REGISTER_ROWS: readonly Row[] = [
   {
     ...energy,
     key: 'register_difference',
-    name: 'Register difference',
     help: 'What the register has grown by between two of its readings, less the sum of the days between; null without two readings.',
     icon: 'mdi:scale-balance',
     given: hasRegister,
@@ -374,7 +360,6 @@ export const METER_ROWS: readonly Row[] = [
   {
     ...energy,
     key: 'energy_total',
-    name: 'Energy total',
     help: 'Sum of all days since the origin. For the Energy dashboard, together with the cost total.',
     stateClass: 'total',
     read: ({ totals }) => knownUnits(totals.total.energy),
@@ -383,14 +368,12 @@ export const METER_ROWS: readonly Row[] = [
   {
     ...money,
     key: 'cost_total',
-    name: 'Cost total',
     help: "Sum of the provider's cost of all days since the origin.",
     stateClass: 'total',
     read: ({ totals }) => knownUnits(totals.total.cost),
   },
   {
     key: 'day',
-    name: 'Latest day',
     help: 'The newest day that has a reading.',
     platform: 'sensor',
     deviceClass: 'date',
@@ -404,7 +387,6 @@ export const METER_ROWS: readonly Row[] = [
   ...pair('monthLastYear', 'month_last_year', 'a year ago', 'in the whole of this month a year ago'),
   {
     key: 'reading_at',
-    name: 'Latest reading',
     help: 'When the newest reading was taken, where the provider tells it, else the end of its day.',
     platform: 'sensor',
     deviceClass: 'timestamp',
@@ -420,14 +402,12 @@ export const METER_ROWS: readonly Row[] = [
   {
     ...problem,
     key: 'data_late',
-    name: 'Data late',
     help: 'The newest reading is older than usage.late_after_hours.',
     category: 'diagnostic',
     read: ({ late }) => late,
   },
   {
     key: 'statement_month',
-    name: 'Statement',
     help: 'The newest complete month, of which there is a statement, `2026-10`.',
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
@@ -435,7 +415,6 @@ export const METER_ROWS: readonly Row[] = [
   },
   {
     key: 'missing_days',
-    name: 'Missing days',
     help: 'Days without a reading between the origin and the newest reading.',
     platform: 'sensor',
     category: 'diagnostic',

@@ -64,7 +64,7 @@ const withUnit = ({ help, unit }: Pick<StateKey<never>, 'help' | 'unit'>): strin
 function shapeOf<View>({ key, attribute, deviceClass, unit, entity }: StateKey<View>): z.ZodType {
   const { platform, options } = entity;
   if (attribute === null && platform === 'binary_sensor') return z.boolean().nullable();
-  if (attribute === null && options) return z.enum(Object.keys(options)).nullable();
+  if (attribute === null && options) return z.enum(options).nullable();
   if (deviceClass === 'date') return day.nullable();
   if (deviceClass === 'timestamp') return instant.nullable();
   if (unit !== undefined) return z.number().nullable();

@@ -1,7 +1,8 @@
 // A statement as one page to read, print and hand over, without any script, and as plain text.
+import type { Language } from '../language.ts';
 import { conclusionOf, type Section, sectionsOf } from './sections.ts';
 import type { Statement } from './statement.ts';
-import { type Language, type Words, wordsIn } from './words.ts';
+import { type Words, wordsIn } from './words.ts';
 
 /** The whole style of the page: a server that forbids inline styles allows this one by its hash. */
 export const STATEMENT_STYLE = `

@@ -1,36 +1,15 @@
-// The words of a language, and how it writes numbers, money, days and months.
-import de from '../languages/de.json' with { type: 'json' };
-import en from '../languages/en.json' with { type: 'json' };
-import ga from '../languages/ga.json' with { type: 'json' };
+// The words of a statement, and how its language writes numbers, money, days and months.
+import { filled, type Language, LOCALES, WORDS } from '../language.ts';
 
-export type Language = 'en' | 'ga' | 'de';
-export type Key = keyof typeof en;
-
-const LANGUAGES: Readonly<Record<Language, Readonly<Record<Key, string>>>> = { en, ga, de };
-const LOCALES = { en: 'en-IE', ga: 'ga-IE', de: 'de-DE' } as const;
-
-export const isLanguage = (name: string): name is Language => Object.hasOwn(LANGUAGES, name);
-
-/** The first language of an `Accept-Language` header that there is, else English. */
-export function languageOf(header: string): Language {
-  const wanted = header
-    .split(',')
-    .map((one) => {
-      const [tag = '', ...parameters] = one.trim().toLowerCase().split(';');
-      const quality = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
-      return { name: tag.split('-')[0] ?? '', quality: Number(quality ?? 1) };
-    })
-    .filter(({ quality }) => quality > 0)
-    .sort((one, other) => other.quality - one.quality);
-  return wanted.map(({ name }) => name).find(isLanguage) ?? 'en';
-}
+type Texts = (typeof WORDS)['en']['statement'];
+export type Key = keyof Texts;
 
 export type Words = ReturnType<typeof wordsIn>;
 
 /** `currency`: ISO 4217. */
 export function wordsIn(language: Language, currency: string) {
   const locale = LOCALES[language];
-  const texts = LANGUAGES[language];
+  const texts = WORDS[language].statement;
   const number = (value: number, digits: number) =>
     new Intl.NumberFormat(locale, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(
       value,
@@ -41,7 +20,7 @@ export function wordsIn(language: Language, currency: string) {
     locale,
     /** The text of the key with `{name}` filled in. */
     say: (key: Key, values: Readonly<Record<string, string | number>> = {}): string =>
-      texts[key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
+      filled(texts[key], values),
     kwh: (value: number): string => `${number(value, 1)} kWh`,
     number,
     percent: (value: number, digits = 1): string => `${number(value, digits)}\u00a0%`,

@@ -1,0 +1,33 @@
+// The languages, a plain file for each: which there are, and which one a reader gets.
+import de from './languages/de.json' with { type: 'json' };
+import en from './languages/en.json' with { type: 'json' };
+import ga from './languages/ga.json' with { type: 'json' };
+
+export type Language = 'en' | 'ga' | 'de';
+
+export const WORDS: Readonly<Record<Language, typeof en>> = { en, ga, de };
+export const LOCALES: Readonly<Record<Language, string>> = { en: 'en-IE', ga: 'ga-IE', de: 'de-DE' };
+
+const isLanguage = (name: string): name is Language => Object.hasOwn(WORDS, name);
+
+/** For readers who name no language of their own: a shell, Home Assistant. `configured`: the key `language`. */
+export const homeLanguage = (configured: Language | 'auto'): Language =>
+  configured === 'auto' ? 'en' : configured;
+
+/** The first language of an `Accept-Language` header that there is, else English. */
+export function languageOf(header: string): Language {
+  const wanted = header
+    .split(',')
+    .map((one) => {
+      const [tag = '', ...parameters] = one.trim().toLowerCase().split(';');
+      const quality = parameters.map((parameter) => /^\s*q=([\d.]+)$/.exec(parameter)?.[1]).find(Boolean);
+      return { name: tag.split('-')[0] ?? '', quality: Number(quality ?? 1) };
+    })
+    .filter(({ quality }) => quality > 0)
+    .sort((one, other) => other.quality - one.quality);
+  return wanted.map(({ name }) => name).find(isLanguage) ?? 'en';
+}
+
+/** `values` in the places of `{name}`. */
+export const filled = (text: string, values: Readonly<Record<string, string | number>>): string =>
+  text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));

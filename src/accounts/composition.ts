@@ -86,11 +86,15 @@ export function meterReasons(
   return found;
 }
 
-/** The meters that it has together with other accounts. */
-export function duplicateReasons(account: Account): Reason[] {
+/** The meters that it has together with others of these accounts. */
+export function duplicateReasons(account: Account, accounts: readonly Account[]): Reason[] {
+  const turnOf = (id: string) =>
+    accounts.find((one) => one.id === id)?.isUsable
+      ? `It is read once, by ${id}.`
+      : `It counts once. ${id}, which is to read it, cannot sign in at present.`;
   return account.sharedMeters().map(({ account: owner, readBy, property }) => ({
     code: 'duplicate_meter',
-    message: `The accounts ${owner} and ${account.id} have the same meter. It is read once, by ${readBy}.`,
+    message: `The accounts ${owner} and ${account.id} have the same meter. ${turnOf(readBy)}`,
     hint: 'Take one of the two out of the configuration. Until then the first one that is signed in reads the meter.',
     account: account.id,
     meter: seriesName(property),

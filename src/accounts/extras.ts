@@ -18,7 +18,7 @@ import type { Invoice } from '../domain/invoice.ts';
 import type { Day } from '../domain/period.ts';
 import type { EntityContext, Property, RegisterHistory } from '../domain/reading.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
-import type { ConcurrencyLimit } from '../foundation/limits.ts';
+import { type ConcurrencyLimit, ThrottledLog } from '../foundation/limits.ts';
 import { ReplyTooLarge } from '../http/client.ts';
 import { ProviderRefused, UnexpectedReply } from '../provider/request.ts';
 import type { AccountContext } from './context.ts';
@@ -61,6 +61,7 @@ export async function openExtras(
 ) {
   const { config, zone, clock, log, limit, signals } = context;
   const { provider } = upstream;
+  const throttledLog = new ThrottledLog(clock);
   /** What is known of those that the configuration wants. */
   let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, config.extras);
   let round: Promise<void> | null = null;
@@ -74,7 +75,11 @@ export async function openExtras(
 
   async function keep(changes: Partial<Extras>): Promise<void> {
     known = { ...known, ...changes };
-    await upstream.extras.write(known).catch((err) => log.error({ err }, 'extras could not be saved'));
+    await upstream.extras
+      .write(known)
+      .catch((err) =>
+        throttledLog.write('unsaved', (more) => log.error({ err, ...more }, 'extras could not be saved')),
+      );
   }
 
   const single = <K extends Single>(

@@ -5,6 +5,7 @@ import type { Property } from '../domain/reading.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { type RetainedHistory, restoreLedger } from '../domain/recovery.ts';
 import { fitTariff, hasMoved, type Tariff, type TariffChange } from '../domain/tariff/tariff.ts';
+import { ThrottledLog } from '../foundation/limits.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import type { AccountContext } from './context.ts';
@@ -40,6 +41,7 @@ export async function openMeterLedger(
   since: Day | null = null,
 ) {
   const { usage } = config;
+  const throttledLog = new ThrottledLog(clock);
   const document = state.document(file, ledgerCodec);
   const stored = await document.read();
   /** `usage.reading_closes` leaves it to the readings. */
@@ -89,7 +91,9 @@ export async function openMeterLedger(
     const saving = ledger;
     await document
       .write({ timezone: zone.name, readingCloses: closes, ledger, isNew, tariff: publishedTariff })
-      .catch((err) => log.error({ err }, 'ledger could not be saved'));
+      .catch((err) =>
+        throttledLog.write('unsaved', (more) => log.error({ err, ...more }, 'ledger could not be saved')),
+      );
     // A restoration meanwhile knows more than what was being saved.
     if (ledger === saving) saved = saving;
   }

@@ -86,7 +86,7 @@ export class SingleFlight<T> {
 
 const QUIET_MS = 3_600_000;
 
-/** Log lines about what others send: the first of a kind at once, then one an hour with the count of the others. */
+/** Log lines about what others send, or what fails again and again: the first of a kind at once, then one an hour with the count of the others. */
 export class ThrottledLog {
   readonly #clock: Clock;
   readonly #written = new Map<string, { readonly at: number; repeated: number }>();

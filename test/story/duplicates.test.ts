@@ -21,7 +21,7 @@ const codes = (health: Record<string, unknown> | undefined) =>
 test('a couple: one series, one question for each poll, nothing twice, and the second named on health', async () => {
   const events = week();
   const { accounts } = couple(events);
-  const { story, probe, state, counters } = await firstPoll({ accounts });
+  const { story, probe, state, counters, simulator } = await firstPoll({ accounts });
   expect(state.energy_total).toBe(42);
   expect(counters.requests[USAGE]).toBe(1);
   expect(counters.requests[REGISTER]).toBe(1);
@@ -45,6 +45,13 @@ test('a couple: one series, one question for each poll, nothing twice, and the s
   expect(counters.requests[USAGE]).toBe(2);
   expect(probe.on(EVENT)).toHaveLength(1);
   expect(probe.json(STATE)?.energy_total).toBe(52);
+
+  simulator.endSessions();
+  for (const { username } of accounts) simulator.changePassword(username, 'another one');
+  await story.nextPoll(4 * HOUR_MS);
+  expect(codes(probe.json(HEALTH)).map(({ message }) => message)).toEqual([
+    'The accounts home and home2 have the same meter. It counts once. home, which is to read it, cannot sign in at present.',
+  ]);
 });
 
 test('one login twice is the same', async () => {

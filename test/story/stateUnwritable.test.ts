@@ -36,6 +36,9 @@ test('published from memory, health says why, and one beat after the cure everyt
   const next = await probe.until(STATE, ({ day }) => day !== first.day);
   expect(next.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(reasons().map(({ code }) => code)).toEqual(['state_unwritable']);
+  // They are written many times a day, and the log says it once an hour.
+  for (const told of ['extras could not be saved', 'ledger could not be saved'])
+    expect([told, story.logged(told).length]).toEqual([told, 2]);
 
   await rm(inTheWay);
   await story.pass(6_000);

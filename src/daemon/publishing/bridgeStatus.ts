@@ -59,7 +59,7 @@ export function openBridgeStatus({ accounts, poller, schedule, statistics }: Par
       ...withoutRefresh.map(([account]) => ({ ...NO_REFRESH_TOKEN, account })),
       ...(statistics?.reasons() ?? []),
       ...meters().flatMap((meter) => meterReasons(meter, context)),
-      ...accounts.flatMap(duplicateReasons),
+      ...accounts.flatMap((account) => duplicateReasons(account, accounts)),
       ...accounts.flatMap(({ extras }) => extras.reasons()),
     ];
   }

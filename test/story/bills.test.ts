@@ -126,10 +126,10 @@ test('a bill that is not paid is overdue from the midnight after its due day, wi
   const { story, probe } = await firstPoll({ accounts: [{ ...ME, invoices }] });
   const overdue = (is: boolean) => probe.until(ACCOUNT, ({ invoice_overdue }) => invoice_overdue === is);
   await overdue(false);
-  await story.pass(11 * HOUR_MS, 60_000);
+  await story.pass(11 * HOUR_MS, 600_000);
   await overdue(false);
   const { length } = story.simulator.requests.filter(({ path }) => !path.endsWith('/token'));
-  await story.pass(1.1 * HOUR_MS, 60_000);
+  await story.pass(1.1 * HOUR_MS, 300_000);
   expect(await overdue(true)).toMatchObject({ overdue_invoices: ['a'] });
   expect(story.simulator.requests.filter(({ path }) => !path.endsWith('/token'))).toHaveLength(length);
   invoices[0] = { ...bill, due_amount: 0 };

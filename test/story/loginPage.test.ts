@@ -35,11 +35,11 @@ test('auto finds the login page, and remembers it over a restart', async () => {
   const { story, counters, state, restart } = await pageStory();
   expect(state).toMatchObject({ energy_total: expect.any(Number) });
   expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 1 });
-  await story.pass(2 * HOUR_MS, 60_000);
+  await story.pass(2 * HOUR_MS, 300_000);
   expect(counters.refreshGrants.ok).toBeGreaterThan(2);
   story.simulator.endSessions();
   await restart({ provider: FORM });
-  await story.pass(HOUR_MS, 30_000);
+  await story.pass(HOUR_MS, 300_000);
   await story.nextPoll();
   expect(counters).toMatchObject({ passwordGrants: { asked: 1, ok: 0 }, postedPasswords: 2 });
   expect(story.secrets.count).toBeGreaterThan(20);
@@ -57,7 +57,7 @@ test.each(['password', 'form'])('sign_in %s: totp_secret answers for the second 
   );
   expect(probe.json(STATE)).toBeDefined();
   story.simulator.endSessions();
-  await story.pass(2 * HOUR_MS, 60_000);
+  await story.pass(2 * HOUR_MS, 300_000);
   await story.nextPoll();
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
   const { asked, ok } = counters.passwordGrants;
@@ -105,7 +105,7 @@ test.each<[string, string, string, RegExp, (token: Token) => void]>([
       reasons: [{ code, message: expect.stringMatching(words) }],
     });
     expect(probe.all('heat2mqtt/bridge/event')).toMatchObject([{ event_type: 'auth_needed', code }]);
-    await story.pass(24 * HOUR_MS, 10 * 60_000);
+    await story.pass(24 * HOUR_MS, HOUR_MS);
     await story.nextPoll();
     expect(counters.postedPasswords).toBe(1);
     expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: state });
@@ -124,7 +124,7 @@ test.each<[string, (token: Token) => void]>([
     auth: { home: { state: 'login_needed', next_attempt_at: null } },
     reasons: [{ code: 'unsupported_step', hint: expect.stringContaining('--method device') }],
   });
-  await story.pass(24 * HOUR_MS, 10 * 60_000);
+  await story.pass(24 * HOUR_MS, HOUR_MS);
   expect(counters.postedPasswords).toBe(0);
 });
 
@@ -136,10 +136,10 @@ test('a redirect address that is not registered: the client is refused, and trie
     auth: { home: { state: 'needs_user_action', next_attempt_at: '2025-03-10T18:00:00+00:00' } },
     reasons: [{ code: 'client_refused', hint: expect.stringContaining('redirect_uri') }],
   });
-  await story.pass(13 * HOUR_MS, 10 * 60_000);
+  await story.pass(13 * HOUR_MS, HOUR_MS);
   expect(counters).toMatchObject({ passwordGrants: { asked: 3 }, postedPasswords: 0 });
   story.simulator.switches.token.redirectUris = [REDIRECT];
-  await story.pass(6 * HOUR_MS, 10 * 60_000);
+  await story.pass(6 * HOUR_MS, HOUR_MS);
   expect(probe.json(STATE)).toBeDefined();
   expect(counters.postedPasswords).toBe(1);
 });
@@ -157,7 +157,7 @@ test.each(['scope_refused', 'user_may_not'] as const)(
     expect(said()).toBe(1);
     for (let start = 1; start <= 3; start += 1) {
       const daemon = await restart({ provider: { offline_access: true } });
-      await story.pass(HOUR_MS, 60_000);
+      await story.pass(HOUR_MS, 300_000);
       await story.stop(daemon);
     }
     expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
@@ -171,7 +171,7 @@ test('an issuer that keeps refresh tokens for those who consent: the login page 
     { offline_access: true },
   );
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [] });
-  await story.pass(2 * HOUR_MS, 60_000);
+  await story.pass(2 * HOUR_MS, 300_000);
   expect(counters.postedPasswords).toBe(1);
   expect(counters.refreshGrants.ok).toBeGreaterThan(2);
 });

@@ -38,7 +38,7 @@ test('refresh polls, and answers with what came of it; a second one within five 
     },
   ]);
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', poll_now_at: nextAt });
-  await story.pass(301_000, 5_000);
+  await story.pass(301_000, 30_000);
   await probe.until(HEALTH, ({ poll_now_at }) => poll_now_at === null);
   probe.forget();
   await probe.publish(REFRESH, '');

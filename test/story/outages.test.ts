@@ -58,7 +58,7 @@ test('realm, client and user are off in turn: no session lost, no login, no blam
     // The access token expires, and polls ask for another one.
     await story.pass(5 * MINUTE_MS, STEP_MS);
     await story.nextPoll();
-    await story.pass(10 * MINUTE_MS, STEP_MS);
+    await story.pass(10 * MINUTE_MS, 2 * STEP_MS);
     expect(probe.json(HEALTH)).toMatchObject({ auth: { home: { state: auth } }, reasons: [{ code }] });
     expect(probe.json('heat2mqtt/account/home/state')).toMatchObject({ auth_state: auth });
     const recoveries = () => probe.all(EVENT).filter(({ event_type }) => event_type === 'recovered').length;
@@ -66,7 +66,7 @@ test('realm, client and user are off in turn: no session lost, no login, no blam
     expect(recoveries()).toBe(0);
 
     end(switches.token);
-    await story.pass(31 * MINUTE_MS, STEP_MS);
+    await story.pass(31 * MINUTE_MS, 2 * STEP_MS);
     await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
     await story.nextPoll();
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', reasons: [], last_error: null });
@@ -93,14 +93,14 @@ test('the realm is off for hours: the issuer is asked less and less, and no logi
   const inAnHour: number[] = [];
   for (let hour = 1; hour <= 4; hour += 1) {
     const before = counters.refreshGrants.asked;
-    await story.pass(HOUR_MS, 2 * STEP_MS);
+    await story.pass(HOUR_MS, 4 * STEP_MS);
     inAnHour.push(counters.refreshGrants.asked - before);
   }
   // Pauses double up to half an hour, those of the keep-alive and those of the polls.
   expect(inAnHour[0]).toBeLessThanOrEqual(24);
   for (const asked of inAnHour.slice(1)) expect(asked).toBeLessThanOrEqual(6);
   end(switches.token);
-  await story.pass(31 * MINUTE_MS, STEP_MS);
+  await story.pass(31 * MINUTE_MS, 4 * STEP_MS);
   expect(counters.passwordGrants.asked).toBe(1);
   expect(counters.refreshGrants.maxInFlight).toBe(1);
 });
@@ -129,16 +129,16 @@ test('a poll that goes well by the old access token is no recovery while the use
     prepare: ({ simulator }) =>
       void Object.assign(simulator.switches.token, { accessSeconds: 18_000, refreshSeconds: 36_000 }),
   });
-  await story.pass(3.9 * HOUR_MS, MINUTE_MS);
+  await story.pass(3.9 * HOUR_MS, 5 * MINUTE_MS);
   switches.token.accountStates.set(ME.username, 'disabled');
   probe.forget();
-  await story.pass(0.5 * HOUR_MS, MINUTE_MS);
+  await story.pass(0.5 * HOUR_MS, 5 * MINUTE_MS);
   expect(probe.all(EVENT)).toMatchObject([{ event_type: 'auth_needed', code: 'account_disabled' }]);
   await story.nextPoll();
   expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', failures_in_a_row: 0 });
   expect(probe.all(EVENT)).toHaveLength(1);
   switches.token.accountStates.clear();
-  await story.pass(0.5 * HOUR_MS, MINUTE_MS);
+  await story.pass(0.5 * HOUR_MS, 5 * MINUTE_MS);
   await story.nextPoll();
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
   expect(probe.all(EVENT)).toMatchObject([{}, { event_type: 'recovered' }]);

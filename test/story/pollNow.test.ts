@@ -11,7 +11,7 @@ const OTHER_PASSWORD = { accounts: [{ id: 'home', username: ME.username, passwor
 
 async function pressed(story: Story, probe: Awaited<ReturnType<Story['listen']>>) {
   // The cooldown of requests.
-  await story.pass(6 * MINUTE_MS, 5_000);
+  await story.pass(6 * MINUTE_MS, 30_000);
   probe.forget();
   await probe.publish('heat2mqtt/bridge/request/refresh', '');
   return probe.until(ANSWER);
@@ -39,7 +39,7 @@ test('Poll now during a wait tries at once, once an hour for the same refusal, a
   });
   await pressed(story, probe);
   expect(grants.asked).toBe(2);
-  await story.pass(42 * MINUTE_MS, 5_000);
+  await story.pass(42 * MINUTE_MS, 30_000);
   expect(grants.asked).toBe(2);
   await pressed(story, probe);
   // Its own at 13:06, and the one that was asked for.
@@ -76,7 +76,7 @@ test('a client that is refused: every six hours, at a restart at once, and when 
   await story.pass(5 * HOUR_MS, 10 * MINUTE_MS);
   expect(grants.asked).toBe(3);
   switches.token.clientEnabled = true;
-  await story.pass(HOUR_MS + 10 * MINUTE_MS, MINUTE_MS);
+  await story.pass(HOUR_MS + 10 * MINUTE_MS, 5 * MINUTE_MS);
   expect(grants).toEqual({ asked: 4, ok: 1 });
   await probe.until(STATE);
 });
@@ -109,7 +109,7 @@ test('tokens of a version that did not note the scopes are kept', async () => {
   delete document.value.scopes;
   await writeFile(file, JSON.stringify(document));
   await story.start();
-  await story.pass(HOUR_MS, MINUTE_MS);
+  await story.pass(HOUR_MS, 5 * MINUTE_MS);
   await story.nextPoll();
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
   expect(counters.passwordGrants.asked).toBe(1);

@@ -95,7 +95,7 @@ test('Home Assistant is not there: told when it is back, and nothing else waits 
   await probe.until(HEALTH, ({ statistics }) => Object(statistics).state === 'failing');
   expect(notices()).toEqual([]);
   ha.switches.httpStatus = null;
-  await story.pass(5 * MINUTE_MS, 5_000);
+  await story.pass(5 * MINUTE_MS, 20_000);
   await told();
 });
 
@@ -114,11 +114,11 @@ test('a session that ends between two polls is told at once', async () => {
   const { story, ha, settled, probe } = await openStatisticsStory([], [person('me', [home(METER)])]);
   await settled();
   // One that ends before its first refresh waits for the next poll.
-  await story.pass(HOUR_MS / 2, MINUTE_MS);
+  await story.pass(HOUR_MS / 2, 5 * MINUTE_MS);
   const { switches } = story.simulator;
   switches.token.accountStates.set(person('me', []).username, 'not_fully_set_up');
   story.simulator.endSessions();
-  await story.pass(HOUR_MS, MINUTE_MS);
+  await story.pass(HOUR_MS, 5 * MINUTE_MS);
   await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'auth_needed');
   await untilTrue('the notice', () => ha.notifications.has(NOTICE));
   expect(ha.notifications.get(NOTICE)?.message).toContain('Sign in once in the provider');

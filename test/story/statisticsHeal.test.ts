@@ -64,7 +64,7 @@ test('a recorder that takes its time is waited for; one that never stores is tol
   ha.commit();
   await story.pass(10_000, 1_000);
   expect(ha.imports()).toEqual([3, 3]);
-  await story.pass(130_000, 1_000);
+  await story.pass(130_000, 5_000);
   await until('failing');
   expect(codes()).toEqual(['home_assistant_not_stored']);
   ha.switches.slow = false;

@@ -55,7 +55,7 @@ test('the token is written nowhere, whatever Home Assistant says', async () => {
     socket.send(JSON.stringify({ id, type: 'result', success: true, result }));
   });
   await start({ home_assistant: { url: ha.url, token } });
-  await story.pass(10 * 60_000, 10_000);
+  await story.pass(10 * 60_000, 30_000);
   const told = story.logged('statistics could not be written');
   expect(told.map(({ code }) => code)).toEqual([
     'home_assistant_refused',

@@ -21,7 +21,7 @@ test('a quiet daemon never loses its session: one login, one refresh for each li
   expect(Math.abs(Date.parse(access_expires_at) - now - 60_000)).toBeLessThan(2_000);
   expect(Math.abs(Date.parse(refresh_expires_at) - now - 90_000)).toBeLessThan(2_000);
 
-  await story.pass(10 * MINUTE_MS);
+  await story.pass(10 * MINUTE_MS, 3_000);
   await untilTrue('the last refresh', () => counters.refreshGrants.ok === counters.refreshGrants.asked);
   expect(counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
   // Between 80 % and 95 % of 60 s each.
@@ -47,7 +47,7 @@ test('an answer to a refresh that is lost on the way costs one login, with the n
   await story.pass(5 * MINUTE_MS);
   expect(counters.passwordGrants.asked).toBe(1);
   await story.nextPoll();
-  await story.pass(5 * MINUTE_MS);
+  await story.pass(5 * MINUTE_MS, 3_000);
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
   expect(counters.refreshGrants.ok).toBeGreaterThan(4);
 });
@@ -58,7 +58,7 @@ test('without keep_alive the session lapses between polls, though it is known fr
   await restart({ provider });
   const { access_expires_at } = Object((await probe.until(HEALTH)).auth).home;
   expect(Date.parse(access_expires_at)).toBeGreaterThan(story.clock.now());
-  await story.pass(10 * MINUTE_MS);
+  await story.pass(10 * MINUTE_MS, 10_000);
   expect(counters.refreshGrants.asked).toBe(0);
   expect(counters.passwordGrants.ok).toBe(1);
   probe.forget();

@@ -129,7 +129,7 @@ test.each(versions)('%s: every entity keeps its id, platform, class, unit and de
 
 test.each(versions)('%s: each retained topic is written, known to uninstall, or cleared', async (name) => {
   const { story, retained, probe } = await upgradeFrom(name);
-  await story.pass(HOUR_MS, 60_000);
+  await story.pass(HOUR_MS, 300_000);
   const { topics } = JSON.parse(await readFile(`${story.stateDir}/announced.json`, 'utf8'));
   const isCleared = (topic: string) => probe.on(topic).at(-1)?.payload.length === 0;
   expect(Object.keys(retained).filter((topic) => !topics.includes(topic) && !isCleared(topic))).toEqual([]);
@@ -139,7 +139,7 @@ test.each(versions)('%s: the session goes on, without a login or a second histor
   const { story, asked, stored } = await upgradeFrom(name);
   const { value } = await stored('accounts/home/tokens.json');
   expect(story.logged('skipping the poll at start: the last one is recent')).toHaveLength(1);
-  await story.pass(HOUR_MS, 60_000);
+  await story.pass(HOUR_MS, 300_000);
   expect(asked[0]).toBe(`refresh_token ${value.refreshToken}`);
   expect(asked.filter((one) => !one.startsWith('refresh_token '))).toEqual([]);
   story.tick();

@@ -30,25 +30,18 @@ test('online: bridge state, discovery, states, over a forged one too; no long li
     STATE,
   ]);
   expect(story.simulator.requests.length).toBe(requests);
-});
 
-test('a new connection brings everything again, after a Home Assistant that has started too', async () => {
-  const { story, probe } = await firstPoll();
-  await probe.publish(STATUS, 'online');
+  probe.forget();
+  for (const payload of ['offline', '', 'Online']) await probe.publish(STATUS, payload);
   await story.pass(3_000, 100);
+  expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS, STATUS, STATUS]);
+
+  // A new connection brings everything again, after a Home Assistant that has started too.
   await story.restartBroker();
   await story.pass(5_000, 100);
   const late = await story.listen();
   for (const topic of [STATE, `heat2mqtt/meter/${METER}/history`, `heat2mqtt/meter/${METER}/usage/month`])
     expect(await late.until(topic)).toMatchObject({ schema: 1 });
-});
-
-test('offline, and anything else, changes nothing', async () => {
-  const { story, probe } = await firstPoll();
-  probe.forget();
-  for (const payload of ['offline', '', 'Online']) await probe.publish(STATUS, payload);
-  await story.pass(3_000, 100);
-  expect(probe.heard.map(({ topic }) => topic)).toEqual([STATUS, STATUS, STATUS]);
 });
 
 test('a retained online is old: everything is published on connect anyway', async () => {

@@ -23,73 +23,64 @@ async function polledStory(more: readonly ExplicitEvent[]) {
   };
 }
 
-test('a new day is an event with its values', async () => {
-  const { probe, pollAt, events } = await polledStory([reading('2025-03-11', 12.345, 3.21)]);
+test('new, late and corrected days are events and lines of the log, and move the totals by just that', async () => {
+  const corrections = [{ from: at('2025-03-13T06:00:00Z'), kwh: 5.001, eur: 1.4 }];
+  const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z'), corrections });
+  const { story, probe, state, pollAt, events } = await polledStory([
+    reading('2025-03-11', 12.345, 3.21),
+    late,
+  ]);
+  expect(state).toMatchObject({ energy_total: 30, cost_total: 7.5 });
+  const about = { level: 'info', account: 'home', meter: METER, currency: 'EUR' };
+  const lastPoll = () => story.logged('polled').at(-1);
+  const buckets = () => probe.json(`heat2mqtt/meter/${METER}/usage/day`)?.buckets as { start: string }[];
+
   await pollAt('2025-03-11T12:00:00Z');
   expect(events()).toMatchObject([
     { schema: 1, event_type: 'new_day', day: '2025-03-11', energy_kwh: 12.345, cost_eur: 3.21 },
   ]);
-  await probe.until(STATE, ({ energy_total, cost_total }) => energy_total === 42.345 && cost_total === 10.71);
-});
-
-test('the log tells new and corrected days in kWh and money, and counts nothing where nothing is new', async () => {
-  const corrected = { ...reading('2025-03-09', 1, 0.25), bookedAt: at('2025-03-12T06:00:00Z') };
-  const { story, pollAt } = await polledStory([reading('2025-03-11', 12.345, 3.21), corrected]);
-  const lastPoll = () => story.logged('polled').at(-1);
-  await pollAt('2025-03-11T12:00:00Z');
-  const about = { level: 'info', account: 'home', meter: METER, currency: 'EUR' };
-  expect(story.logged('new day')).toMatchObject([{ ...about, day: '2025-03-11', kwh: 12.345, cost: 3.21 }]);
-  expect(lastPoll()).toMatchObject({ newDays: 1, newestDay: '2025-03-11' });
-  await pollAt('2025-03-12T12:00:00Z');
-  expect(story.logged('day corrected')).toMatchObject([
-    { ...about, day: '2025-03-09', kwh: 11, cost: 2.75, kwhBefore: 10, costBefore: 2.5 },
-  ]);
-  await pollAt('2025-03-12T16:00:00Z');
-  expect(Object.keys(lastPoll() ?? {}).sort()).toEqual(['account', 'level', 'msg', 'newestDay', 'time']);
-});
-
-test('a late day comes as new, in its place, although a newer one is known', async () => {
-  const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
-  const { probe, pollAt, events } = await polledStory([late, reading('2025-03-11', 9, 2.2)]);
-  await pollAt('2025-03-11T12:00:00Z');
   expect(await probe.until(STATE)).toMatchObject({
-    energy_total: 39,
+    energy_total: 42.345,
+    cost_total: 10.71,
     day: '2025-03-11',
     missing_days: 66,
   });
+  expect(story.logged('new day')).toMatchObject([{ ...about, day: '2025-03-11', kwh: 12.345, cost: 3.21 }]);
+  expect(lastPoll()).toMatchObject({ newDays: 1, newestDay: '2025-03-11' });
+
+  // In its place, although a newer one is known.
   await pollAt('2025-03-12T12:00:00Z');
   expect(events()).toMatchObject([{ event_type: 'new_day', day: '2025-03-10', energy_kwh: 8 }]);
   expect(await probe.until(STATE)).toMatchObject({
-    energy_total: 47,
+    energy_total: 50.345,
     day: '2025-03-11',
     missing_days: 65,
   });
-  const days = (await probe.until(`heat2mqtt/meter/${METER}/usage/day`)).buckets as {
-    start: string;
-  }[];
-  expect(days.map(({ start }) => start.slice(0, 10)).slice(-2)).toEqual(['2025-03-10', '2025-03-11']);
-});
+  expect(
+    buckets()
+      .map(({ start }) => start.slice(0, 10))
+      .slice(-2),
+  ).toEqual(['2025-03-10', '2025-03-11']);
 
-test('a correction moves the totals by exactly the correction', async () => {
-  const corrections = [{ from: at('2025-03-11T06:00:00Z'), kwh: 7.001, eur: 1.9 }];
-  const { probe, state, pollAt, events } = await polledStory([
-    reading('2025-03-10', 10, 2.5, { corrections }),
-  ]);
-  expect(state).toMatchObject({ energy_total: 40, cost_total: 10 });
-  await pollAt('2025-03-11T12:00:00Z');
+  await pollAt('2025-03-13T12:00:00Z');
   expect(events()).toMatchObject([
     {
       event_type: 'corrected',
       day: '2025-03-10',
-      energy_kwh: 7.001,
-      old_energy_kwh: 10,
-      cost_eur: 1.9,
-      old_cost_eur: 2.5,
+      energy_kwh: 5.001,
+      old_energy_kwh: 8,
+      cost_eur: 1.4,
+      old_cost_eur: 2,
     },
   ]);
-  expect(await probe.until(STATE)).toMatchObject({ energy_total: 37.001, cost_total: 9.4 });
-  const days = (await probe.until(`heat2mqtt/meter/${METER}/usage/day`)).buckets;
-  expect((days as unknown[]).at(-1)).toMatchObject({ energy_kwh: 7.001, revision: 1 });
+  expect(await probe.until(STATE)).toMatchObject({ energy_total: 47.346, cost_total: 12.11 });
+  expect(buckets().at(-2)).toMatchObject({ energy_kwh: 5.001, revision: 1 });
+  expect(story.logged('day corrected')).toMatchObject([
+    { ...about, day: '2025-03-10', kwh: 5.001, cost: 1.4, kwhBefore: 8, costBefore: 2 },
+  ]);
+  // Nothing is counted where nothing is new.
+  await pollAt('2025-03-13T16:00:00Z');
+  expect(Object.keys(lastPoll() ?? {}).sort()).toEqual(['account', 'level', 'msg', 'newestDay', 'time']);
 });
 
 test('a correction of a day long gone is found by the weekly look back', async () => {

@@ -73,7 +73,7 @@ test('a household that saved a fifth is told so, with its band', async () => {
   expect(means()[0]).toBe('2023-09-30T23:00:00+00:00');
 });
 
-test('a restart without Home Assistant changes nothing, and afterwards only the newest days are asked for', async () => {
+test('a restart without Home Assistant changes nothing, and afterwards only the newest days are asked for; all of them, once what is kept is damaged', async () => {
   const { story, ha, probe, settled, means, start, until, pollAt } = await openWeatherStory();
   const daemon = await settled();
   const known = await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
@@ -91,52 +91,42 @@ test('a restart without Home Assistant changes nothing, and afterwards only the 
   expect(known).toMatchObject(state);
   await story.stop(again);
   ha.switches.httpStatus = null;
-  await settled();
+  const last = await settled();
   expect(means().slice(first)).toEqual(['2025-03-07T00:00:00+00:00']);
-});
 
-test.each([
-  ['no statistics', 'home_assistant_no_temperatures', null],
-  ['no temperature', 'home_assistant_not_a_temperature', '%'],
-])('%s of the sensor: told with advice, the days are written all the same', async (_, code, unit) => {
-  const { ha, sensor, probe, codes, settled, pollAt } = await openWeatherStory();
-  if (unit === null) ha.sensors.clear();
-  else ha.sensors.set(SENSOR, { ...sensor, unit });
+  await story.stop(last);
+  const file = join(story.stateDir, 'outdoor-temperatures.json');
+  await writeFile(file, '{"version":1,"owner":"sensor.balcony Eur');
+  probe.forget();
   await settled();
-  expect(codes()).toEqual([code]);
-  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain('home_assistant.outdoor_temperature');
-  expect(probe.json(STATE)).toMatchObject({ weather_adjusted_change: null, degree_days_month: null });
-  ha.sensors.set(SENSOR, sensor);
-  await pollAt('2025-03-10T20:00:00Z');
-  expect(codes()).toEqual([]);
-  await probe.until(STATE, ({ degree_days_month: sum }) => sum !== null);
+  expect(means()).toHaveLength(2 * first + 1);
+  await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
 });
 
-test('an answer that is not understood is an error for once, never a crash and never zero', async () => {
-  const { ha, probe, codes, settled, pollAt } = await openWeatherStory();
+test('a sensor in trouble is told with advice, the days are written all the same, and nothing becomes zero', async () => {
+  const { ha, sensor, probe, codes, settled, pollAt } = await openWeatherStory();
+  const isUnknown = () =>
+    expect(probe.json(STATE)).toMatchObject({ weather_adjusted_change: null, degree_days_month: null });
+  ha.sensors.clear();
+  await settled();
+  expect(codes()).toEqual(['home_assistant_no_temperatures']);
+  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain('home_assistant.outdoor_temperature');
+  isUnknown();
+  ha.sensors.set(SENSOR, { ...sensor, unit: '%' });
+  await pollAt('2025-03-10T20:00:00Z');
+  expect(codes()).toEqual(['home_assistant_not_a_temperature']);
+  expect(JSON.stringify(probe.json(HEALTH)?.reasons)).toContain('home_assistant.outdoor_temperature');
+  isUnknown();
+  ha.sensors.set(SENSOR, sensor);
   ha.switches.instead.set('recorder/statistics_during_period', (socket, id) =>
     socket.send(
       JSON.stringify({ id, type: 'result', success: true, result: { [SENSOR]: [{ start: 0, mean: {} }] } }),
     ),
   );
-  await settled();
+  await pollAt('2025-03-11T04:00:00Z');
   expect(codes()).toEqual(['home_assistant_strange']);
-  expect(probe.json(STATE)).toMatchObject({ degree_days_month: null });
-  await pollAt('2025-03-10T16:00:00Z');
+  isUnknown();
+  await pollAt('2025-03-11T12:00:00Z');
   expect(codes()).toEqual([]);
-});
-
-test('a damaged document is read again', async () => {
-  const { story, probe, settled, means } = await openWeatherStory();
-  const daemon = await settled();
-  await story.stop(daemon);
-  const first = means().length;
-  await writeFile(
-    join(story.stateDir, 'outdoor-temperatures.json'),
-    '{"version":1,"owner":"sensor.balcony Eur',
-  );
-  probe.forget();
-  await settled();
-  expect(means()).toHaveLength(2 * first);
-  await probe.until(STATE, ({ weather_adjusted_change: change }) => change !== null);
+  await probe.until(STATE, ({ degree_days_month: sum }) => sum !== null);
 });

@@ -1,7 +1,7 @@
 // Late data at its true hour: every day of the ledger is in Home Assistant's statistics, whatever the provider does.
 import { expect, test } from 'vitest';
 import { METER, reading, STATE } from '../support/homes.ts';
-import { COST, ENERGY, HISTORY, openStatisticsStory } from '../support/statisticsStory.ts';
+import { COST, ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
 
 const at = (text: string) => Date.parse(text);
 const midnight = (day: string) => `${day}T00:00:00.000Z`;
@@ -33,23 +33,19 @@ test('the history lands on its days, as a pair that the Energy dashboard takes',
   ]);
 });
 
-test('twice changes nothing: neither another poll nor another start sends a row', async () => {
-  const { story, ha, settled, pollAt } = await openStatisticsStory();
-  const daemon = await settled();
-  await pollAt('2025-03-10T16:00:00Z');
-  await story.stop(daemon);
-  await settled();
-  expect(ha.imports()).toEqual([3, 3]);
-});
-
-test('a new day is one row; a late one is sent with every day after it', async () => {
+test('a new day is one row, a late or corrected one is sent with every day after it, and nothing is sent twice', async () => {
+  const corrections = [{ from: at('2025-03-12T14:00:00Z'), kwh: 4.001, eur: 2.5 }];
   const late = reading('2025-03-10', 8, 2, { bookedAt: at('2025-03-12T06:00:00Z') });
-  const { ha, settled, pollAt } = await openStatisticsStory([
-    ...HISTORY,
+  const { story, ha, probe, settled, pollAt } = await openStatisticsStory([
+    reading('2025-03-07', 10, 2.5),
+    reading('2025-03-08', 10, 2.5, { corrections }),
+    reading('2025-03-09', 10, 2.5),
     late,
     reading('2025-03-11', 9, 2.25),
   ]);
-  await settled();
+  const daemon = await settled();
+  await pollAt('2025-03-10T16:00:00Z');
+  expect(ha.imports()).toEqual([3, 3]);
   await pollAt('2025-03-11T12:00:00Z');
   expect(ha.rows(ENERGY).at(-1)).toEqual([midnight('2025-03-11'), 9, 39]);
   await pollAt('2025-03-12T12:00:00Z');
@@ -58,24 +54,19 @@ test('a new day is one row; a late one is sent with every day after it', async (
     [midnight('2025-03-11'), 9, 47],
   ]);
   expect(ha.imports()).toEqual([3, 3, 1, 1, 2, 2]);
-});
-
-test('a correction moves its own day and the sums of all later ones', async () => {
-  const corrections = [{ from: at('2025-03-10T14:00:00Z'), kwh: 4.001, eur: 2.5 }];
-  const { ha, probe, settled, pollAt } = await openStatisticsStory([
-    reading('2025-03-07', 10, 2.5),
-    reading('2025-03-08', 10, 2.5, { corrections }),
-    reading('2025-03-09', 10, 2.5),
-  ]);
-  await settled();
-  await pollAt('2025-03-10T16:00:00Z');
+  await pollAt('2025-03-12T16:00:00Z');
   expect(ha.rows(ENERGY).slice(1)).toEqual([
     [midnight('2025-03-08'), 4.001, 14.001],
     [midnight('2025-03-09'), 10, 24.001],
+    [midnight('2025-03-10'), 8, 32.001],
+    [midnight('2025-03-11'), 9, 41.001],
   ]);
-  await probe.until(STATE, ({ energy_total }) => energy_total === 24.001);
+  await probe.until(STATE, ({ energy_total }) => energy_total === 41.001);
   // The cost has not changed.
-  expect(ha.imports()).toEqual([3, 3, 2]);
+  expect(ha.imports()).toEqual([3, 3, 1, 1, 2, 2, 4]);
+  await story.stop(daemon);
+  await settled();
+  expect(ha.imports()).toHaveLength(7);
 });
 
 test('days of 23 and 25 hours begin at their own midnight', async () => {

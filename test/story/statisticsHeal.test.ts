@@ -92,23 +92,11 @@ test('a series that was deleted is written again, and one restored from an older
   expect(ha.imports().slice(-2)).toEqual([5, 3]);
 });
 
-test('a Home Assistant that restarts is looked at, without waiting for a poll', async () => {
-  const { story, ha, probe, settled, until, mark } = await openStatisticsStory();
-  await settled();
-  ha.series.clear();
-  ha.metadata.clear();
-  mark();
-  await probe.publish('homeassistant/status', 'online');
-  await story.pass(10_000, 1_000);
-  await until('ok');
-  expect(ha.rows(ENERGY)).toHaveLength(3);
-});
-
 const BACKFILL = 'heat2mqtt/bridge/request/backfill';
 const RESPONSE = 'heat2mqtt/bridge/response/backfill';
 
-test('a backfill sends its days again and tells how far it is, and what was sent', async () => {
-  const { story, ha, probe, settled } = await openStatisticsStory();
+test('a backfill sends its days again and tells how far it is, what was sent, and why it was not', async () => {
+  const { story, ha, probe, settled, until, mark } = await openStatisticsStory();
   await settled();
   await probe.publish(BACKFILL, '{"from":"2025-03-08","to":"2025-03-08","transaction":7}');
   const answer = await probe.until(RESPONSE, ({ status }) => status === 'ok');
@@ -133,16 +121,23 @@ test('a backfill sends its days again and tells how far it is, and what was sent
     transaction: 7,
     data: { step: 'statistics', series: ENERGY, stored: 2, total: 2 },
   });
-  await story.rest();
-});
-
-test('a backfill that Home Assistant does not take says why, and what was read all the same', async () => {
-  const { ha, probe, settled } = await openStatisticsStory();
-  await settled();
+  // The cooldown of requests.
+  await story.pass(5 * 60_000, 60_000);
+  probe.forget();
   ha.switches.isAdmin = false;
   await probe.publish(BACKFILL, '{"from":"2025-03-08"}');
   expect(await probe.until(RESPONSE, ({ status }) => status === 'error')).toMatchObject({
     error: { code: 'home_assistant_not_admin' },
     data: { from: '2025-03-08', to: '2025-03-10', accounts: [{ account: 'home', changes: 0 }] },
   });
+
+  // A Home Assistant that restarts is looked at, without waiting for a poll.
+  ha.switches.isAdmin = true;
+  ha.series.clear();
+  ha.metadata.clear();
+  mark();
+  await probe.publish('homeassistant/status', 'online');
+  await story.pass(10_000, 1_000);
+  await until('ok');
+  expect(ha.rows(ENERGY)).toHaveLength(3);
 });

@@ -6,6 +6,20 @@ import ga from './languages/ga.json' with { type: 'json' };
 export type Language = 'en' | 'ga' | 'de';
 
 export const WORDS: Readonly<Record<Language, typeof en>> = { en, ga, de };
+/** What the page in the browser is told. */
+export interface PageWords {
+  readonly language: string;
+  /** How the language is written where the browser has no region for it. */
+  readonly locale: string;
+  readonly words: (typeof en)['page'];
+}
+
+export const pageWords = (language: Language): PageWords => ({
+  language,
+  locale: LOCALES[language],
+  words: WORDS[language].page,
+});
+
 export const LOCALES: Readonly<Record<Language, string>> = { en: 'en-IE', ga: 'ga-IE', de: 'de-DE' };
 
 const isLanguage = (name: string): name is Language => Object.hasOwn(WORDS, name);
@@ -13,6 +27,10 @@ const isLanguage = (name: string): name is Language => Object.hasOwn(WORDS, name
 /** For readers who name no language of their own: a shell, Home Assistant. `configured`: the key `language`. */
 export const homeLanguage = (configured: Language | 'auto'): Language =>
   configured === 'auto' ? 'en' : configured;
+
+/** For a visitor of the page. `header`: `Accept-Language`. */
+export const visitorsLanguage = (configured: Language | 'auto', header: string): Language =>
+  configured === 'auto' ? languageOf(header) : configured;
 
 /** The first language of an `Accept-Language` header that there is, else English. */
 export function languageOf(header: string): Language {

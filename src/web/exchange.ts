@@ -93,16 +93,20 @@ export async function fieldsOf(exchange: Exchange): Promise<Readonly<Record<stri
 const BUNDLED = new URL('../page/', import.meta.url);
 
 /** A file of the page, read when it is first asked for. */
-export function fileOf(name: string, type: string, folder = BUNDLED): Handler {
+export const fileOf = (name: string, type: string, folder = BUNDLED): Handler =>
+  unchanging(type, () => readFile(new URL(name, folder)));
+
+/** What stays the same while the program runs: read once, compressed, and not sent to a browser that has it. */
+export function unchanging(type: string, content: () => Promise<Uint8Array>, varies = ''): Handler {
   const read = async () => {
-    const bytes = await readFile(new URL(name, folder));
+    const bytes = await content();
     const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
     return { bytes, zipped: await promisify(gzip)(bytes), tag };
   };
   let known: Awaited<ReturnType<typeof read>> | undefined;
   return async ({ request }) => {
     known ??= await read();
-    const headers = { etag: known.tag, 'cache-control': 'no-cache', vary: 'accept-encoding' };
+    const headers = { etag: known.tag, 'cache-control': 'no-cache', vary: `accept-encoding${varies}` };
     if (request.headers['if-none-match'] === known.tag) return { status: 304, headers };
     const takesGzip = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''));
     return {

@@ -5,6 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
+import type { PageWords } from '../publication/language.ts';
 import { createStreams, type DocumentSource } from './events.ts';
 import {
   bodyOf,
@@ -13,12 +14,14 @@ import {
   fieldsOf,
   fileOf,
   findRoute,
+  type Handler,
   json,
   type Reply,
   type Route,
   refuse,
   TOO_LARGE,
   text,
+  unchanging,
 } from './exchange.ts';
 import { createSessions } from './sessions.ts';
 import type { SignIns } from './signIn.ts';
@@ -53,6 +56,8 @@ export interface PageOptions extends Entrance {
     month: string | undefined;
     languages: string;
   }) => { page: string; style: string } | null;
+  /** The words of the page in one language. `languages`: the visitor's, as an `Accept-Language` header. */
+  readonly words: (languages: string) => PageWords;
   readonly metrics: () => { readonly contentType: string; readonly text: string };
   readonly metricsRefused: () => void;
   readonly clock: Clock;
@@ -93,6 +98,7 @@ export function createPage(options: PageOptions): RequestListener {
     ['GET', '/', 'everyone', fileOf('index.html', 'text/html', folder)],
     ['GET', '/page.js', 'everyone', fileOf('page.js', 'text/javascript', folder)],
     ['GET', '/page.css', 'everyone', fileOf('page.css', 'text/css', folder)],
+    ['GET', '/words', 'everyone', words],
     ['GET', '/session', 'everyone', async (exchange) => json(await sessionOf(exchange))],
     ['POST', '/session', 'everyone', openSession],
     ['DELETE', '/session', 'everyone', endSession],
@@ -117,6 +123,17 @@ export function createPage(options: PageOptions): RequestListener {
     needsPassword: sessions !== null,
     mayTypePasswords: visitor.mayTypePasswords,
   });
+
+  const wordHandlers = new Map<string, Handler>();
+
+  function words(exchange: Exchange) {
+    const told = options.words(exchange.request.headers['accept-language'] ?? '');
+    const handler =
+      wordHandlers.get(told.language) ??
+      unchanging('application/json', async () => Buffer.from(JSON.stringify(told)), ', accept-language');
+    wordHandlers.set(told.language, handler);
+    return handler(exchange);
+  }
 
   async function openSession(exchange: Exchange): Promise<Reply> {
     const { password } = await fieldsOf(exchange);

@@ -25,17 +25,18 @@ export const openBrowser = (): Promise<Browser> =>
 export interface Look {
   readonly width?: number;
   readonly dark?: boolean;
+  readonly locale?: string;
   /** Of faults on the console: those that the test makes. */
   readonly expected?: RegExp;
 }
 
 /** Opens the page in a profile of its own. At the end the test fails for whatever the browser complained of. */
 export async function look(browser: Browser, stack: Stack, url: string, how: Look = {}) {
-  const { width = DESK, dark = false, expected = /^$/ } = how;
+  const { width = DESK, dark = false, locale = 'en-IE', expected = /^$/ } = how;
   const context = await browser.newContext({
     viewport: { width, height: width === PHONE ? 812 : 900 },
     colorScheme: dark ? 'dark' : 'light',
-    locale: 'en-IE',
+    locale,
     timezoneId: 'Europe/Dublin',
     acceptDownloads: true,
     hasTouch: width === PHONE,

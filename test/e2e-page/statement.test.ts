@@ -7,7 +7,8 @@ import { daysOf } from '../../src/domain/period.ts';
 import { statementPage } from '../../src/publication/statement/page.ts';
 import { statementOf } from '../../src/publication/statement/statement.ts';
 import { factsOf, type Home } from '../support/statementFacts.ts';
-import { complaints, openBrowser, PAGE_PICTURES, PHONE, picture } from './browser.ts';
+import { complaints, look, openBrowser, PAGE_PICTURES, PHONE, picture, ready } from './browser.ts';
+import { openPage } from './home.ts';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -66,7 +67,6 @@ test.each(Object.entries(CASES))('%s', async (name, home) => {
   const statement = statementOf('2025-02', facts);
   const context = await browser.newContext({
     viewport: { width: PHONE, height: 812 },
-    javaScriptEnabled: true,
   });
   const page = await context.newPage();
   await mkdir(PAGE_PICTURES, { recursive: true });
@@ -92,3 +92,28 @@ test.each(Object.entries(CASES))('%s', async (name, home) => {
   }
   await context.close();
 });
+
+test.each([
+  ['de-AT', 'Monate', /^Monatsauszug/, 'Wärme im'],
+  ['ga-IE', 'Míonna', /^Ráiteas/, 'Teas i'],
+  ['en-IE', 'Months', /^Statement of/, 'Heat in'],
+])(
+  'a browser in %s: the page is in its language, and leads from a month to its statement',
+  async (locale, months, link, title) => {
+    const { url, stack } = await openPage();
+    const page = await look(browser, stack, url, { locale });
+    await ready(page);
+    await page.getByRole('button', { name: months }).click();
+    const slider = page.getByRole('slider');
+    await slider.press('ArrowLeft');
+    // The running month has none.
+    expect(await page.getByRole('link', { name: link }).count()).toBe(0);
+    await slider.press('ArrowLeft');
+    await page.mouse.move(0, 0);
+    await picture(page, `page-${locale}`);
+    expect(await page.locator('html').getAttribute('lang')).toBe(locale.slice(0, 2));
+    expect(await complaints(page)).toEqual([]);
+    await page.getByRole('link', { name: link }).click();
+    await page.getByRole('heading', { name: title }).waitFor();
+  },
+);

@@ -25,6 +25,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'domain/health.ts',
     'domain/period.ts',
     'foundation',
+    'type publication/language.ts',
     'type publication/payloads/payloads.ts',
   ],
   accounts: 'auth config domain foundation http provider publication store'

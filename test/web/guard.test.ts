@@ -7,7 +7,7 @@ import { handClock } from '../support/clock.ts';
 import { cookieOf, openServer, PASSWORD } from './served.ts';
 
 const readPassword = async () => PASSWORD;
-const FILES = ['/', '/page.js', '/page.css', '/session'];
+const FILES = ['/', '/page.js', '/page.css', '/words', '/session'];
 const GUARDED = [
   ...[
     '/events',
@@ -267,6 +267,15 @@ test('files are compressed where that is taken and not sent again, with what a b
   expect([same.status, same.text]).toEqual([304, '']);
   const zipped = await ask('/page.js', { headers: { 'accept-encoding': 'br, gzip' } });
   expect(zipped.headers['content-encoding']).toBe('gzip');
+  for (const [asked, language, title] of [
+    ['de-AT, en;q=0.5', 'de', 'Wärme'],
+    ['ga', 'ga', 'Teas'],
+    ['fr', 'en', 'Heat'],
+  ] as const) {
+    const { text, headers } = await ask('/words', { headers: { 'accept-language': asked } });
+    expect(JSON.parse(text)).toMatchObject({ language, words: { title } });
+    expect(headers.vary).toBe('accept-encoding, accept-language');
+  }
 });
 
 test('nothing else is a file, and bodies have an end', async () => {

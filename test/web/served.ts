@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
+import { pageWords, visitorsLanguage } from '../../src/publication/language.ts';
 import type { Document, DocumentSource } from '../../src/web/events.ts';
 import { createPage, type PageOptions } from '../../src/web/page.ts';
 import { createSignIns } from '../../src/web/signIn.ts';
@@ -107,6 +108,7 @@ export async function openServer({
     energyDashboard: { look: unused, add: unused },
     report: async () => 'a report\n',
     statement: () => null,
+    words: (languages) => pageWords(visitorsLanguage('auto', languages)),
     ledger: (meter) => (meter === 'm1' ? 'day\r\n' : null),
     metrics: () => ({ contentType: 'text/plain', text: 'up 1\n' }),
     metricsRefused: () => void log.warn('metrics refused'),

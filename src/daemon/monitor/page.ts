@@ -8,7 +8,7 @@ import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
-import { languageOf } from '../../publication/language.ts';
+import { pageWords, visitorsLanguage } from '../../publication/language.ts';
 import { STATEMENT_STYLE, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
@@ -69,6 +69,7 @@ export function openPage(
       return view === undefined ? null : ledgerCsv(view);
     },
     statement: statementSource(accounts, context),
+    words: (languages: string) => pageWords(visitorsLanguage(config.language, languages)),
     clock,
     log,
   };
@@ -89,7 +90,7 @@ function statementSource(accounts: readonly Account[], context: Context): PageOp
     if (found === undefined || !view) return null;
     const facts = { meter: view, account: accountView(found.account, context) };
     const statement = statementOf(chosenMonth(found.meter.completeMonths(), month), facts);
-    const page = statementPage(statement, language === 'auto' ? languageOf(languages) : language);
+    const page = statementPage(statement, visitorsLanguage(language, languages));
     return { page, style: STATEMENT_STYLE };
   };
 }

@@ -1,13 +1,14 @@
 // The page as a whole: who may see it, what is wrong with the connection, and what stands where.
 import { render } from 'preact';
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
+import type { PageWords } from '../../publication/language.ts';
 import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain } from './actions.tsx';
 import { Bills, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
 import { Status } from './status.tsx';
 import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
 import { Fold, Form, ReadableWords } from './widgets.tsx';
-import { say } from './words.ts';
+import { say, useWords } from './words.ts';
 
 const TICK_MS = 10_000;
 const AGAIN_MS = 3_000;
@@ -169,4 +170,16 @@ function News({ meters }: { meters: readonly MeterInfo[] }) {
   );
 }
 
-render(<Page />, document.body);
+/** The words of one language come first: nothing can be said without them. */
+function begin() {
+  ask<PageWords>('GET', 'words')
+    .then((told) => {
+      useWords(told, navigator.languages);
+      document.documentElement.lang = told.language;
+      document.title = say('title');
+      render(<Page />, document.body);
+    })
+    .catch(() => setTimeout(begin, AGAIN_MS));
+}
+
+begin();

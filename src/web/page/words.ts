@@ -1,16 +1,23 @@
-// Words of the page: sentences by their key, and amounts, days and times in the reader's own locale. What is not known is a dash, never 0.
+// Words of the page: sentences by their key, and amounts, days and times in the reader's own language. What is not known is a dash, never 0.
 import { daysBetween } from '../../domain/period.ts';
-import english from './words.en.json' with { type: 'json' };
+import type { PageWords } from '../../publication/language.ts';
 
-type Key = keyof typeof english;
+type Key = keyof PageWords['words'];
 type Counted = { [K in Key]: K extends `${infer Name}.other` ? Name : never }[Key];
 /** By the names that a sentence uses; `currency` is that of the amounts. */
 type Values = Readonly<Record<string, unknown>>;
 type Unsure<T> = T | null | undefined;
 
 export const UNKNOWN = '–';
-const LANGUAGE = 'en';
-const sentences: Readonly<Record<string, string>> = english;
+let sentences: Readonly<Record<string, string>> = {};
+let locale = 'en';
+
+/** To be called before anything is said. `preferred`: the reader's own locales, of which one may be in this language. */
+export function useWords(told: PageWords, preferred: readonly string[]): void {
+  sentences = told.words;
+  locale = preferred.find((one) => one.split('-')[0] === told.language) ?? told.locale;
+  cache.clear();
+}
 
 /** A sentence, in which `{name:format}` stands for a value in one of FORMATS, and `{name}` for the value as it is. */
 export function say(key: Key, given: object = {}): string {
@@ -30,7 +37,7 @@ export function tell(key: Key, values: object): string | null {
 
 /** The sentence for so many: a language has one for each of its plural forms. */
 export function sayCount(name: Counted, count: number): string {
-  const form = `${name}.${kept('plural', () => new Intl.PluralRules(LANGUAGE)).select(count)}`;
+  const form = `${name}.${kept('plural', () => new Intl.PluralRules(locale)).select(count)}`;
   return say((form in sentences ? form : `${name}.other`) as Key, { count });
 }
 
@@ -52,7 +59,7 @@ function kept<T>(key: string, make: () => T): T {
 export function number(value: Unsure<number>, digits: number): string {
   if (typeof value !== 'number') return UNKNOWN;
   const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return kept(`number ${digits}`, () => new Intl.NumberFormat(undefined, options)).format(value);
+  return kept(`number ${digits}`, () => new Intl.NumberFormat(locale, options)).format(value);
 }
 
 /** Without the unit: three digits that count are enough to look at. */
@@ -66,7 +73,7 @@ export function money(value: Unsure<number>, currency: string, digits = 2): stri
   if (typeof value !== 'number') return UNKNOWN;
   if (!/^[A-Z]{3}$/.test(currency)) return `${number(value, digits)} ${currency}`;
   const options = { style: 'currency', currency, minimumFractionDigits: digits } as const;
-  return kept(`${currency} ${digits}`, () => new Intl.NumberFormat(undefined, options)).format(value);
+  return kept(`${currency} ${digits}`, () => new Intl.NumberFormat(locale, options)).format(value);
 }
 
 /** A sentence of the bridge, whose amounts are written as all others here. */
@@ -87,7 +94,7 @@ const STYLES = {
 /** `day`: `YYYY-MM-DD`, a date without a time zone. */
 export function dayWords(day: Unsure<string>, style: keyof typeof STYLES): string {
   if (!day) return UNKNOWN;
-  const format = kept(style, () => new Intl.DateTimeFormat(undefined, { ...STYLES[style], timeZone: 'UTC' }));
+  const format = kept(style, () => new Intl.DateTimeFormat(locale, { ...STYLES[style], timeZone: 'UTC' }));
   return format.format(new Date(`${day}T00:00:00Z`));
 }
 
@@ -102,14 +109,14 @@ export function timeWords(at: Unsure<string | number>, now = Date.now()): string
   const isToday = then.toDateString() === new Date(now).toDateString();
   const day = isToday ? {} : ({ day: 'numeric', month: 'short' } as const);
   const options = { ...day, hour: '2-digit', minute: '2-digit' } as const;
-  return kept(`time ${isToday}`, () => new Intl.DateTimeFormat(undefined, options)).format(then);
+  return kept(`time ${isToday}`, () => new Intl.DateTimeFormat(locale, options)).format(then);
 }
 
 /** To the second. A line of the log may have no time that can be read: a part of it may have been masked. */
 export function clockWords(at = ''): string {
   const then = Date.parse(at);
   if (Number.isNaN(then)) return UNKNOWN;
-  return kept('clock', () => new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })).format(then);
+  return kept('clock', () => new Intl.DateTimeFormat(locale, { timeStyle: 'medium' })).format(then);
 }
 
 const STEPS = [
@@ -117,7 +124,7 @@ const STEPS = [
   ['hour', 3_600],
   ['minute', 60],
 ] as const;
-const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: 'auto' });
+const relative = () => kept('relative', () => new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }));
 
 /** `3 hours ago`, `in 2 minutes`. */
 export function ago(at: Unsure<string | number>, now = Date.now()): string {
@@ -125,13 +132,14 @@ export function ago(at: Unsure<string | number>, now = Date.now()): string {
   const seconds = Math.round((new Date(at).getTime() - now) / 1000);
   for (const [unit, length] of STEPS) {
     const count = unit === 'day' ? 2 * length : length;
-    if (Math.abs(seconds) >= count) return relative.format(Math.trunc(seconds / length), unit);
+    if (Math.abs(seconds) >= count) return relative().format(Math.trunc(seconds / length), unit);
   }
   return seconds > 0 ? say('inSeconds', { seconds }) : say('justNow');
 }
 
 /** `yesterday`, `3 days ago`. */
-export const dayAgo = (day: string, today: string): string => relative.format(daysBetween(today, day), 'day');
+export const dayAgo = (day: string, today: string): string =>
+  relative().format(daysBetween(today, day), 'day');
 
 const currencyIn = ({ currency }: Values): string => (typeof currency === 'string' ? currency : 'EUR');
 

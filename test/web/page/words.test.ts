@@ -1,8 +1,11 @@
 // Words of the page for amounts, days and times: in the reader's locale, and a dash for what is not known.
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { addDays, daysBetween } from '../../../src/domain/period.ts';
-import english from '../../../src/web/page/words.en.json' with { type: 'json' };
+import { WORDS } from '../../../src/publication/language.ts';
 import * as words from '../../../src/web/page/words.ts';
+
+const english = WORDS.en.page;
+beforeEach(() => words.useWords({ language: 'en', locale: 'en-IE', words: english }, ['fr', 'en-US']));
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 
@@ -55,6 +58,19 @@ test.each([
   ['of 12 kWh in 2026', 'of 12 kWh in 2026'],
 ])('money in a sentence of the bridge: %s', (sentence, expected) => {
   expect(words.withMoney(sentence).replace(/\u00a0/g, ' ')).toBe(expected);
+});
+
+test('another language: its plurals, days and amounts, by its own locale unless the reader has one of it', () => {
+  for (const [preferred, amount] of [
+    [['en-US', 'fr'], '1.234,50\u00a0€'],
+    [['de-AT'], '€\u00a01.234,50'],
+  ] as const) {
+    words.useWords({ language: 'de', locale: 'de-DE', words: WORDS.de.page }, preferred);
+    expect(words.money(1234.5, 'EUR')).toBe(amount);
+  }
+  expect(words.sayCount('requests', 1)).toBe('1 Anfrage');
+  expect(words.dayWords('2026-11-21', 'long')).toBe('Samstag, 21. November');
+  expect(words.dayAgo('2026-11-21', '2026-11-22')).toBe('gestern');
 });
 
 test('a day is a date, whatever the time zone of the reader', () => {

@@ -8,6 +8,7 @@ export default suite('unit', {
   isolate: false,
   // By default one core is left to vitest itself, which has little to do: two cores would run one worker.
   maxWorkers: '100%',
+  setupFiles: ['test/support/ownFolder.ts'],
   testTimeout: 60_000,
   env: { TZ: 'America/St_Johns', ...inMemory() },
 });

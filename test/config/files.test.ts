@@ -127,9 +127,9 @@ describe('relative paths', () => {
 
   it('to what is in the working directory only are taken from there, with a warning', async () => {
     const { config, warnings } = await loadFrom(
-      'accounts: [{ username: me, password: x of y }]\nstate_dir: test/fixtures\n',
+      'accounts: [{ username: me, password: x of y }]\nstate_dir: fixtures\n',
     );
-    expect(config.state_dir).toBe(resolve('test/fixtures'));
+    expect(config.state_dir).toBe(resolve('fixtures'));
     expect(warnings).toEqual([expect.stringMatching(/^state_dir is taken from the working directory/)]);
   });
 

@@ -6,15 +6,20 @@ import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory, served } from '../support/story.ts';
 
-test('gone: polls go on, and the newest state, and only that one, is there when the broker is back', async () => {
-  const { story } = await firstPoll();
+test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
+  const { story, daemon } = await firstPoll();
+  const healthz = async () => (await served(daemon, 'healthz')).status;
   await story.stopBroker();
-  await story.pass(60_000);
+  await story.pass(4 * 60_000, 5_000);
+  expect(await healthz()).toBe(200);
+  await story.pass(2 * 60_000, 5_000);
+  expect(await healthz()).toBe(503);
   for (const _ of [2, 3]) await story.nextPoll(24 * HOUR_MS);
   expect(story.logged('poll failed')).toEqual([]);
   await story.restartBroker();
   const probe = await story.listen();
   await story.pass(40_000);
+  await untilTrue('health', async () => (await healthz()) === 200);
   const state = await probe.until(STATE);
   expect(state).toMatchObject({ day: '2025-03-12' });
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
@@ -23,19 +28,6 @@ test('gone: polls go on, and the newest state, and only that one, is there when 
   const events = probe.on(`heat2mqtt/meter/${METER}/event`).map(({ payload }) => JSON.parse(payload).day);
   expect(events).toEqual(['2025-03-11', '2025-03-12']);
   expect(probe.heard[0]).toMatchObject({ topic: 'heat2mqtt/bridge/state', payload: 'online' });
-});
-
-test('gone for five minutes is unhealthy, a moment is not, and back is healthy again', async () => {
-  const { story, daemon } = await firstPoll();
-  const healthz = async () => (await served(daemon, 'healthz')).status;
-  await story.stopBroker();
-  await story.pass(4 * 60_000, 5_000);
-  expect(await healthz()).toBe(200);
-  await story.pass(2 * 60_000, 5_000);
-  expect(await healthz()).toBe(503);
-  await story.restartBroker();
-  await story.pass(40_000);
-  await untilTrue('health', async () => (await healthz()) === 200);
 });
 
 test('not there at the start: ready is said only when everything has been delivered', async () => {

@@ -8,8 +8,10 @@ import { firstPoll, HOUR_MS } from '../support/story.ts';
 const NEIGHBOUR = person('neighbour', [home('70555001', quiet({ seed: 9 }), 700_001)]);
 const NEIGHBOUR_STATE = 'heat2mqtt/meter/70555001/state';
 
-test('two accounts: two sessions, two meters, two devices', async () => {
-  const { story, probe, state } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
+const STRAYS = 'the configuration names meters that no account has';
+
+test('two accounts: two sessions, two meters, two devices; names are those of the configuration, and one taken out takes its topics with it', async () => {
+  const { story, probe, state, restart } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(probe.json(NEIGHBOUR_STATE)?.energy_total).toBeCloseTo(booked(story.simulator, 700_001).kwh, 3);
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
@@ -19,16 +21,12 @@ test('two accounts: two sessions, two meters, two devices', async () => {
     expect(probe.json(`heat2mqtt/account/${account}/state`)).toMatchObject({ auth_state: 'ok' });
     expect(probe.json(`homeassistant/device/heat2mqtt_account_${account}/config`)).toBeDefined();
   }
-});
 
-const STRAYS = 'the configuration names meters that no account has';
-
-test('meters are called as the configuration says, and nothing else of them changes', async () => {
   const named = 'Flat "3" {{ states }} 🔥';
-  const { story, probe, restart } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
   const topic = `homeassistant/device/heat2mqtt_meter_${METER}/config`;
   const before = probe.json(topic);
-  await restart({ meters: { [METER]: { name: named }, 70555002: { name: 'Nobody' } } });
+  // Nothing else of them changes.
+  const second = await restart({ meters: { [METER]: { name: named }, 70555002: { name: 'Nobody' } } });
   const document = await probe.until(topic, ({ device }) => Object(device).name === named);
   expect(document).toEqual({ ...before, device: { ...Object(before?.device), name: named } });
   expect(discoveryComplaints([probe.last(topic)].flatMap((one) => one ?? []))).toEqual([]);
@@ -45,6 +43,18 @@ test('meters are called as the configuration says, and nothing else of them chan
   expect(story.logged(STRAYS)).toMatchObject(strays);
   const called = story.logged('new day').map(({ meter, called }) => `${meter} ${called}`);
   expect(new Set(called)).toEqual(new Set([`${METER} ${named}`, '70555001 undefined']));
+
+  await story.stop(second);
+  const { username, password } = ME;
+  probe.forget();
+  await story.start({ accounts: [{ id: 'home', username, password }] });
+  await probe.untilCleared([
+    'heat2mqtt/account/home2/state',
+    NEIGHBOUR_STATE,
+    'homeassistant/device/heat2mqtt_account_home2/config',
+    'homeassistant/device/heat2mqtt_meter_70555001/config',
+  ]);
+  expect(probe.json(STATE)).toBeDefined();
 });
 
 test('one refused account does not stop the other', async () => {
@@ -58,20 +68,6 @@ test('one refused account does not stop the other', async () => {
   await story.nextPoll();
   expect(story.simulator.counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
   expect(story.log.filter(({ msg, account }) => msg === 'polled' && account === 'home')).toHaveLength(2);
-});
-
-test('an account taken out of the configuration takes its topics with it', async () => {
-  const { probe, restart } = await firstPoll({ accounts: [ME, NEIGHBOUR] });
-  expect(probe.json(NEIGHBOUR_STATE)).toBeDefined();
-  const { username, password } = ME;
-  await restart({ accounts: [{ id: 'home', username, password }] });
-  await probe.untilCleared([
-    'heat2mqtt/account/home2/state',
-    NEIGHBOUR_STATE,
-    'homeassistant/device/heat2mqtt_account_home2/config',
-    'homeassistant/device/heat2mqtt_meter_70555001/config',
-  ]);
-  expect(probe.json(STATE)).toBeDefined();
 });
 
 test('two meters of one identifier: the second carries its property in its name', async () => {

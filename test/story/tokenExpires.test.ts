@@ -30,16 +30,6 @@ test('a quiet daemon never loses its session: one login, one refresh for each li
   expect(counters.refreshGrants.maxInFlight).toBe(1);
 });
 
-test('a session that the issuer has ended is replaced by one login', async () => {
-  const { story, counters } = await livingStory();
-  await story.pass(2 * MINUTE_MS);
-  story.simulator.endSessions();
-  await story.pass(2 * MINUTE_MS);
-  await untilTrue('the second login', () => counters.passwordGrants.ok === 2);
-  await story.pass(2 * MINUTE_MS);
-  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
-});
-
 test('an answer to a refresh that is lost on the way costs one login, with the next poll', async () => {
   const { story, counters } = await livingStory();
   const isRefresh = ({ text }: { text: string }) => text.includes('grant_type=refresh_token');
@@ -67,22 +57,19 @@ test('without keep_alive the session lapses between polls, though it is known fr
   expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
 });
 
-test('the API refuses a token that has not expired: one refresh, and the poll goes on', async () => {
-  const { story, probe, counters } = await livingStory();
+test('an API that refuses valid tokens: one refresh the first time; then the session says so, and that it is well again', async () => {
+  const { story, probe, counters, switches } = await livingStory();
+  const ACCOUNT = 'heat2mqtt/account/home/state';
+  const refused = { kind: 'reply', status: 401, body: {} } as const;
   const refreshed = counters.refreshGrants.ok;
-  story.simulator.switches.fault('/api/v1/reports', { kind: 'reply', status: 401, body: {} }, { times: 1 });
+  switches.fault('/api/v1/reports', refused, { times: 1 });
   probe.forget();
   story.tick();
   await probe.until(HEALTH, ({ state, requests_today }) => state === 'ok' && Number(requests_today) > 7);
   expect(counters.refreshGrants.ok).toBe(refreshed + 1);
   expect(counters.passwordGrants.ok).toBe(1);
-});
 
-test('an API that refuses valid tokens for a while: the session says so, and that it is well again', async () => {
-  const { story, probe } = await livingStory();
-  const { switches } = story.simulator;
-  const ACCOUNT = 'heat2mqtt/account/home/state';
-  switches.fault('/api/', { kind: 'reply', status: 401, body: {} });
+  switches.fault('/api/', refused);
   probe.forget();
   story.tick();
   await probe.until(ACCOUNT, ({ auth_state }) => auth_state === 'backoff');

@@ -78,40 +78,26 @@ test('it asks once, clears all that is ours, and tells what is left', async () =
   expect((await uninstall('--yes')).out).toContain('Nothing of heat2mqtt is retained');
 });
 
-test('without a terminal it wants --yes; a lost state directory is no obstacle', async () => {
-  const { story, daemon, uninstall, retained, env } = await published();
+test('neither beside a running daemon, nor beside one that is away from the broker, nor without --yes', async () => {
+  const { story, daemon, uninstall, retained, env, probe } = await published();
+  const before = await retained();
+  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
+  expect(await retained()).toEqual(before);
+
   await story.stop(daemon);
+  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
+  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
+  await giveUp();
   await expect(uninstall('')).rejects.toMatchObject({
     exitCode: 2,
     message: expect.stringContaining('--yes'),
   });
+  expect(await retained()).toEqual(before);
+
+  // Neither an online that a dead daemon has left behind nor a lost state directory is an obstacle.
+  await probe.publish('heat2mqtt/bridge/state', 'online', { retain: true });
   const elsewhere = { ...env, HEAT2MQTT_STATE_DIR: await story.stack.folder() };
   expect(await uninstall('--yes', { env: elsewhere })).toMatchObject({ exitCode: 0 });
-  expect((await retained()).sort()).toEqual([...OTHERS].sort());
-});
-
-test('beside a running daemon it changes nothing', async () => {
-  const { uninstall, retained } = await published();
-  const before = await retained();
-  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
-  expect(await retained()).toEqual(before);
-});
-
-test('nor beside one that is away from the broker', async () => {
-  const { story, daemon, uninstall, retained } = await published();
-  await story.stop(daemon);
-  const before = await retained();
-  const giveUp = await claimDirectory(story.stateDir, story.clock, logLines().log);
-  await expect(uninstall('--yes')).rejects.toMatchObject({ code: 'still_running', exitCode: 2 });
-  expect(await retained()).toEqual(before);
-  await giveUp();
-});
-
-test('an online that a dead daemon has left behind is no obstacle', async () => {
-  const { story, daemon, uninstall, retained, probe } = await published();
-  await story.stop(daemon);
-  await probe.publish('heat2mqtt/bridge/state', 'online', { retain: true });
-  expect(await uninstall('--yes')).toMatchObject({ exitCode: 0 });
   expect((await retained()).sort()).toEqual([...OTHERS].sort());
 });
 

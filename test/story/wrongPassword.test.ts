@@ -54,33 +54,22 @@ test('one try, then after 15 minutes, 1 hour and 6 hours; health says when; it s
   });
 });
 
-test('a restart buys no try', async () => {
-  const { story, daemon, config, grants } = await refusedStory();
+test('a restart buys no try, a changed password file does, and health no longer says refused once signed in', async () => {
+  const { story, daemon, config, passwordFile, grants } = await refusedStory();
   await story.stop(daemon);
   const probe = await story.listen();
   await story.start(config);
   await untilTrue('the verdict of the second run', () => story.logged('poll failed').length === 2);
-  const health = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
-  expect(health.auth).toMatchObject({
+  const refused = await probe.until(HEALTH, ({ auth }) => JSON.stringify(auth).includes(LOCKED));
+  expect(refused.auth).toMatchObject({
     home: { next_attempt_at: expect.stringContaining('2025-03-10T12:15') },
   });
   expect(grants.asked).toBe(1);
-});
 
-test('a changed password file is picked up while running', async () => {
-  const { story, probe, passwordFile, grants } = await refusedStory();
+  // However long the history takes.
+  const slow = story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
   await writeFile(passwordFile, `${ME.password}\n`);
-  await story.pass(10_000);
-  await probe.until(STATE);
-  await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
-  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
-  expect(grants).toEqual({ asked: 2, ok: 1 });
-});
-
-test('once signed in again, health no longer says refused, however long the history takes', async () => {
-  const { story, probe, passwordFile } = await refusedStory();
-  story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
-  await writeFile(passwordFile, `${ME.password}\n`);
+  probe.forget();
   await story.pass(20_000, 1_000);
   const isRefused = ({ code }: { code: string }) => code === LOCKED;
   const health = await probe.until(HEALTH, ({ reasons }) => !(reasons as { code: string }[]).some(isRefused));
@@ -88,6 +77,12 @@ test('once signed in again, health no longer says refused, however long the hist
   await probe.publish('heat2mqtt/bridge/request/health', '');
   const answer = await probe.until('heat2mqtt/bridge/response/health');
   expect(answer).toMatchObject({ status: 'ok', data: { state: 'degraded', reasons: [] } });
+  slow.remove();
+  await story.pass(60_000, 5_000);
+  await probe.until(STATE);
+  await probe.until('heat2mqtt/bridge/event', ({ event_type }) => event_type === 'recovered');
+  await untilTrue('good health', () => probe.json(HEALTH)?.state === 'ok');
+  expect(grants).toEqual({ asked: 2, ok: 1 });
 });
 
 test.each([

@@ -132,3 +132,39 @@ describe.each(KNOWN_PROVIDERS)('the known provider $id', ({ id, name, source, pr
     expect(words).toContain('not affiliated with');
   });
 });
+
+interface Dashboard {
+  readonly __inputs: readonly { readonly name: string; readonly pluginId: string }[];
+  readonly templating: { readonly list: readonly { readonly name: string; readonly query: string }[] };
+  readonly panels: readonly {
+    readonly id: number;
+    readonly type: string;
+    readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+    readonly datasource: object;
+    readonly targets: readonly { readonly query: string; readonly datasource: object }[];
+  }[];
+}
+
+test('the dashboard for Grafana asks for what the export writes, by variables and a source that it declares', () => {
+  const dashboard: Dashboard = JSON.parse(read('grafana/heat.json'));
+  const { __inputs: inputs, templating, panels } = dashboard;
+  const source = { type: 'influxdb', uid: `\${${inputs[0]?.name}}` };
+  const variables = ['v', ...templating.list.map(({ name }) => name)];
+  const taken = new Set<string>();
+  for (const { datasource, targets, gridPos } of panels) {
+    for (const one of [datasource, ...targets.map((target) => target.datasource)])
+      expect(one).toEqual(source);
+    for (const { query } of targets) {
+      expect(query).toMatch(/r\._measurement == "heat" and r\._field == "(energy_kwh|cost)" and r\.meter =~/);
+      for (const [, name] of query.matchAll(/\$\{(\w+)/g)) expect(variables).toContain(name);
+    }
+    const { x, y, w, h } = gridPos;
+    for (let at = 0; at < w * h; at += 1) {
+      const place = `${x + (at % w)} ${y + Math.floor(at / w)}`;
+      expect(taken.has(place), place).toBe(false);
+      taken.add(place);
+    }
+    expect(x + w).toBeLessThanOrEqual(24);
+  }
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+});

@@ -1,8 +1,10 @@
 // The commands beside a fleet: those that work on one account of a household are refused in a sentence, the others answer.
 import { expect, test } from 'vitest';
 import { ME } from '../e2e/program.ts';
-import { STATE } from '../support/homes.ts';
+import { METER, STATE } from '../support/homes.ts';
 import { openFlat } from './flat.ts';
+
+const STATEMENT = `heat2mqtt/meter/${METER}/statement`;
 
 test('check, report, healthcheck, config and uninstall work; what is for a household is refused', async () => {
   const flat = await openFlat();
@@ -10,7 +12,16 @@ test('check, report, healthcheck, config and uninstall work; what is for a house
   const probe = await flat.listen();
   await command('accounts', 'import', await flat.logins(['home', ME.username, ME.password]));
   const worker = flat.process();
-  await probe.until(STATE);
+  const { statement_month: month } = await probe.until(
+    STATE,
+    ({ statement_month }) => statement_month !== null,
+  );
+  const statement = await probe.until(STATEMENT);
+  expect(statement).toMatchObject({
+    month,
+    account: 'home',
+    energy: { value: expect.any(Number), reason: null },
+  });
   expect(await command('check', '--live')).toMatchObject({
     code: 0,
     output: expect.stringMatching(/database of the fleet: 1 account\(s\), 1 process\(es\)/),
@@ -25,6 +36,7 @@ test('check, report, healthcheck, config and uninstall work; what is for a house
     ['usage'],
     ['invoices'],
     ['export'],
+    ['statement'],
     ['login'],
     ['logout'],
     ['backup', `${folder}/x.backup`],
@@ -40,5 +52,5 @@ test('check, report, healthcheck, config and uninstall work; what is for a house
     code: 0,
     output: expect.stringContaining('the database of fleet.database_url'),
   });
-  await probe.untilCleared([STATE]);
+  await probe.untilCleared([STATE, STATEMENT]);
 });

@@ -135,4 +135,4 @@ function whereToLook({ brokerUrl, httpPort }: Daemon, { urls }: Simulator): stri
 `;
 }
 
-const WHAT_NEXT = 'With your own meter: heat2mqtt setup';
+const WHAT_NEXT = 'With your own meter: heat2mqtt setup (in a clone: npx heat2mqtt setup)';

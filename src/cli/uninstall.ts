@@ -80,7 +80,9 @@ function whatIsLeft({ config, path }: Settings): string {
   const rows = [
     ...(fleet || accounts.length === 0
       ? []
-      : ['the session at the provider: heat2mqtt logout ends it, before the state directory is deleted']),
+      : [
+          'the session at the provider, unless you have signed out: heat2mqtt logout ends it, before the state directory is deleted',
+        ]),
     ...inHomeAssistant(config),
     fleet
       ? 'accounts, sessions and readings: the database of fleet.database_url'

@@ -283,7 +283,7 @@ export const mqttSection = section({
     .union([z.boolean(), embeddedBroker], 'true, false, or port, host, username and password_file')
     .default(false)
     .describe(
-      'A broker brought along, for homes without one. false: none; true: with these defaults; or with port, host and a user.',
+      'A broker brought along, for homes without one. It speaks MQTT 3.1.1. false: none; true: with these defaults; or with port, host and a user.',
     ),
 })
   .superRefine(({ cert_file, key_file, username, password }, { addIssue }) => {

@@ -15,7 +15,11 @@ test('nothing is fetched by itself; a request fetches, publishes retained, and a
   expect(probe.on(LIST)).toEqual([]);
   expect(probe.json(SUMMARY)).toMatchObject({ count: null, names: null });
 
-  await probe.publish(REQUEST, '');
+  // As the button of Home Assistant does.
+  expect(probe.json('homeassistant/device/heat2mqtt_bridge/config')).toMatchObject({
+    components: { refresh_constituencies: { command_topic: REQUEST, payload_press: '{}' } },
+  });
+  await probe.publish(REQUEST, '{}');
   const answer = await probe.until(RESPONSE);
   expect(answer).toMatchObject({
     status: 'ok',
@@ -36,17 +40,14 @@ test('nothing is fetched by itself; a request fetches, publishes retained, and a
   expect(counters.credentialsToConstituencies).toBe(0);
 });
 
-test('an empty list is answered, and leaves nothing retained', async () => {
+test('each question has its topic, without fadas; both chambers are 1,300 rows; an empty list leaves nothing retained', async () => {
   const { probe } = await openListStory();
   expect(await asking(probe, { chamber: 'dail', house_no: 999 })).toMatchObject({
     status: 'ok',
     data: { topic: null, count: 0, fetched: true, changed: false },
   });
   expect(probe.heard.filter(({ topic }) => topic.startsWith('heat2mqtt/constituencies/'))).toEqual([]);
-});
 
-test('each question has its topic, without fadas; both chambers are 1,300 rows', async () => {
-  const { probe } = await openListStory();
   expect(await asking(probe, { chamber: 'seanad', house_no: 27 })).toMatchObject({
     data: { topic: 'heat2mqtt/constituencies/seanad/27', count: 11 },
   });
@@ -87,15 +88,6 @@ test('a repeated question within a minute is answered from the cached list, unle
   await story.pass(6_000);
   expect(await Promise.all(answers)).toMatchObject(Array(3).fill({ status: 'ok', data: { fetched: true } }));
   expect([fetches(), counters.maxInFlight[FETCH]]).toEqual([3, 1]);
-});
-
-test('the button of Home Assistant asks for the configured list', async () => {
-  const { probe } = await openListStory();
-  expect(probe.json('homeassistant/device/heat2mqtt_bridge/config')).toMatchObject({
-    components: { refresh_constituencies: { command_topic: REQUEST, payload_press: '{}' } },
-  });
-  await probe.publish(REQUEST, '{}');
-  expect(await probe.until(RESPONSE)).toMatchObject({ status: 'ok', data: { topic: LIST } });
 });
 
 test('without house_no the configured question is the sitting house: found in the list of its chamber', async () => {

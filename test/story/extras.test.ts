@@ -37,7 +37,7 @@ test('one poll is one usage request; extras come once a day, whatever restarts a
   ]);
 });
 
-test('what was found is published, and again after a restart, without asking', async () => {
+test('what was found is published, and again after a restart, without asking; switched off, it is cleared and not asked for', async () => {
   const { story, probe, daemon } = await firstPoll();
   const state = await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
   const account = await probe.until(ACCOUNT, ({ invoice_status }) => invoice_status !== null);
@@ -60,25 +60,23 @@ test('what was found is published, and again after a restart, without asking', a
   const before = story.simulator.requests.length;
   await story.restartBroker();
   const later = await story.listen();
-  await story.start();
+  const second = await story.start();
   expect(await later.until(STATE)).toEqual(state);
   expect(await later.until(ACCOUNT)).toMatchObject({ balance_due: account.balance_due });
   expect(story.simulator.requests).toHaveLength(before);
-});
 
-test('extras switched off are not asked for, and their topics are cleared', async () => {
-  const { story, probe, restart } = await firstPoll();
-  await probe.until(INVOICES);
-  await restart({ extras: { meter_reading: false, balance: false, invoices: false, site: false } });
-  await probe.until(ACCOUNT, ({ balance_due }) => balance_due === null);
+  await later.until(INVOICES);
+  await story.stop(second);
+  await story.start({ extras: { meter_reading: false, balance: false, invoices: false, site: false } });
+  await later.until(ACCOUNT, ({ balance_due }) => balance_due === null);
   await story.rest();
-  expect(probe.last(INVOICES)?.payload).toBe('');
-  const document = probe.json(`homeassistant/device/heat2mqtt_meter_${METER}/config`);
-  expect(Object.keys(Object(document?.components))).not.toContain('meter_reading');
+  expect(later.last(INVOICES)?.payload).toBe('');
+  const without = later.json(`homeassistant/device/heat2mqtt_meter_${METER}/config`);
+  expect(Object.keys(Object(without?.components))).not.toContain('meter_reading');
   const all = () => EXTRAS.map((name) => asked(story, name));
-  const before = all();
+  const askedBefore = all();
   await story.nextPoll(26 * HOUR_MS);
-  expect(all()).toEqual(before);
+  expect(all()).toEqual(askedBefore);
 });
 
 test('another meter on the same property does not take over the register of the one before', async () => {

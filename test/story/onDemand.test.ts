@@ -60,18 +60,8 @@ test('a tick, a request and a retry that meet are one poll', async () => {
   expect(counters.requests[USAGE]).toBe(3);
 });
 
-test('a refresh that fails answers with the reason', async () => {
-  const { probe, switches } = await firstPoll();
-  switches.fault('/api/', { kind: 'reset' });
-  await probe.publish(REFRESH, '');
-  expect(await probe.until(ANSWER)).toMatchObject({
-    status: 'error',
-    error: { code: 'provider_unreachable', message: expect.stringContaining('usage report') },
-  });
-});
-
-test('a request of unknown name is answered with those there are', async () => {
-  const { probe, counters } = await firstPoll();
+test('a request of unknown name is answered with those there are, and a refresh that fails with the reason', async () => {
+  const { probe, counters, switches } = await firstPoll();
   await probe.publish('heat2mqtt/bridge/request/refrehs', JSON.stringify({ transaction: 'tx-8' }));
   expect(await probe.until('heat2mqtt/bridge/response/refrehs')).toEqual({
     schema: 1,
@@ -83,6 +73,13 @@ test('a request of unknown name is answered with those there are', async () => {
     transaction: 'tx-8',
   });
   expect(counters.requests[USAGE]).toBe(1);
+
+  switches.fault('/api/', { kind: 'reset' });
+  await probe.publish(REFRESH, '');
+  expect(await probe.until(ANSWER)).toMatchObject({
+    status: 'error',
+    error: { code: 'provider_unreachable', message: expect.stringContaining('usage report') },
+  });
 });
 
 test('retained requests from before the start are ignored, and the log says so', async () => {

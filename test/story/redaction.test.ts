@@ -7,7 +7,7 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Failure } from '../../src/foundation/failure.ts';
 import { FAULTS, type Fault, inSums, oauth } from '../../src/simulator/faults.ts';
 import { about, CANARY, expectSilence, formsOf } from '../support/canaries.ts';
-import { spoil } from '../support/extras.ts';
+import { asked, spoil } from '../support/extras.ts';
 import { HEALTH, ME } from '../support/homes.ts';
 import { untilAtRest } from '../support/rest.ts';
 import { firstPoll, HOUR_MS, openStory, type Story } from '../support/story.ts';
@@ -135,7 +135,7 @@ const ROW = {
   fields: { meter_value: QUOTED, time_of_read: '1741564800000', identifier: CANARY.name },
 };
 
-test.each([
+const CARELESS: readonly (readonly [where: string, body: unknown])[] = [
   [
     'in fields that are not read',
     { objects: [{ ...ROW, id: 1 }], total_num: 1, currency: { code: 'EUR', name: CANARY.name } },
@@ -143,8 +143,18 @@ test.each([
   ['in ids', { objects: [ME.username, QUOTED].map((id) => ({ ...ROW, id })) }],
   ['for a number or a code', { open_bill_due: QUOTED, timezone: QUOTED, currency: { code: QUOTED } }],
   ['in place of everything', QUOTED],
-])('canaries in bills, readings, balance and site: %s', async (_, body) => {
-  const { probe } = await firstPoll({ prepare: (one) => void spoil(one, told(200, body)) });
+];
+
+test('canaries in bills, readings, balance and site', async () => {
+  const { story, probe, switches } = await firstPoll();
+  for (const [where, body] of CARELESS) {
+    const before = asked(story, 'invoices');
+    switches.clearFaults();
+    spoil(story, told(200, body));
+    // What was not understood is not asked for within a week.
+    await story.nextPoll(8 * 24 * HOUR_MS);
+    expect([where, asked(story, 'invoices') > before]).toEqual([where, true]);
+  }
   expect(probe.json('heat2mqtt/account/home/state')).toBeDefined();
 });
 
@@ -169,7 +179,7 @@ async function type({ simulator, stateDir }: Story, words: readonly string[], ov
 const { username, password } = ME;
 const { brokerPassword, opaqueToken } = CANARY;
 
-test.each([
+const MISTAKEN: readonly (readonly [what: string, over: object | string])[] = [
   ['a key too many beside them', { accounts: [{ username, password, pasword: password }] }],
   ['both ways at once', { accounts: [{ username, password, password_file: '/nowhere' }] }],
   ['a mapping for a password', { accounts: [{ username, password: { is: password } }] }],
@@ -182,13 +192,16 @@ test.each([
     { http: { listen: 7 }, home_assistant: { url: 'x', token: opaqueToken } },
   ],
   ['no YAML', `accounts:\n  - username: ${username}\n    password: "${password}\n  : [${brokerPassword}`],
-])('a configuration with %s tells its mistakes, and no canary', async (_, over) => {
+];
+
+test('configurations that mistake one for another tell their mistakes, and no canary', async () => {
   const story = await openStory();
-  for (const words of [['check'], ['check', '--json'], ['config', 'show'], ['usage'], ['run']]) {
-    const { exitCode, said } = await type(story, words, over);
-    expect([words, exitCode]).toEqual([words, 3]);
-    story.alsoSaid(...said, said.join(''));
-  }
+  for (const [what, over] of MISTAKEN)
+    for (const words of [['check'], ['check', '--json'], ['config', 'show'], ['usage'], ['run']]) {
+      const { exitCode, said } = await type(story, words, over);
+      expect([what, words, exitCode]).toEqual([what, words, 3]);
+      story.alsoSaid(...said, said.join(''));
+    }
 });
 
 const COMMANDS = [

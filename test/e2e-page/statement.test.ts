@@ -7,7 +7,7 @@ import { daysOf } from '../../src/domain/period.ts';
 import { statementPage } from '../../src/publication/statement/page.ts';
 import { statementOf } from '../../src/publication/statement/statement.ts';
 import { factsOf, type Home } from '../support/statementFacts.ts';
-import { complaints, look, openBrowser, PAGE_PICTURES, PHONE, picture, ready } from './browser.ts';
+import { complaints, DESK, look, openBrowser, PAGE_PICTURES, PHONE, picture, ready } from './browser.ts';
 import { openPage } from './home.ts';
 
 let browser: Browser;
@@ -84,6 +84,20 @@ test.each(Object.entries(CASES))('%s', async (name, home) => {
       }),
     );
     expect(Math.min(12, ...sizes), 'pixels of the smallest text of the chart').toBeGreaterThanOrEqual(11);
+    await page.setViewportSize({ width: DESK, height: 900 });
+    const places = await page.evaluate(() =>
+      [...document.querySelectorAll('svg.wide text')].map((text) => {
+        const { left, right, top } = text.getBoundingClientRect();
+        return { left, right, top: Math.round(top), said: text.textContent };
+      }),
+    );
+    const overlaps = places.filter((one) =>
+      places.some(
+        (other) => other !== one && other.top === one.top && other.left <= one.left && other.right > one.left,
+      ),
+    );
+    expect(overlaps).toEqual([]);
+    await page.setViewportSize({ width: PHONE, height: 812 });
     for (const format of ['A4', 'Letter']) {
       const pdf = await page.pdf({ format, preferCSSPageSize: false });
       await writeFile(join(PAGE_PICTURES, `${look}-${format}.pdf`), pdf);

@@ -141,7 +141,9 @@ function drawing(months: Statement['months'], most: number, size: Size, words: W
     return `<rect class="${at === months.length - 1 ? 'bar newest' : 'bar'}" ${place}/>`;
   });
   const texts = months.map(({ month, energy_kwh }, at) => {
-    const label = text(xOf(at), floor, 'below', words.shortMonth(month));
+    // A year beside each month would run into the next one, in Irish at least.
+    const hasYear = kind === 'narrow' || at === 0 || at === months.length - 1 || month.endsWith('-01');
+    const label = text(xOf(at), floor, 'below', words.shortMonth(month, hasYear));
     if (energy_kwh === null) return label;
     // Above the line too, which would strike it through.
     const y = Math.min(yOf(energy_kwh), points[at]?.[1] ?? floor);

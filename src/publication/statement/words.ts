@@ -36,6 +36,7 @@ export function wordsIn(language: Language, currency: string) {
     day: (day: string): string => date(day, { day: 'numeric', month: 'long', year: 'numeric' }),
     /** `2026-10`. */
     month: (month: string): string => date(`${month}-01`, { month: 'long', year: 'numeric' }),
-    shortMonth: (month: string): string => date(`${month}-01`, { month: 'short', year: '2-digit' }),
+    shortMonth: (month: string, hasYear: boolean): string =>
+      date(`${month}-01`, { month: 'short', ...(hasYear && { year: '2-digit' }) }),
   };
 }

@@ -146,7 +146,7 @@ export class Requests {
       return JSON.stringify({ schema: 1, ...reply, transaction });
     };
     try {
-      asked = parse(payload);
+      asked = this.isKnown(name) ? parse(payload) : parseIfPossible(payload);
       const { transaction: _, ...parameters } = asked;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
@@ -182,6 +182,15 @@ function parse(payload: Buffer): Parameters {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
     throw requestMalformed('The request is not a JSON object; allowed is an empty payload or an object.');
+  }
+}
+
+/** The name of such a request is the mistake to tell, whatever its payload is. */
+function parseIfPossible(payload: Buffer): Parameters {
+  try {
+    return parse(payload);
+  } catch {
+    return {};
   }
 }
 

@@ -116,6 +116,8 @@ test.each(['unknown', 'constructor', '__proto__', 'toString', 'x'.repeat(40)])(
       [`heat/bridge/response/${name}`, false],
       ['mine', false],
     ]);
+    const [malformed] = await ask('not JSON', { topic });
+    expect(malformed?.error).toEqual(reply?.error);
     expect(asked).toEqual([]);
   },
 );

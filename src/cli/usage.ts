@@ -3,7 +3,7 @@ import { friendlyNameOf } from '../accounts/friendlyNames.ts';
 import type { Upstream } from '../accounts/upstream.ts';
 import { toMicro } from '../domain/amount.ts';
 import { costAt, type Prices } from '../domain/insight/anotherTariff.ts';
-import { LONGEST_CARRIED_DAYS } from '../domain/insight/carriedDays.ts';
+import { LONGEST_CARRIED_DAYS } from '../domain/insight/readings.ts';
 import { LONGEST_QUESTION_DAYS } from '../domain/ledger.ts';
 import {
   addDays,

@@ -71,7 +71,7 @@ test('the same month of last year is every day whose text begins with it; the ga
   });
 });
 
-/** With no more history than 25 days no season is learnt; where most readings come after a gap, each has its gap in it. */
+/** With no more history than 25 days no season is learnt. Each reading has the gap before it in it; after a week it tells nothing of a day. */
 test('the forecast of a young meter is what the month has, and the mean of the newest fourteen for its other days', () => {
   holds(days, today, (drawn, day) => {
     const began = new Date(Date.parse(day) - 25 * DAY_MS).toISOString().slice(0, 10);
@@ -85,14 +85,20 @@ test('the forecast of a young meter is what the month has, and the mean of the n
     for (const kind of kinds) {
       const isRead = (each: string) => (ledger.days.get(each)?.[kind] ?? null) !== null;
       const dates = calendar(drawn.length).filter((each) => each >= began && isRead(each));
-      const afterGap = dates.slice(1).filter((each) => {
-        return !isRead(new Date(Date.parse(each) - DAY_MS).toISOString().slice(0, 10));
-      });
-      if (afterGap.length * 2 > dates.length) continue;
-      const newest = given(ledger, kind, () => true).slice(-14);
-      const ofMonth = given(ledger, kind, (each) => each.startsWith(day.slice(0, 7)));
-      const mean = (added(newest) ?? 0) / newest.length;
-      const expected = (added(ofMonth) ?? 0) + Math.round(mean * (daysOfMonth - ofMonth.length));
+      const gaps = dates.map(
+        (each, at) => (Date.parse(each) - Date.parse(dates[at - 1] ?? each)) / DAY_MS || 1,
+      );
+      const newest = given(ledger, kind, () => true)
+        .map((use, at) => ({ use, days: gaps[at] ?? 1 }))
+        .filter((one) => one.days <= 7)
+        .slice(-14);
+      const isOfMonth = (each: string) => each.startsWith(day.slice(0, 7));
+      const ofMonth = given(ledger, kind, isOfMonth);
+      const total = (values: readonly number[]) => added(values) ?? 0;
+      const mean = total(newest.map(({ use }) => use)) / total(newest.map((one) => one.days));
+      const covered = dates.map((each, at) => Math.min(gaps[at] ?? 1, Number(each.slice(8))));
+      const left = daysOfMonth - total(covered.filter((_, at) => isOfMonth(dates[at] ?? '')));
+      const expected = total(ofMonth) + Math.round(left === 0 ? 0 : mean * left);
       const found = forecastMonth({ days: ledger.days, today: day, tariff: null })[kind];
       expect(found && { ...found, amount: 0 }).toEqual(
         newest.length === 0 ? null : { amount: 0, low: null, high: null },

@@ -101,7 +101,7 @@ test('gaps, estimates and corrections are marked, and a correction raises the re
       for (const day of ['2025-05-04', '2025-05-05']) days.delete(day);
       for (const day of ['2025-05-10', '2025-05-11', '2025-05-12', '2025-05-13']) {
         const record = days.get(day);
-        if (record) days.set(day, { ...record, energy: 5_000_000 });
+        if (record) days.set(day, { ...record, energy: 5_100_000 });
       }
       const corrected = days.get('2025-05-20');
       if (corrected) days.set('2025-05-20', { ...corrected, revision: 2 });

@@ -1,10 +1,10 @@
 // Is something wrong? A day and three days against the days that were most like them, in units of their median deviation.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, daysOf } from '../period.ts';
+import { addDays, type Day, daysBetween } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-import { FLAT_DAYS } from './carriedDays.ts';
 import { feltOn, type Temperatures, YEAR_DAYS } from './degreeDays.ts';
+import { estimatedRuns, readingsIn } from './readings.ts';
 import { meanOf, median, medianDeviation } from './robust.ts';
 
 /** What the days before let expect of one. */
@@ -76,8 +76,6 @@ const LONGEST_DAYS = 14;
 const LEAST_DEVIATION = 0.03;
 /** 99 % of the normal distribution. */
 const BAND = 2.576;
-/** Without a temperature for longer the season has to do. */
-const LONGEST_WAIT_DAYS = 3;
 
 /** Judges the newest days before `before`. `null`: fewer than 30 days can be judged by. */
 export function judgeUse(
@@ -89,7 +87,8 @@ export function judgeUse(
   const all = singleDays(days, before, temperatures, tariff);
   const known = all.filter(({ felt }) => felt !== null);
   const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
-  const by = wait <= LONGEST_WAIT_DAYS && known.length > FEWEST_DAYS ? 'weather' : 'season';
+  // Without a temperature for longer the season has to do.
+  const by = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS ? 'weather' : 'season';
   const judged = by === 'weather' ? known : all;
   if (judged.length <= FEWEST_DAYS) return null;
   const first = Math.max(FEWEST_DAYS, judged.length - LONGEST_DAYS);
@@ -98,40 +97,32 @@ export function judgeUse(
   let unusual: UnusualUse | null = null;
   for (const [at, { day }] of watched.entries()) {
     const newest = watched.slice(Math.max(0, at + 1 - TOGETHER_DAYS), at + 1);
-    const found = isStopped(judged.slice(0, first + at + 1))
-      ? ({ direction: 'low', reason: 'drift' } as const)
-      : finding(newest, mean, by);
+    const found = finding(newest, mean, by, judged.slice(0, first + at + 1));
     const sign = unusual?.direction === 'low' ? -1 : 1;
     if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
     else if (!found && meanOf(newest, ({ off }) => sign * clipped(off)) < 1) unusual = null;
   }
   const { day, kwh, usual, deviation } = watched.at(-1) as Compared;
   const end = (deviations: number) => toMicro(Math.max(0, usual + deviations * deviation) ** 2);
-  const newest = {
-    day,
-    energy: toMicro(kwh),
-    expected: end(0),
-    low: end(-BAND),
-    high: end(BAND),
-    by,
-  } as const;
-  return { newest, unusual };
+  const band = { expected: end(0), low: end(-BAND), high: end(BAND) };
+  return { newest: { day, energy: toMicro(kwh), ...band, by }, unusual };
 }
 
 const clipped = (off: number): number => Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
 
 /** The rule, for the last of at most three days. Without the weather three cold days look like a fault. */
 function finding(
-  days: readonly Compared[],
+  newest: readonly Compared[],
   mean: number,
   by: Expectation['by'],
+  all: readonly Single[],
 ): Pick<UnusualUse, 'direction' | 'reason'> | null {
-  const last = days.at(-1) as Compared;
-  const together = days.filter(({ at }) => last.at - at < TOGETHER_DAYS);
+  const last = newest.at(-1) as Compared;
+  const together = newest.filter(({ at }) => last.at - at < TOGETHER_DAYS);
   const failed = together
     .slice(-FAILED.days)
     .filter(({ kwh, usual }) => kwh < FAILED.share * usual ** 2 && usual ** 2 > mean);
-  if (failed.length === FAILED.days) return { direction: 'low', reason: 'drift' };
+  if (failed.length === FAILED.days || isStopped(all)) return { direction: 'low', reason: 'drift' };
   if (last.off > FAR[by]) return { direction: 'high', reason: 'day' };
   const isDrift =
     together.length === TOGETHER_DAYS && meanOf(together, ({ off }) => Math.min(MOST_OF_A_DAY, off)) > DRIFT;
@@ -148,30 +139,29 @@ function isStopped(days: readonly Single[]): boolean {
 function compared(one: Single, days: readonly Single[], by: Expectation['by']): Compared {
   const earlier = days.filter(({ at }) => at <= one.at - TOGETHER_DAYS);
   const alike = by === 'weather' ? nearest(earlier, one) : [];
-  const roots = (alike.length > 0 ? alike : earlier.slice(-ALIKE[by])).map(({ kwh }) => Math.sqrt(kwh));
+  const roots = (alike.length > 0 ? alike : earlier.slice(-ALIKE.season)).map(({ kwh }) => Math.sqrt(kwh));
   const usual = median(roots);
   const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION * usual, 1e-3);
   return { ...one, usual, deviation, off: (Math.sqrt(one.kwh) - usual) / deviation };
 }
 
-/** The days of the same season that are nearest in temperature; none where there are too few. */
-function nearest(earlier: readonly Single[], { at, felt }: Single): Single[] {
+/** The days of the same season that are nearest in temperature. */
+function nearest(earlier: readonly Single[], { at, felt }: Single): readonly Single[] {
   const distances = earlier.map((one) => {
-    const apart = (at - one.at) % YEAR_DAYS;
-    const isOfSeason = Math.min(apart, YEAR_DAYS - apart) <= SEASON_DAYS;
-    return isOfSeason
-      ? Math.abs((one.felt ?? 0) - (felt ?? 0)) + (at - one.at > SEASON_DAYS ? YEAR_AWAY : 0)
-      : Number.POSITIVE_INFINITY;
+    const ago = at - one.at;
+    const isOfSeason = Math.min(ago % YEAR_DAYS, YEAR_DAYS - (ago % YEAR_DAYS)) <= SEASON_DAYS;
+    const apart = Math.abs((one.felt ?? 0) - (felt ?? 0)) + (ago > SEASON_DAYS ? YEAR_AWAY : 0);
+    return isOfSeason ? apart : Number.POSITIVE_INFINITY;
   });
   const farthest = Float64Array.from(distances).sort()[ALIKE.weather - 1] ?? Number.POSITIVE_INFINITY;
-  return Number.isFinite(farthest)
-    ? earlier.filter((_, index) => (distances[index] as number) <= farthest)
-    : [];
+  return farthest === Number.POSITIVE_INFINITY
+    ? []
+    : earlier.filter((_, index) => (distances[index] as number) <= farthest);
 }
 
 /**
  * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a
- * missed reading. Equal readings in a row are estimates, and the one after them puts them right.
+ * missed reading. Estimates are not judged, nor is the reading that puts them right.
  */
 function singleDays(
   days: Ledger['days'],
@@ -179,19 +169,16 @@ function singleDays(
   temperatures: Temperatures | null,
   tariff: Tariff | null,
 ): Single[] {
-  const singles: Single[] = [];
-  let previous: number | null = null;
-  let equal = 1;
-  for (const [at, day] of daysOf({ from: addDays(before, -LOOK_BACK_DAYS), to: before }).entries()) {
-    const kwh = days.get(day)?.energy ?? null;
-    const wasEstimate = equal >= FLAT_DAYS && previous !== 0;
-    equal = kwh !== null && kwh === previous ? equal + 1 : 1;
-    const isEstimate = equal >= FLAT_DAYS && kwh !== 0;
-    const isAlone = kwh !== null && previous !== null && kwh > 0 === previous > 0;
+  const readings = readingsIn('energy', days, { from: addDays(before, -LOOK_BACK_DAYS), to: before });
+  const estimated = new Set<number>();
+  for (const { first, next } of estimatedRuns(readings))
+    for (let at = first; at <= next; at += 1) estimated.add(at);
+  return readings.flatMap(({ day, amount, missed }, at) => {
+    const previous = readings[at - 1]?.amount;
+    const isAlone = previous !== undefined && missed === 0 && amount > 0 === previous > 0;
     const carries = tariff && !days.has(addDays(day, 1)) ? (chargesOn(tariff, days, day) ?? 1) : 1;
-    if (isAlone && !isEstimate && !wasEstimate && carries <= 1)
-      singles.push({ day, at, kwh: inFull(kwh), felt: temperatures && feltOn(temperatures, day) });
-    previous = kwh;
-  }
-  return singles;
+    if (!isAlone || estimated.has(at) || carries > 1) return [];
+    const felt = temperatures && feltOn(temperatures, day);
+    return [{ day, at: daysBetween(before, day), kwh: inFull(amount), felt }];
+  });
 }

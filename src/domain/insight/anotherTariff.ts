@@ -2,7 +2,7 @@
 import { inFull, type Micro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import type { Day, DaySpan } from '../period.ts';
-import { readingOfEachDay } from './carriedDays.ts';
+import { readingOfEachDay } from './readings.ts';
 
 export interface Prices {
   /** Currency units per kWh. */

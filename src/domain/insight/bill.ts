@@ -13,7 +13,7 @@ import {
   predict,
   type Rule,
 } from './billRule.ts';
-import { AROUND_DAYS } from './carriedDays.ts';
+import { AROUND_DAYS } from './readings.ts';
 import { median } from './robust.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
@@ -78,28 +78,34 @@ const BILLS_OF_CHANGE = 3;
 const BILLS_AFTER_CHANGE = 2 * BILLS_OF_CHANGE;
 const CENT = 0.01;
 
+interface Judged {
+  readonly period: BillPeriod;
+  readonly bill: Bill | null;
+  /** After it. */
+  readonly past: Past;
+}
+
 /**
- * Judges the bills in the order of their periods. One that was judged before keeps its verdict without being judged
- * again, as long as nothing has changed in it or in a bill before it.
+ * Judges the bills in the order of their periods. What was found of the first ones is kept as long as nothing has changed in
+ * them or in their days: the same map while nothing changes at all.
  */
 export function billJudge() {
-  let listed: readonly Invoice[] | null = null;
+  let listed: readonly Invoice[] = [];
   let known: readonly MeterDays[] = [];
-  let judged: readonly { readonly bill: Bill | null; readonly past: Past }[] = [];
+  let judged: readonly Judged[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
-    const isSameMeters =
-      meters.length === known.length && meters.every(({ origin }, at) => origin === known[at]?.origin);
-    const changed = meters.flatMap(({ days }, at) => changedDays(known[at]?.days ?? new Map(), days));
-    if (listed !== invoices || !isSameMeters || changed.length > 0) {
+    const changed = firstChange(known, meters);
+    if (listed !== invoices || changed !== NEVER) {
       let past = NO_PAST;
-      let isKnown = isSameMeters;
+      let isKnown = true;
       judged = billPeriods(invoices, zone).map((period, at) => {
         const before = judged[at];
-        const isUntouched = isSameMeters && isSameBill(before?.bill, period) && !isAround(period, changed);
-        const bill = isUntouched ? (before?.bill ?? null) : billOf(period, meters);
-        isKnown &&= isUntouched || JSON.stringify(bill) === JSON.stringify(before?.bill);
+        const isSame = before?.period.invoice === period.invoice && isSameSpan(before.period, period);
+        const isOld = isSame && addDays(period.to, AROUND_DAYS) <= changed;
+        const bill = isOld ? before.bill : billOf(period, meters);
+        isKnown &&= isSame && JSON.stringify(bill) === JSON.stringify(before.bill);
         past = (isKnown && before?.past) || (bill ? judge(past, bill) : past);
-        return { bill, past };
+        return { period, bill, past };
       });
     }
     [listed, known] = [invoices, meters];
@@ -107,19 +113,21 @@ export function billJudge() {
   };
 }
 
-function changedDays(before: MeterDays['days'], after: MeterDays['days']): Day[] {
-  if (before === after) return [];
-  const gone = [...before.keys()].filter((day) => !after.has(day));
-  return [...gone, ...[...after.keys()].filter((day) => before.get(day) !== after.get(day))];
+const NEVER: Day = '9999-12-31';
+
+/** The first day of which these ledgers tell something else than those before. */
+function firstChange(before: readonly MeterDays[], after: readonly MeterDays[]): Day {
+  const changed = Array.from({ length: Math.max(before.length, after.length) }, (_, at): Day => {
+    const [one, other] = [before[at], after[at]];
+    if (!one || !other || one.origin !== other.origin) return '';
+    if (one.days === other.days) return NEVER;
+    const days = [...new Set([...one.days.keys(), ...other.days.keys()])];
+    return days.filter((day) => one.days.get(day) !== other.days.get(day)).sort()[0] ?? NEVER;
+  });
+  return changed.sort()[0] ?? NEVER;
 }
 
-const isAround = ({ from, to }: DaySpan, days: readonly Day[]): boolean =>
-  days.some((day) => day >= addDays(from, -AROUND_DAYS) && day < addDays(to, AROUND_DAYS));
-
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
-
-const isSameBill = (bill: Bill | null | undefined, { invoice, from, to }: BillPeriod): boolean =>
-  bill?.id === invoice.id && bill.total === invoice.total && isSameSpan(bill, { from, to });
 
 function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]): Bill | null {
   const facts = total === null ? null : billFacts(meters, { from, to });

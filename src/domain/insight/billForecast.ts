@@ -6,7 +6,7 @@ import type { BillCheck } from './bill.ts';
 import { billPeriods } from './billPeriods.ts';
 import { predict } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
-import { quantile } from './robust.ts';
+import { median } from './robust.ts';
 
 export interface BillForecast extends Forecasts {
   readonly span: DaySpan;
@@ -25,7 +25,7 @@ export function nextBillSpan(invoices: readonly Invoice[], today: Day, zone: Zon
   const from = periods.at(-1)?.to;
   if (from === undefined) return null;
   const lengths = periods.map((period) => daysBetween(period.from, period.to));
-  const usual = quantile(lengths, 0.5);
+  const usual = median(lengths);
   const to = later(from, usual);
   return later(to, usual) < today ? null : { from, to };
 }
@@ -55,21 +55,23 @@ export function forecastBill(
     if (!newest?.rule) return micro;
     return toMicro(predict(newest.rule, { sum, energy: sum - standing, days, bills: 1 }).expected);
   };
-  const sums = sumOf(meters.map(({ cost }) => cost));
-  const cost = sums && {
-    amount: billed(sums.amount),
-    low: sums.low === null ? null : billed(sums.low),
-    high: sums.high === null ? null : billed(sums.high),
+  return {
+    span,
+    energy: sumOf(meters.map(({ energy }) => energy)),
+    cost: sumOf(
+      meters.map(({ cost }) => cost),
+      billed,
+    ),
   };
-  return { span, energy: sumOf(meters.map(({ energy }) => energy)), cost };
 }
 
 /** `null` while one of them is not known. */
-function sumOf(forecasts: readonly (Forecast | null)[]): Forecast | null {
-  const known = forecasts.filter((one) => one !== null);
-  const sum = (amounts: readonly (Micro | null)[]) => (amounts.includes(null) ? null : sumKnown(amounts));
-  const amount = sum(forecasts.map((one) => one?.amount ?? null));
-  return amount === null
-    ? null
-    : { amount, low: sum(known.map(({ low }) => low)), high: sum(known.map(({ high }) => high)) };
+function sumOf(forecasts: readonly (Forecast | null)[], billed = (micro: Micro) => micro): Forecast | null {
+  const sum = (part: keyof Forecast): Micro | null => {
+    const amounts = forecasts.map((one) => one?.[part] ?? null);
+    const all = amounts.includes(null) ? null : sumKnown(amounts);
+    return all === null ? null : billed(all);
+  };
+  const amount = sum('amount');
+  return amount === null ? null : { amount, low: sum('low'), high: sum('high') };
 }

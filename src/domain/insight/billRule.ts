@@ -1,5 +1,6 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
-import { dot, leastSquares, quadratic, solved, student } from './leastSquares.ts';
+import { type Line, leastSquares, quadratic, residual, student } from './leastSquares.ts';
+import { median } from './robust.ts';
 
 /** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself. */
 const TERMS = ['sum', 'energy', 'days', 'bills'] as const;
@@ -60,9 +61,8 @@ const OCCAMS_WINDOW = 2 * Math.log(20);
 const LIMIT = 3.29;
 /** A rule that is not surer than this, in units of the currency, acquits nothing. */
 export const LARGEST_LIMIT = 0.5;
-/** People set tenths of a percent, cents of a bill and tenths of a cent of a day, or finer where bills tell so. */
-const DECIMALS = { sum: 3, energy: 3, days: 3, bills: 2, all: 4 };
-const MOST_DECIMALS = 4;
+/** People set tenths of a percent and cents, or finer rates where bills tell so. */
+const DECIMALS = { fewest: 3, most: 4 };
 
 const billedAt = (rates: Terms, bill: Terms): number =>
   TERMS.reduce((sum, term) => sum + rates[term] * bill[term], 0);
@@ -116,44 +116,33 @@ function fitForm(form: Form, bills: readonly Observation[]) {
 function fitLines(form: Form, kept: readonly Line[], all: number) {
   const fit = leastSquares(kept);
   if (fit === null) return null;
-  const squares = kept.reduce((sum, line) => sum + residual(line, fit.coefficients) ** 2, 0);
   // Few bills cannot tell how much they scatter.
   const freedom = ROUNDING_BILLS + kept.length - form.fitted.length;
-  const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + squares) / freedom);
+  const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + fit.squares) / freedom);
   const criterion =
     2 * kept.length * Math.log(scatter) +
-    squares / scatter ** 2 +
+    fit.squares / scatter ** 2 +
     2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
     form.fitted.length * Math.log(all);
-  const errors = fit.inverse.map((line, at) => scatter * Math.sqrt(line[at] ?? 0));
-  const rates = ratesOf(form, roundedSizes(form, kept, errors));
+  const rates = ratesOf(form, roundedSizes(kept, scatter));
   return { rule: { ...form, rates, scatter, freedom, inverse: fit.inverse }, criterion };
 }
 
-interface Line {
-  readonly row: readonly number[];
-  readonly value: number;
-}
-
-const residual = ({ row, value }: Line, sizes: readonly number[]): number => value - dot(row, sizes);
-
-/** Of the fits through as many bills as there are terms the one whose median of squares is the least, and what keeps to it. */
+/** The bills that keep to the line through as many of them as it has terms of which the median of squares is the least. */
 function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
   const terms = lines[0]?.row.length ?? 0;
-  const sorted = new Float64Array(lines.length);
-  let best: { readonly sizes: readonly number[]; readonly median: number } | null = null;
-  for (const sample of samples(lines, terms)) {
-    const sizes = solved(sample.map(({ row, value }) => [...row, value]))?.flat();
-    if (!sizes) continue;
-    for (let at = 0; at < lines.length; at += 1) sorted[at] = Math.abs(residual(lines[at] as Line, sizes));
-    const median = sorted.sort()[lines.length >> 1] ?? 0;
-    if (best === null || median < best.median) best = { sizes, median };
-  }
-  if (best === null) return [];
-  const { sizes, median } = best;
+  const fits = samples(lines, terms).flatMap((sample) => {
+    const { coefficients } = leastSquares(sample) ?? {};
+    if (coefficients === undefined) return [];
+    const off = lines.map((line) => Math.abs(residual(line, coefficients)));
+    return [{ off, median: median(off) }];
+  });
+  const [first, ...others] = fits;
+  if (first === undefined) return [];
+  const best = others.reduce((least, one) => (one.median < least.median ? one : least), first);
   // The scale of normal noise, corrected for few bills; rounding is always there.
-  const scale = Math.max(ROUNDING, 1.4826 * (1 + 5 / (lines.length - terms)) * median);
-  return lines.filter((line) => Math.abs(residual(line, sizes)) <= OUTLIER * scale);
+  const scale = Math.max(ROUNDING, 1.4826 * (1 + 5 / (lines.length - terms)) * best.median);
+  return lines.filter((_, at) => (best.off[at] as number) <= OUTLIER * scale);
 }
 
 /** All choices of so many of them. */
@@ -162,24 +151,16 @@ function samples<T>(all: readonly T[], size: number): T[][] {
   return all.flatMap((one, at) => samples(all.slice(at + 1), size - 1).map((others) => [one, ...others]));
 }
 
-/** One after the other; what one is rounded by, those after it make up for. */
-function roundedSizes({ fitted }: Form, lines: readonly Line[], errors: readonly number[]): number[] {
-  const sizes: number[] = [];
-  for (const [at, term] of fitted.entries()) {
-    const left = lines.map((line) => ({
-      row: line.row.slice(at),
-      value: residual({ ...line, row: line.row.slice(0, at) }, sizes),
-    }));
-    sizes.push(shortest(leastSquares(left)?.coefficients[0] ?? 0, DECIMALS[term], 2 * (errors[at] ?? 0)));
-  }
-  return sizes;
-}
-
-/** With as few decimals as are within the error. */
-function shortest(value: number, decimals: number, error: number): number {
-  const rounded = Number(value.toFixed(decimals));
-  if (decimals >= MOST_DECIMALS || Math.abs(rounded - value) <= error) return rounded;
-  return shortest(value, decimals + 1, error);
+/** With as few decimals as are within two standard errors; what one is rounded by, those after it make up for. */
+function roundedSizes(lines: readonly Line[], scatter: number): number[] {
+  const fit = leastSquares(lines);
+  const [value, error] = [fit?.coefficients[0], 2 * scatter * Math.sqrt(fit?.inverse[0]?.[0] ?? 0)];
+  if (value === undefined) return [];
+  let decimals = DECIMALS.fewest;
+  while (decimals < DECIMALS.most && Math.abs(Number(value.toFixed(decimals)) - value) > error) decimals += 1;
+  const size = Number(value.toFixed(decimals));
+  const left = lines.map(({ row: [first = 0, ...row], value }) => ({ row, value: value - size * first }));
+  return [size, ...roundedSizes(left, scatter)];
 }
 
 function ratesOf({ start, fitted }: Form, sizes: readonly number[]): Terms {

@@ -60,11 +60,10 @@ function verdictWords({ verdict, rule, before, changedOn, doubt, together, unexp
     inFull(doubt) > LARGEST_LIMIT
       ? `; ${money(doubt)} more or less is left open by readings at its ends or by few bills`
       : '';
-  if (verdict === 'differs')
-    return `${moreOrLess(unexplained ?? 0)} than the days and ${words} make${open}`.replace(
-      ` and ${NOTHING}`,
-      '',
-    );
+  if (verdict === 'differs') {
+    const made = words === NOTHING ? 'the days make' : `the days and ${words} make`;
+    return `${moreOrLess(unexplained ?? 0)} than ${made}${open}`;
+  }
   const since = changedOn === null ? '' : `, since ${changedOn}`;
   return `${words}${since}, ${together === null ? 'as before' : TOGETHER[together.how](together.bills)}${open}`;
 }
@@ -79,11 +78,10 @@ const TOGETHER = {
 /** What a rule charges beside the cost of the days, or of their energy; shares in percent. */
 function markupOf({ rates: { sum, energy, days, bills } }: Rule) {
   const isOnEnergy = sum === 0;
-  const markup = {
-    sum: isOnEnergy ? 0 : inPercent(sum - 1),
-    energy: inPercent(isOnEnergy ? energy - 1 : energy),
-  };
-  return { ...markup, days, bills, isOnEnergy, isPlain: !isOnEnergy && markup.energy === 0 && days === 0 };
+  const onSum = isOnEnergy ? 0 : inPercent(sum - 1);
+  const onEnergy = inPercent(isOnEnergy ? energy - 1 : energy);
+  const isPlain = !isOnEnergy && onEnergy === 0 && days === 0;
+  return { sum: onSum, energy: onEnergy, days, bills, isOnEnergy, isPlain };
 }
 
 const NOTHING = 'nothing on top';
@@ -92,15 +90,16 @@ const NOTHING = 'nothing on top';
 function ruleWords(rule: Rule | null): string {
   if (rule === null) return 'another';
   const { sum, energy, days, bills, isPlain, isOnEnergy } = markupOf(rule);
-  const said = (size: number, words: string, less: string, more: string) =>
-    size === 0 ? [] : [`${words} ${size < 0 ? less : more}`];
-  const fee = Math.abs(bills).toFixed(2);
-  if (isPlain && sum * bills > 0) return said(sum, `${Math.abs(sum)} % and ${fee}`, 'off', 'on top').join('');
+  const [share, fee] = [`${Math.abs(sum)} %`, Math.abs(bills).toFixed(2)];
+  const either = (size: number, more: string, less: string) => (size > 0 ? [more] : size < 0 ? [less] : []);
+  if (isPlain && sum * bills > 0) return `${share} and ${fee} ${sum > 0 ? 'on top' : 'off'}`;
   const parts = [
-    ...said(sum, `${Math.abs(sum)} %`, 'off', 'on top'),
-    ...said(energy, `${Math.abs(energy)} %`, 'off the energy', 'on the energy'),
-    ...said(days, Math.abs(days).toFixed(2), 'less a day', 'more a day'),
-    ...said(bills, fee, isPlain ? 'off' : 'off each bill', isPlain ? 'on top' : 'on each bill'),
+    ...either(sum, `${share} on top`, `${share} off`),
+    ...either(energy, `${energy} % on the energy`, `${-energy} % off the energy`),
+    ...either(days, `${days.toFixed(2)} more a day`, `${(-days).toFixed(2)} less a day`),
+    ...(isPlain
+      ? either(bills, `${fee} on top`, `${fee} off`)
+      : either(bills, `${fee} on each bill`, `${fee} off each bill`)),
   ];
   const words = parts.length === 0 ? NOTHING : parts.join(' and ');
   return isOnEnergy ? `${words} in place of the standing charges` : words;

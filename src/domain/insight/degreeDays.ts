@@ -2,7 +2,8 @@
 import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
-import { dot, quadratic } from './leastSquares.ts';
+import { dot, quadratic, regression } from './leastSquares.ts';
+import { readingsIn } from './readings.ts';
 import { BAND, medianDeviation } from './robust.ts';
 
 /** Mean outdoor temperature of local days, °C. */
@@ -15,10 +16,10 @@ export interface Weather {
   readonly base: number | null;
 }
 
+/** The line: kWh of a day are `hotWater` and, for each K·d below the base, `slope`. */
 export interface HouseFit {
   /** °C */
   readonly base: number;
-  /** kWh of a day without heating, and kWh per K·d: the line's coefficients. */
   readonly hotWater: number;
   readonly slope: number;
   /** Covariance of the two, with days correlated as they are. */
@@ -28,7 +29,7 @@ export interface HouseFit {
 /** Why the weather tells nothing. */
 export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 
-/** What one reading stands for: its day and the days without a reading directly before it. */
+/** A reading, with the days that it is about. */
 export interface HeatSpan {
   /** kWh of all its days. */
   readonly energy: number;
@@ -45,7 +46,7 @@ const OF_YESTERDAY = 1 / 3;
 export const YEAR_DAYS = 365;
 /** Two months have days of different temperatures. */
 const FEWEST_DAYS = 60;
-/** A reading after a longer gap tells little of its days. */
+/** A reading of more days tells little of each. */
 const LONGEST_SPAN_DAYS = 7;
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
@@ -56,14 +57,14 @@ const SURE_SLOPE = 2;
 /** Days off the line are followed by others for about so long: a holiday. */
 const MEMORY_DAYS = 14;
 
-/** Degree days of one day in K·d: how far its mean lies below the base. */
-export const degreeDays = (mean: number, base: number): number => Math.max(0, base - mean);
+/** K·d of these days: how far the mean of each lies below the base. */
+export const degreeDays = (means: readonly number[], base: number): number =>
+  means.reduce((sum, mean) => sum + Math.max(0, base - mean), 0);
 
 /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
 export function degreeDaysWithin(temperatures: Temperatures, base: number, span: DaySpan) {
   const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
-  const sum = known.reduce((all, mean) => all + degreeDays(mean, base), 0);
-  return known.length === 0 ? null : { sum, days: known.length };
+  return known.length === 0 ? null : { sum: degreeDays(known, base), days: known.length };
 }
 
 /** The temperature as a house feels it; `null` where that of the day is not known. */
@@ -74,27 +75,22 @@ export function feltOn(temperatures: Temperatures, day: Day): number | null {
 }
 
 /** Readings whose days all lie within the span and have a temperature, oldest first. */
-export function heatSpans(days: Ledger['days'], temperatures: Temperatures, span: DaySpan): HeatSpan[] {
-  const spans: HeatSpan[] = [];
-  // A reading on the first day may have days before the span in it.
-  let felt: (number | null)[] | null = days.get(addDays(span.from, -1))?.energy == null ? null : [];
-  for (const day of daysOf(span)) {
-    felt?.push(feltOn(temperatures, day));
-    const energy = days.get(day)?.energy ?? null;
-    if (energy === null) continue;
-    const known = felt?.filter((one) => one !== null) ?? [];
-    if (known.length > 0 && known.length === felt?.length && known.length <= LONGEST_SPAN_DAYS)
-      spans.push({ energy: inFull(energy), felt: known });
-    felt = [];
-  }
-  return spans;
+export function heatSpans(
+  days: Ledger['days'],
+  temperatures: Temperatures,
+  { from, to }: DaySpan,
+): HeatSpan[] {
+  const [, ...readings] = readingsIn('energy', days, { from: addDays(from, -LONGEST_SPAN_DAYS), to });
+  return readings.flatMap(({ day, amount, missed }) => {
+    if (addDays(day, -missed) < from || missed >= LONGEST_SPAN_DAYS) return [];
+    const about = Array.from({ length: missed + 1 }, (_, at) => addDays(day, at - missed));
+    const felt = about.flatMap((one) => feltOn(temperatures, one) ?? []);
+    return felt.length > missed ? [{ energy: inFull(amount), felt }] : [];
+  });
 }
 
 export const daysIn = (spans: readonly HeatSpan[]): number =>
   spans.reduce((sum, { felt }) => sum + felt.length, 0);
-
-export const degreesOf = ({ felt }: Pick<HeatSpan, 'felt'>, base: number): number =>
-  felt.reduce((sum, mean) => sum + degreeDays(mean, base), 0);
 
 /**
  * The line through the days of up to a year before `before`, or why there is none: Huber's M-estimate by iterated weights,
@@ -108,23 +104,24 @@ export function fitHouse(
   const spans = heatSpans(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
   if (daysIn(spans) < FEWEST_DAYS) return 'days_missing';
   const use = spans.map(({ energy, felt }) => energy / felt.length);
-  const columns = (base === null ? BASES : [base]).map((one) => ({
+  const bases = (base === null ? BASES : [base]).map((one) => ({
     base: one,
-    degrees: spans.map((span) => degreesOf(span, one) / span.felt.length),
+    degrees: spans.map(({ felt }) => degreeDays(felt, one) / felt.length),
   }));
   let weights = spans.map(({ felt }) => felt.length);
   for (let round = 1; ; round += 1) {
-    const lines = columns.map((one) => ({ ...one, ...lineThrough(one.degrees, use, weights) }));
-    const likeliest = lines.reduce((least, one) => (one.squares < least.squares ? one : least));
+    const lines = bases.flatMap((one) => lineThrough(one, use, weights) ?? []);
+    const [first, ...others] = lines;
+    if (first === undefined) return 'not_heated';
+    const likeliest = others.reduce((least, one) => (one.squares < least.squares ? one : least), first);
     const usual = lines.find((one) => one.base === USUAL_BASE) ?? likeliest;
     // Schwarz's criterion: a base of its own is one parameter more.
     const gain = spans.length * Math.log(usual.squares / likeliest.squares);
     const line = gain > Math.log(spans.length) ? likeliest : usual;
-    const off = spans.map(
-      ({ felt }, at) =>
-        Math.sqrt(felt.length) *
-        ((use[at] as number) - line.hotWater - line.slope * (line.degrees[at] as number)),
-    );
+    const off = spans.map(({ felt }, at) => {
+      const expected = line.hotWater + line.slope * (line.degrees[at] as number);
+      return Math.sqrt(felt.length) * ((use[at] as number) - expected);
+    });
     const scatter = medianDeviation(off, 0) || Number.MIN_VALUE;
     if (round === ROUNDS) return withDoubt(line, off, scatter);
     weights = spans.map(
@@ -133,47 +130,31 @@ export function fitHouse(
   }
 }
 
-interface Line extends Omit<HouseFit, 'covariance'> {
-  /** Weighted sum of the squares that are left. */
-  readonly squares: number;
-  /** The coefficients' covariance for a residual variance of 1. */
-  readonly inverse: readonly (readonly number[])[];
-}
-
-/** Weighted least squares among the lines that do not begin below zero. */
-function lineThrough(
-  x: readonly number[],
-  y: readonly number[],
+/** Weighted least squares among the lines that do not begin below zero. `null`: all days are alike. */
+function lineThrough<T extends { readonly degrees: readonly number[] }>(
+  base: T,
+  use: readonly number[],
   weights: readonly number[],
-): Omit<Line, 'base'> {
-  let [w, wx, wxx, wy, wxy, wyy] = [0, 0, 0, 0, 0, 0];
-  for (let at = 0; at < x.length; at += 1) {
-    const [weight, one, value] = [weights[at] as number, x[at] as number, y[at] as number];
-    w += weight;
-    wx += weight * one;
-    wxx += weight * one * one;
-    wy += weight * value;
-    wxy += weight * one * value;
-    wyy += weight * value * value;
-  }
-  const size = w * wxx - wx * wx;
-  if (!(size > 0)) return { hotWater: wy / w, slope: 0, squares: wyy - wy ** 2 / w, inverse: [] };
-  const hotWater = Math.max(0, (wy * wxx - wx * wxy) / size);
-  const slope = (wxy - hotWater * wx) / wxx;
-  return {
-    hotWater,
-    slope,
-    squares: wyy - hotWater * wy - slope * wxy,
-    inverse: [
-      [wxx / size, -wx / size],
-      [-wx / size, w / size],
-    ],
-  };
+) {
+  const roots = weights.map(Math.sqrt);
+  const weighted = (column: readonly number[]) => column.map((one, at) => one * (roots[at] as number));
+  const [degrees, values] = [weighted(base.degrees), weighted(use)];
+  const fit = regression([roots, degrees], values);
+  if (fit === null) return null;
+  const [hotWater = 0, slope = 0] = fit.coefficients;
+  if (hotWater >= 0) return { ...base, ...fit, hotWater, slope };
+  const { coefficients: [only = 0] = [], squares = 0 } = regression([degrees], values) ?? {};
+  return { ...base, ...fit, squares, hotWater: 0, slope: only };
 }
 
 /** The scatter is wider by what days have in common with those after them. A line within its doubt of a level is none. */
 function withDoubt(
-  { base, hotWater, slope, inverse }: Line,
+  {
+    base,
+    hotWater,
+    slope,
+    inverse,
+  }: Omit<HouseFit, 'covariance'> & { readonly inverse: HouseFit['covariance'] },
   off: readonly number[],
   scatter: number,
 ): HouseFit | WeatherSilence {
@@ -213,15 +194,15 @@ export function splitHeat(
   span: DaySpan,
 ): HeatParts | WeatherSilence {
   if (typeof fit === 'string') return fit;
-  const read = daysOf(span).filter((day) => (days.get(day)?.energy ?? null) !== null);
-  const felt = read.flatMap((day) => feltOn(temperatures, day) ?? []);
-  if (read.length === 0 || felt.length < read.length) return 'days_missing';
-  const energy = inFull(read.reduce((sum, day) => sum + (days.get(day)?.energy ?? 0), 0));
-  const degrees = degreesOf({ felt }, fit.base);
-  const line = fit.hotWater * read.length + fit.slope * degrees || 1;
+  const readings = readingsIn('energy', days, span);
+  const felt = readings.flatMap(({ day }) => feltOn(temperatures, day) ?? []);
+  if (readings.length === 0 || felt.length < readings.length) return 'days_missing';
+  const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
+  const degrees = degreeDays(felt, fit.base);
+  const line = fit.hotWater * felt.length + fit.slope * degrees || 1;
   const share = (fit.slope * degrees) / line;
   // How the share changes with each coefficient.
-  const gradient = [(-share * read.length) / line, ((1 - share) * degrees) / line];
+  const gradient = [(-share * felt.length) / line, ((1 - share) * degrees) / line];
   const half = BAND * energy * Math.sqrt(quadratic(gradient, fit.covariance));
   const part = (amount: number): Part => ({
     energy: amount,

@@ -1,82 +1,69 @@
-// Readings of a ledger on the scale of days since today, with the days that each of them has in it.
-import type { Micro } from '../amount.ts';
+// The readings of a ledger, which days each of them has in it, and which are estimates.
+import { type Micro, toMicro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
-import { addDays, type Day, daysOf } from '../period.ts';
-import type { Days } from '../tariff/billedDays.ts';
-import { chargesOn, type Tariff } from '../tariff/tariff.ts';
-
-/** Days since today: -1 is yesterday. */
-export type Offset = number;
+import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 
 export interface Reading {
-  readonly at: Offset;
+  readonly day: Day;
   readonly amount: Micro;
-  /** Days without a reading directly before it. */
+  /** Days without a reading directly before it; 0 for the first one. */
   readonly missed: number;
-  /** More than one where it has the use of other days in it, as its standing charges or its rhythm tell. */
-  readonly carries: number;
 }
 
-/** From the first to before the end. */
-export interface OffsetSpan {
-  readonly from: Offset;
-  readonly to: Offset;
-}
+/** Provider's periods are months: a longer gap between two readings is in none of them. */
+export const LONGEST_CARRIED_DAYS = 31;
+/** To see the readings on both sides of such a gap. */
+export const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
+/** The same reading so many days in a row is an estimate, and one day more for whole kWh; heat is not used that evenly. */
+export const FLAT_DAYS = 4;
+const KWH = toMicro(1);
 
-const LEARNT_FROM_DAYS = 2 * 366;
-const RHYTHM_DAYS = 60;
-const LONGEST_RHYTHM_DAYS = 7;
+type Days<Kind extends keyof Amounts> = ReadonlyMap<Day, Pick<Amounts, Kind>>;
 
-/** The readings of two years, oldest first. `end`: readings from this day on do not count. */
-export function readingsOf(
-  kind: keyof Amounts,
-  days: Days,
-  tariff: Tariff | null,
-  today: Day,
-  end: Offset,
+/** Oldest first. */
+export function readingsIn<Kind extends keyof Amounts>(
+  kind: Kind,
+  days: Days<Kind>,
+  span: DaySpan,
 ): Reading[] {
   const found: Reading[] = [];
   let missed = 0;
-  const span = { from: addDays(today, -LEARNT_FROM_DAYS), to: addDays(today, end) };
-  const within = daysOf(span);
-  for (const [index, day] of within.entries()) {
+  for (const day of daysOf(span)) {
     const amount = days.get(day)?.[kind] ?? null;
-    if (amount === null) missed += 1;
-    else {
-      const isAlone = missed === 0 && days.has(within[index + 1] ?? addDays(day, 1));
-      const carries = isAlone ? 1 : chargesCarried(tariff, days, day);
-      const at = index - LEARNT_FROM_DAYS;
-      found.push({ at, amount, carries, missed: found.length === 0 ? 0 : missed });
-      missed = 0;
-    }
+    if (amount !== null) found.push({ day, amount, missed: found.length === 0 ? 0 : missed });
+    missed = amount === null ? missed + 1 : 0;
   }
-  return isRhythmic(found) ? found.map(withItsGap) : found;
+  return found;
 }
 
-/** How many standing charges a reading has in it, at least one. */
-export const chargesCarried = (tariff: Tariff | null, days: Days, day: Day): number =>
-  Math.max(1, (tariff && chargesOn(tariff, days, day)) ?? 1);
-
-/** Most of the newest readings come after a gap: the provider books several days into one. */
-function isRhythmic(readings: readonly Reading[]): boolean {
-  const newest = readings.filter(({ at }) => at > -RHYTHM_DAYS);
-  return newest.filter(({ missed }) => missed > 0).length * 2 > newest.length;
+/** For each day of the span the reading that it is in: its own, or the next one after a gap. `null`: in none. */
+export function readingOfEachDay<Kind extends keyof Amounts>(
+  kind: Kind,
+  days: Days<Kind>,
+  span: DaySpan,
+): readonly (Reading | null)[] {
+  const around = { from: addDays(span.from, -AROUND_DAYS), to: addDays(span.to, AROUND_DAYS) };
+  const found = new Map<Day, Reading>();
+  for (const reading of readingsIn(kind, days, around)) {
+    const carried = reading.missed <= LONGEST_CARRIED_DAYS ? reading.missed : 0;
+    for (let back = 0; back <= carried; back += 1) found.set(addDays(reading.day, -back), reading);
+  }
+  return daysOf(span).map((day) => found.get(day) ?? null);
 }
 
-const withItsGap = (reading: Reading): Reading =>
-  reading.missed < LONGEST_RHYTHM_DAYS
-    ? { ...reading, carries: Math.max(reading.carries, reading.missed + 1) }
-    : reading;
-
-/** Days of the span that no reading has in it. */
-export function daysLeft({ from, to }: OffsetSpan, readings: readonly Reading[]): Offset[] {
-  const covered = new Set<Offset>();
-  for (const { at, missed, carries } of readings) {
-    if (at < from) continue;
-    const before = Math.min(missed, carries - 1);
-    // Two readings of one day leave the next without any.
-    for (let day = at - before; day < at - before + carries; day += 1) covered.add(day);
+/** Runs of equal readings of energy: where each begins, and where the reading is that puts it right. */
+export function estimatedRuns(
+  energies: readonly Reading[],
+): { readonly first: number; readonly next: number }[] {
+  const runs: { readonly first: number; readonly next: number }[] = [];
+  let first = 0;
+  for (let next = 1; next <= energies.length; next += 1) {
+    const amount = energies[first]?.amount ?? 0;
+    if (energies[next]?.amount === amount && energies[next]?.missed === 0) continue;
+    // A register of whole kWh repeats itself by chance.
+    const fewest = amount % KWH === 0 ? FLAT_DAYS + 1 : FLAT_DAYS;
+    if (amount !== 0 && next - first >= fewest) runs.push({ first, next });
+    first = next;
   }
-  const days = Array.from({ length: to - from }, (_, index) => from + index);
-  return days.filter((day) => !covered.has(day));
+  return runs;
 }

@@ -56,38 +56,40 @@ export function checkRegister(
   zone: Zone,
 ): RegisterCheck | null {
   const lastOfDay = new Map(readings.map((one) => [dayClosedBy(one.readAt, closes, zone), one]));
-  const ends = [...lastOfDay].filter(([day, { readAt }]) => endsDay(ledger, day, readAt));
-  const spans = ends.slice(1).map(([day, { energy }], at) => {
-    const [before, first] = ends[at] ?? [day, { energy }];
-    return spanOf(addDays(before, 1), day, energy - first.energy, ledger.days);
-  });
-  const runs: RegisterCheck[] = [];
-  for (const span of spans) {
-    const last = runs.at(-1);
-    if (last?.daysMissing === 0 && span.daysMissing === 0) runs[runs.length - 1] = joined(last, span);
-    else runs.push(span);
+  const ends = [...lastOfDay]
+    .filter(([day, { readAt }]) => endsDay(ledger, day, readAt))
+    .map(([day, { energy }]) => ({ day, energy }));
+  const [oldest, newest] = [ends[0], ends.at(-1)];
+  if (!oldest || !newest || oldest === newest) return null;
+  let [begun, previous, longest] = [oldest, oldest, [oldest, oldest] as const];
+  for (const end of ends) {
+    if (checkOf(previous, end, ledger).daysMissing > 0) begun = end;
+    if (daysBetween(begun.day, end.day) > daysBetween(longest[0].day, longest[1].day)) longest = [begun, end];
+    previous = end;
   }
-  const complete = runs.filter(({ daysMissing }) => daysMissing === 0);
-  const longest = complete.sort((a, b) => lengthOf(b) - lengthOf(a))[0];
-  if (longest && lengthOf(longest) >= SHORTEST_DAYS) return longest;
-  return spans.reduce<RegisterCheck | null>((all, span) => (all ? joined(all, span) : span), null);
+  const isEnough = daysBetween(longest[0].day, longest[1].day) >= SHORTEST_DAYS;
+  return isEnough ? checkOf(...longest, ledger) : checkOf(oldest, newest, ledger);
 }
 
-function spanOf(from: Day, to: Day, growth: Micro, days: Ledger['days']): RegisterCheck {
-  const energies = daysOf({ from, to: addDays(to, 1) }).map((day) => days.get(day)?.energy ?? null);
+/** What the register showed at the end of a day. */
+interface End {
+  readonly day: Day;
+  readonly energy: Micro;
+}
+
+function checkOf(first: End, last: End, { days }: Pick<Ledger, 'days'>): RegisterCheck {
+  const span = { from: addDays(first.day, 1), to: addDays(last.day, 1) };
+  const energies = daysOf(span).map((day) => days.get(day)?.energy ?? null);
   const daysMissing = energies.filter((energy) => energy === null).length;
-  return { from, to, growth, difference: growth - (sumKnown(energies) ?? 0), daysMissing };
+  const growth = last.energy - first.energy;
+  return {
+    from: span.from,
+    to: last.day,
+    growth,
+    difference: growth - (sumKnown(energies) ?? 0),
+    daysMissing,
+  };
 }
-
-const joined = (one: RegisterCheck, next: RegisterCheck): RegisterCheck => ({
-  from: one.from,
-  to: next.to,
-  growth: one.growth + next.growth,
-  difference: one.difference + next.difference,
-  daysMissing: one.daysMissing + next.daysMissing,
-});
-
-const lengthOf = ({ from, to }: RegisterCheck): number => daysBetween(from, to) + 1;
 
 /** No later reading of the day is in the ledger, nor is this one still to come there. */
 function endsDay(

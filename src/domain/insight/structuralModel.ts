@@ -1,5 +1,5 @@
 // A daily series and its seasons carried on: Harvey's structural time series model, by a Kalman filter.
-import { dot, quadratic } from './leastSquares.ts';
+import { addTo, dot, quadratic } from './leastSquares.ts';
 import { meanOf } from './robust.ts';
 
 /** A value, or the mean of the values of `days` days. `at` counts days from today; points come in order. */
@@ -31,7 +31,10 @@ const DRIFT = 0.06;
 const PERSISTENCE = 0.85;
 /** Mean difference of two days as a share of the mean root; counts as a week of pairs beside those seen. */
 const SCATTER = 0.12;
-const WEEK_DAYS = 7;
+const SCATTER_PAIRS = 7;
+/** Deviation that lasts, and that of single days, in such differences. */
+const LASTING = 1.6;
+const SINGLE = 0.75;
 /** What is further off, in standard deviations, counts as so far (Huber): a holiday is no new level. */
 const FAR = 2;
 /** Innovations of two weeks whose mean is further off than this are another household, not another fortnight. */
@@ -44,22 +47,27 @@ const MOVED = 1.2;
  */
 export function sumOfSquares(points: readonly Point[], left: readonly number[], dayOfYear: number): Sum {
   const root = meanOf(points, ({ value }) => value);
-  const { lasting, single } = variances(points, root);
+  // An absolute difference, which a holiday spoils less than a square.
+  const apart = points.slice(1).map(({ value }, at) => Math.abs(value - (points[at]?.value ?? 0)));
+  const seen = apart.reduce((sum, one) => sum + one, SCATTER_PAIRS * SCATTER * root);
+  const scatter = seen / (SCATTER_PAIRS + apart.length);
+  const [lasting, single] = [(LASTING * scatter) ** 2, (SINGLE * scatter) ** 2];
   const drift = (DRIFT * root) ** 2 / YEAR_DAYS;
   /** What the states have to do with a day, where that much of the deviation has not faded. */
   const rowOf = (at: number, unfaded: number): number[] => {
     const angle = (2 * Math.PI * (dayOfYear + at - COLDEST_DAY)) / YEAR_DAYS;
-    const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
-    return [1, cosine, sine, cosine ** 2 - sine ** 2, 2 * sine * cosine, unfaded];
+    return [1, Math.cos(angle), Math.sin(angle), Math.cos(2 * angle), Math.sin(2 * angle), unfaded];
   };
   const state = MEAN.map((share) => share * root);
-  const covariance = UNSURE.map((share, one) =>
-    UNSURE.map((_, other) => (one === other ? (share * root) ** 2 : 0)),
-  );
+  const covariance = UNSURE.map(() => UNSURE.map(() => 0));
   const add = (at: number, variance: number) => {
     const line = covariance[at] as number[];
     line[at] = (line[at] as number) + variance;
   };
+  const forget = () => {
+    for (const [at, share] of UNSURE.entries()) add(at, (share * root) ** 2);
+  };
+  forget();
   add(DEVIATION, lasting);
   let today = points[0]?.at ?? 0;
   let squares = 0;
@@ -79,19 +87,13 @@ export function sumOfSquares(points: readonly Point[], left: readonly number[], 
     const counted = Math.max(-FAR, Math.min(FAR, innovation));
     const weight = innovation === 0 ? 1 : counted / innovation;
     addTo(state, counted / Math.sqrt(variance), gain);
-    covariance.forEach((line, one) => {
+    for (const [one, line] of covariance.entries())
       addTo(line, (-weight * (gain[one] as number)) / variance, gain);
-    });
     squares += counted ** 2;
-    watched.push(counted);
-    if (watched.length < WATCHED_DAYS) continue;
-    if (Math.abs(meanOf(watched, (one) => one)) <= MOVED) watched.shift();
-    else {
-      UNSURE.forEach((share, one) => {
-        add(one, (share * root) ** 2);
-      });
-      watched = [];
-    }
+    watched = [...watched, counted].slice(-WATCHED_DAYS);
+    if (watched.length < WATCHED_DAYS || Math.abs(meanOf(watched, (one) => one)) <= MOVED) continue;
+    forget();
+    watched = [];
   }
 
   const gradient = state.map(() => 0);
@@ -111,30 +113,4 @@ export function sumOfSquares(points: readonly Point[], left: readonly number[], 
   }
   // The scale of all variances is what the innovations have shown it to be.
   return { mean, variance: ((variance + quadratic(gradient, covariance)) * squares) / points.length };
-}
-
-function addTo(sum: number[], factor: number, terms: readonly number[]): void {
-  for (let at = 0; at < sum.length; at += 1) sum[at] = (sum[at] as number) + factor * (terms[at] as number);
-}
-
-/**
- * The variance that lasts, and that of single days: neighbours share most of what lasts, and days a week apart hardly any
- * of it.
- */
-function variances(points: readonly Point[], root: number) {
-  const values = new Map(points.map(({ at, value }) => [at, value]));
-  /** From the mean absolute difference, which a holiday spoils less than a square; of normal noise. */
-  const halfVariance = (lag: number): number => {
-    const apart = points.flatMap(({ at, value }) => {
-      const before = values.get(at - lag);
-      return before === undefined ? [] : [Math.abs(value - before)];
-    });
-    const sum = apart.reduce((all, one) => all + one, SCATTER * root * WEEK_DAYS);
-    return ((sum / (apart.length + WEEK_DAYS)) ** 2 * Math.PI) / 4;
-  };
-  const [neighbours, week] = [halfVariance(1), halfVariance(WEEK_DAYS)];
-  // A tenth: neither part is nothing.
-  const least = neighbours / 10;
-  const lasting = Math.max(least, (week - neighbours) / (PERSISTENCE - PERSISTENCE ** WEEK_DAYS));
-  return { lasting, single: Math.max(least, neighbours - lasting * (1 - PERSISTENCE)) };
 }

@@ -3,7 +3,7 @@ import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween } from '../period.ts';
 import {
   daysIn,
-  degreesOf,
+  degreeDays,
   fitHouse,
   type HeatSpan,
   heatSpans,
@@ -49,10 +49,7 @@ export function weatherChange(days: Ledger['days'], weather: Weather): WeatherCh
   return compareWithYearBefore(days, weather, { from: addDays(to, -NEWEST_DAYS), to });
 }
 
-/**
- * Expected is what the same days a year before used, and for the difference in degree days the slope of the year before
- * the span.
- */
+/** Expected is what the same days a year before used, and for other degree days the slope of the year before the span. */
 export function compareWithYearBefore(
   days: Ledger['days'],
   weather: Weather,
@@ -65,35 +62,31 @@ export function compareWithYearBefore(
   if (daysIn(spans) < fewest || daysIn(spansBefore) < fewest) return 'days_missing';
   const fit = fitHouse(days, weather, from);
   if (typeof fit === 'string') return fit;
-  const sumOf = (all: readonly HeatSpan[]) => ({
-    days: daysIn(all),
-    energy: all.reduce((sum, { energy }) => sum + energy, 0),
-    degreeDays: all.reduce((sum, span) => sum + degreesOf(span, fit.base), 0),
-  });
-  const [now, before] = [sumOf(spans), sumOf(spansBefore)];
-  if (fit.slope * Math.max(now.degreeDays, before.degreeDays) < LEAST_HEATED * before.energy)
-    return 'not_heated';
+  const [now, before] = [sumOf(spans, fit.base), sumOf(spansBefore, fit.base)];
+  if (fit.slope * Math.max(now.degrees, before.degrees) < LEAST_HEATED * before.energy) return 'not_heated';
 
   // The line alone would take a change in the middle of the year before for one of this year.
-  const level = (before.energy - fit.slope * before.degreeDays) / before.days;
-  const expectedOf = (span: HeatSpan) => span.felt.length * level + fit.slope * degreesOf(span, fit.base);
-  const expected = now.days * level + fit.slope * now.degreeDays;
+  const level = (before.energy - fit.slope * before.degrees) / before.days;
+  const expectedOf = ({ felt }: HeatSpan) => felt.length * level + fit.slope * degreeDays(felt, fit.base);
+  const expected = now.days * level + fit.slope * now.degrees;
   if (expected <= 0) return 'not_sure';
   const ratio = now.energy / expected;
   const own = longRun(spans.map((span) => span.energy - ratio * expectedOf(span)));
   const others = longRun(spansBefore.map((span) => span.energy - expectedOf(span)));
   const share = now.days / before.days;
-  const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (now.degreeDays - share * before.degreeDays) ** 2;
+  const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (now.degrees - share * before.degrees) ** 2;
   const band = (BAND * Math.sqrt(own + ratio ** 2 * (share ** 2 * others + ofSlope))) / expected;
   if (!(band <= LEAST_SURE)) return 'not_sure';
   return {
     percent: 100 * (ratio - 1),
     low: 100 * Math.max(-1, ratio - 1 - band),
     high: 100 * (ratio - 1 + band),
-    from,
-    to: addDays(to, -1),
-    days: now.days,
-    used: now.energy,
-    expected,
+    ...{ from, to: addDays(to, -1), days: now.days, used: now.energy, expected },
   };
 }
+
+const sumOf = (spans: readonly HeatSpan[], base: number) => ({
+  days: daysIn(spans),
+  energy: spans.reduce((sum, { energy }) => sum + energy, 0),
+  degrees: spans.reduce((sum, { felt }) => sum + degreeDays(felt, base), 0),
+});

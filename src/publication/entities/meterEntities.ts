@@ -267,7 +267,7 @@ const USE_ROWS: readonly Row[] = [
   {
     ...problem,
     key: 'unusual_use',
-    help: 'The latest day is far above what was expected, or the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until three days are usual again.',
+    help: 'The latest day is far above what was expected, or, where the weather is known, the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until the mean of three days is usual again.',
     read: ({ use }) => use && use.unusual !== null,
     attributes: [
       unusual('since', 'The day by which it was noticed; null while all is as usual.'),

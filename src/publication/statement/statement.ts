@@ -1,7 +1,7 @@
 // What is known of one complete month: what was used and charged, how it compares, and what is not known and why.
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
-import { FLAT_DAYS, readingOfEachDay } from '../../domain/insight/carriedDays.ts';
 import { fitHouse, type Part, splitHeat, YEAR_DAYS } from '../../domain/insight/degreeDays.ts';
+import { estimatedRuns, readingOfEachDay, readingsIn } from '../../domain/insight/readings.ts';
 import { compareWithYearBefore } from '../../domain/insight/weatherChange.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
@@ -224,19 +224,13 @@ function registerAt({ register, readingCloses, zone }: MeterFacts, day: Day): St
 
 function marksOf(days: Ledger['days'], span: DaySpan): Omit<Statement['days'], 'of'> {
   const all = daysOf(span);
-  const readings = readingOfEachDay('energy', days, span);
-  const isFlat = (at: number): boolean => {
-    const amount = readings[at]?.amount;
-    const isSame = (other: number) => readings[other]?.amount === amount && readings[other]?.days === 1;
-    let [first, last] = [at, at];
-    while (isSame(first - 1)) first -= 1;
-    while (isSame(last + 1)) last += 1;
-    return amount !== undefined && amount !== 0 && isSame(at) && last - first + 1 >= FLAT_DAYS;
-  };
+  const inReading = readingOfEachDay('energy', days, span);
+  const readings = readingsIn('energy', days, span);
+  const estimates = estimatedRuns(readings).flatMap(({ first, next }) => readings.slice(first, next));
   return {
-    missing: all.filter((_, at) => (readings[at] ?? null) === null),
-    carried: all.filter((day, at) => readings[at] && !isRead(days, day)),
-    estimated: all.filter((_, at) => isFlat(at)),
+    missing: all.filter((_, at) => (inReading[at] ?? null) === null),
+    carried: all.filter((day, at) => inReading[at] && !isRead(days, day)),
+    estimated: estimates.map(({ day }) => day),
     corrected: all.filter((day) => (days.get(day)?.revision ?? 0) > 0),
   };
 }

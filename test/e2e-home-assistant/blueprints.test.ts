@@ -82,7 +82,7 @@ test('late readings, a new bill, unusual use and heat in an empty home are told,
     await newDay(0, 7.1);
     await newDay(1, 7.2);
   };
-  await told(api, `7.2 kWh of heat on ${daysAgo(-1)}, and nobody was at home.`, away);
+  await told(api, `7.2 kWh of heat on ${daysAgo(-1)}, and no one was at home.`, away);
   const notes = await api.ask('persistent_notification/get');
   expect(JSON.stringify(notes)).not.toMatch(/(5\.9|7\.1) kWh/);
 

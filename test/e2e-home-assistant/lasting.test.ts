@@ -74,6 +74,8 @@ test('an entity that an older version called otherwise leaves no ghost', async (
   const { probe, folder } = story;
   const first = await story.start();
   const api = await story.enter();
+  // The account gets more entities when its invoices are known.
+  await probe.until('heat2mqtt/account/home/invoices');
   const wanted = await untilShown(probe, api);
   await first.end('SIGTERM');
 

@@ -119,9 +119,10 @@ test.each<[string, Situation, Form, readonly unknown[]]>([
 
 test('password grant: after three wrong passwords the right one is refused in the same words', async () => {
   const { askBoth, realm } = await openBoth();
-  for (let attempt = 0; attempt < 3; attempt += 1)
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
     expectSame(await askBoth({ ...PASSWORD, password: 'no' }), WRONG);
-  await realm.untilCounted(3);
+    await realm.untilCounted(attempt);
+  }
   expectSame(await askBoth(PASSWORD), WRONG);
 });
 

@@ -34,6 +34,7 @@ export function accountView(
     newestInvoice: newestOf(invoices.found?.all ?? [], now),
     checks: checks.of(account),
     nextBill: checks.next(account, zone.dayAt(now)),
+    asked: config.extras,
     statement: config.statement,
     requestsToday: requests,
     loginsToday: logins,

@@ -88,6 +88,7 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
         invoices,
         checks,
         balance: extras?.balance.found ?? null,
+        asked: config.extras,
         statement: config.statement,
       },
     };

@@ -84,6 +84,8 @@ export interface AccountView {
   readonly checks: BillChecks;
   /** `null` without invoices that tell their periods. */
   readonly nextBill: BillForecast | null;
+  /** What the provider is asked for beside the usage. */
+  readonly asked: Readonly<Record<'meter_reading' | 'balance' | 'invoices', boolean>>;
   /** What the configuration adds to a statement. */
   readonly statement: StatementConfig;
   readonly requestsToday: number;

@@ -87,6 +87,10 @@ test('a field without a value says why', () => {
     average_user: 'not_configured',
     contacts: 'not_configured',
   });
+  const asked = { meter_reading: false, balance: false, invoices: false };
+  const silent = statementOf('2025-05', { ...facts, account: { ...facts.account, balance: null, asked } });
+  for (const { reason } of [silent.register_first, silent.bills, silent.due])
+    expect(reason).toBe('switched_off');
   const { month_before, year_before, conclusion } = statementOf('2025-05', facts);
   expect([month_before.energy.reason, year_before.cost.reason, conclusion.code]).toEqual([
     'not_recorded',

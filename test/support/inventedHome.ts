@@ -125,6 +125,7 @@ export const ACCOUNT: AccountView = {
     cost: { amount: 46_120_000, low: 44_000_000, high: 48_240_000 },
     energy: { amount: 157_500_000, low: 150_000_000, high: 165_000_000 },
   },
+  asked: { meter_reading: true, balance: true, invoices: true },
   statement: {},
   requestsToday: 3,
   loginsToday: 1,

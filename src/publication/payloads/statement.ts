@@ -10,6 +10,7 @@ export const REASONS = {
   not_sure: 'the doubt is too wide to tell',
   not_explained: 'no unit rate and standing charge explain the days',
   not_told: 'the provider does not tell it',
+  switched_off: 'the configuration has switched it off (extras)',
   no_bill: 'no bill covers this time yet',
   not_configured: 'the configuration does not give it',
 } as const;

@@ -24,7 +24,10 @@ export interface StatementFacts {
     MeterView,
     'meter' | 'friendlyName' | 'tenancy' | 'weather' | 'register' | 'zone' | 'currency' | 'readingCloses'
   >;
-  readonly account: Pick<AccountView, 'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement'>;
+  readonly account: Pick<
+    AccountView,
+    'account' | 'zone' | 'invoices' | 'checks' | 'balance' | 'statement' | 'asked'
+  >;
 }
 type MeterFacts = StatementFacts['meter'];
 
@@ -115,13 +118,13 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     prices: pricesIn(days, span),
     heating: parts.heating,
     hot_water: parts.hot_water,
-    register_first: registerAt(meter, addDays(span.from, -1)),
-    register_last: registerAt(meter, addDays(span.to, -1)),
+    register_first: registerAt(facts, addDays(span.from, -1)),
+    register_last: registerAt(facts, addDays(span.to, -1)),
     days: { of: daysOf(span).length, ...marks },
     bills,
     due:
       account.balance?.amount == null
-        ? unknown('not_told')
+        ? untold(account, 'balance')
         : known(toUnits(account.balance.amount), { kind: 'provider' }),
     ...configured(account.statement, energy.value, sumOfYear(days, year)),
   };
@@ -211,9 +214,13 @@ function pricesIn(days: Ledger['days'], span: DaySpan): Statement['prices'] {
   return known(found, { kind: 'fit', from: since, to: last.to, days: explained });
 }
 
+const untold = ({ asked }: StatementFacts['account'], extra: keyof AccountView['asked']) =>
+  unknown(asked[extra] ? 'not_told' : 'switched_off');
+
 /** What the register showed when the day closed. */
-function registerAt({ register, readingCloses, zone }: MeterFacts, day: Day): Statement['register_first'] {
-  if (register === null) return unknown('not_told');
+function registerAt({ meter, account }: StatementFacts, day: Day): Statement['register_first'] {
+  const { register, readingCloses, zone } = meter;
+  if (register === null) return untold(account, 'meter_reading');
   const reading = register.readings.findLast(
     ({ readAt }) => dayClosedBy(readAt, readingCloses, zone) === day,
   );
@@ -238,11 +245,9 @@ function marksOf(days: Ledger['days'], span: DaySpan): Omit<Statement['days'], '
 const revisionOf = (days: Ledger['days'], span: DaySpan): number =>
   within(days, span).reduce((sum, { revision }) => sum + revision, 0);
 
-function billsOf(
-  { invoices, checks, zone }: StatementFacts['account'],
-  { from, to }: DaySpan,
-): Statement['bills'] {
-  if (invoices === null) return unknown('not_told');
+function billsOf(account: StatementFacts['account'], { from, to }: DaySpan): Statement['bills'] {
+  const { invoices, checks, zone } = account;
+  if (invoices === null) return untold(account, 'invoices');
   const found = invoices.all.flatMap((invoice) => {
     const { id, period_start, period_end, amount, amount_due, due } = invoiceRecord(invoice, zone);
     if (period_start === null || period_end === null || period_start >= to || period_end < from) return [];

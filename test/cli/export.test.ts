@@ -90,6 +90,17 @@ test('weeks and months are sums; revisions are two more columns', async () => {
   );
 });
 
+test('line protocol: each day at its own first instant, and no field that is not known', async () => {
+  const exported = await household();
+  const at = (iso: string) => `${Date.parse(iso)}000000`;
+  expect((await exported('--account', 'flat', '--format', 'influx')).out.split('\n')).toEqual([
+    `heat,account=flat,meter=70418235 energy_kwh=3,cost=0.5 ${at('2025-03-29T00:00:00Z')}`,
+    `heat,account=flat,meter=70418235 energy_kwh=4.123456 ${at('2025-03-30T00:00:00Z')}`,
+    `heat,account=flat,meter=70418235 energy_kwh=1.5,cost=0.25 ${at('2025-03-31T23:00:00Z')}`,
+    '',
+  ]);
+});
+
 test('nothing on disk is told beside the empty table; nonsense is refused', async () => {
   const exported = await household();
   const stateDir = await openStack().folder();

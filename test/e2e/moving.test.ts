@@ -1,6 +1,6 @@
 // "Moving to another Pi", as docs/questions.md tells it: packed, unpacked elsewhere, and gone on with as if nothing had happened.
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -14,7 +14,8 @@ const PACK = docCommands().find(({ command }) => command.startsWith('tar '))?.co
 test('the new Pi neither logs in nor reads history again, and says the same', async () => {
   const { stack, folder, simulator, broker, configure, listen } = await openHomeWithBroker();
   const probe = await listen();
-  const accounts = [{ username: ME.username, password_file: './password' }];
+  await copyFile(join(folder, 'password'), join(folder, 'heat-password'));
+  const accounts = [{ username: ME.username, password_file: './heat-password' }];
   await configure({ accounts, mqtt: { url: broker.url }, state_dir: './state' });
   const old = stack.use(run(['run'], { cwd: folder }));
   await old.says('"polled"');

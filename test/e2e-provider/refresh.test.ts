@@ -46,9 +46,9 @@ test.each<[string, Change]>([
   ['keys replaced at once', ({ renewKeys }) => renewKeys({ keepOld: false })],
 ])('%s: one login follows, and nobody is blamed', async (_, change) => {
   const { realm, story, program } = await livingDaemon();
-  // With young tokens, so that the daemon does not refresh while things change.
-  const first = await refreshes(realm);
-  await story.untilAsync('a refresh', async () => (await refreshes(realm)) > first);
+  // With young tokens that are stored, so that the daemon does not refresh while things change.
+  const first = await story.refreshToken();
+  await story.untilAsync('tokens of a refresh on disk', async () => (await story.refreshToken()) !== first);
   await change(realm, story);
   await story.until('a login', ({ loginsToday, state }) => loginsToday >= 2 && state === 'ok');
   const before = await refreshes(realm);

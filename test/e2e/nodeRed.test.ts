@@ -1,5 +1,6 @@
 // The example flows in a real Node-RED beside a real Mosquitto and the built program: each puts out what its comment promises.
 import { expect, test } from 'vitest';
+import { SAMPLES } from '../../scripts/docs/samples.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { home, METER, PROPERTY, person, STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -15,24 +16,8 @@ if (!isThere)
 else if (!hasDashboard)
   process.stderr.write('\n!! LEFT OUT: the flow for Dashboard 2.0; it is not beside the Node-RED\n\n');
 
-/** As heat2mqtt says it; no bill comes while a test runs. */
-const BILL = {
-  schema: 1,
-  event_type: 'bill',
-  at: '2025-06-02T09:00:00+01:00',
-  currency: 'EUR',
-  invoice: {
-    id: '880123',
-    status: 'invoice',
-    period_start: '2025-05-01',
-    period_end: '2025-05-31',
-    issued: '2025-06-01',
-    due: '2025-06-19',
-    amount: 48.12,
-    amount_due: 48.12,
-    check: null,
-  },
-};
+/** No bill comes while a test runs. */
+const [BILL] = SAMPLES['account/<account>/event'];
 
 const today = Math.floor(Date.now() / DAY_MS);
 const on = (day: number, kwh: number, eur: number): ExplicitEvent => ({

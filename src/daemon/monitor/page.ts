@@ -9,7 +9,7 @@ import type { LogTail } from '../../foundation/log.ts';
 import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { pageWords, visitorsLanguage } from '../../publication/language.ts';
-import { STATEMENT_STYLE, statementPage } from '../../publication/statement/page.ts';
+import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
 import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
 import { createSignIns } from '../../web/signIn.ts';
@@ -91,7 +91,7 @@ function statementSource(accounts: readonly Account[], context: Context): PageOp
     const facts = { meter: view, account: accountView(found.account, context) };
     const statement = statementOf(chosenMonth(found.meter.completeMonths(), month), facts);
     const page = statementPage(statement, visitorsLanguage(language, languages));
-    return { page, style: STATEMENT_STYLE };
+    return { page, style: STATEMENT_STYLE_HASH };
   };
 }
 

@@ -1,11 +1,12 @@
 // A statement as one page to read, print and hand over, without any script, and as plain text.
+import { createHash } from 'node:crypto';
 import type { Language } from '../language.ts';
 import { conclusionOf, type Section, sectionsOf } from './sections.ts';
 import type { Statement } from './statement.ts';
 import { type Words, wordsIn } from './words.ts';
 
 /** The whole style of the page: a server that forbids inline styles allows this one by its hash. */
-export const STATEMENT_STYLE = `
+const STYLE = `
 :root{color-scheme:light}
 body{margin:0 auto;padding:1rem;max-width:46rem;font:1rem/1.4 system-ui,sans-serif;color:#111;background:#fff}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.05rem;margin:1.1rem 0 .3rem}
@@ -17,6 +18,7 @@ svg{width:100%;height:auto;display:block}svg.narrow{display:none}svg text{font:1
 @media screen and (max-width:30rem){svg.wide{display:none}svg.narrow{display:block}th,td,td.basis{display:block;width:auto;border-top:0;padding:0}tr{display:block;border-top:1px solid #bbb;padding:.2rem 0}th{font-size:.85rem;color:#444}}
 @media print{@page{margin:11mm}body{padding:0;max-width:none;font-size:8.2pt;line-height:1.2}h1{font-size:13pt}h2{font-size:9pt;margin:.45rem 0 .1rem}p{margin:.1rem 0}.conclusion{font-size:10pt}th,td{padding:.05rem .4rem .05rem 0}th{width:30%}.small,td.basis{font-size:7pt}td.basis{width:32%}svg{height:40mm}section{break-inside:avoid}}
 `;
+export const STATEMENT_STYLE_HASH = `sha256-${createHash('sha256').update(STYLE).digest('base64')}`;
 
 export function statementPage(statement: Statement, language: Language): string {
   const words = wordsIn(language, statement.currency);
@@ -33,7 +35,7 @@ export function statementPage(statement: Statement, language: Language): string 
   };
   return `<!doctype html>
 <html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>${html(`${title}: ${meter}`)}</title><style>${STATEMENT_STYLE}</style></head>
+<title>${html(`${title}: ${meter}`)}</title><style>${STYLE}</style></head>
 <body><main><header><h1>${html(title)}</h1><p>${html(meter)}</p><p class="conclusion">${html(conclusionOf(statement, words))}</p></header>
 ${sections
   .filter(({ isBeforeChart }) => isBeforeChart)

@@ -2,7 +2,7 @@
 import { ledgerFile } from '../accounts/meterLedger.ts';
 import { SeriesNames } from '../accounts/seriesNames.ts';
 import { knownInFull } from '../domain/amount.ts';
-import { ledgerSince } from '../domain/ledger.ts';
+import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
 import { periodSums } from '../domain/totals.ts';
@@ -25,11 +25,9 @@ export const exportLedgers: Command = async (given, io) => {
   const { config } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
   const { found, unreadable } = await ledgersOf(settings, io, only);
-  const ledgers = found.filter(({ account }) => (only ?? account) === account);
-  const records = ledgers.flatMap(({ account, meter, ledger, timezone }) => {
+  const records = found.flatMap(({ account, meter, tenancy, timezone }) => {
     const zone = zoneOf(timezone);
-    const since = config.accounts.find(({ id }) => id === account)?.history_since ?? ledger.origin;
-    return periodSums(ledgerSince(ledger, since), interval, Number.POSITIVE_INFINITY).map((sum) => ({
+    return periodSums(tenancy, interval, Number.POSITIVE_INFINITY).map((sum) => ({
       account,
       meter,
       start: zone.iso(zone.startOf(sum.start)),
@@ -39,9 +37,7 @@ export const exportLedgers: Command = async (given, io) => {
       ...(options.revisions ? { revision: sum.revision, received_at: zone.iso(sum.receivedAt) } : {}),
     }));
   });
-  for (const name of unreadable)
-    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
-  if (ledgers.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
+  if (found.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
   if (format === 'influx') {
     io.out(records.map(lineOf).join(''));
     return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
@@ -70,7 +66,7 @@ interface Exported {
 
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };
 
-/** Of all accounts, under the names that the meters have in topics. `unreadable`: documents of the `only` account. */
+/** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
 export async function ledgersOf(settings: Settings, io: Io, only: string | null) {
   const { config } = settings;
   const state = await stateOf(settings, io);
@@ -78,10 +74,13 @@ export async function ledgersOf(settings: Settings, io: Io, only: string | null)
     readonly account: string;
     readonly meter: string;
     readonly property: Property;
+    /** The part since `accounts[].history_since`. */
+    readonly tenancy: Ledger;
   })[] = [];
   const unreadable: string[] = [];
   const names = new SeriesNames();
-  for (const { id: account } of config.accounts) {
+  for (const { id: account, history_since: since } of config.accounts) {
+    const isAsked = (only ?? account) === account;
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();
     const known = context?.value.properties ?? [];
     const files = await state.list(`accounts/${account}`);
@@ -91,13 +90,18 @@ export async function ledgersOf(settings: Settings, io: Io, only: string | null)
     const gone = ids.filter((id) => !isKnown(id)).map((id) => ({ ...UNKNOWN, propertyCustomerId: id }));
     for (const property of [...known, ...gone]) {
       const name = ledgerFile(account, property);
-      const ledger = await state.document(name, ledgerCodec).read();
+      // The names of all properties depend on one another.
       const meter = names.nameOf(property);
-      if (ledger !== null) found.push({ ...ledger, account, meter, property });
-      else if ((only ?? account) === account && ids.includes(property.propertyCustomerId))
-        unreadable.push(name);
+      if (!isAsked) continue;
+      const document = await state.document(name, ledgerCodec).read();
+      if (document !== null) {
+        const tenancy = ledgerSince(document.ledger, since ?? document.ledger.origin);
+        found.push({ ...document, account, meter, property, tenancy });
+      } else if (ids.includes(property.propertyCustomerId)) unreadable.push(name);
     }
   }
+  for (const name of unreadable)
+    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
   return { found, unreadable };
 }
 

@@ -4,7 +4,6 @@ import { currencyOf } from '../accounts/extras.ts';
 import { friendlyNameOf } from '../accounts/friendlyNames.ts';
 import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
-import { ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
@@ -57,26 +56,27 @@ export const statement: Command = async (given, io) => {
 async function factsOf(settings: Settings, io: Io, account: string): Promise<StatementFacts[]> {
   const { config } = settings;
   const state = await stateOf(settings, io);
-  const { found, unreadable } = await ledgersOf(settings, io, account);
-  for (const name of unreadable)
-    io.err(`Left out, as it is damaged, of a newer version or not readable: ${name}.\n`);
+  const { found } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;
-  const since = config.accounts.find(({ id }) => id === account)?.history_since;
-  const own = found.filter((one) => one.account === account && one.ledger.complete);
+  const own = found.filter(({ ledger }) => ledger.complete);
   const invoices = extras?.invoices.found ?? null;
   const currency = currencyOf(config, extras?.site.found ?? null);
-  const tenancies = own.map(({ ledger }) => ledgerSince(ledger, since ?? ledger.origin));
-  const checks = billJudge()(invoices?.all ?? [], tenancies, zoneOf(config.usage.timezone));
+  const checks = billJudge()(
+    invoices?.all ?? [],
+    own.map(({ tenancy }) => tenancy),
+    zoneOf(config.usage.timezone),
+  );
   const base = config.home_assistant?.degree_day_base ?? null;
-  return own.map(({ meter, property, timezone, readingCloses, ledger }) => {
+  const weather = outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base };
+  return own.map(({ meter, property, timezone, readingCloses, tenancy }) => {
     const zone = zoneOf(timezone);
     return {
       meter: {
         meter,
         friendlyName: friendlyNameOf(config.meters, property, meter),
-        tenancy: ledgerSince(ledger, since ?? ledger.origin),
-        weather: outdoor === undefined ? null : { temperatures: new Map(outdoor.days), base },
+        tenancy,
+        weather,
         register: extras?.registers[registerKey(property)]?.found ?? null,
         zone,
         currency,

@@ -1,9 +1,10 @@
 // The month of a statement that a person asks for.
 import { EXIT, failure } from '../foundation/failure.ts';
 
-/** `months`: those that can be had, oldest first. Throws no_statement or unknown_month. */
-export function chosenMonth(months: readonly string[], wanted: string | undefined): string {
-  const [first, last] = [months[0], months.at(-1)];
+/** `complete`: the months that can be had, newest first. Throws no_statement or unknown_month. */
+export function chosenMonth(complete: Iterable<string>, wanted: string | undefined): string {
+  const months = [...complete];
+  const [first, last] = [months.at(-1), months[0]];
   if (first === undefined || last === undefined)
     throw failure('no_statement', 'No month is complete yet.', {
       exit: EXIT.usage,

@@ -11,6 +11,7 @@ import {
 import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
 import { weatherChange } from '../domain/insight/weatherChange.ts';
+import { weatherChanges } from '../domain/insight/weatherChanges.ts';
 import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart, type Zone } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';
@@ -39,6 +40,7 @@ type Sums = Pick<
   | 'monthForecast'
   | 'weather'
   | 'weatherChange'
+  | 'changeOver'
   | 'degreeDaysMonth'
   | 'heatParts'
   | 'use'
@@ -66,6 +68,7 @@ export class Meter {
   readonly #expected = lastAnswer(expected);
   readonly #compared = lastAnswer(compared);
   readonly #judged = lastAnswer(judgeUse);
+  readonly #changes = weatherChanges();
   readonly #spanForecast = lastAnswer((from: Day, to: Day, known: Known) =>
     forecastSpan({ from, to }, known),
   );
@@ -201,7 +204,7 @@ export class Meter {
     const { known: _known, ...sums } = this.#sumsOf(ledger);
     const { lastSuccessAt, ...fromAccount } = this.#fromAccount();
     return {
-      statementMonth: this.completeMonths().at(-1) ?? null,
+      statementMonth: this.completeMonths().next().value ?? null,
       registerCheck:
         fromAccount.register &&
         this.#checkRegister(fromAccount.register, ledger, this.store.readingCloses, zone),
@@ -229,8 +232,8 @@ export class Meter {
     return { meter: this.name, readingAt, late };
   }
 
-  /** The months of which a statement can be had, oldest first. */
-  completeMonths(): string[] {
+  /** The months of which a statement can be had, newest first. */
+  completeMonths(): Generator<string, undefined> {
     const { zone, clock, config } = this.#needs;
     const { late_after_hours: lateAfterHours } = config.usage;
     return completeMonths(this.store.tenancy, { zone, now: clock.now(), lateAfterHours });
@@ -285,6 +288,7 @@ export class Meter {
       totals: this.#totals(ledger, today, tenancy.origin),
       ...this.#expected(tenancy.days, today, tariff),
       ...this.#compared(tenancy.days, today, weather),
+      changeOver: this.#changes(tenancy.days, weather),
       use: this.#judged(tenancy.days, today, weather?.temperatures ?? null, tariff),
     };
   }

@@ -4,6 +4,7 @@ import { currencyOf } from '../accounts/extras.ts';
 import { friendlyNameOf } from '../accounts/friendlyNames.ts';
 import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
+import { weatherChanges } from '../domain/insight/weatherChanges.ts';
 import { zone as zoneOf } from '../domain/period.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
@@ -77,6 +78,7 @@ async function factsOf(settings: Settings, io: Io, account: string): Promise<Sta
         friendlyName: friendlyNameOf(config.meters, property, meter),
         tenancy,
         weather,
+        changeOver: weatherChanges()(tenancy.days, weather),
         register: extras?.registers[registerKey(property)]?.found ?? null,
         zone,
         currency,

@@ -9,6 +9,7 @@ import type { HeatParts, Weather, WeatherSilence } from '../domain/insight/degre
 import type { Forecasts } from '../domain/insight/forecast.ts';
 import type { RegisterCheck } from '../domain/insight/registerCheck.ts';
 import type { WeatherChange } from '../domain/insight/weatherChange.ts';
+import type { ChangeOver } from '../domain/insight/weatherChanges.ts';
 import type { Invoice } from '../domain/invoice.ts';
 import type { Ledger } from '../domain/ledger.ts';
 import type { Day, Zone } from '../domain/period.ts';
@@ -37,6 +38,8 @@ export interface MeterView {
   readonly degreeDaysMonth: { readonly sum: number; readonly days: number } | null;
   /** Or why there is none. */
   readonly weatherChange: WeatherChange | WeatherSilence | null;
+  /** The same for the days of a span. */
+  readonly changeOver: ChangeOver;
   /** The running month's heat apart; or why that is not known. */
   readonly heatParts: HeatParts | WeatherSilence | null;
   /** `null`: too few days tell what is usual. */

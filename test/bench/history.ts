@@ -77,6 +77,7 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       weather: null,
       degreeDaysMonth: null,
       weatherChange: null,
+      changeOver: () => null,
       heatParts: null,
       use: judgeUse(merged.ledger.days, today, null, null),
       readingCloses: 'same_day' as const,

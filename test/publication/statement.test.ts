@@ -63,7 +63,7 @@ test('the weather-adjusted year is within a few percent of the truth', () => {
 
 test('a field without a value says why', () => {
   const { facts } = factsOf({
-    meter: { weather: null, register: null },
+    meter: { weather: null, changeOver: () => null, register: null },
     config: {},
     bills: false,
     days: 40,
@@ -147,11 +147,11 @@ test('months that can be had: whole, since the origin, and read or long enough p
   const { facts } = factsOf({ origin: '2025-03-15' });
   const { tenancy } = facts.meter;
   const at = (now: string, lateAfterHours = 60) =>
-    completeMonths(tenancy, { zone: DUBLIN, now: Date.parse(now), lateAfterHours });
+    [...completeMonths(tenancy, { zone: DUBLIN, now: Date.parse(now), lateAfterHours })].reverse();
   expect(at('2025-06-01T00:30:00+01:00')).toEqual(['2025-04', '2025-05']);
   const gap = { ...tenancy, days: new Map([...tenancy.days].filter(([day]) => day !== '2025-05-31')) };
   const later = (now: string) =>
-    completeMonths(gap, { zone: DUBLIN, now: Date.parse(now), lateAfterHours: 60 });
+    [...completeMonths(gap, { zone: DUBLIN, now: Date.parse(now), lateAfterHours: 60 })].reverse();
   expect(later('2025-06-03T11:59:00+01:00')).toEqual(['2025-04']);
   expect(later('2025-06-03T12:00:00+01:00')).toEqual(['2025-04', '2025-05']);
 });

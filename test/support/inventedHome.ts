@@ -62,6 +62,7 @@ export function meterView(ledger: Ledger, { today = TODAY as Day, timezone = DUB
     weather: null,
     degreeDaysMonth: null,
     weatherChange: null,
+    changeOver: () => null,
     heatParts: null,
     use: judgeUse(ledger.days, today, null, tariff),
     zone: timezone,
@@ -86,7 +87,8 @@ const INVOICE: Invoice = {
   open: 48_120_000,
 };
 
-const WEATHER: Pick<MeterView, 'weather' | 'degreeDaysMonth' | 'weatherChange'> = {
+const WEATHER: Pick<MeterView, 'weather' | 'degreeDaysMonth' | 'weatherChange' | 'changeOver'> = {
+  changeOver: () => 'days_missing',
   weather: { temperatures: new Map([['2025-06-29', 14.2]]), base: 15.5 },
   degreeDaysMonth: { sum: 41.34, days: 29 },
   weatherChange: {

@@ -1,5 +1,6 @@
 // The facts of an invented household from which statements are made: three years until the end of June 2025.
 import { billJudge } from '../../src/domain/insight/bill.ts';
+import { weatherChanges } from '../../src/domain/insight/weatherChanges.ts';
 import type { DayRecord, Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { RegisterHistory } from '../../src/domain/reading.ts';
@@ -51,9 +52,11 @@ export function factsOf({
     readAt: DUBLIN.startOf(addDays(day, 1)) - 300_000,
   }));
   const register = { ...readings.at(-1), readings } as RegisterHistory;
+  const weather = { temperatures: house.temperatures, base: null };
   const view: MeterView = {
     ...meterView(ledger, { today: '2025-07-01' }),
-    weather: { temperatures: house.temperatures, base: null },
+    weather,
+    changeOver: weatherChanges()(days, weather),
     register,
     ...meter,
   };

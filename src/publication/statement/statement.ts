@@ -2,7 +2,6 @@
 import { inFull, knownUnits, sumKnown, toUnits } from '../../domain/amount.ts';
 import { fitHouse, type Part, splitHeat, YEAR_DAYS } from '../../domain/insight/degreeDays.ts';
 import { estimatedRuns, readingOfEachDay, readingsIn } from '../../domain/insight/readings.ts';
-import { compareWithYearBefore } from '../../domain/insight/weatherChange.ts';
 import { invoiceRecord } from '../../domain/invoice.ts';
 import type { Amounts, Ledger } from '../../domain/ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysOf, monthStart } from '../../domain/period.ts';
@@ -22,7 +21,15 @@ export type StatementBasis = NonNullable<Statement['energy']['basis']>;
 export interface StatementFacts {
   readonly meter: Pick<
     MeterView,
-    'meter' | 'friendlyName' | 'tenancy' | 'weather' | 'register' | 'zone' | 'currency' | 'readingCloses'
+    | 'meter'
+    | 'friendlyName'
+    | 'tenancy'
+    | 'weather'
+    | 'changeOver'
+    | 'register'
+    | 'zone'
+    | 'currency'
+    | 'readingCloses'
   >;
   readonly account: Pick<
     AccountView,
@@ -49,24 +56,24 @@ export const spanOfMonth = (month: string): DaySpan => ({
 });
 const monthOf = (day: Day): string => day.slice(0, 7);
 
-/** Months of which a statement can be had, oldest first: whole, since the ledger's origin, and complete. */
-export function completeMonths(
+/** Months of which a statement can be had, newest first: whole, since the ledger's origin, and complete. */
+export function* completeMonths(
   { origin, days }: Pick<Ledger, 'origin' | 'days'>,
   {
     zone,
     now,
     lateAfterHours,
   }: { readonly zone: MeterView['zone']; readonly now: number; readonly lateAfterHours: number },
-): string[] {
-  const first = monthStart(origin) === origin ? origin : addMonths(origin, 1);
-  const today = monthStart(zone.dayAt(now));
-  const months: string[] = [];
-  for (let start = first; start < today; start = addMonths(start, 1)) {
+): Generator<string, undefined> {
+  for (
+    let start = addMonths(monthStart(zone.dayAt(now)), -1);
+    start >= origin;
+    start = addMonths(start, -1)
+  ) {
     const span = spanOfMonth(monthOf(start));
     const isLate = now >= zone.startOf(span.to) + lateAfterHours * HOUR_MS;
-    if (isLate || daysOf(span).every((day) => isRead(days, day))) months.push(monthOf(start));
+    if (isLate || daysOf(span).every((day) => isRead(days, day))) yield monthOf(start);
   }
-  return months;
 }
 
 const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
@@ -152,9 +159,9 @@ function sumOfYear(days: Ledger['days'], months: readonly string[]): number | nu
   return energies.includes(null) ? null : knownUnits(sumKnown(energies));
 }
 
-function weatherAdjusted({ weather, tenancy }: MeterFacts, span: DaySpan): Statement['weather_adjusted'] {
-  if (weather === null) return unknown('needs_outdoor_temperature');
-  const change = compareWithYearBefore(tenancy.days, weather, span);
+function weatherAdjusted({ changeOver }: MeterFacts, span: DaySpan): Statement['weather_adjusted'] {
+  const change = changeOver(span);
+  if (change === null) return unknown('needs_outdoor_temperature');
   if (typeof change === 'string') return unknown(change);
   const { percent, low, high, expected, from, to, days } = change;
   const value = {

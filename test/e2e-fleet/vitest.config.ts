@@ -1,6 +1,7 @@
-import { suite } from '../support/suite.ts';
+import { SECOND_TRY, suite } from '../support/suite.ts';
 
 export default suite('e2e-fleet', {
+  ...SECOND_TRY,
   // 1,000 faults take an hour.
   testTimeout: 4 * 3_600_000,
   hookTimeout: 120_000,

@@ -1,6 +1,7 @@
-import { suite } from '../support/suite.ts';
+import { SECOND_TRY, suite } from '../support/suite.ts';
 
 export default suite('e2e-provider', {
+  ...SECOND_TRY,
   globalSetup: 'test/e2e-provider/parts.ts',
   testTimeout: 240_000,
   hookTimeout: 120_000,

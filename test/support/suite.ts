@@ -17,6 +17,12 @@ export const suite = (name: string, options: ViteUserConfig['test']): ViteUserCo
     },
   });
 
+/**
+ * For suites beside real parts, which race with each other on a loaded machine: a test that fails is tried once more. `.ci/run` names those
+ * that needed it. What talks to nothing but ourselves gets no second try.
+ */
+export const SECOND_TRY = { retry: 1 };
+
 /** State directories in memory, where the machine has that: a story writes many small files, each of them synced. */
 export function inMemory(): { TMPDIR?: string } {
   try {

@@ -2,19 +2,19 @@
 import * as z from 'zod';
 import { count, currency, day, instant, name, payload, text } from './parts.ts';
 
-export const REASONS = {
-  not_recorded: 'there is no reading of that time',
-  days_missing: 'too few days of both years are known',
-  needs_outdoor_temperature: 'no outdoor temperature is configured',
-  not_heated: 'the heating was off for nearly all of the time',
-  not_sure: 'the doubt is too wide to tell',
-  not_explained: 'no unit rate and standing charge explain the days',
-  not_told: 'the provider does not tell it',
-  switched_off: 'the configuration has switched it off (extras)',
-  no_bill: 'no bill covers this time yet',
-  not_configured: 'the configuration does not give it',
-} as const;
-export type StatementReason = keyof typeof REASONS;
+/** Their words are in the languages. */
+const REASONS = [
+  'not_recorded',
+  'days_missing',
+  'needs_outdoor_temperature',
+  'not_heated',
+  'not_sure',
+  'not_explained',
+  'not_told',
+  'switched_off',
+  'no_bill',
+  'not_configured',
+] as const;
 
 const basis = z
   .discriminatedUnion('kind', [
@@ -31,10 +31,7 @@ const field = <T extends z.ZodType>(value: T, help: string) =>
   z
     .strictObject({
       value: value.nullable(),
-      reason: z
-        .enum(Object.keys(REASONS) as StatementReason[])
-        .nullable()
-        .describe('Why there is no value.'),
+      reason: z.enum(REASONS).nullable().describe('Why there is no value.'),
       basis: basis.nullable(),
     })
     .describe(help);

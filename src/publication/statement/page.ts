@@ -1,9 +1,8 @@
 // A statement as one page to read, print and hand over, without any script, and as plain text.
 import { createHash } from 'node:crypto';
 import type { Language } from '../language.ts';
-import { conclusionOf, type Section, sectionsOf } from './sections.ts';
 import type { Statement } from './statement.ts';
-import { type Words, wordsIn } from './words.ts';
+import { conclusionOf, frameOf, type Section, sectionsOf, type Words, wordsIn } from './words.ts';
 
 /** The whole style of the page: a server that forbids inline styles allows this one by its hash. */
 const STYLE = `
@@ -22,53 +21,37 @@ export const STATEMENT_STYLE_HASH = `sha256-${createHash('sha256').update(STYLE)
 
 export function statementPage(statement: Statement, language: Language): string {
   const words = wordsIn(language, statement.currency);
-  const { say } = words;
-  const title = say('statement.title', { month: words.month(statement.month) });
-  const meter = statement.meter_name ?? say('statement.meter', { meter: statement.meter });
-  const sections = sectionsOf(statement, words);
-  const written = ({ heading, rows }: Section) => {
-    const cells = rows.map(
-      ({ label, value, basis }) =>
-        `<tr><th scope="row">${html(label)}</th><td>${html(value)}</td><td class="basis">${html(basis)}</td></tr>`,
-    );
-    return `<section><h2>${html(heading)}</h2><table>${cells.join('')}</table></section>`;
-  };
+  const { title, meter, revision, information } = frameOf(statement, words);
+  const { first, others } = sectionsOf(statement, words);
   return `<!doctype html>
 <html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${html(`${title}: ${meter}`)}</title><style>${STYLE}</style></head>
 <body><main><header><h1>${html(title)}</h1><p>${html(meter)}</p><p class="conclusion">${html(conclusionOf(statement, words))}</p></header>
-${sections
-  .filter(({ isBeforeChart }) => isBeforeChart)
-  .map(written)
-  .join('\n')}
-${chart(statement, words)}
-${sections
-  .filter(({ isBeforeChart }) => !isBeforeChart)
-  .map(written)
-  .join('\n')}
-<footer><p class="small">${html(revisionWords(statement, words))} ${html(say('statement.information'))}</p></footer></main></body></html>
+${[...first.map(table), chart(statement, words), ...others.map(table)].join('\n')}
+<footer><p class="small">${html(revision)} ${html(information)}</p></footer></main></body></html>
 `;
+}
+
+function table({ heading, rows }: Section): string {
+  const cells = rows.map(
+    ({ label, value, basis }) =>
+      `<tr><th scope="row">${html(label)}</th><td>${html(value)}</td><td class="basis">${html(basis)}</td></tr>`,
+  );
+  return `<section><h2>${html(heading)}</h2><table>${cells.join('')}</table></section>`;
 }
 
 export function statementText(statement: Statement, language: Language): string {
   const words = wordsIn(language, statement.currency);
-  const meter = statement.meter_name ?? words.say('statement.meter', { meter: statement.meter });
-  const lines = [
-    `${words.say('statement.title', { month: words.month(statement.month) })}: ${meter}`,
+  const { title, meter, revision, information } = frameOf(statement, words);
+  const { first, others } = sectionsOf(statement, words);
+  const lines = [...first, ...others].flatMap(({ heading, rows }) => [
     '',
-    conclusionOf(statement, words),
-  ];
-  for (const { heading, rows } of sectionsOf(statement, words)) {
-    lines.push('', heading);
-    for (const { label, value, basis } of rows)
-      lines.push(`  ${label}: ${value}${basis === '' ? '' : ` [${basis}]`}`);
-  }
-  lines.push('', revisionWords(statement, words), words.say('statement.information'));
-  return `${lines.join('\n')}\n`;
+    heading,
+    ...rows.map(({ label, value, basis }) => `  ${label}: ${value}${basis && ` [${basis}]`}`),
+  ]);
+  const all = [`${title}: ${meter}`, '', conclusionOf(statement, words), ...lines, '', revision, information];
+  return `${all.join('\n')}\n`;
 }
-
-const revisionWords = ({ revision, timezone, from, to }: Statement, { say, day }: Words): string =>
-  say('statement.revision', { revision, timezone, from: day(from), to: day(to) });
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',

@@ -10,12 +10,14 @@ import { fitTariff } from '../../domain/tariff/tariff.ts';
 import { sumAmounts } from '../../domain/totals.ts';
 import type { Message } from '../../mqtt/message.ts';
 import type { PayloadByTopic } from '../payloads/payloads.ts';
-import type { StatementReason } from '../payloads/statement.ts';
 import type { Topics } from '../topics.ts';
 import type { AccountView, MeterView, StatementConfig } from '../views.ts';
 
 export type Statement = PayloadByTopic['meter/<meter>/statement'];
-export type StatementBasis = NonNullable<Statement['energy']['basis']>;
+/** A value or the reason why there is none, and what it rests on. */
+export type Field<T> = Omit<Statement['energy'], 'value'> & { readonly value: T | null };
+type Basis = NonNullable<Field<unknown>['basis']>;
+type Reason = NonNullable<Field<unknown>['reason']>;
 
 /** The facts that a statement is made from. */
 export interface StatementFacts {
@@ -38,19 +40,14 @@ export interface StatementFacts {
 }
 type MeterFacts = StatementFacts['meter'];
 
-interface Field<T> {
-  readonly value: T | null;
-  readonly reason: StatementReason | null;
-  readonly basis: StatementBasis | null;
-}
-const known = <T>(value: T, basis: StatementBasis): Field<T> => ({ value, reason: null, basis });
-const unknown = (reason: StatementReason): Field<never> => ({ value: null, reason, basis: null });
+const known = <T>(value: T, basis: Basis): Field<T> => ({ value, reason: null, basis });
+const unknown = (reason: Reason): Field<never> => ({ value: null, reason, basis: null });
 
 const HOUR_MS = 3_600_000;
 const MOST_TARIFFS = 4;
 
 /** `2026-10` as its days. */
-export const spanOfMonth = (month: string): DaySpan => ({
+const spanOfMonth = (month: string): DaySpan => ({
   from: `${month}-01`,
   to: addMonths(`${month}-01`, 1),
 });
@@ -59,17 +56,11 @@ const monthOf = (day: Day): string => day.slice(0, 7);
 /** Months of which a statement can be had, newest first: whole, since the ledger's origin, and complete. */
 export function* completeMonths(
   { origin, days }: Pick<Ledger, 'origin' | 'days'>,
-  {
-    zone,
-    now,
-    lateAfterHours,
-  }: { readonly zone: MeterView['zone']; readonly now: number; readonly lateAfterHours: number },
+  at: { readonly zone: MeterView['zone']; readonly now: number; readonly lateAfterHours: number },
 ): Generator<string, undefined> {
-  for (
-    let start = addMonths(monthStart(zone.dayAt(now)), -1);
-    start >= origin;
-    start = addMonths(start, -1)
-  ) {
+  const { zone, now, lateAfterHours } = at;
+  const newest = addMonths(monthStart(zone.dayAt(now)), -1);
+  for (let start = newest; start >= origin; start = addMonths(start, -1)) {
     const span = spanOfMonth(monthOf(start));
     const isLate = now >= zone.startOf(span.to) + lateAfterHours * HOUR_MS;
     if (isLate || daysOf(span).every((day) => isRead(days, day))) yield monthOf(start);
@@ -86,12 +77,9 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
   const { meter, account } = facts;
   const { days } = meter.tenancy;
   const span = spanOfMonth(month);
-  const [before, yearBefore] = [addMonths(span.from, -1), addMonths(span.from, -12)].map(monthOf) as [
-    string,
-    string,
-  ];
-  const year = Array.from({ length: 13 }, (_, at) => monthOf(addMonths(span.from, at - 12)));
-  const energy = usedIn(days, span, 'energy');
+  const back = (months: number) => monthOf(addMonths(span.from, -months));
+  const year = Array.from({ length: 13 }, (_, at) => back(12 - at));
+  const used = usedIn(days, month);
   const weather = weatherAdjusted(meter, span);
   const bills = billsOf(account, span);
   const marks = marksOf(days, span);
@@ -107,10 +95,9 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
     meter_name: meter.friendlyName,
     revision: revisionOf(days, { from: `${year[0]}-01`, to: span.to }),
     conclusion: conclusionOf(marks.missing.length, bills, weather),
-    energy,
-    cost: usedIn(days, span, 'cost'),
-    month_before: { month: before, ...useOf(days, before) },
-    year_before: { month: yearBefore, ...useOf(days, yearBefore) },
+    ...used,
+    month_before: { month: back(1), ...usedIn(days, back(1)) },
+    year_before: { month: back(12), ...usedIn(days, back(12)) },
     weather_adjusted: weather,
     months: year.map((one) => {
       const { energy: kwh, cost } = sumsOf(days, spanOfMonth(one));
@@ -133,29 +120,29 @@ export function statementOf(month: string, facts: StatementFacts): Statement {
       account.balance?.amount == null
         ? untold(account, 'balance')
         : known(toUnits(account.balance.amount), { kind: 'provider' }),
-    ...configured(account.statement, energy.value, sumOfYear(days, year)),
+    ...configured(account.statement, used.energy.value, sumOfYear(days, year.slice(1))),
   };
 }
 
 const within = (days: Ledger['days'], span: DaySpan) => daysOf(span).flatMap((day) => days.get(day) ?? []);
 const sumsOf = (days: Ledger['days'], span: DaySpan): Amounts => sumAmounts(within(days, span));
 
-function usedIn(days: Ledger['days'], span: DaySpan, kind: keyof Amounts): Field<number> {
-  const amount = sumsOf(days, span)[kind];
-  const read = within(days, span).filter((day) => day[kind] !== null).length;
-  return amount === null
-    ? unknown('not_recorded')
-    : known(toUnits(amount), { kind: 'readings', days: read, of: daysOf(span).length });
+/** What was used in a month, and what it cost. */
+function usedIn(days: Ledger['days'], month: string): Pick<Statement, 'energy' | 'cost'> {
+  const span = spanOfMonth(month);
+  const sums = sumsOf(days, span);
+  const field = (kind: keyof Amounts): Field<number> => {
+    const read = within(days, span).filter((day) => day[kind] !== null).length;
+    return sums[kind] === null
+      ? unknown('not_recorded')
+      : known(toUnits(sums[kind]), { kind: 'readings', days: read, of: daysOf(span).length });
+  };
+  return { energy: field('energy'), cost: field('cost') };
 }
 
-const useOf = (days: Ledger['days'], month: string) => ({
-  energy: usedIn(days, spanOfMonth(month), 'energy'),
-  cost: usedIn(days, spanOfMonth(month), 'cost'),
-});
-
-/** Kilowatt-hours of twelve months, each of them with readings. */
+/** Kilowatt-hours; `null`: a month is without readings. */
 function sumOfYear(days: Ledger['days'], months: readonly string[]): number | null {
-  const energies = months.slice(1).map((month) => sumsOf(days, spanOfMonth(month)).energy);
+  const energies = months.map((month) => sumsOf(days, spanOfMonth(month)).energy);
   return energies.includes(null) ? null : knownUnits(sumKnown(energies));
 }
 
@@ -186,12 +173,8 @@ function heatParts(
     return { heating: silent, hot_water: silent };
   }
   const year = { from: addDays(span.to, -YEAR_DAYS), to: span.to };
-  const basis = {
-    kind: 'fit' as const,
-    from: year.from,
-    to: addDays(year.to, -1),
-    days: within(tenancy.days, year).length,
-  };
+  const read = within(tenancy.days, year).length;
+  const basis = { kind: 'fit', from: year.from, to: addDays(year.to, -1), days: read } as const;
   const told = ({ energy, low, high }: Part) =>
     known({ kwh: tenths(energy), low: tenths(low), high: tenths(high) }, basis);
   return { heating: told(split.heating), hot_water: told(split.hotWater) };
@@ -258,20 +241,9 @@ function billsOf(account: StatementFacts['account'], { from, to }: DaySpan): Sta
   const found = invoices.all.flatMap((invoice) => {
     const { id, period_start, period_end, amount, amount_due, due } = invoiceRecord(invoice, zone);
     if (period_start === null || period_end === null || period_start >= to || period_end < from) return [];
-    const check = checks.get(id);
-    const unexplained = check?.unexplained == null ? null : toUnits(check.unexplained);
-    return [
-      {
-        id,
-        from: period_start,
-        to: period_end,
-        amount,
-        amount_due,
-        due,
-        verdict: check?.verdict ?? ('unknown' as const),
-        unexplained,
-      },
-    ];
+    const { verdict = 'unknown' as const, unexplained } = checks.get(id) ?? {};
+    const bill = { id, from: period_start, to: period_end, amount, amount_due, due, verdict };
+    return [{ ...bill, unexplained: knownUnits(unexplained) }];
   });
   return found.length === 0
     ? unknown('no_bill')
@@ -294,48 +266,37 @@ function conclusionOf(
   return { code: 'as_usual', amount: null };
 }
 
+/** `energy`: of the month; `ofYear`: of the twelve months that end with it; both in kWh. */
 function configured(
-  { area_m2, heat_source, co2_g_per_kwh, average_kwh_m2_year, contacts }: StatementConfig,
+  { area_m2, heat_source, co2_g_per_kwh: co2, average_kwh_m2_year: average, contacts }: StatementConfig,
   energy: number | null,
   ofYear: number | null,
 ): Pick<Statement, 'energy_per_m2' | 'heat_source' | 'co2' | 'average_user' | 'contacts'> {
-  const from = (keys: readonly string[], source: string | null = null): StatementBasis => ({
-    kind: 'configuration',
-    keys: keys.map((key) => `statement.${key}`),
-    source,
-  });
-  const given = <T>(value: T | undefined, key: string) =>
-    value === undefined ? unknown('not_configured') : known(value, from([key]));
-  const perArea = (kwh: number | null) =>
-    kwh === null || area_m2 === undefined ? null : tenths(kwh / area_m2);
+  const perArea = (kwh: number | null, area: number) => (kwh === null ? null : tenths(kwh / area));
   return {
-    energy_per_m2:
-      area_m2 === undefined
-        ? unknown('not_configured')
-        : energy === null
-          ? unknown('not_recorded')
-          : known(tenths(energy / area_m2), from(['area_m2'])),
-    heat_source: given(heat_source, 'heat_source'),
-    co2:
-      co2_g_per_kwh === undefined
-        ? unknown('not_configured')
-        : energy === null
-          ? unknown('not_recorded')
-          : known(
-              {
-                g_per_kwh: co2_g_per_kwh.value,
-                kg: tenths((energy * co2_g_per_kwh.value) / 1_000),
-                year: co2_g_per_kwh.year,
-              },
-              from(['co2_g_per_kwh'], co2_g_per_kwh.source),
-            ),
-    average_user:
-      average_kwh_m2_year === undefined
-        ? unknown('not_configured')
-        : known(
-            { kwh_m2_year: average_kwh_m2_year.value, own_kwh_m2_year: perArea(ofYear) },
-            from(['average_kwh_m2_year'], average_kwh_m2_year.source),
-          ),
-    contacts: given(contacts, 'contacts'),
+    energy_per_m2: given('area_m2', area_m2, (area) => perArea(energy, area)),
+    heat_source: given('heat_source', heat_source, (all) => all),
+    co2: given('co2_g_per_kwh', co2, ({ value, year }) =>
+      energy === null ? null : { g_per_kwh: value, kg: tenths((energy * value) / 1_000), year },
+    ),
+    average_user: given('average_kwh_m2_year', average, ({ value }) => ({
+      kwh_m2_year: value,
+      own_kwh_m2_year: area_m2 === undefined ? null : perArea(ofYear, area_m2),
+    })),
+    contacts: given('contacts', contacts, (all) => all),
   };
+}
+
+/** What follows from a key of the configuration; `null` of `write`: the energy is not known. */
+function given<C extends object | number, T>(
+  key: keyof StatementConfig,
+  configured: C | undefined,
+  write: (configured: C) => T | null,
+): Field<T> {
+  if (configured === undefined) return unknown('not_configured');
+  const value = write(configured);
+  const { source = null } = Object(configured) as { source?: string };
+  return value === null
+    ? unknown('not_recorded')
+    : known(value, { kind: 'configuration', keys: [`statement.${key}`], source });
 }

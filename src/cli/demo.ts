@@ -102,9 +102,11 @@ async function watch(url: string, io: Io) {
     if (name === 'bridge/health') health = line;
     if (isTelling) io.out(`${timeWords(new Date())}  ${line}  [${topic}]\n`);
   };
-  const address = { url, clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } };
-  const will = { topic: 'demo/watcher', payload: '', retain: false };
-  const connection = await Connection.open(address, 4, will, hear, systemClock);
+  const connection = await Connection.open(
+    { url, versions: [4], clientId: 'heat2mqtt_demo_watcher', tls: { rejectUnauthorized: true } },
+    systemClock,
+    { onMessage: hear },
+  );
   await connection.subscribe([`${BASE}/#`]);
   const patience = systemClock.sleep(LONGEST_WAIT_MS, io.interrupted).then(() => NO_READING);
   return {

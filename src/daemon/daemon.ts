@@ -12,10 +12,10 @@ import { zone as zoneOf } from '../domain/period.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { LogTail } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
-import { brokerAddress, protocolVersions, startEmbedded } from '../mqtt/broker.ts';
+import { brokerAddress, startEmbedded } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
 import type { Incoming } from '../mqtt/message.ts';
-import { Requests } from '../mqtt/requests.ts';
+import { openRequests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
@@ -105,7 +105,6 @@ export async function startDaemon({
   const statusTopic = mqtt.discovery_prefix === false ? null : `${mqtt.discovery_prefix}/status`;
   const link = new Link({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
-    versions: protocolVersions(mqtt),
     will: stateMessage(topics, 'offline'),
     subscriptions: [topics.requests, ...(statusTopic === null ? [] : [statusTopic])],
     // A retained request would be asked again at each connection.
@@ -146,7 +145,7 @@ export async function startDaemon({
     if (account) link.publish(eventsOfInvoices(account, invoices, context));
   });
 
-  const requests = new Requests({
+  const requests = openRequests({
     clock,
     log,
     baseTopic: mqtt.base_topic,

@@ -8,9 +8,9 @@ import { Failure } from '../foundation/failure.ts';
 import { concurrencyLimit, SingleFlight } from '../foundation/limits.ts';
 import type { Log, Scrubber } from '../foundation/log.ts';
 import { shutDown } from '../foundation/shutdown.ts';
-import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
+import { brokerAddress } from '../mqtt/broker.ts';
 import { Link } from '../mqtt/link.ts';
-import { Requests } from '../mqtt/requests.ts';
+import { openRequests } from '../mqtt/requests.ts';
 import { processMessage, stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
@@ -75,7 +75,6 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
   };
   const link = new Link({
     address: () => brokerAddress(mqtt, mqtt.url, `${installation}_${number}`),
-    versions: protocolVersions(mqtt),
     will: processMessage(topics, number, 'offline'),
     // Of all processes one gets each request.
     subscriptions: [
@@ -88,7 +87,7 @@ export async function startFleet(options: FleetOptions): Promise<FleetProcess> {
     random,
   });
   const publish: Link['publish'] = (messages) => link.publish(messages);
-  const requests = new Requests({
+  const requests = openRequests({
     clock,
     log,
     baseTopic: mqtt.base_topic,

@@ -4,8 +4,8 @@
 import type { AccountContext } from '../accounts/context.ts';
 import { friendlyNameOf } from '../accounts/friendlyNames.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
-import { Failure, safeWords } from '../foundation/failure.ts';
-import { brokerAddress, protocolVersions } from '../mqtt/broker.ts';
+import { safeWords } from '../foundation/failure.ts';
+import { brokerAddress } from '../mqtt/broker.ts';
 import { Connection } from '../mqtt/connection.ts';
 import type { Message } from '../mqtt/message.ts';
 import { healthMessage, infoMessage, stateMessage } from '../publication/bridgeMessages.ts';
@@ -41,8 +41,6 @@ export class Keeper {
   readonly #startedAt: number;
   /** `null` as soon as another process has taken the session over. */
   #connection: Connection | null = null;
-  /** Of the versions of MQTT that are tried in turn. */
-  #version = 0;
   /** What was published last on this connection, by topic. */
   readonly #published = new Map<string, string>();
   /** On the monotonic clock. */
@@ -100,16 +98,17 @@ export class Keeper {
   async #connect(): Promise<void> {
     const { mqtt } = this.#context.config;
     const { topics, clock, log } = this.#context;
-    const versions = protocolVersions(mqtt);
-    const version = versions[this.#version % versions.length] ?? 4;
     let isInfoThere = false;
     try {
       const address = await brokerAddress(mqtt, mqtt.url, `${this.#parts.installation}_state`);
       const will = stateMessage(topics, 'offline');
-      const hear = () => {
-        isInfoThere = true;
-      };
-      const opened = await Connection.open(address, version, will, hear, clock, WILL_AFTER_SECONDS);
+      const opened = await Connection.open(address, clock, {
+        will,
+        willAfterSeconds: WILL_AFTER_SECONDS,
+        onMessage() {
+          isInfoThere = true;
+        },
+      });
       this.#connection = opened;
       void opened.ended.then(() => {
         if (this.#connection === opened) this.#connection = null;
@@ -122,7 +121,6 @@ export class Keeper {
       await opened.unsubscribe(info);
       await opened.publish(stateMessage(topics, 'online'));
     } catch (err) {
-      if (err instanceof Failure && err.code === 'broker_speaks_no_mqtt5') this.#version += 1;
       log.info(safeWords(err), 'no connection for the state of the fleet');
       await this.stop();
       throw err;

@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure } from '../foundation/failure.ts';
-import { type BrokerAddress, Connection, type ProtocolVersion } from './connection.ts';
+import { type BrokerAddress, Connection } from './connection.ts';
 import { type EmbeddedBroker, startBroker } from './embedded.ts';
 import type { Incoming } from './message.ts';
 
@@ -27,10 +26,11 @@ async function loginAt(mqtt: Mqtt): Promise<{ username?: string; password?: stri
 
 /** Reads secrets and certificates anew: a renewed one needs no restart. */
 export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): Promise<BrokerAddress> {
-  const { ca_file, cert_file, key_file } = mqtt;
+  const { protocol, ca_file, cert_file, key_file } = mqtt;
   const passphrase = await mqtt.key_password?.read();
   return {
     url,
+    versions: protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4],
     clientId,
     ...(await loginAt(mqtt)),
     tls: {
@@ -43,31 +43,17 @@ export async function brokerAddress(mqtt: Mqtt, url: string, clientId: string): 
   };
 }
 
-export const protocolVersions = ({ protocol }: Mqtt): readonly ProtocolVersion[] =>
-  protocol === 'auto' ? [5, 4] : [protocol === '5' ? 5 : 4];
-
 /**
- * A command's own connection, beside those of the daemon and of other commands: each has a client id of its own. Rejects with
- * BrokerUnreachable, or a fault of a secret file.
+ * A command's own connection, beside those of the daemon and of other commands: each has a client id of its own. Rejects as
+ * `Connection.open` does, or with a fault of a secret file.
  */
 export async function openBroker(
   mqtt: Mqtt,
   command: string,
   clock: Clock,
-  onMessage: (incoming: Incoming) => void = () => undefined,
+  onMessage?: (incoming: Incoming) => void,
 ): Promise<Connection> {
-  const address = await brokerAddress(
-    mqtt,
-    mqtt.url,
-    `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`,
-  );
-  // A topic of its own and a will that is not retained, so that a command never publishes in place of the daemon.
-  const will = { topic: `${mqtt.base_topic}/${command}`, payload: '', retain: false };
-  const [first = 4, second] = protocolVersions(mqtt);
-  try {
-    return await Connection.open(address, first, will, onMessage, clock);
-  } catch (err) {
-    if (second === undefined || !(err instanceof Failure) || err.code !== 'broker_speaks_no_mqtt5') throw err;
-    return Connection.open(address, second, will, onMessage, clock);
-  }
+  const clientId = `heat2mqtt_${command}_${randomBytes(4).toString('hex')}`;
+  const address = await brokerAddress(mqtt, mqtt.url, clientId);
+  return Connection.open(address, clock, onMessage ? { onMessage } : {});
 }

@@ -1,8 +1,8 @@
-// One connection to a broker, from CONNECT to its end. The only import of mqtt.js.
+// One connection to a broker, from CONNECT to its end, or why there is none. The only import of mqtt.js.
 import { type IClientPublishOptions, MqttClient } from 'mqtt';
 import type { Clock } from '../foundation/clock.ts';
+import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Incoming, Message } from './message.ts';
-import { refusal, whatBroke } from './refusal.ts';
 import { type BrokerTls, LARGEST_PACKET_BYTES, streamBuilder } from './stream.ts';
 
 /** MQTT 5, or 3.1.1 (which calls itself 4). */
@@ -10,10 +10,19 @@ export type ProtocolVersion = 5 | 4;
 
 export interface BrokerAddress {
   readonly url: string;
+  /** Tried in this order: the second where the broker does not take the first. */
+  readonly versions: readonly ProtocolVersion[];
   readonly clientId: string;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly tls: BrokerTls;
+}
+
+export interface ConnectOptions {
+  readonly onMessage?: (incoming: Incoming) => void;
+  readonly will?: Message;
+  /** MQTT 5: the will waits so long for a connection that goes on with the session of this client id. */
+  readonly willAfterSeconds?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -40,52 +49,53 @@ export class Connection {
     });
   }
 
-  /**
-   * Rejects with BrokerUnreachable. `willAfterSeconds` (MQTT 5): the will waits so long for a connection that goes on with
-   * the session of this client id.
-   */
-  static async open(
-    address: BrokerAddress,
+  /** Rejects with a Failure: `broker_unreachable`, `broker_refused`, `broker_not_trusted` or `broker_speaks_no_mqtt5`. */
+  static async open(address: BrokerAddress, clock: Clock, options: ConnectOptions = {}): Promise<Connection> {
+    const [first = 4, second] = address.versions;
+    try {
+      return await Connection.#openWith(first, address, clock, options);
+    } catch (err) {
+      if (second === undefined || !(err instanceof Failure) || err.code !== SPEAKS_NO_MQTT5) throw err;
+      return Connection.#openWith(second, address, clock, options);
+    }
+  }
+
+  static async #openWith(
     version: ProtocolVersion,
-    will: Message,
-    onMessage: (incoming: Incoming) => void,
+    { url, clientId, username, password, tls }: BrokerAddress,
     clock: Clock,
-    willAfterSeconds = 0,
+    { onMessage, will, willAfterSeconds = 0 }: ConnectOptions,
   ): Promise<Connection> {
     const isLasting = version === 5 && willAfterSeconds > 0;
-    const { url, clientId, username, password, tls } = address;
+    const lasting = { sessionExpiryInterval: 2 * willAfterSeconds };
+    const limits = { maximumPacketSize: LARGEST_PACKET_BYTES, ...(isLasting ? lasting : {}) };
     const client = new MqttClient(await streamBuilder(url, tls), {
       clientId,
       ...(username === undefined ? {} : { username }),
       ...(password === undefined ? {} : { password }),
       protocolVersion: version,
-      ...(version === 5
-        ? {
-            properties: {
-              maximumPacketSize: LARGEST_PACKET_BYTES,
-              ...(isLasting ? { sessionExpiryInterval: 2 * willAfterSeconds } : {}),
-            },
-          }
-        : {}),
+      ...(version === 5 ? { properties: limits } : {}),
       clean: !isLasting,
       keepalive: KEEP_ALIVE_SECONDS,
       // A buffer for each number up to 65,535, made at the first packet: 40 ms and 10 MB for nothing.
       writeCache: false,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // Link decides when to try again, and with which version.
+      // Link decides when to try again.
       reconnectPeriod: 0,
-      will: {
-        topic: will.topic,
-        payload: Buffer.from(will.payload),
-        qos: 1,
-        retain: will.retain,
-        ...(isLasting ? { properties: { willDelayInterval: willAfterSeconds } } : {}),
-      },
+      ...(will && {
+        will: {
+          topic: will.topic,
+          payload: Buffer.from(will.payload),
+          qos: 1,
+          retain: will.retain,
+          ...(isLasting ? { properties: { willDelayInterval: willAfterSeconds } } : {}),
+        },
+      }),
     });
 
     client.on('message', (topic, payload, packet) => {
       const { responseTopic, correlationData } = packet.properties ?? {};
-      onMessage({ topic, payload, retained: packet.retain, responseTopic, correlationData });
+      onMessage?.({ topic, payload, retained: packet.retain, responseTopic, correlationData });
     });
 
     return new Promise((resolve, reject) => {
@@ -164,3 +174,57 @@ export class Connection {
     });
   }
 }
+
+const SPEAKS_NO_MQTT5 = 'broker_speaks_no_mqtt5';
+const CODES_OF_WRONG_VERSION = new Set<unknown>([1, 132]);
+const CODES_OF_REFUSAL = new Set<unknown>([4, 5, 134, 135]);
+
+const UNKNOWN_AUTHORITY = {
+  what: 'is signed by an unknown authority',
+  hint: 'Put the certificate of the authority that signed it into mqtt.ca_file.',
+};
+const OTHER_TIME = 'Renew it; if it should be valid, check the clock of this machine.';
+/** What is wrong with the broker's certificate, by the code of the TLS error. */
+const CERTIFICATE_FAULTS: Readonly<Record<string, { what: string; hint: string }>> = {
+  CERT_HAS_EXPIRED: { what: 'has expired', hint: OTHER_TIME },
+  CERT_NOT_YET_VALID: { what: 'is not valid yet', hint: OTHER_TIME },
+  ERR_TLS_CERT_ALTNAME_INVALID: {
+    what: 'is for another name',
+    hint: 'Put a name that the certificate has into mqtt.url, or renew the certificate with this name.',
+  },
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+};
+
+/** `fault`: the last error before the connection was closed. */
+function refusal(fault: Error | undefined, version: ProtocolVersion): Failure {
+  const refused = (code: string, message: string, hint: string) =>
+    failure(code, message, { exit: EXIT.broker, retry: 'soon', hint, cause: fault });
+  const code: unknown = fault && 'code' in fault ? fault.code : undefined;
+  const silent = fault === undefined || fault.message.startsWith('connack timeout');
+  if (version === 5 && (silent || CODES_OF_WRONG_VERSION.has(code)))
+    return refused(SPEAKS_NO_MQTT5, 'The broker does not take MQTT 5.', 'Set mqtt.protocol to auto.');
+  if (CODES_OF_REFUSAL.has(code)) {
+    const hint = 'Check mqtt.username and mqtt.password.';
+    return refused('broker_refused', 'The broker refused the user name or password.', hint);
+  }
+  const certificate = CERTIFICATE_FAULTS[String(code)];
+  if (certificate) {
+    const { what, hint } = certificate;
+    const message = `The certificate of the broker ${what} (${String(code)}).`;
+    return refused('broker_not_trusted', message, hint);
+  }
+  const why = fault ? whatBroke(fault) : 'closed without a reason';
+  return refused(
+    'broker_unreachable',
+    `The broker cannot be reached (${why}).`,
+    'Check mqtt.url, that the broker runs, and for mqtts its certificate and mqtt.ca_file.',
+  );
+}
+
+/** The code of an error, or the beginning of its message. */
+const whatBroke = (fault: Error): string =>
+  'code' in fault && fault.code !== undefined ? String(fault.code) : fault.message.slice(0, 80);

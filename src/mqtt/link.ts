@@ -5,15 +5,6 @@ import type { Log } from '../foundation/log.ts';
 import { type BrokerAddress, Connection, type ProtocolVersion } from './connection.ts';
 import type { Incoming, Message } from './message.ts';
 import { Outbox } from './outbox.ts';
-import { BrokerUnreachable } from './refusal.ts';
-
-/** Reads retained messages back before anything is published. */
-export interface Restore {
-  readonly filter: string;
-  /** Asked before each connection. */
-  isWanted(): boolean;
-  take(retained: readonly Incoming[]): Promise<void>;
-}
 
 export interface LinkStatus {
   readonly connected: boolean;
@@ -21,7 +12,6 @@ export interface LinkStatus {
   readonly hasConnected: boolean;
   /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
   readonly offlineMs: number;
-  readonly fault: Failure | null;
   /** Messages that the broker has not acknowledged yet. */
   readonly waiting: number;
   /** Everything that waited has been delivered at least once. */
@@ -32,8 +22,6 @@ export interface LinkStatus {
 export interface LinkOptions {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
   readonly address: () => Promise<BrokerAddress>;
-  /** Tried in this order; the one that works is kept. */
-  readonly versions: readonly ProtocolVersion[];
   readonly will: Message;
   readonly subscriptions: readonly string[];
   /** Those of them whose messages keep the retain flag that they are published with, where the broker can. */
@@ -54,7 +42,8 @@ export interface LinkConsumers {
   readonly onPassing?: (message: Message) => void;
   /** The connection has come or gone. */
   readonly onStatus?: () => void;
-  readonly restore?: Restore;
+  /** Called with each connection before anything is published. `read` gives what is retained below a filter. */
+  readonly restore?: (read: (filter: string) => Promise<readonly Incoming[]>) => Promise<void>;
 }
 
 const FIRST_WAIT_MS = 1_000;
@@ -84,7 +73,8 @@ export class Link {
   #hasConnected = false;
   /** On the monotonic clock: a Pi that starts in 1970 has not been offline for decades. */
   #offlineSince: number;
-  #fault: Failure | null = null;
+  /** The one of the last connection; `null` after a failed attempt. */
+  #version: ProtocolVersion | null = null;
   #lastWarning = '';
   #published = 0;
   #drained = false;
@@ -127,7 +117,6 @@ export class Link {
       connected,
       hasConnected: this.#hasConnected,
       offlineMs: connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
-      fault: this.#fault,
       waiting: this.#outbox.size,
       drained: this.#drained,
       published: this.#published,
@@ -179,14 +168,12 @@ export class Link {
   }
 
   async #run(consumers: LinkConsumers): Promise<void> {
-    const { versions, clock, log, random } = this.#options;
+    const { clock, log, random } = this.#options;
     const { signal } = this.#stopping;
     let failures = 0;
-    let at = 0;
     while (!signal.aborted) {
-      const version = versions[at % versions.length] ?? 4;
       try {
-        const opened = await this.#open(version, consumers);
+        const opened = await this.#open(consumers);
         const since = clock.monotonic();
         const why = await this.#live(opened, consumers);
         if (signal.aborted) break;
@@ -195,12 +182,7 @@ export class Link {
         if (wasStable) failures = 0;
       } catch (err) {
         if (signal.aborted) break;
-        if (err instanceof BrokerUnreachable) {
-          const otherVersion = err.code === 'broker_speaks_no_mqtt5' && versions.length > 1;
-          if (otherVersion || at % versions.length !== 0) at += 1;
-          if (otherVersion) continue;
-          this.#fault = err;
-        }
+        this.#version = null;
         this.#warnOnce(err);
       }
       failures += 1;
@@ -209,34 +191,38 @@ export class Link {
     }
   }
 
-  /** Connects, restores what is wanted, subscribes. Rejects with BrokerUnreachable, or a fault of a secret file. */
-  async #open(version: ProtocolVersion, { onMessage, restore }: LinkConsumers): Promise<Connection> {
+  /** Connects, restores, subscribes. Rejects as `Connection.open` does, or with a fault of a secret file. */
+  async #open({ onMessage, restore }: LinkConsumers): Promise<Connection> {
     const { address, will, subscriptions, retainAsPublished, clock } = this.#options;
     const { signal } = this.#stopping;
-    const retained: Incoming[] = [];
-    let bytes = 0;
-    let isRestoring = restore?.isWanted() ?? false;
-    const hear = (incoming: Incoming) => {
-      if (isRestoring && incoming.retained && bytes < MOST_RESTORED_BYTES) {
-        retained.push(incoming);
-        bytes += incoming.payload.length;
-      }
-      onMessage(incoming);
-    };
-    const opened = await Connection.open(await address(), version, will, hear, clock);
+    let hear = onMessage;
+    const { versions, ...place } = await address();
+    const opened = await Connection.open(
+      { ...place, versions: this.#version === null ? versions : [this.#version] },
+      clock,
+      { onMessage: (incoming) => hear(incoming), will },
+    );
+    this.#version = opened.version;
     try {
-      if (restore && isRestoring) {
-        await opened.subscribe([restore.filter]);
+      await restore?.(async (filter) => {
+        const retained: Incoming[] = [];
+        let bytes = 0;
+        hear = (incoming) => {
+          if (incoming.retained && bytes < MOST_RESTORED_BYTES) retained.push(incoming);
+          bytes += incoming.payload.length;
+          onMessage(incoming);
+        };
+        await opened.subscribe([filter]);
         for (let waited = 0, before = -1; waited < MOST_SILENCES && retained.length !== before; waited += 1) {
           before = retained.length;
           await clock.sleep(SILENCE_MS, signal);
         }
+        hear = onMessage;
         // What has come until then may be a part, which would count as all there is.
         signal.throwIfAborted();
-        await opened.unsubscribe(restore.filter);
-        isRestoring = false;
-        await restore.take(retained.splice(0));
-      }
+        await opened.unsubscribe(filter);
+        return retained;
+      });
       await opened.subscribe(subscriptions, retainAsPublished);
       signal.throwIfAborted();
       return opened;
@@ -249,7 +235,6 @@ export class Link {
   /** Resolves when the connection has ended, with the reason. */
   async #live(opened: Connection, { announcement, onStatus }: LinkConsumers): Promise<string> {
     const { clock, log } = this.#options;
-    this.#fault = null;
     this.#lastWarning = '';
     this.#hasConnected = true;
     this.#outbox.lead(announcement());

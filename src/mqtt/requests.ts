@@ -70,7 +70,9 @@ const ANSWERABLE_NAME = /^[A-Za-z0-9_-]{1,40}$/;
 const LONGEST_RESPONSE_TOPIC = 512;
 const LARGEST_CORRELATION_BYTES = 1_024;
 
-interface RequestParts {
+export type Requests = ReturnType<typeof openRequests>;
+
+export function openRequests(parts: {
   readonly baseTopic: string;
   /** Where answers may not go although a request names it: a requester must not speak in our name there. */
   readonly protectedTopics: readonly string[];
@@ -80,117 +82,83 @@ interface RequestParts {
   readonly publish: (messages: readonly Message[]) => void;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-export class Requests {
-  readonly #parts: RequestParts;
-  readonly #prefix: string;
-  readonly #throttledLog: ThrottledLog;
-
-  constructor(parts: RequestParts) {
-    this.#parts = parts;
-    this.#prefix = `${parts.baseTopic}/bridge/request/`;
-    this.#throttledLog = new ThrottledLog(parts.clock);
-  }
-
-  /** Answers every request but retained ones; resolves when the answer is on its way. */
-  async onMessage({ topic: asking, payload, retained, responseTopic, ...rest }: Incoming): Promise<void> {
-    const { baseTopic, protectedTopics, publish, log } = this.#parts;
-    if (!asking.startsWith(this.#prefix)) return;
-    const name = asking.slice(this.#prefix.length);
-    if (retained) {
-      const kind = this.isKnown(name) ? name : 'unknown';
-      this.#throttledLog.write(`retained ${kind}`, (more) =>
-        log.warn(
-          { request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more },
-          'retained request ignored: publish requests without the retain flag',
-        ),
-      );
-      return;
-    }
-    const topic = `${baseTopic}/bridge/response/${name}`;
-    const isAnswerable = ANSWERABLE_NAME.test(name);
-    const answer = await this.answer(name, payload, (progress) => {
-      if (isAnswerable) publish([{ topic, payload: progress, retain: false }]);
-    });
-    if (!isAnswerable) return;
-    const answers: Message[] = [{ topic, payload: answer, retain: false }];
-    const { correlationData } = rest;
-    const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
-    if (
-      responseTopic !== undefined &&
-      isSmallEnough &&
-      isAllowed(responseTopic, baseTopic, protectedTopics)
-    ) {
-      answers.push({
-        topic: responseTopic,
-        payload: answer,
-        retain: false,
-        ...(correlationData ? { correlationData } : {}),
-      });
-    }
-    publish(answers);
-  }
-
-  isKnown(name: string): boolean {
-    return Object.hasOwn(this.#parts.handlers, name);
-  }
+}) {
+  const { baseTopic, protectedTopics, handlers, publish, log } = parts;
+  const prefix = `${baseTopic}/bridge/request/`;
+  const throttledLog = new ThrottledLog(parts.clock);
+  const isKnown = (name: string): boolean => Object.hasOwn(handlers, name);
 
   /** The answer as JSON; `tell` gets how far it is, as JSON too. Never rejects. */
-  async answer(name: string, payload: Buffer, tell: (progress: string) => void): Promise<string> {
-    const { handlers, log } = this.#parts;
-    const handler = (this.isKnown(name) && handlers[name]) || this.#unknown(name);
-    let asked: Parameters = {};
-    const written = (reply: object): string => {
-      const { data: transaction } = this.#parts.transaction.safeParse(asked.transaction);
-      return JSON.stringify({ schema: 1, ...reply, transaction });
-    };
+  async function answer(name: string, payload: Buffer, tell: (progress: string) => void): Promise<string> {
+    const asked = parse(payload);
+    const { transaction: given, ...parameters } = asked ?? {};
+    const { data: transaction } = parts.transaction.safeParse(given);
+    const written = (reply: object): string => JSON.stringify({ schema: 1, ...reply, transaction });
     try {
-      asked = this.isKnown(name) ? parse(payload) : parseIfPossible(payload);
-      const { transaction: _, ...parameters } = asked;
+      // The name of such a request is the mistake to tell, whatever its payload is.
+      if (!isKnown(name)) throw unknownRequest(name, Object.keys(handlers).sort());
+      if (asked === null) throw requestMalformed(NO_REQUEST);
+      const handler = handlers[name] as Handler;
       return written(await handler(parameters, (data) => tell(written({ status: 'progress', data }))));
     } catch (err) {
-      if (!(err instanceof Failure)) {
-        this.#throttledLog.write(`failed ${name}`, (more) =>
+      if (!(err instanceof Failure))
+        throttledLog.write(`failed ${name}`, (more) =>
           log.error({ err, request: name, ...more }, 'request failed'),
         );
-      }
       return written({ status: 'error', error: safeWords(err) });
     }
   }
 
-  #unknown(name: string): Handler {
-    const { handlers, log } = this.#parts;
-    const request = name.slice(0, LONGEST_SHOWN_REQUEST);
-    this.#throttledLog.write('unknown', (more) => log.warn({ ...more, request }, 'unknown request'));
-    return async () => {
-      throw unknownRequest(name, Object.keys(handlers).sort());
-    };
-  }
+  return {
+    isKnown,
+    answer,
+    /** Answers every request but retained ones; resolves when the answer is on its way. */
+    async onMessage({ topic: asking, payload, retained, responseTopic, correlationData }: Incoming) {
+      if (!asking.startsWith(prefix)) return;
+      const name = asking.slice(prefix.length);
+      const kind = isKnown(name) ? name : 'unknown';
+      const warn = (about: string, words: string) =>
+        throttledLog.write(`${about} ${kind}`, (more) =>
+          log.warn({ request: name.slice(0, LONGEST_SHOWN_REQUEST), ...more }, words),
+        );
+      if (retained)
+        return warn('retained', 'retained request ignored: publish requests without the retain flag');
+      if (!isKnown(name)) warn('asked', 'unknown request');
+      const message = { topic: `${baseTopic}/bridge/response/${name}`, retain: false };
+      const isAnswerable = ANSWERABLE_NAME.test(name);
+      const reply = await answer(name, payload, (progress) => {
+        if (isAnswerable) publish([{ ...message, payload: progress }]);
+      });
+      if (!isAnswerable) return;
+      const answers: Message[] = [{ ...message, payload: reply }];
+      const isSmallEnough = (correlationData?.length ?? 0) <= LARGEST_CORRELATION_BYTES;
+      if (
+        responseTopic !== undefined &&
+        isSmallEnough &&
+        isAllowed(responseTopic, baseTopic, protectedTopics)
+      )
+        answers.push({
+          ...message,
+          topic: responseTopic,
+          payload: reply,
+          ...(correlationData ? { correlationData } : {}),
+        });
+      publish(answers);
+    },
+  };
 }
 
-function parse(payload: Buffer): Parameters {
-  if (payload.length > LARGEST_REQUEST_BYTES) {
-    throw requestMalformed(
-      `The request has more than ${LARGEST_REQUEST_BYTES} bytes, which is all that is allowed.`,
-    );
-  }
+const NO_REQUEST = `The request is not a JSON object of at most ${LARGEST_REQUEST_BYTES} bytes; allowed is an empty payload or an object.`;
+
+/** `null`: neither empty nor a JSON object, or too large. */
+function parse(payload: Buffer): Parameters | null {
+  if (payload.length > LARGEST_REQUEST_BYTES) return null;
   try {
     // A text that is no UTF-8 must not come through with replacement characters in it.
     const text = new TextDecoder('utf-8', { fatal: true }).decode(payload).trim();
-    if (text === '') return {};
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
+    return text === '' ? {} : z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
-    throw requestMalformed('The request is not a JSON object; allowed is an empty payload or an object.');
-  }
-}
-
-/** The name of such a request is the mistake to tell, whatever its payload is. */
-function parseIfPossible(payload: Buffer): Parameters {
-  try {
-    return parse(payload);
-  } catch {
-    return {};
+    return null;
   }
 }
 

@@ -71,7 +71,7 @@ test('version and help load no package', () => {
   expect(bytes).toBeLessThan(20_000);
 });
 
-test.each(['BrokerUnreachable', 'LoginRefused', 'UnexpectedReply', 'ConfigInvalid'])(
+test.each(['LoginRefused', 'UnexpectedReply', 'ConfigInvalid'])(
   'an error keeps the name that stands in a log: %s',
   (name) => {
     expect(files.map(text).join('\n').replaceAll('\\\n', '')).toContain(`"${name}"`);

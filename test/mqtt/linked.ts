@@ -1,6 +1,6 @@
 // Connections and links under test: a real broker behind a wire that can be cut, and a clock moved by hand.
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
-import { type BrokerAddress, Connection, type ProtocolVersion } from '../../src/mqtt/connection.ts';
+import { type BrokerAddress, Connection } from '../../src/mqtt/connection.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { Link, type LinkConsumers, type LinkOptions } from '../../src/mqtt/link.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
@@ -16,6 +16,7 @@ export const OFFLINE: Message = { ...ONLINE, payload: 'offline' };
 /** The address of a broker of the test's. */
 export const address = (url: string, more: Partial<BrokerAddress> = {}): BrokerAddress => ({
   url,
+  versions: [4],
   clientId: 'test',
   tls: { rejectUnauthorized: true },
   ...more,
@@ -25,14 +26,13 @@ export const address = (url: string, more: Partial<BrokerAddress> = {}): BrokerA
 export const connect = (
   url: string,
   more: Partial<BrokerAddress> & {
-    readonly version?: ProtocolVersion;
     readonly will?: Message;
     readonly onMessage?: (incoming: Incoming) => void;
     readonly clock?: Clock;
   } = {},
 ): Promise<Connection> => {
-  const { version = 4, will = OFFLINE, onMessage = () => undefined, clock = systemClock, ...place } = more;
-  return Connection.open(address(url, place), version, will, onMessage, clock);
+  const { will = OFFLINE, onMessage = () => undefined, clock = systemClock, ...place } = more;
+  return Connection.open(address(url, place), clock, { will, onMessage });
 };
 
 export const state = (payload: string, topic = 'x/value'): Message => ({ topic, payload, retain: true });
@@ -42,15 +42,14 @@ export const event = (payload: string): Message => ({ topic: 'x/event', payload,
 export function openLink(
   stack: Stack,
   url: string,
-  { password, ...parts }: Partial<LinkOptions & LinkConsumers> & { password?: () => string } = {},
+  { at, ...parts }: Partial<LinkOptions & LinkConsumers> & { at?: () => Partial<BrokerAddress> } = {},
 ) {
   const clock = handClock('2025-03-10T12:00:00Z');
   const { log, lines } = logLines();
   const delivered: Message[] = [];
   const heard: Incoming[] = [];
   const link = new Link({
-    address: async () => address(url, password ? { username: 'bridge', password: password() } : {}),
-    versions: [5, 4],
+    address: async () => address(url, at?.()),
     will: OFFLINE,
     subscriptions: ['x/request/+'],
     retainAsPublished: [],
@@ -89,7 +88,7 @@ export async function wired() {
 }
 
 /** A link that has connected and said what it has to say. */
-export async function connected(more: Partial<LinkOptions & LinkConsumers> = {}) {
+export async function connected(more: Parameters<typeof openLink>[2] = {}) {
   const { wire, ...home } = await wired();
   const opened = openLink(home.stack, wire.url, more);
   await opened.isConnected();

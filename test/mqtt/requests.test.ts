@@ -2,8 +2,7 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/foundation/failure.ts';
 import type { Incoming, Message } from '../../src/mqtt/message.ts';
-import { Outbox } from '../../src/mqtt/outbox.ts';
-import { type Handler, Requests } from '../../src/mqtt/requests.ts';
+import { type Handler, openRequests } from '../../src/mqtt/requests.ts';
 import { transaction } from '../../src/publication/payloads/requests.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -18,7 +17,7 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   const { log, lines } = logLines();
   const asked: unknown[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
-  const requests = new Requests({
+  const requests = openRequests({
     baseTopic: 'heat',
     protectedTopics: ['homeassistant'],
     transaction,
@@ -49,17 +48,13 @@ function open(handler: Handler = async () => ({ status: 'ok', data: { found: 1 }
   return { ask, asked, published, lines, clock };
 }
 
-test('an empty request is answered on the response topic, not retained', async () => {
-  const { ask, published } = open();
+test('parameters reach the handler; the answer goes to the response topic, not retained, with the transaction', async () => {
+  const { ask, asked, published } = open();
   expect(await ask()).toEqual([{ schema: 1, status: 'ok', data: { found: 1 } }]);
   expect(published).toMatchObject([{ topic: 'heat/bridge/response/refresh', retain: false }]);
-});
-
-test('parameters reach the handler, the transaction comes back', async () => {
-  const { ask, asked } = open();
   expect(await ask('{"chamber":"dail","transaction":"t-1"}')).toMatchObject([{ transaction: 't-1' }]);
   expect(await ask(' {"transaction": 17} ')).toMatchObject([{ transaction: 17 }]);
-  expect(asked).toEqual([{ chamber: 'dail' }, {}]);
+  expect(asked).toEqual([{}, { chamber: 'dail' }, {}]);
 });
 
 test.each(['{"a":1}', '[1]', 'null', JSON.stringify('x'.repeat(300))])(
@@ -218,31 +213,4 @@ test.each([
   const [, given] = published;
   expect(given?.correlationData).toEqual(isAllowed ? data : undefined);
   expect(given !== undefined).toBe(isAllowed);
-});
-
-test('however many ask, and whatever they choose, what waits for a broker stays small', async () => {
-  const { ask, published } = open();
-  const outbox = new Outbox();
-  for (let at = 0; at < 1_000; at += 1) {
-    await ask('', { responseTopic: `${at}`.padEnd(512, 'x'), correlationData: Buffer.alloc(1_024) });
-    for (const message of published) outbox.put(message);
-  }
-  let bytes = 0;
-  for (let next = outbox.take(); next; next = outbox.take()) {
-    bytes += next.topic.length + next.payload.length + (next.correlationData?.length ?? 0);
-  }
-  expect(outbox.size).toBe(500);
-  expect(bytes).toBeLessThan(1_000_000);
-});
-
-test('a flood of answers drowns no event', () => {
-  const outbox = new Outbox();
-  const event = { topic: 'heat/meter/1/event', payload: 'new day', retain: false };
-  outbox.put(event);
-  for (let at = 0; at < 2_000; at += 1) {
-    outbox.put({ topic: 'heat/bridge/response/refresh', payload: `${at}`, retain: false });
-  }
-  expect(outbox.size).toBe(500);
-  expect(outbox.take()).toBe(event);
-  expect(outbox.take()?.payload).toBe('1501');
 });

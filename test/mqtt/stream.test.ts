@@ -118,7 +118,7 @@ test('what answers at a ws:// address but is no broker is told with its status',
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  await expect(connect(url, { version: 5 })).rejects.toMatchObject({
+  await expect(connect(url, { versions: [5] })).rejects.toMatchObject({
     code: 'broker_unreachable',
     message: expect.stringContaining('404'),
   });

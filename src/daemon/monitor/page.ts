@@ -56,7 +56,7 @@ export function openPage(
     names: new Set([own, `${own}.local`, ...hosts.map((name) => name.toLowerCase())]),
     isTrustedProxy: within(trustedProxy),
     requests: {
-      isKnown: (name: string) => requests.isKnown(name),
+      isKnown: requests.isKnown,
       answer: (name: string, payload: Buffer) => requests.answer(name, payload, () => {}),
     },
     logTail,

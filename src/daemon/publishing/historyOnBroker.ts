@@ -21,24 +21,20 @@ export function historyOnBroker(topics: Topics, log: Log) {
 
   return {
     apply,
-    /** What the link needs to read the retained messages. `onReopened`: some history has to be read again. */
-    reader: (accounts: readonly { readonly meters: readonly Meter[] | null }[], onReopened: () => void) => ({
-      filter: topics.of('meter/<meter>/history', '+'),
-      isWanted(): boolean {
+    /** For the link. `onReopened`: some history has to be read again. */
+    reader:
+      (accounts: readonly { readonly meters: readonly Meter[] | null }[], onReopened: () => void) =>
+      async (read: (filter: string) => Promise<readonly Incoming[]>): Promise<void> => {
+        if (retained !== null) return;
         const isNew = accounts.some(({ meters }) => meters?.some(({ store }) => store.isNew) ?? true);
-        if (retained === null && isNew) return true;
+        const found = isNew ? await read(topics.of('meter/<meter>/history', '+')) : [];
         // What is retained for a meter that appears later than this cannot be ours.
-        retained ??= new Map();
-        return false;
-      },
-      async take(found: readonly Incoming[]): Promise<void> {
         retained = new Map(found.map((incoming) => [incoming.topic, incoming]));
         const meters = accounts.flatMap((account) => account.meters ?? []);
         for (const meter of meters) await apply(meter);
         // Once all meters are known, the rest is not needed.
         if (accounts.every((account) => account.meters !== null)) retained = new Map();
-        if (meters.some(({ ledger }) => !ledger.complete)) onReopened();
+        if (isNew && meters.some(({ ledger }) => !ledger.complete)) onReopened();
       },
-    }),
   };
 }

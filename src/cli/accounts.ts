@@ -2,7 +2,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Fleet } from '../config/schema.ts';
 import { decodeText, whyUnreadable } from '../config/secret.ts';
-import { zone as zoneOf } from '../domain/period.ts';
 import { readLogins } from '../fleet/loginFile.ts';
 import { moveHousehold } from '../fleet/moving.ts';
 import { type OpenFleet, openFleet } from '../fleet/open.ts';
@@ -20,7 +19,7 @@ import { claimDirectory } from '../store/locks.ts';
 import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
 import { formatFrom, keyColumns, print, tableLines } from './printing.ts';
-import { loadSettings, openSilentLog, type Settings } from './settings.ts';
+import { loadSettings, type Settings } from './settings.ts';
 
 const NO_FLEET =
   'The configuration has no fleet: its accounts are in the section accounts. docs/fleet.md tells who needs one.';
@@ -53,7 +52,7 @@ export const accounts: Command = async (given, io) => {
   const settings = await loadSettings(given, io);
   const { fleet } = settings.config;
   if (fleet === undefined) throw failure('no_fleet', NO_FLEET, { exit: EXIT.config, retry: 'never' });
-  const opened = await openFleet(fleet, await openSilentLog(settings.scrubber, io));
+  const opened = await openFleet(fleet, settings.log);
   try {
     return await action.run({ given, words, settings, fleet, opened }, io);
   } finally {
@@ -78,8 +77,8 @@ const deed = (
       throw wrongUsage(`No account of the fleet is called ${unknown.join(', ')}: nothing was changed.`);
     const of = new Set(ids).size;
     const question = more.question?.replace('…', countWords(of, 'account'));
-    if (question !== undefined && !(await isAgreed(question, given, io))) io.out('Nothing was changed.\n');
-    else io.out(`${words(await changeAccounts(name, ids, database), of)}\n`);
+    if (question === undefined || (await isAgreed(question, given, io)))
+      io.out(`${words(await changeAccounts(name, ids, database), of)}\n`);
     return EXIT.fine;
   },
 });
@@ -147,10 +146,9 @@ async function importFile({ words: [file = ''], given, opened }: Parts, io: Io):
 }
 
 async function importHousehold({ settings, fleet, opened, given }: Parts, io: Io): Promise<number> {
-  const { config, scrubber } = settings;
+  const { config, log } = settings;
   const directory = String(given.options['from-state']);
   const isDry = given.options['dry-run'] === true;
-  const log = await openSilentLog(scrubber, io);
   const giveUp = await claimDirectory(directory, io.clock, log);
   try {
     const household = new StateDirectory(directory, log);
@@ -176,7 +174,7 @@ async function importHousehold({ settings, fleet, opened, given }: Parts, io: Io
 async function printAccounts({ given, settings, opened: { database } }: Parts, io: Io): Promise<number> {
   const { format: wanted = 'table', failing } = given.options;
   const format = formatFrom(wanted, io);
-  const zone = zoneOf(settings.config.usage.timezone);
+  const { zone } = settings;
   const at = (time: number | null) => (time === null ? null : zone.iso(time));
   const listed = await listAccounts(database, failing === true);
   const records = listed.map((one) => ({

@@ -9,7 +9,6 @@ import { decodeText } from '../config/secret.ts';
 import { filesIn, isOfFleet, stateDirOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { createScrubber } from '../foundation/log.ts';
 import {
   type Backup,
   backupUnreadable,
@@ -29,7 +28,7 @@ import { alreadyRunning, claimDirectory, isDaemonRunning } from '../store/locks.
 import { replace } from '../store/privateFiles.ts';
 import { stateUnwritable } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
-import { loadSettings, openSilentLog, refuseInFleet } from './settings.ts';
+import { loadSettings, refuseInFleet, silentLog } from './settings.ts';
 
 const unwritable = (path: string, code: string | undefined) =>
   failure('file_unwritable', `${shown(path)} cannot be written (${code ?? 'unknown error'}).`, {
@@ -94,10 +93,7 @@ export const restore: Command = async (given, io) => {
   };
   refuseNewer(before);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
-  if (!(await isAgreed('Restore it?', given, io))) {
-    io.out('Nothing was changed.\n');
-    return EXIT.fine;
-  }
+  if (!(await isAgreed('Restore it?', given, io))) return EXIT.fine;
   await carryOut(plan, read, io, refuseNewer);
   io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
   return EXIT.fine;
@@ -217,7 +213,7 @@ async function carryOut(
   io: Io,
   refuseNewer: (before: Documents) => void,
 ): Promise<void> {
-  const giveUp = await claimDirectory(stateDir, io.clock, await openSilentLog(createScrubber(), io));
+  const giveUp = await claimDirectory(stateDir, io.clock, silentLog());
   try {
     // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
     const before = await readDocuments(stateDir);

@@ -6,7 +6,7 @@ import type { Secret } from '../config/secret.ts';
 import { keysIn, totpParameters } from '../config/secretForms.ts';
 import { PublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
-import { addDays, zone as zoneOf } from '../domain/period.ts';
+import { addDays } from '../domain/period.ts';
 import { type Property, seriesName } from '../domain/reading.ts';
 import { DAYS_LOOKED_AT, isContradicted } from '../domain/readingCloses.ts';
 import { EXIT, Failure, safeWords } from '../foundation/failure.ts';
@@ -14,11 +14,12 @@ import { checkTemperature, visitHomeAssistant } from '../homeassistant/recorder.
 import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, pathsBelow, refuseLinks } from '../store/privateFiles.ts';
 import { directoryNotices, stateUnwritable } from '../store/stateDirectory.ts';
+import { closingWords, findClosing, openUpstreamBeside } from './account.ts';
 import { adviceOf, type Command, type Io } from './command.ts';
+
+import { lookAtFleet } from './healthcheck.ts';
 import { printJson } from './printing.ts';
-import { closingWords, findClosing } from './readingCloses.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
-import { lookAtFleet, openUpstreamBeside } from './upstream.ts';
 
 interface Result {
   readonly check: string;
@@ -29,10 +30,8 @@ interface Result {
   readonly exitCode: number;
 }
 
-/** Resolves to a sentence on what was found. */
-type Probe = () => Promise<string>;
-/** By the name of what is tried, in this order. */
-type Probes = readonly (readonly [string, Probe])[];
+/** The name of what is tried, and what resolves to a sentence on what was found. */
+type Probe = readonly [string, () => Promise<string>];
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
 const WORST_FIRST = [
@@ -45,62 +44,67 @@ const WORST_FIRST = [
 ];
 
 export const check: Command = async (given, io) => {
+  const { live, json } = given.options;
   const results: Result[] = [];
   const tell = (result: Result) => {
     results.push(result);
-    if (given.options.json) return;
+    if (json) return;
     io.out(`${result.ok ? 'ok    ' : 'FAILED'} ${result.check}: ${result.message}\n`);
     if (result.hint) io.out(`       ${result.hint}\n`);
   };
-  const loaded: { settings?: Settings } = {};
-  const configuration = await probe('configuration', async () => {
-    loaded.settings = await loadSettings(given, io);
-    return loaded.settings.path ?? 'from the environment';
-  });
-  const { settings } = loaded;
+  let settings: Settings | undefined;
+  const configuration = await resultOf([
+    'configuration',
+    async () => {
+      settings = await loadSettings(given, io);
+      return settings.path ?? 'from the environment';
+    },
+  ]);
   const notices = settings?.notices.map(({ message, hint }) => `${message} ${hint}`) ?? [];
   const advice = [...(settings?.warnings ?? []), ...notices].join(' ');
   tell(advice === '' ? configuration : { ...configuration, hint: advice });
-  if (settings) {
-    const live = given.options.live ? liveProbes(settings, io) : [];
-    for (const [name, run] of [...offlineProbes(settings, io), ...live]) tell(await probe(name, run));
-  }
-  if (given.options.json) {
-    const rows = results.map(({ exitCode: _, ...row }) => row);
-    printJson({ ok: results.every(({ ok }) => ok), checks: rows }, io);
+  if (settings)
+    for (const probe of [...offlineProbes(settings), ...(live ? liveProbes(settings, io) : [])])
+      tell(await resultOf(probe));
+  if (json) {
+    const checks = results.map(({ exitCode: _, ...row }) => row);
+    printJson({ ok: results.every(({ ok }) => ok), checks }, io);
   }
   return WORST_FIRST.find((code) => results.some(({ exitCode }) => exitCode === code)) ?? EXIT.fine;
 };
 
-async function probe(name: string, run: Probe): Promise<Result> {
+async function resultOf([check, run]: Probe): Promise<Result> {
   try {
-    return { check: name, ok: true, message: await run(), exitCode: EXIT.fine };
+    return { check, ok: true, message: await run(), exitCode: EXIT.fine };
   } catch (err) {
     const hint = err instanceof Failure ? adviceOf(err) : undefined;
     const exitCode = err instanceof Failure ? err.exitCode : EXIT.unexpected;
-    return { check: name, ok: false, ...safeWords(err), ...(hint ? { hint } : {}), exitCode };
+    return { check, ok: false, ...safeWords(err), ...(hint ? { hint } : {}), exitCode };
   }
 }
 
-function offlineProbes(settings: Settings, io: Io): Probes {
+function offlineProbes(settings: Settings): Probe[] {
   const { config, path } = settings;
-  const secrets = secretsOf(config).map(([name, secret]): [string, Probe] => [
-    name,
-    async () => `${sizeOf(name, await secret.read())}, ${secret.origin}${await openness(secret, path)}`,
-  ]);
-  if (!config.fleet) return [...secrets, ['state directory', () => tryStateDirectory(config)]];
+  const { fleet } = config;
+  const secrets = secretsOf(config).map(
+    ([name, secret]): Probe => [
+      name,
+      async () => `${sizeOf(name, await secret.read())}, ${secret.origin}${await openness(secret, path)}`,
+    ],
+  );
+  if (!fleet) return [...secrets, ['state directory', () => tryStateDirectory(config)]];
   const tryDatabase = async () => {
-    const found = await lookAtFleet(settings, io);
-    return `${found?.health.fleet.accounts} account(s), ${found?.health.fleet.processes.length} process(es) at work`;
+    const { accounts, processes } = (await lookAtFleet(fleet, settings)).health.fleet;
+    return `${accounts} account(s), ${processes.length} process(es) at work`;
   };
   return [...secrets, ['database of the fleet', tryDatabase]];
 }
 
 function sizeOf(name: string, text: string): string {
-  const characters = (some: string) => `${[...some].length} characters`;
   if (name === 'fleet.key') return `${keysIn(text).length} of 32 bytes`;
-  if (name.startsWith('totp_secret')) return `${characters(totpParameters(text)?.secret ?? '')} of base32`;
-  return characters(text);
+  const isTotp = name.startsWith('totp_secret');
+  const counted = isTotp ? (totpParameters(text)?.secret ?? '') : text;
+  return `${[...counted].length} characters${isTotp ? ' of base32' : ''}`;
 }
 
 const FOR_OTHERS = 0o004;
@@ -131,28 +135,34 @@ async function tryStateDirectory({ state_dir }: Config): Promise<string> {
 /** By account, what was found for it; of accounts in the order in which they were tried. */
 type Found = Map<string, readonly Property[]>;
 
-function liveProbes(settings: Settings, io: Io): Probes {
+function liveProbes(settings: Settings, io: Io): Probe[] {
   const { config } = settings;
-  const { constituencies, meters, mqtt, home_assistant, fleet } = config;
-  const accounts = fleet ? [] : config.accounts;
+  const { constituencies, meters, mqtt, home_assistant } = config;
+  const accounts = config.fleet ? [] : config.accounts;
   const found: Found = new Map();
-  const probes: [string, Probe][] = accounts.map((account) => [
-    `provider for ${account.id}`,
-    () => tryProvider(settings, account, found, io),
-  ]);
-  if (!fleet && Object.keys(meters).length > 0)
+  const probes = accounts.map(
+    (account): Probe => [`provider for ${account.id}`, () => tryProvider(settings, account, found, io)],
+  );
+  if (accounts.length > 0 && Object.keys(meters).length > 0)
     probes.push(['meters', async () => namesWords(meters, found, accounts.length)]);
-  if (constituencies) {
-    const publicList = new PublicList(constituencies, io.clock);
+  if (constituencies)
     probes.push([
       'constituencies',
       async () => {
+        const publicList = new PublicList(constituencies, io.clock);
         const answered = await publicList.read(publicList.readQuestion({}));
         return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
       },
     ]);
-  }
-  if (mqtt.embedded === false) probes.push(['broker', () => tryBroker(config, io)]);
+  if (mqtt.embedded === false)
+    probes.push([
+      'broker',
+      async () => {
+        const connection = await openBroker(mqtt, 'check', io.clock);
+        await connection.close(1_000);
+        return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
+      },
+    ]);
   if (home_assistant) probes.push(['Home Assistant', () => tryHomeAssistant(config, home_assistant, io)]);
   return probes;
 }
@@ -165,7 +175,7 @@ async function tryProvider(settings: Settings, account: Account, found: Found, i
   const onLogin = () => {
     signedIn = 'signed in';
   };
-  const upstream = await openUpstreamBeside(settings, account, io, { onLogin });
+  const upstream = openUpstreamBeside(settings, account, io, { onLogin });
   await upstream.askForLogin();
   const { properties } = await upstream.provider.discover();
   if (upstream.session.lacksRefreshToken)
@@ -174,19 +184,21 @@ async function tryProvider(settings: Settings, account: Account, found: Found, i
   found.set(account.id, properties);
   const [property] = properties;
   if (!property) return said;
-  const zone = zoneOf(settings.config.usage.timezone);
-  const closing = await findClosing(settings, upstream, { account: account.id, property, zone });
+  const { zone } = settings;
+  const closing = await findClosing({ ...settings, account, upstream }, property, io);
   // The query for the hours is made of the same parts as the one for days.
   if (closing.days !== null)
     return `${said}, ${closing.days} day(s) with readings in ${DAYS_LOOKED_AT}, ${closingWords(closing)}`;
-  const { closes: readingCloses, from } = closing;
-  const today = zone.dayAt(Date.now());
-  const span = { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) };
-  const { propertyCustomerId } = property;
-  const question = { propertyCustomerId, span, interval: 'day', zone, readingCloses } as const;
-  const buckets = await upstream.provider.usage(question);
+  const today = zone.dayAt(io.clock.now());
+  const buckets = await upstream.provider.usage({
+    propertyCustomerId: property.propertyCustomerId,
+    span: { from: addDays(today, -LOOK_BACK_DAYS), to: addDays(today, 1) },
+    interval: 'day',
+    zone,
+    readingCloses: closing.closes,
+  });
   const times = buckets.flatMap(({ readAt }) => readAt ?? []);
-  const isDoubtful = from === 'state' && isContradicted(readingCloses, times, zone);
+  const isDoubtful = closing.from === 'state' && isContradicted(closing.closes, times, zone);
   const doubt = isDoubtful
     ? '; the newest readings contradict that: a backfill from the first day on decides it again'
     : '';
@@ -221,18 +233,12 @@ function duplicateWords(properties: readonly Property[], found: Found): string {
   return ` (also of the account ${others.join(' and ')}: a meter is read once, by one of them)`;
 }
 
-async function tryBroker({ mqtt }: Config, io: Io): Promise<string> {
-  const connection = await openBroker(mqtt, 'check', io.clock);
-  await connection.close(1_000);
-  return `connected with MQTT ${connection.version === 5 ? '5' : '3.1.1'}`;
-}
-
 async function tryHomeAssistant(
   { usage }: Config,
   { url, token, outdoor_temperature: sensor }: NonNullable<Config['home_assistant']>,
-  io: Io,
+  { clock }: Io,
 ): Promise<string> {
-  return visitHomeAssistant({ url, token: await token.read() }, io.clock, async (home, { timezone }) => {
+  return visitHomeAssistant({ url, token: await token.read() }, clock, async (home, { timezone }) => {
     if (sensor !== undefined) await checkTemperature(home, sensor);
     const isSame = timezone === null || timezone === usage.timezone;
     const caution = '; its time zone is not usage.timezone: days may begin at another hour there';

@@ -53,9 +53,11 @@ export function mustBeAnswerable(command: string, { options }: Arguments, { isIn
     throw wrongUsage(`${command} asks once: without a terminal it needs --yes.`);
 }
 
-/** Asks, unless `--yes` has been given. */
-export async function isAgreed(question: string, { options }: Arguments, { ask }: Io): Promise<boolean> {
-  return Boolean(options.yes) || /^\s*y(es)?\s*$/i.test((await ask(`${question} [y/N] `)) ?? '');
+/** Asks, unless `--yes` has been given. Without agreement it says that nothing was changed. */
+export async function isAgreed(question: string, { options }: Arguments, { ask, out }: Io): Promise<boolean> {
+  if (options.yes || /^\s*y(es)?\s*$/i.test((await ask(`${question} [y/N] `)) ?? '')) return true;
+  out('Nothing was changed.\n');
+  return false;
 }
 
 /** Its hint, without what is so for the daemon only. */

@@ -2,10 +2,9 @@
 import { knownMeters } from '../accounts/knownMeters.ts';
 import { changeDashboard, type Dashboard, lookAtDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
-import { StateDirectory } from '../store/stateDirectory.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';
 import { type Column, tableLines } from './printing.ts';
-import { loadSettings, openSilentLog, refuseInFleet } from './settings.ts';
+import { loadSettings, refuseInFleet } from './settings.ts';
 
 const noHomeAssistant = () =>
   failure('no_home_assistant', 'The configuration has no home_assistant.', {
@@ -26,10 +25,9 @@ const COLUMNS: readonly Column<Row>[] = [
 
 export const energyDashboard: Command = async (given, io) => {
   const change = changeFrom(given, io);
-  const { config, scrubber } = await loadSettings(given, io);
+  const { config, state } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'energy-dashboard', 'Home Assistant belongs to one household');
   if (!config.home_assistant) throw noHomeAssistant();
-  const state = new StateDirectory(config.state_dir, await openSilentLog(scrubber, io));
   const meters = await knownMeters(state, config);
   const say = (...lines: readonly string[]) => io.out(lines.map((line) => `${line}\n`).join(''));
   if (meters.length === 0) {
@@ -52,10 +50,7 @@ export const energyDashboard: Command = async (given, io) => {
   }
   say(`The Energy dashboard's gas sources to ${change}:`, ...tableLines(COLUMNS, changed));
   if (change === 'add') say(...cautions);
-  if (!(await isAgreed(change === 'add' ? 'Add them?' : 'Remove them?', given, io))) {
-    say('Nothing was changed.');
-    return EXIT.fine;
-  }
+  if (!(await isAgreed(change === 'add' ? 'Add them?' : 'Remove them?', given, io))) return EXIT.fine;
   await changeDashboard(deps, change, meters, digest);
   say('Done. Everything else there is as it was.');
   return EXIT.fine;

@@ -9,10 +9,10 @@ import { periodSums } from '../domain/totals.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { contextCodec } from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
+import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import { keyColumns, print } from './printing.ts';
 import type { Settings } from './settings.ts';
-import { loadWithAccount, pickAccount, stateOf } from './upstream.ts';
 
 const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'] as const;
 const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;
@@ -21,7 +21,7 @@ export const exportLedgers: Command = async (given, io) => {
   const { options } = given;
   const interval = choiceOf('--interval', options.interval ?? 'day', ['day', 'week', 'month']);
   const format = choiceOf('--format', options.format ?? 'csv', ['csv', 'json', 'influx']);
-  const settings = await loadWithAccount(given, io);
+  const settings = await loadHousehold(given, io);
   const { config } = settings;
   const only = options.account === undefined ? null : pickAccount(settings, options.account).id;
   const { found, unreadable } = await ledgersOf(settings, io, only);
@@ -68,8 +68,7 @@ const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: 
 
 /** The ledgers of the `only` account, or of all, under the names that the meters have in topics. `unreadable`: documents, which are told. */
 export async function ledgersOf(settings: Settings, io: Io, only: string | null) {
-  const { config } = settings;
-  const state = await stateOf(settings, io);
+  const { config, state } = settings;
   const found: (LedgerDocument & {
     readonly account: string;
     readonly meter: string;

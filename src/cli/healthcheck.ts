@@ -1,18 +1,18 @@
-// heat2mqtt healthcheck: asks the running daemon over HTTP.
-
+// heat2mqtt healthcheck: asks the running daemon over HTTP. And how a fleet is, which its database tells.
 import { splitHostAndPort } from '../config/listenAddress.ts';
-import type { Config } from '../config/schema.ts';
+import type { Config, Fleet } from '../config/schema.ts';
 import { EXIT } from '../foundation/failure.ts';
+import { repliesCodec } from '../store/documents.ts';
 import type { Command } from './command.ts';
-import { loadSettings } from './settings.ts';
+import { loadSettings, type Settings } from './settings.ts';
 
 const TIMEOUT_MS = 4_000;
 
 export const healthcheck: Command = async (given, io) => {
   const { config } = await loadSettings(given, io);
   const { isHealthy, words } = await askHealth(config);
-  if (isHealthy) io.out(`${words}\n`);
-  else io.err(`${words}\n`);
+  const say = isHealthy ? io.out : io.err;
+  say(`${words}\n`);
   return isHealthy ? EXIT.fine : EXIT.unexpected;
 };
 
@@ -29,5 +29,19 @@ export async function askHealth({ http }: Config): Promise<{ isHealthy: boolean;
     return { isHealthy: response.ok, words: (await response.text()).trimEnd() };
   } catch {
     return { isHealthy: false, words: `No daemon answers at ${host}:${address.port}.` };
+  }
+}
+
+/** How the fleet is, and the shapes of replies that its processes share. Rejects with a Failure. */
+export async function lookAtFleet(fleet: Fleet, { log, zone }: Settings) {
+  // Only a fleet loads what it needs of PostgreSQL.
+  const { openFleet } = await import('../fleet/open.ts');
+  const { readHealth } = await import('../fleet/status.ts');
+  const { database, shared, close } = await openFleet(fleet, log);
+  try {
+    const health = await readHealth(database, fleet.claim_seconds, zone);
+    return { health, replies: await shared.document('replies', repliesCodec).read() };
+  } finally {
+    await close();
   }
 }

@@ -1,45 +1,35 @@
 // heat2mqtt login: a person signs in, beside a running daemon too. heat2mqtt logout: the end of the session.
-
 import type { Upstream } from '../accounts/upstream.ts';
 import { beginDevice, methodUnusable, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
-import type { Account } from '../config/schema.ts';
 import { WAYS_TO_SIGN_IN } from '../config/sections.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
+import { loadHousehold, openAccount, openUpstreamBeside, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io } from './command.ts';
 import type { Settings } from './settings.ts';
-import { loadWithAccount, openUpstreamBeside, pickAccount } from './upstream.ts';
-
-type Method = (typeof WAYS_TO_SIGN_IN)[number];
 
 const LONGEST_TYPING_MS = 3 * 60_000;
 
-export const login: Command = async ({ options, words }, io) => {
-  const settings = await loadWithAccount({ options, words }, io);
-  const account = pickAccount(settings, options.account);
-  const { provider } = settings.config;
-  const method =
-    options.method === undefined
-      ? (provider?.sign_in ?? 'auto')
-      : choiceOf('--method', options.method, WAYS_TO_SIGN_IN);
-  const upstream = await signInWith(method, account, settings, io);
-  await upstream.identity();
-  const { refreshExpiresAt } = upstream.session.status();
-  const until =
-    refreshExpiresAt === null ? '' : ` Unless it is refreshed, it ends at ${iso(refreshExpiresAt)} UTC.`;
-  io.out(`Signed in: the session of ${account.id} is stored.${until}\n`);
-  if (provider?.offline_access && refreshExpiresAt !== null)
+export const login: Command = async (given, io) => {
+  const { method, account } = given.options;
+  const settings = await loadHousehold(given, io);
+  const { id } = pickAccount(settings, account);
+  const { session, identity } = await signInWith(settings, io, { method, account });
+  await identity();
+  const { refreshExpiresAt } = session.status();
+  const hasEnd = refreshExpiresAt !== null;
+  const until = hasEnd ? ` Unless it is refreshed, it ends at ${minuteOf(refreshExpiresAt)} UTC.` : '';
+  io.out(`Signed in: the session of ${id} is stored.${until}\n`);
+  if (settings.config.provider?.offline_access && hasEnd)
     io.out('It has an end though offline_access was asked for: the issuer did not give it.\n');
-  if (upstream.session.lacksRefreshToken) io.out(`${NO_REFRESH_TOKEN.message}\n`);
+  if (session.lacksRefreshToken) io.out(`${NO_REFRESH_TOKEN.message}\n`);
   io.out('A running bridge takes it within a minute.\n');
   return EXIT.fine;
 };
 
-export const logout: Command = async ({ options, words }, io) => {
-  const settings = await loadWithAccount({ options, words }, io);
-  const account = pickAccount(settings, options.account);
-  const { session, login: byItself } = await openUpstreamBeside(settings, account, io, { anyScopes: true });
+export const logout: Command = async (given, io) => {
+  const { session, login: byItself } = (await openAccount(given, io, { anyScopes: true })).upstream;
   const had = await session.end();
   io.out(
     had
@@ -51,57 +41,62 @@ export const logout: Command = async ({ options, words }, io) => {
   return EXIT.fine;
 };
 
-/** Resolves once the session is stored. */
+/** By the method of `provider.sign_in` for the first account, unless others are wanted. Resolves once the session is stored. */
 export async function signInWith(
-  method: Method,
-  account: Account,
   settings: Settings,
   io: Io,
+  wanted: { readonly method?: unknown; readonly account?: unknown } = {},
 ): Promise<Upstream> {
-  rejectUnusable(method, account, settings);
-  const askCode = codePrompt(io);
-  const upstream = await openUpstreamBeside(settings, account, io, { signIn: method, askCode });
-  await signIn(method, upstream, settings, io);
+  const { provider } = settings.config;
+  const account = pickAccount(settings, wanted.account);
+  const method =
+    wanted.method === undefined
+      ? (provider?.sign_in ?? 'auto')
+      : choiceOf('--method', wanted.method, WAYS_TO_SIGN_IN);
+  const redirectUri = provider?.redirect_uri;
+  if ((method === 'form' || method === 'link') && redirectUri === undefined)
+    throw noRedirectUri(`--method ${method}`);
+  if ((method === 'form' || method === 'password') && account.password === undefined)
+    throw methodUnusable(
+      EXIT.config,
+      `--method ${method} needs the password of ${account.id} in the configuration, and there is none.`,
+      'With --method device or --method link nothing but the provider sees the password.',
+    );
+  const upstream = openUpstreamBeside(settings, account, io, { signIn: method, askCode: codePrompt(io) });
+  const grant = await grantBy(method, upstream, redirectUri, io);
+  if (grant !== null) await storeGrant(grant, upstream);
   if (upstream.state.fault !== null) throw upstream.state.fault;
   return upstream;
 }
 
-function rejectUnusable(method: Method, { id, password }: Account, { config }: Settings): void {
-  if ((method === 'form' || method === 'link') && config.provider?.redirect_uri === undefined)
-    throw noRedirectUri(`--method ${method}`);
-  if ((method === 'form' || method === 'password') && password === undefined)
-    throw methodUnusable(
-      EXIT.config,
-      `--method ${method} needs the password of ${id} in the configuration, and there is none.`,
-      'With --method device or --method link nothing but the provider sees the password.',
-    );
-}
-
-/** With `auto`: by itself, else on another device, else by a link. */
-async function signIn(method: Method, upstream: Upstream, settings: Settings, io: Io): Promise<void> {
-  const redirectUri = settings.config.provider?.redirect_uri;
-  if (method === 'device') return storeGrant(await byDevice(upstream, io), upstream);
-  if (method === 'link' && redirectUri) return storeGrant(await byLink(upstream, redirectUri, io), upstream);
+/** What a person has brought; `null` where none was needed. With `auto`: on another device, else by a link. */
+async function grantBy(
+  method: (typeof WAYS_TO_SIGN_IN)[number],
+  upstream: Upstream,
+  redirectUri: string | undefined,
+  io: Io,
+): Promise<Grant | null> {
+  if (method === 'device') return byDevice(upstream, io);
+  if (method === 'link' && redirectUri) return byLink(upstream, redirectUri, io);
   await upstream.askForLogin();
-  const refused = await upstream.session.logIn().then(
-    () => null,
-    (err: unknown) => err,
-  );
-  if (refused === null) return;
-  const canHelp = refused instanceof Failure && ['login_needed', 'unsupported_step'].includes(refused.code);
-  if (method !== 'auto' || !canHelp) throw refused;
-  io.out(`${refused.message}\n\n`);
-  const grant = await byDevice(upstream, io).catch((err: unknown) => {
+  try {
+    await upstream.session.logIn();
+    return null;
+  } catch (err) {
+    const canHelp = err instanceof Failure && ['login_needed', 'unsupported_step'].includes(err.code);
+    if (method !== 'auto' || !canHelp) throw err;
+    io.out(`${err.message}\n\n`);
+  }
+  return byDevice(upstream, io).catch((err: unknown) => {
     const isUnusable = err instanceof Failure && err.exitCode === EXIT.credentials;
     if (!isUnusable || redirectUri === undefined) throw err;
     io.out(`${err.message} Signing in by a link instead.\n\n`);
     return byLink(upstream, redirectUri, io);
   });
-  await storeGrant(grant, upstream);
 }
 
-async function byDevice(upstream: Upstream, io: Io): Promise<Grant> {
-  const flow = await beginDevice(upstream.issuer);
+async function byDevice({ issuer }: Upstream, io: Io): Promise<Grant> {
+  const flow = await beginDevice(issuer);
   const address = flow.completeUri ?? flow.verificationUri;
   if (io.isTerminal) {
     const { renderUnicodeCompact } = await import('uqr');
@@ -110,8 +105,7 @@ async function byDevice(upstream: Upstream, io: Io): Promise<Grant> {
   io.out(`Open ${address}\non any device and sign in. The code, if it asks for one: ${flow.userCode}\n`);
   io.out(`Waiting for ${Math.round(flow.expiresInSeconds / 60)} minutes at most; Ctrl-C ends it.\n`);
   return flow.wait(io.interrupted).catch((err: unknown) => {
-    if (!io.interrupted.aborted) throw err;
-    throw endedEarly();
+    throw io.interrupted.aborted ? endedEarly() : err;
   });
 }
 
@@ -121,11 +115,11 @@ async function byLink({ issuer }: Upstream, redirectUri: string, io: Io): Promis
     io.out(`Open this address in a browser and sign in:\n\n${flow.url.href}\n\n`);
     io.out('Then copy the address you land on, within a minute. The page itself may well show an error.\n');
     for (;;) {
-      const pasted = await io.ask('Paste the address: ');
-      if (pasted === null)
+      const pasted = (await io.ask('Paste the address: '))?.trim();
+      if (pasted === undefined)
         throw methodUnusable(EXIT.usage, 'No address was pasted.', 'Run the command in a terminal.');
-      const mistake = mistakeOf(pasted.trim(), flow);
-      if (mistake === null) return flow.finish(new URL(pasted.trim()));
+      const mistake = mistakeOf(pasted, flow);
+      if (mistake === null) return flow.finish(new URL(pasted));
       io.out(`${mistake}\n`);
     }
   });
@@ -139,20 +133,21 @@ function codePrompt(io: Io): () => Promise<string | null> {
   let typed = '';
   let isBeforehand = true;
   return async () => {
-    const isIdle = typed !== '' || (isBeforehand && !io.isInteractive);
+    const isAsked = typed === '' && (io.isInteractive || !isBeforehand);
     const condition = isBeforehand ? ', if the account has a second factor (Enter for none)' : '';
     isBeforehand = false;
-    if (isIdle) return typed || null;
+    if (!isAsked) return typed || null;
     // A running bridge cannot refresh its session meanwhile.
-    const given = await Promise.race([
+    const answer = await Promise.race([
       io.ask(`One-time code${condition}: `),
       io.clock.sleep(LONGEST_TYPING_MS),
     ]);
     // Going on without a code would cost a refused password.
-    if (io.interrupted.aborted || given === undefined) throw endedEarly();
-    typed = given?.replace(/\s/g, '') ?? '';
-    return typed === '' ? null : typed;
+    if (io.interrupted.aborted || answer === undefined) throw endedEarly();
+    typed = answer?.replace(/\s/g, '') ?? '';
+    return typed || null;
   };
 }
 
-const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16).replace('T', ' ');
+/** To the minute, in UTC. */
+const minuteOf = (instant: number): string => new Date(instant).toISOString().slice(0, 16).replace('T', ' ');

@@ -1,10 +1,11 @@
 // heat2mqtt report: a diagnosis to paste into a bug report, from the configuration and the state directory. No request is made.
 import os from 'node:os';
 import { ConfigInvalid } from '../config/load.ts';
+import type { Fleet } from '../config/schema.ts';
 import { showConfig } from '../config/show.ts';
 import { knownUnits } from '../domain/amount.ts';
 import type { Extras } from '../domain/extras.ts';
-import { addDays, type Day, type Zone, zone as zoneOf } from '../domain/period.ts';
+import { addDays, type Day, type Zone } from '../domain/period.ts';
 import { totals } from '../domain/totals.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
@@ -17,98 +18,84 @@ import {
   tokensCodec,
 } from '../store/documents.ts';
 import { type LedgerDocument, ledgerCodec } from '../store/ledgerDocument.ts';
-import type { StateStore } from '../store/stateStore.ts';
 import type { Command, Io } from './command.ts';
-import { askHealth } from './healthcheck.ts';
+import { askHealth, lookAtFleet } from './healthcheck.ts';
 import { type Column, tableLines } from './printing.ts';
 import { loadSettings, type Settings } from './settings.ts';
-import { lookAtFleet, stateOf } from './upstream.ts';
 
 /** Heading and lines. */
 type Section = readonly [string, readonly string[]];
 
 export const report: Command = async (given, io) => {
-  const settings = await loadSettings(given, io).catch((err: unknown) => {
-    if (err instanceof ConfigInvalid) return err;
-    throw err;
-  });
-  if (settings instanceof ConfigInvalid) {
-    const mistakes: Section = ['Configuration is invalid', settings.message.split('\n')];
-    io.out(withoutHome(written([mistakes]), io.env.HOME));
+  try {
+    const settings = await loadSettings(given, io);
+    io.out(await reportText(settings, io, (await askHealth(settings.config)).words));
+    return EXIT.fine;
+  } catch (err) {
+    if (!(err instanceof ConfigInvalid)) throw err;
+    io.out(withoutHome(written([['Configuration is invalid', err.message.split('\n')]]), io.env.HOME));
     return EXIT.config;
   }
-  io.out(await reportText(settings, io, (await askHealth(settings.config)).words));
-  return EXIT.fine;
 };
 
 /** `daemon`: how the running daemon is. */
 export async function reportText(settings: Settings, io: Io, daemon: string): Promise<string> {
-  const { config, scrubber } = settings;
-  const zone = zoneOf(config.usage.timezone);
-  const now = Date.now();
+  const { config, zone } = settings;
+  const now = io.clock.now();
   const machine = new Date(now).toString().replace(/ \(.*/, '');
+  const clock = [
+    `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
+    `up for ${Math.round(os.uptime() / 60)} minutes`,
+  ];
+  const known = config.fleet ? fleetSections(config.fleet, settings) : householdSections(settings, now);
   const sections: Section[] = [
-    [
-      'Clock',
-      [
-        `${zone.iso(now)} in ${zone.name}; this machine: ${machine}`,
-        `up for ${Math.round(os.uptime() / 60)} minutes`,
-      ],
-    ],
+    ['Clock', clock],
     ['Daemon', [daemon]],
     ['Configuration', showConfig(settings, 'stranger').trimEnd().split('\n')],
-    ...(config.fleet ? await fleetSections(settings, zone, io) : await householdSections(settings, zone, io)),
+    ...(await known),
   ];
-  return withoutHome(scrubber.scrub(written(sections)), io.env.HOME);
+  return withoutHome(settings.scrubber.scrub(written(sections)), io.env.HOME);
 }
 
 function written(sections: readonly Section[]): string {
   const { release, arch, platform } = process;
   const memory = `${Math.round(os.totalmem() / 1024 / 1024)} MiB`;
   const system = `${platform} ${os.release()} on ${arch}, ${os.cpus().length} cores, ${memory}`;
-  const versions: Section = [
-    'Versions',
-    [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system],
-  ];
-  const text = [versions, ...sections].map(
-    ([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`,
-  );
+  const versions = [`${about.name} ${about.version}`, `${release.name} ${process.version}`, system];
+  const all: Section[] = [['Versions', versions], ...sections];
+  const text = all.map(([head, lines]) => `## ${head}\n\n${lines.map((line) => `    ${line}\n`).join('')}`);
   return `# ${about.name} report\n\n${text.join('\n')}`;
 }
 
 /** How the fleet is; what its accounts have is in the database. One that cannot be used is told. */
-async function fleetSections(settings: Settings, zone: Zone, io: Io): Promise<Section[]> {
+async function fleetSections(fleet: Fleet, settings: Settings): Promise<Section[]> {
+  const { zone } = settings;
   try {
-    const found = await lookAtFleet(settings, io);
-    if (found === null) return [];
-    const { fleet, reasons } = found.health;
-    const counts = `${fleet.paused} paused, ${fleet.failing} failing, ${fleet.overdue} overdue`;
+    const { health, replies } = await lookAtFleet(fleet, settings);
+    const { accounts, paused, failing, overdue, oldestDueAt, processes } = health.fleet;
     const lines = [
-      `${fleet.accounts} account(s): ${counts}`,
-      ...(fleet.oldestDueAt === null ? [] : [`the oldest since ${zone.iso(fleet.oldestDueAt)}`]),
-      ...fleet.processes.map(
-        ({ number, version, startedAt }) => `process ${number}: ${version}, since ${zone.iso(startedAt)}`,
-      ),
-      ...reasons.map(({ message }) => message),
+      `${accounts} account(s): ${paused} paused, ${failing} failing, ${overdue} overdue`,
+      ...(oldestDueAt === null ? [] : [`the oldest since ${zone.iso(oldestDueAt)}`]),
+      ...processes.map((one) => `process ${one.number}: ${one.version}, since ${zone.iso(one.startedAt)}`),
+      ...health.reasons.map(({ message }) => message),
     ];
-    return [['Fleet', lines], shapesOf(found.replies, zone)];
+    return [['Fleet', lines], shapesOf(replies, zone)];
   } catch (err) {
     if (!(err instanceof Failure)) throw err;
     return [['Fleet', [err.message]]];
   }
 }
 
-async function householdSections(settings: Settings, zone: Zone, io: Io): Promise<Section[]> {
-  const state = await stateOf(settings, io);
-  const today = zone.dayAt(Date.now());
+async function householdSections(settings: Settings, now: number): Promise<Section[]> {
+  const { config, state, zone } = settings;
   const sections: Section[] = [];
-  for (const { id } of settings.config.accounts) {
+  for (const { id } of config.accounts) {
     const folder = `accounts/${id}`;
-    sections.push([`Account ${id}`, await accountLines(state, id, zone)]);
+    sections.push([`Account ${id}`, await accountLines(settings, id)]);
     const files = (await state.list(folder)).filter((name) => name.startsWith('ledger-')).sort();
     for (const [n, file] of files.entries()) {
       const ledger = await state.document(`${folder}/${file}`, ledgerCodec).read();
-      const lines = ledger ? meterLines(ledger, zone, today) : ['its ledger cannot be read'];
+      const lines = ledger ? meterLines(ledger, zone, zone.dayAt(now)) : ['its ledger cannot be read'];
       sections.push([`Account ${id}, meter ${n + 1}`, lines]);
     }
   }
@@ -116,7 +103,7 @@ async function householdSections(settings: Settings, zone: Zone, io: Io): Promis
 }
 
 /** Polls, session, login budget and extras. */
-async function accountLines(state: StateStore, account: string, zone: Zone): Promise<string[]> {
+async function accountLines({ state, zone }: Settings, account: string): Promise<string[]> {
   const folder = `accounts/${account}`;
   const at = (time: number | null, otherwise = 'never') => (time === null ? otherwise : zone.iso(time));
   const journal = (await state.document('journal', journalCodec).read())?.accounts[account];
@@ -153,24 +140,25 @@ function extrasLine({ registers, ...rest }: Extras): string {
 const NEWEST_DAYS = 14;
 
 function meterLines({ ledger, timezone, readingCloses }: LedgerDocument, zone: Zone, today: Day): string[] {
+  const { days, quarantined } = ledger;
   const { total, missingDays, newestDay } = totals(ledger, today);
   const newest = Array.from({ length: NEWEST_DAYS }, (_, n) => addDays(today, n + 1 - NEWEST_DAYS));
   const received = (day: Day) => {
-    const record = ledger.days.get(day);
+    const record = days.get(day);
     if (record) return zone.iso(record.receivedAt);
-    return ledger.quarantined.has(day) ? 'quarantined' : 'no reading';
+    return quarantined.has(day) ? 'quarantined' : 'no reading';
   };
   const columns: Column<Day>[] = [
     { head: 'day', value: (day) => day },
-    { head: 'kWh', value: (day) => knownUnits(ledger.days.get(day)?.energy) },
-    { head: 'cost', value: (day) => knownUnits(ledger.days.get(day)?.cost) },
-    { head: 'revision', value: (day) => ledger.days.get(day)?.revision ?? null },
+    { head: 'kWh', value: (day) => knownUnits(days.get(day)?.energy) },
+    { head: 'cost', value: (day) => knownUnits(days.get(day)?.cost) },
+    { head: 'revision', value: (day) => days.get(day)?.revision ?? null },
     { head: 'received', value: received },
   ];
   return [
     `origin ${ledger.origin}, read up to ${ledger.readTo}, history ${ledger.complete ? 'complete' : 'not complete'}, swept ${ledger.sweptOn ?? 'never'}`,
     `days cut in ${timezone}, a reading closes ${readingCloses ?? 'not decided yet'}`,
-    `${ledger.days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${ledger.quarantined.size} quarantined`,
+    `${days.size} days, newest ${newestDay ?? 'none'}, ${missingDays} missing, ${quarantined.size} quarantined`,
     `totals ${knownUnits(total.energy) ?? '–'} kWh, ${knownUnits(total.cost) ?? '–'}`,
     ...tableLines(columns, newest),
   ];

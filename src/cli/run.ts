@@ -1,10 +1,11 @@
 // heat2mqtt run: loads the configuration, starts the daemon, and waits for a signal. Under systemd it reports its state.
 import { execFile } from 'node:child_process';
 import { lchown, mkdir } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { ConfigInvalid } from '../config/load.ts';
 import type { Fleet } from '../config/schema.ts';
-import { type Daemon, type DaemonOptions, startDaemon } from '../daemon/daemon.ts';
+import { type Daemon, startDaemon } from '../daemon/daemon.ts';
 import { cronTimes, startCron } from '../daemon/polling/schedule.ts';
 import { about } from '../foundation/about.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
@@ -12,7 +13,7 @@ import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { type Log, LogTail } from '../foundation/log.ts';
 import { claimDirectory } from '../store/locks.ts';
 import { pathsBelow } from '../store/privateFiles.ts';
-import { SUPERVISORS_INGRESS } from '../web/server.ts';
+import { type Ingress, openServer, SUPERVISORS_INGRESS, serveIngress } from '../web/server.ts';
 import type { Command, Io } from './command.ts';
 import { loadSettings, openLog, type Settings, untilInterrupted } from './settings.ts';
 
@@ -30,34 +31,30 @@ const brokerNotStarted = (cause: NodeJS.ErrnoException) =>
   );
 
 export const run: Command = async (given, io) => {
+  // The Supervisor of Home Assistant sets it for an app.
   const isApp = Boolean(io.env.SUPERVISOR_TOKEN);
   const settings = await loadSettings(given, io).catch(async (err: unknown) => {
     if (!isApp || !(err instanceof ConfigInvalid)) throw err;
     await waitForOptions(err, io);
-    return null;
   });
-  if (settings === null) return EXIT.fine;
-  const { config, scrubber, path, warnings, notices } = settings;
-  if (isApp) await dropRoot(config.state_dir);
+  if (!settings) return EXIT.fine;
+  if (isApp) await dropRoot(settings.config.state_dir);
+  await runDaemon(settings, io, isApp ? SUPERVISORS_INGRESS : null);
+  return EXIT.fine;
+};
+
+async function runDaemon(settings: Settings, io: Io, ingress: Ingress | null): Promise<void> {
+  const { config, path, warnings, notices } = settings;
   const logTail = new LogTail();
-  const log = await openLog(config.log, scrubber, io, logTail);
+  const log = await openLog(settings, io, logTail);
   exitOnUnexpectedFaults(log);
   log.info({ version: about.version, config: path ?? 'environment only' }, 'heat2mqtt starts');
   for (const warning of warnings) log.warn(warning);
   for (const { message, ...notice } of notices) log.warn(notice, message);
-  const fleet = config.fleet;
-  const daemon = await (fleet
-    ? startFleetProcess(fleet, settings, log, io)
-    : startRealDaemon({
-        config,
-        notices,
-        log,
-        scrubber,
-        logTail,
-        report: reportOf(settings, io),
-        ingress: isApp ? SUPERVISORS_INGRESS : null,
-      })
-  ).catch((err: NodeJS.ErrnoException) => {
+  const starting = config.fleet
+    ? startFleetProcess(config.fleet, settings, log, io)
+    : startHousehold(settings, { log, logTail, ingress }, io);
+  const daemon = await starting.catch((err: NodeJS.ErrnoException) => {
     throw err.syscall === 'listen' ? brokerNotStarted(err) : err;
   });
   const systemd = systemdNotifier(io.env, systemClock, log);
@@ -66,18 +63,31 @@ export const run: Command = async (given, io) => {
   log.info('heat2mqtt stops');
   await Promise.all([systemd.stopping(), daemon.stop()]);
   log.info('heat2mqtt has stopped');
-  return EXIT.fine;
-};
+}
 
-/** Ends with the app; the Supervisor starts it again with other options. */
-async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
-  const { HEAT2MQTT_HTTP_LISTEN: listen = '0.0.0.0:8099', STATE_DIRECTORY: stateDirectory } = io.env;
-  if (stateDirectory) await dropRoot(stateDirectory);
-  const { serveMistakes } = await import('./mistakes.ts');
-  const { words, opened } = await serveMistakes(invalid, listen, SUPERVISORS_INGRESS);
-  io.err(words);
-  await untilInterrupted(io);
-  await Promise.all(opened.map((one) => one.stop()));
+/** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with already_running. */
+export async function startHousehold(
+  settings: Settings,
+  own: { readonly log: Log; readonly logTail: LogTail; readonly ingress: Ingress | null },
+  io: Io,
+): Promise<Daemon> {
+  const { config, notices, scrubber } = settings;
+  const giveUp = await claimDirectory(config.state_dir, systemClock, own.log);
+  const daemon = await startDaemon({
+    ...own,
+    config,
+    notices,
+    scrubber,
+    clock: systemClock,
+    random: Math.random,
+    startTicker: startCron,
+    // What `heat2mqtt report` prints. Seldom wanted, and loaded then.
+    async report() {
+      const { reportText } = await import('./report.ts');
+      return reportText(settings, io, 'This report comes from the running daemon.');
+    },
+  }).catch((err) => giveUp().then(() => Promise.reject(err)));
+  return { ...daemon, stop: () => daemon.stop().finally(giveUp) };
 }
 
 const WAIT_FOR_DATABASE_MS = 60_000;
@@ -86,20 +96,26 @@ const TRY_DATABASE_EVERY_MS = 3_000;
 /** One process of several. Only a fleet loads what it needs of PostgreSQL. */
 async function startFleetProcess(
   fleet: Fleet,
-  settings: Settings,
+  { config, scrubber }: Settings,
   log: Log,
   { interrupted }: Io,
 ): Promise<Pick<Daemon, 'stop'>> {
-  const { config, scrubber } = settings;
   if (config.accounts.length > 0)
     log.warn('the accounts in the configuration are not used: those of a fleet are in its database');
   const { startFleet } = await import('../fleet/fleet.ts');
   const cron = cronTimes(config.usage.schedule, config.usage.timezone);
-  const own = { clock: systemClock, random: Math.random, cron };
   const began = systemClock.monotonic();
   for (let told = ''; ; ) {
     try {
-      return await startFleet({ ...own, config, log, scrubber, fleet });
+      return await startFleet({
+        clock: systemClock,
+        random: Math.random,
+        cron,
+        config,
+        log,
+        scrubber,
+        fleet,
+      });
     } catch (err) {
       // PostgreSQL may start later than its workers; whatever supervises this process tries again later still.
       const isOver = systemClock.monotonic() - began >= WAIT_FOR_DATABASE_MS;
@@ -112,20 +128,6 @@ async function startFleetProcess(
   }
 }
 
-/** What `heat2mqtt report` prints. Seldom wanted, and loaded then. */
-export const reportOf = (settings: Settings, io: Io) => async (): Promise<string> =>
-  (await import('./report.ts')).reportText(settings, io, 'This report comes from the running daemon.');
-
-/** With the clock, the timers and the chance of this machine, and alone on its state directory. Rejects with already_running. */
-export async function startRealDaemon(
-  given: Omit<DaemonOptions, 'clock' | 'random' | 'startTicker'>,
-): Promise<Daemon> {
-  const giveUp = await claimDirectory(given.config.state_dir, systemClock, given.log);
-  const options = { ...given, clock: systemClock, random: Math.random, startTicker: startCron };
-  const daemon = await startDaemon(options).catch((err) => giveUp().then(() => Promise.reject(err)));
-  return { ...daemon, stop: () => daemon.stop().finally(giveUp) };
-}
-
 /** A daemon that goes on after an unexpected fault may only seem to work. */
 function exitOnUnexpectedFaults(log: Log): void {
   for (const kind of ['uncaughtException', 'unhandledRejection'] as const) {
@@ -134,6 +136,49 @@ function exitOnUnexpectedFaults(log: Log): void {
       process.exit(EXIT.unexpected);
     });
   }
+}
+
+/** Within a Home Assistant app: a page that names the mistakes, instead of a restart in a loop. */
+async function waitForOptions(invalid: ConfigInvalid, io: Io): Promise<void> {
+  const { HEAT2MQTT_HTTP_LISTEN: listen = '0.0.0.0:8099', STATE_DIRECTORY: stateDirectory } = io.env;
+  if (stateDirectory) await dropRoot(stateDirectory);
+  const opened = await serveMistakes(invalid, listen, SUPERVISORS_INGRESS);
+  io.err(`${invalid.message}\n${NEXT}\n`);
+  // It ends with the app; the Supervisor starts it again with other options.
+  await untilInterrupted(io);
+  await Promise.all(opened.map((one) => one.stop()));
+}
+
+const NEXT = 'Correct them on the Configuration tab of this app, save, and press Restart.';
+
+const ESCAPED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** `/healthz` on `listen` is fine, so that the Supervisor does not restart the app; the page is for Home Assistant only. */
+export async function serveMistakes({ message }: ConfigInvalid, listen: string, ingress: Ingress) {
+  const lines = message.split('\n');
+  const items = lines.map((line) => `<li>${line.replace(/[&<>"]/g, (odd) => ESCAPED[odd] ?? odd)}</li>`);
+  const page = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<title>heat2mqtt</title><h1>heat2mqtt waits for its options</h1>
+<p>${lines.length === 1 ? 'One of them is' : 'These are'} missing or wrong:</p><ul>${items.join('')}</ul><p>${NEXT}</p></html>
+`;
+  const health: RequestListener = (request, response) => {
+    const isHealth = request.url === '/healthz';
+    response.writeHead(isHealth ? 200 : 503, { 'content-type': 'text/plain; charset=utf-8' });
+    response.end(isHealth ? 'waits for its options\n' : 'heat2mqtt waits for its options\n');
+  };
+  const mistakes: RequestListener = (_request, response) => {
+    response.writeHead(200, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'self'",
+      'cache-control': 'no-store',
+    });
+    response.end(page);
+  };
+  return Promise.all([
+    openServer(listen, health, { clock: systemClock }),
+    serveIngress(ingress, mistakes, systemClock),
+  ]);
 }
 
 /** The user of the container image. */

@@ -1,30 +1,56 @@
-// What commands share: the configuration, its secrets, the log it asks for, and waiting for a signal.
+// What commands share: the configuration, its secrets, the state directory, the log, and waiting for a signal.
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { findConfigFile, type Loaded, loadConfig } from '../config/load.ts';
+import { findConfigFile, type Loaded, type LoadOptions, loadConfig } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import type { Secret } from '../config/secret.ts';
 import { isCronExpression } from '../daemon/polling/schedule.ts';
+import { type Zone, zone as zoneOf } from '../domain/period.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { createLog, createScrubber, type Log, type LogTail, type Scrubber } from '../foundation/log.ts';
+import { StateDirectory } from '../store/stateDirectory.ts';
 import type { Arguments, Io } from './command.ts';
 
 export interface Settings extends Loaded {
   readonly scrubber: Scrubber;
+  /** Silent: the output of a command is not a log. `run` opens another one. */
+  readonly log: Log;
+  readonly state: StateDirectory;
+  /** That of `usage.timezone`. */
+  readonly zone: Zone;
 }
 
 /** Rejects with ConfigInvalid. */
 export async function loadSettings(
-  given: Arguments,
+  { options }: Arguments,
   io: Io,
-  more: { readonly assumeConstituencies?: boolean } = {},
+  more: Pick<LoadOptions, 'assumeConstituencies'> = {},
+): Promise<Settings> {
+  const explicit = typeof options.config === 'string' ? options.config : undefined;
+  const path = findConfigFile(explicit, io.env, existsSync);
+  return openSettings({ path, validateCron: isCronExpression, ...more }, io);
+}
+
+/** The same, of a configuration that need not be a file. */
+export async function openSettings(
+  options: Omit<LoadOptions, 'env' | 'now' | 'scrubber'>,
+  { env, clock }: Io,
 ): Promise<Settings> {
   const scrubber = createScrubber();
-  const explicit = given.options.config;
-  const path = findConfigFile(typeof explicit === 'string' ? explicit : undefined, io.env, existsSync);
-  const own = { path, env: io.env, now: Date.now, scrubber, validateCron: isCronExpression };
-  return { ...(await loadConfig({ ...own, ...more })), scrubber };
+  const loaded = await loadConfig({ ...options, env, now: () => clock.now(), scrubber });
+  const { state_dir, usage } = loaded.config;
+  const log = silentLog();
+  return {
+    ...loaded,
+    scrubber,
+    log,
+    state: new StateDirectory(state_dir, log),
+    zone: zoneOf(usage.timezone),
+  };
 }
+
+export const silentLog = (): Log =>
+  createLog({ level: 'silent', scrubber: createScrubber(), write: () => undefined });
 
 /** For a command of a household. Throws not_in_fleet. */
 export function refuseInFleet(fleet: unknown, command: string, instead: string): void {
@@ -34,13 +60,17 @@ export function refuseInFleet(fleet: unknown, command: string, instead: string):
 }
 
 /** Every secret of the configuration, each with what it is, for a person. */
-export function secretsOf(config: Config): readonly (readonly [string, Secret])[] {
-  const { mqtt, web, home_assistant, fleet } = config;
-  const accounts = fleet ? [] : config.accounts;
-  const all: (readonly [string, Secret | undefined])[] = [
-    ...accounts.flatMap(({ id, password, totp_secret }) => [
-      [`password of ${id}`, password] as const,
-      [`totp_secret of ${id}`, totp_secret] as const,
+export function secretsOf({
+  accounts,
+  mqtt,
+  web,
+  home_assistant,
+  fleet,
+}: Config): readonly [string, Secret][] {
+  const all: [string, Secret | undefined][] = [
+    ...(fleet ? [] : accounts).flatMap(({ id, password, totp_secret }): [string, Secret | undefined][] => [
+      [`password of ${id}`, password],
+      [`totp_secret of ${id}`, totp_secret],
     ]),
     ['password of the broker', mqtt.password],
     ['password of the own broker', mqtt.embedded ? mqtt.embedded.password : undefined],
@@ -50,28 +80,24 @@ export function secretsOf(config: Config): readonly (readonly [string, Secret])[
     ['fleet.database_url', fleet?.database_url],
     ['fleet.key', fleet?.key],
   ];
-  return all.flatMap(([name, secret]) => (secret === undefined ? [] : [[name, secret] as const]));
+  return all.flatMap(([name, secret]): [string, Secret][] => (secret ? [[name, secret]] : []));
 }
 
 /** `auto` is pretty on a terminal and JSON elsewhere. `tail` gets every line, the terminal those that `isPrinted`. */
 export async function openLog(
-  config: Config['log'],
-  scrubber: Scrubber,
+  { config, scrubber }: Settings,
   io: Io,
-  tail?: LogTail,
+  tail: LogTail,
   isPrinted: (line: string) => boolean = () => true,
 ): Promise<Log> {
-  const pretty = config.format === 'pretty' || (config.format === 'auto' && io.isTerminal);
+  const { format, level } = config.log;
+  const pretty = format === 'pretty' || (format === 'auto' && io.isTerminal);
   const print = pretty ? await prettyWriter(io) : io.out;
   const write = (line: string) => {
     if (isPrinted(line)) print(line);
   };
-  return createLog({ level: config.level, scrubber, write, tail });
+  return createLog({ level, scrubber, write, tail });
 }
-
-/** For a command whose output is not a log. */
-export const openSilentLog = (scrubber: Scrubber, io: Io): Promise<Log> =>
-  openLog({ level: 'silent', format: 'json' }, scrubber, io);
 
 async function prettyWriter(io: Io): Promise<(line: string) => void> {
   const { default: pinoPretty } = await import('pino-pretty');

@@ -6,21 +6,20 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
-import { ConfigInvalid, loadConfig } from '../config/load.ts';
+import { ConfigInvalid } from '../config/load.ts';
 import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
-import { createScrubber } from '../foundation/log.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
 import { makePrivateDirectory, replace } from '../store/privateFiles.ts';
+import { openUpstreamBeside, pickAccount } from './account.ts';
 import { check } from './check.ts';
 import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { serviceFor, writeService } from './service.ts';
-import type { Settings } from './settings.ts';
+import { openSettings, type Settings } from './settings.ts';
 import { type Answers, fileFrom } from './setupFile.ts';
-import { openUpstreamBeside, pickAccount } from './upstream.ts';
 
 const setupEnded = () =>
   failure('setup_ended', 'Ended before the last answer; no configuration was written.', {
@@ -135,8 +134,7 @@ async function settingsFrom(interview: Interview, answers: Given): Promise<Setti
   const text = fileFrom(completed(answers), stateDir);
   const secrets = new Map([...typed].map(([file, secret]) => [resolve(folder, file), secret]));
   const read = async (file: string) => (file === path ? text : (secrets.get(file) ?? readFile(file)));
-  const scrubber = createScrubber();
-  return { ...(await loadConfig({ path, readFile: read, env: io.env, now: Date.now, scrubber })), scrubber };
+  return openSettings({ path, readFile: read }, io);
 }
 
 const completed = (answers: Given): Answers => ({
@@ -161,7 +159,7 @@ async function askProvider(interview: Interview): Promise<void> {
     return { ...before, provider: { ...before.provider, issuer } };
   };
   await untilGood(interview, askIssuer, async (settings) => {
-    const { issuer } = await openUpstreamBeside(settings, pickAccount(settings, undefined), io);
+    const { issuer } = openUpstreamBeside(settings, pickAccount(settings), io);
     await issuer.offersDevice();
     return 'the issuer answers';
   });
@@ -231,9 +229,8 @@ async function askLogin(interview: Interview): Promise<void> {
       return { ...before, ...interview.answers, account: { username, password_file } };
     },
     async (settings) => {
-      const method = settings.config.provider?.sign_in ?? 'auto';
-      const upstream = await signInWith(method, pickAccount(settings, undefined), settings, io);
-      const { properties } = await upstream.provider.discover();
+      const { provider } = await signInWith(settings, io);
+      const { properties } = await provider.discover();
       const meters = properties.flatMap(({ meterIdentifiers }) => meterIdentifiers);
       return `signed in; heat meters: ${meters.join(', ') || properties.length}`;
     },

@@ -1,11 +1,12 @@
 // heat2mqtt simulate: the simulated provider alone, with a configuration that works with it, and on request a bad day.
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { AccountOptions } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
 import type { Simulator } from '../simulator/provider.ts';
-import { type Command, choiceOf, wrongOption } from './command.ts';
-import { freePort, portFrom } from './ports.ts';
+import { type Command, choiceOf, wrongOption, wrongUsage } from './command.ts';
 import { untilInterrupted } from './settings.ts';
 
 // Fixed, so that a configuration that was saved works the next time too.
@@ -119,4 +120,31 @@ mqtt:
   base_topic: heat2mqtt-simulated
 state_dir: ./state-simulated
 `;
+}
+
+/** `null`: none was asked for. Throws wrong_usage. */
+export function portFrom(option: unknown): number | null {
+  if (option === undefined) return null;
+  const port = Number(option);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw wrongOption('--port', option, 'a port from 0 to 65535');
+}
+
+/** The wanted port, which must be free (wrong_usage), else the usual one, else `0`, which stands for any. */
+export async function freePort(wanted: number | null, usual: number): Promise<number> {
+  if (await isFree(wanted ?? usual)) return wanted ?? usual;
+  if (wanted !== null) throw wrongUsage(`--port: ${wanted} is taken; allowed: a free port.`);
+  return 0;
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    await new Promise<void>((resolve) => void server.close(() => resolve()));
+  }
 }

@@ -11,16 +11,16 @@ import { homeLanguage } from '../publication/language.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
 import { extrasCodec, temperaturesCodec } from '../store/documents.ts';
+import { loadHousehold, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io, wrongUsage } from './command.ts';
 import { ledgersOf } from './export.ts';
 import { printJson } from './printing.ts';
 import type { Settings } from './settings.ts';
-import { loadWithAccount, pickAccount, stateOf } from './upstream.ts';
 
 export const statement: Command = async (given, io) => {
   const { options, words } = given;
   const format = choiceOf('--format', options.format ?? 'text', ['text', 'json', 'html']);
-  const settings = await loadWithAccount(given, io);
+  const settings = await loadHousehold(given, io);
   const { config } = settings;
   const { id } = pickAccount(settings, options.account);
   const all = await factsOf(settings, io, id);
@@ -55,8 +55,7 @@ export const statement: Command = async (given, io) => {
 
 /** What the documents on this disk tell of the meters of an account. */
 async function factsOf(settings: Settings, io: Io, account: string): Promise<StatementFacts[]> {
-  const { config } = settings;
-  const state = await stateOf(settings, io);
+  const { config, state } = settings;
   const { found } = await ledgersOf(settings, io, account);
   const extras = (await state.document(`accounts/${account}/extras`, extrasCodec).read())?.value;
   const outdoor = (await state.document('outdoor-temperatures', temperaturesCodec).read())?.value;

@@ -1,6 +1,6 @@
 // heat2mqtt uninstall: clears every retained topic and every device that this installation has left on the broker, and tells
 // what else is left.
-import type { Config, Mqtt } from '../config/schema.ts';
+import type { Mqtt } from '../config/schema.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { openBroker } from '../mqtt/broker.ts';
@@ -10,7 +10,6 @@ import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/locks.ts';
 import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
-import { stateOf } from './upstream.ts';
 
 const stillRunning = (where: string) =>
   failure('still_running', `heat2mqtt is running: it answers on ${where}, and would bring everything back.`, {
@@ -27,8 +26,6 @@ const notCleared = (what: string, cause?: unknown) =>
     cause,
   });
 
-const MOST_NAMED = 20;
-
 export const uninstall: Command = async (given, io) => {
   mustBeAnswerable('uninstall', given, io);
   const settings = await loadSettings(given, io);
@@ -39,8 +36,7 @@ export const uninstall: Command = async (given, io) => {
     return EXIT.fine;
   }
   if (!fleet && (await isDaemonRunning(state_dir))) throw stillRunning(state_dir);
-  const state = await stateOf(settings, io);
-  const announced = state.document('announced', announcedCodec);
+  const announced = settings.state.document('announced', announcedCodec);
   const broker = await openRetained(mqtt, (await announced.read())?.topics ?? [], io.clock);
   try {
     if (await broker.isInUse()) throw stillRunning(mqtt.base_topic);
@@ -49,10 +45,8 @@ export const uninstall: Command = async (given, io) => {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {
       tell(topics, mqtt.url, io);
-      if (!(await isAgreed('Clear them all? Home Assistant then removes the devices.', given, io))) {
-        io.out('Nothing was changed.\n');
+      if (!(await isAgreed('Clear them all? Home Assistant then removes the devices.', given, io)))
         return EXIT.fine;
-      }
       await broker.clear();
       io.out(`All ${topics.length} are cleared.\n`);
     }
@@ -64,44 +58,38 @@ export const uninstall: Command = async (given, io) => {
   return EXIT.fine;
 };
 
+const MOST_NAMED = 20;
+
 function tell(topics: readonly string[], url: string, io: Io): void {
-  const more = topics.length - MOST_NAMED;
   const devices = topics.filter(isDiscovery).length;
   io.out(`At ${url}, topics: ${topics.length}, of them devices in Home Assistant: ${devices}\n`);
   for (const topic of topics.slice(0, MOST_NAMED)) io.out(`  ${topic}\n`);
-  if (more > 0) io.out(`  and ${more} more\n`);
+  if (topics.length > MOST_NAMED) io.out(`  and ${topics.length - MOST_NAMED} more\n`);
 }
 
 function whatIsLeft({ config, path }: Settings): string {
-  const { accounts, fleet, state_dir } = config;
-  const files = secretsOf(config).flatMap(([name, secret]) =>
-    secret.path ? [`${name}: ${secret.path}`] : [],
-  );
+  const { accounts, fleet, state_dir, home_assistant } = config;
   const rows = [
-    ...(fleet || accounts.length === 0
-      ? []
-      : [
-          'the session at the provider, unless you have signed out: heat2mqtt logout ends it, before the state directory is deleted',
-        ]),
-    ...inHomeAssistant(config),
+    !fleet &&
+      accounts.length > 0 &&
+      'the session at the provider, unless you have signed out: heat2mqtt logout ends it, before the state directory is deleted',
+    ...(home_assistant
+      ? [
+          "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
+          "what is in Home Assistant's statistics: Developer tools, Statistics",
+          'the access token in Home Assistant: your profile there, Security, deletes it',
+        ]
+      : []),
     fleet
       ? 'accounts, sessions and readings: the database of fleet.database_url'
       : `tokens and readings: the folder ${state_dir}`,
-    ...(path === undefined ? [] : [`the configuration: ${path}`]),
-    ...files,
+    path && `the configuration: ${path}`,
+    ...secretsOf(config).map(([name, secret]) => secret.path && `${name}: ${secret.path}`),
     'the backups that you have made',
   ];
-  return `What is left, and does nothing by itself:\n${rows.map((row) => `  ${row}\n`).join('')}`;
+  const lines = rows.filter(Boolean).map((row) => `  ${row}\n`);
+  return `What is left, and does nothing by itself:\n${lines.join('')}`;
 }
-
-const inHomeAssistant = ({ home_assistant }: Config): string[] =>
-  home_assistant === undefined
-    ? []
-    : [
-        "the meters in Home Assistant's Energy dashboard: heat2mqtt energy-dashboard --remove takes them out",
-        "what is in Home Assistant's statistics: Developer tools, Statistics",
-        'the access token in Home Assistant: your profile there, Security, deletes it',
-      ];
 
 const AT_ONCE = 32;
 // Retained messages follow a subscription at once; only a silence shows that the last one has come.
@@ -124,19 +112,18 @@ async function openRetained(mqtt: Mqtt, remembered: readonly string[], clock: Cl
     if (topic === topics.of('bridge/response/health') && !retained) answers += 1;
     if (retained && payload.length > 0 && isOurs(topics, incoming)) found.add(topic);
   });
-  /** Resolves to false when the broker does not let us: what is remembered can be cleared all the same. */
-  async function read(): Promise<boolean> {
-    const isReadable = await connection.subscribe(filters).then(
-      () => true,
-      () => false,
-    );
-    for (let before = -1; isReadable && before !== heard; ) {
+  const subscribeAndRead = async () => {
+    await connection.subscribe(filters);
+    for (let before = -1; before !== heard; ) {
       before = heard;
       await clock.sleep(SILENCE_MS);
     }
-    return isReadable;
-  }
-  const isReadable = await read();
+  };
+  // Where the broker does not let us read, what is remembered can be cleared all the same.
+  const isReadable = await subscribeAndRead().then(
+    () => true,
+    () => false,
+  );
   for (const topic of remembered) found.add(topic);
   return {
     found,
@@ -160,7 +147,7 @@ async function openRetained(mqtt: Mqtt, remembered: readonly string[], clock: Cl
       if (!isReadable) return;
       for (const filter of filters) await connection.unsubscribe(filter).catch(refuse);
       found.clear();
-      await read();
+      await subscribeAndRead().catch(refuse);
       const [first] = found;
       if (first !== undefined) throw notCleared(`The broker still keeps ${found.size}, such as ${first}.`);
     },

@@ -1,6 +1,6 @@
 // What the demo says: the sentence on the meter, and the lines on what is published.
 import { expect, test } from 'vitest';
-import { meterSentence, sentenceOn, timeWords } from '../../src/cli/demoWords.ts';
+import { meterSentence, sentenceOn, timeWords } from '../../src/cli/demo.ts';
 
 const STATE = {
   day: '2026-11-20',

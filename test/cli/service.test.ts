@@ -5,8 +5,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { freePort } from '../../src/cli/ports.ts';
 import { serviceFor, writeService } from '../../src/cli/service.ts';
+import { freePort } from '../../src/cli/simulate.ts';
 import { openStack } from '../support/stack.ts';
 
 test('the service is this program with this configuration as this user; without a unit there is none', async () => {

@@ -1,6 +1,6 @@
 // The usage command's output as its reader sees it: aligned, with bars on a terminal, and honest about what is not known.
 import { expect, test } from 'vitest';
-import { type MeterUsage, printUsage, type UsageRow } from '../../src/cli/usageTable.ts';
+import { printUsage } from '../../src/cli/usage.ts';
 import { addDays, type Interval, piecesOf } from '../../src/domain/period.ts';
 import type { Tariff } from '../../src/domain/tariff/tariff.ts';
 import { amounts } from '../domain/ledgers.ts';
@@ -39,12 +39,12 @@ function printed(
   const lines: string[] = [];
   const io = { ...ioTo(lines), isTerminal, columns };
   const span = { from, to: addDays(to, 1) };
-  const rows = piecesOf(span, interval).map((piece, at): UsageRow => {
+  const rows = piecesOf(span, interval).map((piece, at) => {
     const [kwh, eur] = values[at] ?? [null, null];
     return { ...piece, ...amounts(kwh, eur), costAtTariff: null };
   });
-  const closing = { closes: 'same_day', from: 'readings' } as const;
-  const meter: MeterUsage = {
+  const closing = { closes: 'same_day', from: 'readings', days: 20 } as const;
+  const meter = {
     meter: '70418235',
     friendlyName,
     closing,
@@ -52,7 +52,7 @@ function printed(
     tariff: tariff ?? null,
     readTo,
   };
-  printUsage(format, [meter], { interval, span, currency, timezone: 'Europe/Dublin', prices: null }, io);
+  printUsage(format, [meter], { interval, span, currency, zone: 'Europe/Dublin', prices: null }, io);
   return lines.join('');
 }
 

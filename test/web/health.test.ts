@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { get, request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { serveMistakes } from '../../src/cli/mistakes.ts';
+import { serveMistakes } from '../../src/cli/run.ts';
 import { ConfigInvalid } from '../../src/config/load.ts';
 import { openTo } from '../../src/daemon/monitor/monitor.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -156,7 +156,7 @@ test('wrong options: a page with each mistake for Home Assistant, good health, a
     { path: 'accounts.0.password', found: 'nothing', allowed: 'password <here>' },
     { path: 'mqtt.url', found: 'no broker', allowed: 'the app "Mosquitto broker"' },
   ]);
-  const { words, opened } = await serveMistakes(invalid, '127.0.0.1:0', HERE);
+  const opened = await serveMistakes(invalid, '127.0.0.1:0', HERE);
   for (const one of opened) stack.use(one);
   const [health, page] = opened.map(({ port }) => asking(`http://127.0.0.1:${port}`));
   expect((await health?.('/healthz'))?.[0]).toBe(200);
@@ -165,5 +165,4 @@ test('wrong options: a page with each mistake for Home Assistant, good health, a
   expect(text).toContain('<li>accounts.0.password: found nothing; allowed: password &lt;here&gt;</li>');
   expect(text).toContain('mqtt.url');
   expect(text).toContain('press Restart');
-  expect(words).toContain(invalid.message);
 });

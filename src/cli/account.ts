@@ -1,0 +1,105 @@
+// The account that a command is about, its way to the provider beside the running daemon, and what is known of it there.
+import { currencyOf } from '../accounts/extras.ts';
+import { ledgerFile } from '../accounts/meterLedger.ts';
+import { openUpstream, type Upstream } from '../accounts/upstream.ts';
+import type { Account } from '../config/schema.ts';
+import { addDays } from '../domain/period.ts';
+import type { Property } from '../domain/reading.ts';
+import { closingOf, DAYS_LOOKED_AT, type ReadingCloses } from '../domain/readingCloses.ts';
+import { Failure } from '../foundation/failure.ts';
+import { ledgerCodec } from '../store/ledgerDocument.ts';
+import { type Arguments, type Io, wrongUsage } from './command.ts';
+import { loadSettings, refuseInFleet, type Settings } from './settings.ts';
+
+type UpstreamOptions = Omit<Parameters<typeof openUpstream>[2], 'isCommand' | 'gate'>;
+
+export interface Opened extends Settings {
+  readonly account: Account;
+  readonly upstream: Upstream;
+}
+
+/** For a command that works on one account of a household: that of `--account`, else the first. Rejects with a Failure. */
+export async function openAccount(given: Arguments, io: Io, more: UpstreamOptions = {}): Promise<Opened> {
+  const settings = await loadHousehold(given, io);
+  const account = pickAccount(settings, given.options.account);
+  return { ...settings, account, upstream: openUpstreamBeside(settings, account, io, more) };
+}
+
+/** Rejects with not_in_fleet, and as `loadSettings` does. */
+export async function loadHousehold(given: Arguments, io: Io): Promise<Settings> {
+  const settings = await loadSettings(given, io);
+  const instead = 'its views answer in SQL, and `heat2mqtt accounts` works on accounts';
+  refuseInFleet(settings.config.fleet, 'This command', instead);
+  return settings;
+}
+
+/** Throws wrong_usage. */
+export function pickAccount({ config }: Settings, option?: unknown): Account {
+  const account = option === undefined ? config.accounts[0] : config.accounts.find(({ id }) => id === option);
+  if (account) return account;
+  const known = config.accounts.map(({ id }) => id).join(', ') || 'none is configured';
+  throw wrongUsage(`--account: found ${String(option ?? 'nothing').slice(0, 40)}; allowed: ${known}.`);
+}
+
+/** Shares the session with a running daemon. */
+export const openUpstreamBeside = (
+  { config, state, log, scrubber }: Settings,
+  account: Account,
+  { clock }: Io,
+  more: UpstreamOptions = {},
+): Upstream => openUpstream(account, { config, state, clock, log, scrubber }, { isCommand: true, ...more });
+
+/** As configured, else as the daemon has stored it, else as the provider says now, if it does. */
+export async function findCurrency({ config, upstream }: Opened): Promise<string> {
+  const stored = (await upstream.extras.read())?.site;
+  if (config.provider?.currency || stored || !config.extras.site)
+    return currencyOf(config, stored?.found ?? null);
+  const site = await upstream.provider.site?.().catch((err) => {
+    if (err instanceof Failure) return null;
+    throw err;
+  });
+  return currencyOf(config, site ?? null);
+}
+
+/** Which day the readings of a property close. */
+export interface Closing {
+  readonly closes: ReadingCloses;
+  /** How that is known; `unknown`: there is no reading to tell. */
+  readonly from: 'configuration' | 'state' | 'readings' | 'unknown';
+  /** Of how many of the newest days there are readings, where they were asked for. */
+  readonly days: number | null;
+}
+
+/** As configured, as the daemon has decided, or as the provider's readings say now. Rejects with the provider's failures. */
+export async function findClosing(
+  { config, state, zone, account, upstream }: Opened,
+  property: Property,
+  { clock }: Io,
+): Promise<Closing> {
+  const { reading_closes: configured } = config.usage;
+  if (configured !== 'auto') return { closes: configured, from: 'configuration', days: null };
+  const kept = await state.document(ledgerFile(account.id, property), ledgerCodec).read();
+  if (kept?.readingCloses && kept.timezone === zone.name)
+    return { closes: kept.readingCloses, from: 'state', days: null };
+  const to = addDays(zone.dayAt(clock.now()), 1);
+  const span = { from: addDays(to, -DAYS_LOOKED_AT), to };
+  const { propertyCustomerId } = property;
+  const hours = (await upstream.provider.readingHours?.({ propertyCustomerId, span, zone })) ?? [];
+  const days = new Set(hours.map((at) => zone.dayAt(at))).size;
+  const closes = closingOf(hours, zone);
+  return closes ? { closes, from: 'readings', days } : { closes: 'same_day', from: 'unknown', days };
+}
+
+const CLOSED = {
+  same_day: 'the day on which it is taken',
+  previous_day: 'the day before it is taken',
+} as const;
+const KNOWN_FROM = {
+  configuration: 'as configured',
+  state: 'as the history was read',
+  readings: 'seen from the times of the newest readings',
+  unknown: 'assumed, as long as there are no readings to tell',
+} as const;
+
+export const closingWords = ({ closes, from }: Closing): string =>
+  `each reading counts for ${CLOSED[closes]} (${KNOWN_FROM[from]})`;

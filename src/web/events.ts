@@ -1,8 +1,9 @@
 // GET /events: what is retained on MQTT as it stands, then what changes, with the newest lines of the log.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { type Clock, deadline } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/clock.ts';
 import type { LogTail } from '../foundation/log.ts';
+import type { BrokerState, LogLine } from './page/answers.ts';
 
 /** Without the base topic. An empty payload: the topic was cleared. */
 export interface Document {
@@ -10,13 +11,12 @@ export interface Document {
   readonly payload: string;
 }
 
-export type BrokerState = 'connected' | 'disconnected' | 'none';
-
 export interface Listener {
   /** `take()` may have something. */
   readonly changed: () => void;
   /** What is not retained. */
   readonly event: (event: Document) => void;
+  /** At once, and at each change. */
   readonly broker: (state: BrokerState) => void;
 }
 
@@ -26,22 +26,18 @@ export interface Follower {
   stop(): void;
 }
 
-export interface DocumentSource {
-  follow(on: Listener): Follower;
-  broker(): BrokerState;
-}
+export type DocumentSource = (on: Listener) => Follower;
 
 const MOST_STREAMS = 24;
 const KEEP_ALIVE_MS = 20_000;
 // Several changes of one moment are one look.
 const PAUSE_MS = 100;
-// A reader who takes nothing for so long is cut off, and one who lets so many events and lines gather.
-const SLOW_MS = 20_000;
+// A reader who lets so many events and lines gather is cut off. One who takes nothing is for the server to notice.
 const MOST_PENDING = 1_000;
 
 const written = (event: string, data: string): string => `event: ${event}\ndata: ${data}\n\n`;
 
-export function createStreams(source: DocumentSource, logTail: LogTail, clock: Clock) {
+export function createStreams(follow: DocumentSource, logTail: LogTail, clock: Clock) {
   // The oldest first.
   const open = new Set<ServerResponse>();
 
@@ -54,16 +50,12 @@ export function createStreams(source: DocumentSource, logTail: LogTail, clock: C
     const gone = new AbortController();
     let waking = new AbortController();
     const wake = () => waking.abort();
-    const over = () => {
+    const leave = () => {
       gone.abort();
       wake();
     };
-    const leave = () => {
-      outgoing.end();
-      over();
-    };
-    outgoing.once('close', over);
-    ending?.addEventListener('abort', leave);
+    outgoing.once('close', leave);
+    ending?.addEventListener('abort', leave, { signal: gone.signal });
     const pending: string[] = [];
     const put = (event: string, data: string) => {
       pending.push(written(event, data));
@@ -72,9 +64,7 @@ export function createStreams(source: DocumentSource, logTail: LogTail, clock: C
     };
     async function send(text: string): Promise<void> {
       if (gone.signal.aborted || outgoing.write(text)) return;
-      const late = deadline(clock, SLOW_MS, gone.signal);
-      await once(outgoing, 'drain', { signal: late.signal }).catch(() => outgoing.destroy());
-      late.clear();
+      await once(outgoing, 'drain', { signal: gone.signal }).catch(() => undefined);
     }
     async function sendNews(): Promise<void> {
       for (let some = follower.take(); some !== null && !gone.signal.aborted; some = follower.take())
@@ -83,10 +73,11 @@ export function createStreams(source: DocumentSource, logTail: LogTail, clock: C
     }
     for (const line of logTail.lines) put('log', logLine(line));
     const stopLines = logTail.follow((line) => put('log', logLine(line)));
-    const tellBroker = (broker: BrokerState) => put('link', JSON.stringify({ broker }));
-    tellBroker(source.broker());
-    const event = (document: Document) => put('message', messageOf(document));
-    const follower = source.follow({ changed: wake, event, broker: tellBroker });
+    const follower = follow({
+      changed: wake,
+      event: (document) => put('message', messageOf(document)),
+      broker: (broker) => put('link', JSON.stringify({ broker })),
+    });
     const [oldest] = open;
     open.add(outgoing);
     if (open.size > MOST_STREAMS) oldest?.destroy();
@@ -94,13 +85,12 @@ export function createStreams(source: DocumentSource, logTail: LogTail, clock: C
       await sendNews();
       await send(written('ready', '{}'));
       let askedAt = clock.monotonic();
-      while (!gone.signal.aborted && !outgoing.destroyed) {
+      while (!gone.signal.aborted) {
         const leftMs = askedAt + KEEP_ALIVE_MS - clock.monotonic();
         if (leftMs <= 0) {
           askedAt = clock.monotonic();
-          if (await mayStay()) await send(': still here\n\n');
-          else leave();
-          continue;
+          if (!(await mayStay())) break;
+          await send(': still here\n\n');
         }
         if (!waking.signal.aborted) await clock.sleep(leftMs, waking.signal);
         if (waking.signal.aborted) await clock.sleep(PAUSE_MS, gone.signal);
@@ -108,10 +98,11 @@ export function createStreams(source: DocumentSource, logTail: LogTail, clock: C
         await sendNews();
       }
     } finally {
-      ending?.removeEventListener('abort', leave);
+      leave();
       open.delete(outgoing);
       stopLines();
       follower.stop();
+      outgoing.end();
     }
   };
 }
@@ -138,5 +129,5 @@ function logLine(line: string): string {
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   const message = [msg, fault?.message, fault?.hint, fields.join(' ')].filter(Boolean).join(' · ');
-  return JSON.stringify({ time, level, message });
+  return JSON.stringify({ time, level, message } as LogLine);
 }

@@ -1,38 +1,18 @@
-// The page: the table of its routes, and who may see each of them.
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+// The page: the table of its routes, who may see each of them, and how a request is answered.
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { Clock } from '../foundation/clock.ts';
-import { Failure, safeWords } from '../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
 import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
 import type { PageWords } from '../publication/language.ts';
 import { createStreams, type DocumentSource } from './events.ts';
-import {
-  bodyOf,
-  download,
-  type Exchange,
-  fieldsOf,
-  fileOf,
-  findRoute,
-  type Handler,
-  json,
-  type Reply,
-  type Route,
-  refuse,
-  TOO_LARGE,
-  text,
-  unchanging,
-} from './exchange.ts';
+import type { DashboardChange, Session } from './page/answers.ts';
 import { createSessions } from './sessions.ts';
-import type { SignIns } from './signIn.ts';
-import { type Entrance, refusalOf, visitorFrom } from './visitor.ts';
-
-/** What rejects does so with a Failure. */
-export interface EnergyDashboardSource {
-  /** What is to be added to it, with a `digest`. */
-  look(): Promise<object>;
-  /** Unless it is no longer what the digest was made of. */
-  add(digest: string): Promise<unknown>;
-}
+import { type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
 
 export interface PageOptions extends Entrance {
   readonly version: string;
@@ -43,9 +23,14 @@ export interface PageOptions extends Entrance {
     /** As JSON. Never rejects. */
     answer(name: string, payload: Buffer): Promise<string>;
   };
-  readonly signIns: SignIns;
-  /** `null`: Home Assistant is not configured. */
-  readonly energyDashboard: EnergyDashboardSource | null;
+  /** The routes below `/sign-in`. */
+  readonly signInRoutes: readonly Route[];
+  /** `null`: Home Assistant is not configured. What rejects does so with a Failure. */
+  readonly energyDashboard: {
+    look(): Promise<DashboardChange>;
+    /** Unless it is no longer what the digest was made of. */
+    add(digest: string): Promise<unknown>;
+  } | null;
   readonly report: () => Promise<string>;
   /** As CSV; `null`: there is no such meter. */
   readonly ledger: (meter: string) => string | null;
@@ -64,22 +49,120 @@ export interface PageOptions extends Entrance {
   readonly metricsRefused: () => void;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where the files of the page are. */
+  /** Where the files of the page are: beside the folder of the bundle's chunks. */
   readonly folder?: URL;
 }
 
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly visitor: Visitor;
+  /** The part of the path that the route calls `:name`. */
+  readonly name: string;
+  readonly query: URLSearchParams;
+}
+
+export interface Reply {
+  readonly status?: number;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Uint8Array;
+}
+
+/** Gives `null` where it writes the answer itself. What it throws as a Failure is told, anything else is logged. */
+export type Handler = (exchange: Exchange) => Reply | null | Promise<Reply | null>;
+/** Method and path, in which `:name` stands for any name. */
+export type Route = readonly [route: string, handler: Handler];
+
+const NAMED = /^(\/request|\/sign-in)\/[^/]+/;
 const COOKIE = 'heat2mqtt_session';
-const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
-  new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
+const LARGEST_BODY_BYTES = 16_384;
+const TOO_LARGE = 'too_large';
+
+export const json = (value: unknown, status = 200, headers: OutgoingHttpHeaders = {}): Reply => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(value),
+});
+export const refuse = (status: number, code: string, message: string, headers?: OutgoingHttpHeaders): Reply =>
+  json({ error: { code, message } }, status, headers);
+const text = (body: string, type: string, headers: OutgoingHttpHeaders = {}): Reply => ({
+  headers: { 'content-type': `${type}; charset=utf-8`, ...headers },
+  body,
+});
+const download = (name: string, body: string, type: string): Reply =>
+  text(body, type, { 'content-disposition': `attachment; filename="${name}"` });
 
 const NOT_FOUND = refuse(404, 'not_found', 'There is nothing here.');
+const NO_METER = refuse(404, 'unknown_meter', 'There is no such meter.');
 
-/** The pages that may show this one in a frame. */
-const frameOf = ({ isIngress }: Pick<PageOptions, 'isIngress'>): string => (isIngress ? "'self'" : "'none'");
+/** Rejects with too_large, after the whole body has been taken: a visitor who still sends hears no answer. */
+async function bodyOf({ request }: Exchange): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes <= LARGEST_BODY_BYTES) chunks.push(chunk);
+  }
+  if (bytes <= LARGEST_BODY_BYTES) return Buffer.concat(chunks);
+  const message = `At most ${LARGEST_BODY_BYTES} bytes are allowed.`;
+  throw failure(TOO_LARGE, message, { exit: EXIT.usage, retry: 'never' });
+}
 
-function securityHeaders(isIngress: boolean): Readonly<Record<string, string>> {
-  return {
-    'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ${frameOf({ isIngress })}`,
+/** The texts of a JSON object; nothing of anything else. */
+export async function fieldsOf(exchange: Exchange): Promise<Readonly<Record<string, string | undefined>>> {
+  const body = await bodyOf(exchange);
+  try {
+    const fields = Object.entries(JSON.parse(body.toString('utf8')) ?? {});
+    return Object.fromEntries(
+      fields.filter((field): field is [string, string] => typeof field[1] === 'string'),
+    );
+  } catch {
+    return {};
+  }
+}
+
+const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
+  new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
+const languagesOf = ({ headers }: IncomingMessage): string => headers['accept-language'] ?? '';
+
+/** A listener for Node's server. */
+export function createPage(options: PageOptions): RequestListener {
+  const { log, clock, requests, energyDashboard, isIngress } = options;
+  const folder = options.folder ?? new URL('../page/', import.meta.url);
+  const sessions = options.readPassword && createSessions(options.readPassword, clock);
+  const serveStream = createStreams(options.documents, options.logTail, clock);
+  const throttledLog = new ThrottledLog(clock);
+  const unchanging = createUnchanging();
+  const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
+  const file =
+    (name: string, type: string): Handler =>
+    ({ request }) =>
+      unchanging(request, name, type, () => readFile(new URL(name, folder)));
+
+  const forEveryone = new Map<string, Handler>([
+    ['GET /', file('index.html', 'text/html')],
+    ['GET /page.js', file('page.js', 'text/javascript')],
+    ['GET /page.css', file('page.css', 'text/css')],
+    ['GET /words', words],
+    ['GET /session', async (exchange) => json(await sessionOf(exchange))],
+    ['POST /session', openSession],
+    ['DELETE /session', endSession],
+  ]);
+  const forSignedIn = new Map<string, Handler>([
+    ['GET /events', follow],
+    ['POST /request/:name', ask],
+    ['GET /metrics', metrics],
+    ['GET /ledger.csv', ledger],
+    ['GET /statement', statement],
+    ['GET /report.txt', report],
+    ['GET /energy-dashboard', lookAtEnergyDashboard],
+    ['POST /energy-dashboard', addToEnergyDashboard],
+    ...options.signInRoutes,
+  ]);
+
+  const frames = isIngress ? "'self'" : "'none'";
+  const headers = {
+    'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ${frames}`,
     'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
@@ -88,62 +171,24 @@ function securityHeaders(isIngress: boolean): Readonly<Record<string, string>> {
     'origin-agent-cluster': '?1',
     'cache-control': 'no-store',
   };
-}
 
-/** A listener for Node's server. */
-export function createPage(options: PageOptions): RequestListener {
-  const { log, clock, requests, signIns, energyDashboard, folder } = options;
-  const headers = securityHeaders(options.isIngress);
-  const sessions = options.readPassword && createSessions(options.readPassword, clock);
-  const serveStream = createStreams(options.documents, options.logTail, clock);
-  const throttledLog = new ThrottledLog(clock);
-  const isSignedIn = async (request: IncomingMessage) => sessions?.isOpen(tokenOf(request)) ?? true;
-
-  const routes: readonly Route[] = [
-    ['GET', '/', 'everyone', fileOf('index.html', 'text/html', folder)],
-    ['GET', '/page.js', 'everyone', fileOf('page.js', 'text/javascript', folder)],
-    ['GET', '/page.css', 'everyone', fileOf('page.css', 'text/css', folder)],
-    ['GET', '/words', 'everyone', words],
-    ['GET', '/session', 'everyone', async (exchange) => json(await sessionOf(exchange))],
-    ['POST', '/session', 'everyone', openSession],
-    ['DELETE', '/session', 'everyone', endSession],
-    ['GET', '/events', 'signed in', follow],
-    ['POST', '/request/:name', 'signed in', ask],
-    ['GET', '/metrics', 'signed in', metrics],
-    ['GET', '/ledger.csv', 'signed in', ledger],
-    ['GET', '/statement', 'signed in', statement],
-    ['GET', '/report.txt', 'signed in', report],
-    ['GET', '/energy-dashboard', 'signed in', lookAtEnergyDashboard],
-    ['POST', '/energy-dashboard', 'signed in', addToEnergyDashboard],
-    ['GET', '/sign-in', 'signed in', signIns.waiting],
-    ['POST', '/sign-in/:account/password', 'signed in', signIns.typePassword],
-    ['POST', '/sign-in/:account/device', 'signed in', signIns.beginDevice],
-    ['DELETE', '/sign-in/:account/device', 'signed in', signIns.endDevice],
-    ['POST', '/sign-in/:account/link', 'signed in', signIns.goByLink],
-  ];
-
-  const sessionOf = async ({ request, visitor }: Exchange) => ({
+  const sessionOf = async ({ request, visitor }: Exchange): Promise<Session> => ({
     version: options.version,
     signedIn: await isSignedIn(request),
     needsPassword: sessions !== null,
     mayTypePasswords: visitor.mayTypePasswords,
   });
 
-  const wordHandlers = new Map<string, Handler>();
-
-  function words(exchange: Exchange) {
-    const told = options.words(exchange.request.headers['accept-language'] ?? '');
-    const handler =
-      wordHandlers.get(told.language) ??
-      unchanging('application/json', async () => Buffer.from(JSON.stringify(told)), ', accept-language');
-    wordHandlers.set(told.language, handler);
-    return handler(exchange);
+  function words({ request }: Exchange): Promise<Reply> {
+    const told = options.words(languagesOf(request));
+    const content = async () => Buffer.from(JSON.stringify(told));
+    return unchanging(request, told.language, 'application/json', content);
   }
 
   async function openSession(exchange: Exchange): Promise<Reply> {
     const { password } = await fieldsOf(exchange);
     if (password === undefined) return refuse(400, 'request_malformed', 'A password is missing.');
-    const opened = { ...(await sessionOf(exchange)), signedIn: true };
+    const opened: Session = { ...(await sessionOf(exchange)), signedIn: true };
     if (sessions === null) return json(opened);
     const { address, isEncrypted } = exchange.visitor;
     const outcome = await sessions.signIn(password, address).catch((err: unknown) => {
@@ -172,15 +217,15 @@ export function createPage(options: PageOptions): RequestListener {
     const stream = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     if (request.method === 'HEAD') return { headers: stream };
     response.writeHead(200, { ...headers, ...stream });
-    void serveStream(response, () => isSignedIn(request), sessions?.ending(tokenOf(request)))
-      .catch((err) => log.error({ err }, 'a stream of the page has failed'))
-      .finally(() => response.destroy());
+    serveStream(response, () => isSignedIn(request), sessions?.ending(tokenOf(request))).catch((err) =>
+      log.error({ err }, 'a stream of the page has failed'),
+    );
     return null;
   }
 
   async function ask(exchange: Exchange): Promise<Reply> {
-    const body = await requests.answer(exchange.named, await bodyOf(exchange));
-    const status = requests.isKnown(exchange.named) ? 200 : 404;
+    const body = await requests.answer(exchange.name, await bodyOf(exchange));
+    const status = requests.isKnown(exchange.name) ? 200 : 404;
     return { status, headers: { 'content-type': 'application/json' }, body };
   }
 
@@ -192,23 +237,16 @@ export function createPage(options: PageOptions): RequestListener {
   function ledger({ query }: Exchange): Reply {
     const meter = query.get('meter') ?? '';
     const csv = options.ledger(meter);
-    if (csv === null) return refuse(404, 'unknown_meter', 'There is no such meter.');
-    return download(`heat2mqtt-${meter}.csv`, csv, 'text/csv');
+    return csv === null ? NO_METER : download(`heat2mqtt-${meter}.csv`, csv, 'text/csv');
   }
 
   function statement({ query, request }: Exchange): Reply {
-    const languages = request.headers['accept-language'] ?? '';
-    const found = options.statement({
-      meter: query.get('meter'),
-      month: query.get('month') ?? undefined,
-      languages,
-    });
-    if (found === null) return refuse(404, 'unknown_meter', 'There is no such meter.');
-    const policy = `default-src 'none'; style-src '${found.style}'; base-uri 'none'; form-action 'none'; frame-ancestors ${frameOf(options)}`;
-    return {
-      headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy },
-      body: found.page,
-    };
+    const meter = query.get('meter');
+    const month = query.get('month') ?? undefined;
+    const found = options.statement({ meter, month, languages: languagesOf(request) });
+    if (found === null) return NO_METER;
+    const policy = `default-src 'none'; style-src '${found.style}'; base-uri 'none'; form-action 'none'; frame-ancestors ${frames}`;
+    return text(found.page, 'text/html', { 'content-security-policy': policy });
   }
 
   async function report(): Promise<Reply> {
@@ -230,24 +268,25 @@ export function createPage(options: PageOptions): RequestListener {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
     const visitor = visitorFrom(request, options);
     const refusal = refusalOf(request, visitor, options);
-    if (refusal !== null) return { ...text(`${refusal.message}\n`), status: refusal.status };
-    const [path = '', query = ''] = (request.url ?? '').split('?');
-    const route = findRoute(routes, request.method, path);
-    if (route?.who !== 'everyone' && !(await isSignedIn(request))) {
+    if (refusal !== null) return { ...text(`${refusal[1]}\n`, 'text/plain'), status: refusal[0] };
+    const [path = '', query] = (request.url ?? '').split('?');
+    const method = request.method === 'HEAD' ? 'GET' : request.method;
+    const route = `${method} ${path.replace(NAMED, '$1/:name')}`;
+    if (!forEveryone.has(route) && !(await isSignedIn(request))) {
       if (path === '/metrics') options.metricsRefused();
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
     }
-    if (route === null) return NOT_FOUND;
+    const handler = forEveryone.get(route) ?? forSignedIn.get(route);
+    if (handler === undefined) return NOT_FOUND;
     try {
-      const { named, handler } = route;
-      return await handler({ request, response, visitor, named, query: new URLSearchParams(query) });
+      const name = path.split('/')[2] ?? '';
+      return await handler({ request, response, visitor, name, query: new URLSearchParams(query) });
     } catch (err) {
       if (err instanceof Failure) return json({ error: safeWords(err) }, err.code === TOO_LARGE ? 413 : 422);
-      const { pattern } = route;
       // A visitor who breaks off in the middle of a body is no fault.
       if (request.complete || !request.destroyed)
-        throttledLog.write(pattern, (more) =>
-          log.error({ err, path: pattern, ...more }, 'the page could not be served'),
+        throttledLog.write(route, (more) =>
+          log.error({ err, route, ...more }, 'the page could not be served'),
         );
       return json({ error: safeWords(err) }, 500);
     }
@@ -258,5 +297,30 @@ export function createPage(options: PageOptions): RequestListener {
     if (reply === null) return;
     response.writeHead(reply.status ?? 200, { ...headers, ...reply.headers });
     response.end(reply.body);
+  };
+}
+
+/** What stays the same while the program runs: read once, compressed, and not sent to a browser that has it. */
+function createUnchanging() {
+  const known = new Map<string, { bytes: Uint8Array; zipped: Uint8Array; tag: string }>();
+  async function read(content: () => Promise<Uint8Array>) {
+    const bytes = await content();
+    const tag = `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
+    return { bytes, zipped: await promisify(gzip)(bytes), tag };
+  }
+  return async (
+    request: IncomingMessage,
+    name: string,
+    type: string,
+    content: () => Promise<Uint8Array>,
+  ): Promise<Reply> => {
+    const { bytes, zipped, tag } = known.get(name) ?? (await read(content));
+    known.set(name, { bytes, zipped, tag });
+    const headers = { etag: tag, 'cache-control': 'no-cache', vary: 'accept-encoding, accept-language' };
+    if (request.headers['if-none-match'] === tag) return { status: 304, headers };
+    const contentType = { ...headers, 'content-type': `${type}; charset=utf-8` };
+    return /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
+      ? { headers: { ...contentType, 'content-encoding': 'gzip' }, body: zipped }
+      : { headers: contentType, body: bytes };
   };
 }

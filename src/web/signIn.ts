@@ -1,6 +1,6 @@
 // A person signs in to the provider from the page, with one attempt at a time by each method. Nothing of it is on a topic.
 import { beginDevice, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
-import type { Login, TypedCredentials } from '../auth/login.ts';
+import type { Login } from '../auth/login.ts';
 import type { LoginBudget } from '../auth/loginBudget.ts';
 import type { CodeFlow, DeviceFlow, Issuer } from '../auth/oidc.ts';
 import type { Session } from '../auth/session.ts';
@@ -9,7 +9,8 @@ import type { Clock } from '../foundation/clock.ts';
 import { EXIT, failure, safeWords } from '../foundation/failure.ts';
 import { RateLimit } from '../foundation/limits.ts';
 import type { Log } from '../foundation/log.ts';
-import { type Exchange, fieldsOf, type Handler, json, type Reply, refuse } from './exchange.ts';
+import type { Device, Method, SignIn } from './page/answers.ts';
+import { type Exchange, fieldsOf, type Handler, json, type Reply, type Route, refuse } from './page.ts';
 
 export interface SignInAccount {
   readonly id: string;
@@ -33,72 +34,47 @@ export interface SignInOptions {
   readonly log: Log;
 }
 
-export type SignIns = ReturnType<typeof createSignIns>;
-type Attempts = ReturnType<typeof createAttempts>;
-type Method = 'password' | 'device' | 'link';
-
 const LONGEST_TYPED = 256;
 // Each is a request to the issuer, and a page of its own for a person.
 const MOST_ATTEMPTS = 10;
 const ATTEMPTS_WINDOW_MS = 10 * 60_000;
 const MOST_LISTED = 100;
-const DONE = { state: 'done' } as const;
+const DONE = json({ state: 'done' });
 
+const malformed = (message: string) => refuse(400, 'request_malformed', message);
 const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
 
-/** The handlers of the routes below /sign-in. */
-export function createSignIns(options: SignInOptions) {
+export function createSignIns(options: SignInOptions): { readonly routes: readonly Route[]; stop(): void } {
   const all = new Map(options.accounts.map((account) => [account.id, createAttempts(account, options)]));
-  const forAccount =
-    (step: (attempts: Attempts, exchange: Exchange) => Reply | Promise<Reply>): Handler =>
-    (exchange) => {
-      const attempts = all.get(exchange.named);
-      return attempts
-        ? step(attempts, exchange)
-        : refuse(404, 'unknown_account', 'There is no such account.');
-    };
+  async function waiting({ visitor }: Exchange): Promise<Reply> {
+    const listed = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
+    return json(await Promise.all(listed.map((attempts) => attempts.view(visitor.mayTypePasswords))));
+  }
+  const by =
+    (step: 'typePassword' | 'beginDevice' | 'cancelDevice' | 'goByLink'): Handler =>
+    (exchange) =>
+      all.get(exchange.name)?.[step](exchange) ?? refuse(404, 'unknown_account', 'There is no such account.');
   return {
-    waiting: async ({ visitor }: Exchange) => {
-      const waiting = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
-      return json(await Promise.all(waiting.map((attempts) => attempts.view(visitor.mayTypePasswords))));
-    },
-    typePassword: forAccount(async (attempts, exchange) => {
-      const { username = '', password = '', code = '' } = await fieldsOf(exchange);
-      if (!exchange.visitor.mayTypePasswords) return refuse(403, 'not_encrypted', NOT_ENCRYPTED);
-      if (username === '' || password === '')
-        return refuse(400, 'request_malformed', 'User name or password is missing.');
-      if ([username, password, code].some(({ length }) => length > LONGEST_TYPED))
-        return refuse(400, 'request_malformed', `At most ${LONGEST_TYPED} characters are allowed.`);
-      await attempts.typePassword({ username, password, code: code.replace(/\s/g, '') || null });
-      return json(DONE);
-    }),
-    beginDevice: forAccount(async (attempts) => json(await attempts.beginDevice())),
-    endDevice: forAccount((attempts) => {
-      attempts.endDevice();
-      return { status: 204 };
-    }),
-    goByLink: forAccount(async (attempts, exchange) => {
-      const { pasted } = await fieldsOf(exchange);
-      const address = await (pasted === undefined
-        ? attempts.beginLink()
-        : attempts.finishLink(pasted.trim()));
-      return json(address === null ? DONE : { address });
-    }),
+    routes: [
+      ['GET /sign-in', waiting],
+      ['POST /sign-in/:name/password', by('typePassword')],
+      ['POST /sign-in/:name/device', by('beginDevice')],
+      ['DELETE /sign-in/:name/device', by('cancelDevice')],
+      ['POST /sign-in/:name/link', by('goByLink')],
+    ],
     stop(): void {
       for (const attempts of all.values()) attempts.endDevice();
     },
   };
 }
 
-const NOT_ENCRYPTED = 'Passwords can be typed on this machine, in Home Assistant, or over HTTPS only.';
-
 /** What is under way for one account. What rejects does so with a Failure. */
 function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions) {
   const { session, login, issuer, askForLogin } = upstream;
   const { redirectUri, clock, log } = options;
   const limit = new RateLimit(clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
-  let device: { readonly view: DeviceView; readonly ending: AbortController } | null = null;
+  let device: { view: Device; readonly ending: AbortController } | null = null;
   let link: CodeFlow | null = null;
 
   function endDevice(): void {
@@ -120,21 +96,40 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
     await rejectIfSignedIn();
     if (!limit.tryStart()) throw impossible('too_many_attempts', 'Too many attempts. Wait some minutes.');
   }
-  async function finishDevice(flow: DeviceFlow, view: DeviceView, ending: AbortSignal): Promise<void> {
+  async function finishDevice(flow: DeviceFlow, begun: NonNullable<typeof device>): Promise<void> {
     try {
-      await storeGrant(await flow.wait(ending), upstream);
-      view.state = 'done';
+      await storeGrant(await flow.wait(begun.ending.signal), upstream);
+      begun.view = { ...begun.view, state: 'done' };
       signedIn('device');
     } catch (err) {
-      if (ending.aborted) return;
-      view.state = 'failed';
-      view.error = safeWords(err);
+      if (begun.ending.signal.aborted) return;
+      begun.view = { ...begun.view, state: 'failed', error: safeWords(err) };
       log.warn({ err, account: id }, 'the sign-in on another device has failed');
     }
   }
   function beginCodeFlow(scope: string): Promise<CodeFlow> {
     if (redirectUri === undefined) throw noRedirectUri('Signing in by a link');
     return issuer.beginCodeFlow(redirectUri, scope);
+  }
+  /** Where the issuer wants fewer scopes than the first link asked for, there is another link afterwards. */
+  async function finishLink(pasted: string): Promise<void> {
+    const flow = link;
+    if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
+    const mistake = mistakeOf(pasted, flow);
+    if (mistake !== null) throw impossible('wrong_address', mistake);
+    link = null;
+    let isFirst = true;
+    const finish = async (scope: string) => {
+      if (!isFirst) return beginCodeFlow(scope);
+      isFirst = false;
+      await storeGrant(await flow.finish(new URL(pasted)), upstream);
+      return null;
+    };
+    link = await issuer.withScope(finish).catch((err) => {
+      link = flow;
+      throw err;
+    });
+    if (link === null) signedIn('link');
   }
 
   return {
@@ -146,21 +141,20 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
       return needsAPerson(state) || (state !== 'ok' && accessExpiresAt === null);
     },
 
-    /** Methods, what is under way, and `budget` while a refusal is in force: `askedAt` is when one more attempt was made all the same. */
-    async view(mayTypePasswords: boolean) {
-      const methods = {
-        password: mayTypePasswords,
-        form: mayTypePasswords && redirectUri !== undefined,
-        device: await issuer.offersDevice().catch(() => false),
-        link: redirectUri !== undefined,
-      };
+    async view(mayTypePasswords: boolean): Promise<SignIn> {
+      const methods = [
+        mayTypePasswords && 'password',
+        mayTypePasswords && redirectUri !== undefined && 'form',
+        (await issuer.offersDevice().catch(() => false)) && 'device',
+        redirectUri !== undefined && 'link',
+      ] as const;
       const suspension = await login.suspendedBy();
       const iso = (at: number | null) => (at === null ? null : options.iso(at));
       return {
         account: id,
         state: session.status().state,
         reason: session.fault && safeWords(session.fault),
-        methods: Object.entries(methods).flatMap(([method, isOffered]) => (isOffered ? method : [])),
+        methods: methods.filter((method) => method !== false),
         budget:
           suspension === null || suspension.refusals === 0
             ? null
@@ -174,73 +168,52 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
       };
     },
 
-    async typePassword(typed: TypedCredentials) {
+    async typePassword(exchange: Exchange): Promise<Reply> {
+      const { username = '', password = '', code = '' } = await fieldsOf(exchange);
+      if (!exchange.visitor.mayTypePasswords) return refuse(403, 'not_encrypted', NOT_ENCRYPTED);
+      if (username === '' || password === '') return malformed('User name or password is missing.');
+      if ([username, password, code].some(({ length }) => length > LONGEST_TYPED))
+        return malformed(`At most ${LONGEST_TYPED} characters are allowed.`);
       await rejectIfSignedIn();
       await askForLogin();
       // Only what is sent need be masked: each one costs every line of the log some time.
       const suspension = await login.suspendedBy();
       if (suspension !== null) throw login.suspended(suspension);
-      options.mask(typed.password);
-      if (typed.username.includes('@')) options.mask(typed.username);
-      await session.logIn(typed);
+      options.mask(password);
+      if (username.includes('@')) options.mask(username);
+      await session.logIn({ username, password, code: code.replace(/\s/g, '') || null });
       signedIn('password');
+      return DONE;
     },
 
-    async beginDevice(): Promise<DeviceView> {
+    async beginDevice(): Promise<Reply> {
       await begin();
       endDevice();
       const flow = await beginDevice(issuer);
-      const view = await viewOf(flow, options);
-      const ending = new AbortController();
-      device = { view, ending };
-      void finishDevice(flow, view, ending.signal);
-      return view;
+      device = { view: await viewOf(flow, options), ending: new AbortController() };
+      void finishDevice(flow, device);
+      return json(device.view);
     },
 
-    /** Resolves to the address to begin with. */
-    async beginLink(): Promise<string> {
-      await begin();
-      link = await issuer.withScope(beginCodeFlow);
-      return link.url.href;
+    cancelDevice(): Reply {
+      endDevice();
+      return { status: 204 };
     },
 
-    /** Resolves to another address where the issuer wants fewer scopes than the first one asked for. */
-    async finishLink(pasted: string): Promise<string | null> {
-      const flow = link;
-      if (flow === null) throw impossible('no_attempt', 'No link was asked for. Begin again.');
-      const mistake = mistakeOf(pasted, flow);
-      if (mistake !== null) throw impossible('wrong_address', mistake);
-      link = null;
-      let isFirst = true;
-      const finish = async (scope: string) => {
-        if (!isFirst) return beginCodeFlow(scope);
-        isFirst = false;
-        await storeGrant(await flow.finish(new URL(pasted)), upstream);
-        return null;
-      };
-      link = await issuer.withScope(finish).catch((err) => {
-        link = flow;
-        throw err;
-      });
-      if (link !== null) return link.url.href;
-      signedIn('link');
-      return null;
+    async goByLink(exchange: Exchange): Promise<Reply> {
+      const { pasted } = await fieldsOf(exchange);
+      if (pasted === undefined) {
+        await begin();
+        link = await issuer.withScope(beginCodeFlow);
+      } else await finishLink(pasted.trim());
+      return link === null ? DONE : json({ address: link.url.href });
     },
   };
 }
 
-interface DeviceView {
-  state: 'waiting' | 'done' | 'failed';
-  error?: ReturnType<typeof safeWords>;
-  readonly verification_uri: string;
-  readonly verification_uri_complete: string | null;
-  readonly user_code: string;
-  readonly expires_at: string;
-  /** Of the address: a path within a square of `size`. */
-  readonly qr: { readonly size: number; readonly path: string };
-}
+const NOT_ENCRYPTED = 'Passwords can be typed on this machine, in Home Assistant, or over HTTPS only.';
 
-async function viewOf(flow: DeviceFlow, { clock, iso }: SignInOptions): Promise<DeviceView> {
+async function viewOf(flow: DeviceFlow, { clock, iso }: SignInOptions): Promise<Device> {
   const { verificationUri, completeUri, userCode, expiresInSeconds } = flow;
   const { encode } = await import('uqr');
   const { data, size } = encode(completeUri ?? verificationUri);

@@ -25,25 +25,21 @@ export interface Entrance {
   readonly readPassword: (() => Promise<string>) | null;
 }
 
-export interface Refusal {
-  readonly status: 403 | 421;
-  readonly message: string;
-}
+/** The status, and what to do about it. */
+type Refusal = readonly [status: 403 | 421, message: string];
 
-const OTHER_PAGE: Refusal = {
-  status: 403,
-  message:
-    'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.',
-};
-const NEEDS_PASSWORD: Refusal = {
-  status: 403,
-  message: 'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
-};
-const UNKNOWN_NAME: Refusal = {
-  status: 421,
-  message:
-    'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
-};
+const OTHER_PAGE: Refusal = [
+  403,
+  'Another page asks this. Behind a reverse proxy: let it pass the Host header on, or set web.trusted_proxy.',
+];
+const NEEDS_PASSWORD: Refusal = [
+  403,
+  'Behind a reverse proxy the page needs a password: set web.password or web.password_file.',
+];
+const UNKNOWN_NAME: Refusal = [
+  421,
+  'This bridge does not know itself by that name. Use its IP address, or add the name to web.hosts in its configuration.',
+];
 
 export function visitorFrom(
   { socket, headers }: IncomingMessage,

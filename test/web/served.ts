@@ -1,20 +1,14 @@
 // The page's server over real HTTP, with documents and requests that a test makes up.
 
 import { writeFile } from 'node:fs/promises';
-import {
-  createServer,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type RequestListener,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
 import { pageWords, visitorsLanguage } from '../../src/publication/language.ts';
-import type { Document, DocumentSource } from '../../src/web/events.ts';
-import { createPage, type PageOptions } from '../../src/web/page.ts';
-import { createSignIns } from '../../src/web/signIn.ts';
+import type { Document, DocumentSource, Listener } from '../../src/web/events.ts';
+import { createPage, json, type PageOptions } from '../../src/web/page.ts';
+import { openServer as listen, type ServerOptions } from '../../src/web/server.ts';
 import { within } from '../../src/web/visitor.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
@@ -23,46 +17,39 @@ import { openStack } from '../support/stack.ts';
 export const PASSWORD = 'páss wörd of the page';
 
 /** Documents that a test changes by `set`. */
-export class Shelf implements DocumentSource {
-  readonly #documents = new Map<string, string>();
-  readonly #readers = new Set<{
-    readonly on: Parameters<DocumentSource['follow']>[0];
-    readonly due: Set<string>;
-  }>();
-
-  get readers(): number {
-    return this.#readers.size;
-  }
-
-  set(topic: string, payload: string): void {
-    this.#documents.set(topic, payload);
-    for (const { on, due } of this.#readers) {
-      due.add(topic);
-      on.changed();
-    }
-  }
-
-  event(event: Document): void {
-    for (const { on } of this.#readers) on.event(event);
-  }
-
-  broker() {
-    return 'none' as const;
-  }
-
-  follow(on: Parameters<DocumentSource['follow']>[0]) {
-    const reader = { on, due: new Set(this.#documents.keys()) };
-    this.#readers.add(reader);
+function createShelf() {
+  const documents = new Map<string, string>();
+  const readers = new Map<Listener, Set<string>>();
+  const follow: DocumentSource = (on) => {
+    const due = new Set(documents.keys());
+    readers.set(on, due);
+    on.broker('none');
     return {
-      take: () => {
-        const [topic] = reader.due;
+      take() {
+        const [topic] = due;
         if (topic === undefined) return null;
-        reader.due.delete(topic);
-        return [{ topic, payload: this.#documents.get(topic) ?? '' }];
+        due.delete(topic);
+        return [{ topic, payload: documents.get(topic) ?? '' }];
       },
-      stop: () => void this.#readers.delete(reader),
+      stop: () => void readers.delete(on),
     };
-  }
+  };
+  return {
+    follow,
+    get readers(): number {
+      return readers.size;
+    },
+    set(topic: string, payload: string): void {
+      documents.set(topic, payload);
+      for (const [on, due] of readers) {
+        due.add(topic);
+        on.changed();
+      }
+    },
+    event(event: Document): void {
+      for (const on of readers.keys()) on.event(event);
+    },
+  };
 }
 
 export interface Asked {
@@ -75,14 +62,16 @@ const unused = () => Promise.reject(new Error('not used'));
 
 export async function openServer({
   trustedProxy,
+  limits = {},
   ...over
-}: Partial<PageOptions> & { readonly trustedProxy?: string | undefined } = {}) {
+}: Partial<PageOptions> &
+  Pick<ServerOptions, 'limits'> & { readonly trustedProxy?: string | undefined } = {}) {
   const stack = openStack();
   const clock = handClock('2026-03-10T12:00:00Z');
   const { log, lines } = logLines();
   const folder = await stack.folder();
   for (const name of ['index.html', 'page.js', 'page.css']) await writeFile(join(folder, name), `of ${name}`);
-  const documents = new Shelf();
+  const documents = createShelf();
   const logTail = new LogTail();
   const page = createPage({
     version: '1.2.3',
@@ -90,21 +79,13 @@ export async function openServer({
     isTrustedProxy: within(trustedProxy),
     isIngress: false,
     readPassword: null,
-    documents,
+    documents: documents.follow,
     logTail,
     requests: {
       isKnown: (name) => name === 'refresh',
       answer: async (name, payload) => JSON.stringify({ asked: [name, payload.toString('utf8')] }),
     },
-    signIns: createSignIns({
-      accounts: [],
-      redirectUri: undefined,
-      signedIn: () => undefined,
-      mask: () => undefined,
-      iso: String,
-      clock,
-      log,
-    }),
+    signInRoutes: [['GET /sign-in', () => json([])]],
     energyDashboard: { look: unused, add: unused },
     report: async () => 'a report\n',
     statement: () => null,
@@ -117,13 +98,7 @@ export async function openServer({
     folder: pathToFileURL(`${folder}/`),
     ...over,
   });
-  const server = createServer(page as RequestListener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stack.defer(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port } = stack.use(await listen('127.0.0.1:0', page, { clock, limits }));
   function ask(path: string, { method = 'GET', headers = {}, body }: Asked = {}) {
     return new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
       const request = httpRequest(

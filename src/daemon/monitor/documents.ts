@@ -5,7 +5,8 @@ import type { Constituencies } from '../../constituencies/onDemand.ts';
 import type { LinkStatus } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
 import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
-import type { BrokerState, Document, DocumentSource, Follower, Listener } from '../../web/events.ts';
+import type { Document, DocumentSource, Listener } from '../../web/events.ts';
+import type { BrokerState } from '../../web/page/answers.ts';
 import type { Context } from '../context.ts';
 import { BRIDGE, type BridgeStatus, composeBridge } from '../publishing/bridgeStatus.ts';
 
@@ -51,10 +52,21 @@ export function followDocuments(
     const account = accounts.find(({ id }) => id === owner);
     return account ? composeAccount(accountView(account, context), meterViews(account), options) : [];
   }
-  function follow(on: Listener): Follower {
+
+  signals.on('accountChanged', tell);
+  signals.on('bridgeChanged', () => tell(BRIDGE));
+  signals.on('passing', (message) => {
+    const event = withoutBase(message);
+    if (event.topic.endsWith('/event')) for (const { on } of readers) on.event(event);
+  });
+  signals.on('brokerChanged', () => {
+    for (const { on } of readers) on.broker(broker());
+  });
+  return (on) => {
     const reader: Reader = { on, changed: new Set([BRIDGE, ...accounts.map(({ id }) => id)]) };
     const given = new RetainedDiff();
     readers.add(reader);
+    on.broker(broker());
     return {
       take() {
         const [owner] = reader.changed;
@@ -68,16 +80,5 @@ export function followDocuments(
       },
       stop: () => void readers.delete(reader),
     };
-  }
-
-  signals.on('accountChanged', tell);
-  signals.on('bridgeChanged', () => tell(BRIDGE));
-  signals.on('passing', (message) => {
-    const event = withoutBase(message);
-    if (event.topic.endsWith('/event')) for (const { on } of readers) on.event(event);
-  });
-  signals.on('brokerChanged', () => {
-    for (const { on } of readers) on.broker(broker());
-  });
-  return { follow, broker };
+  };
 }

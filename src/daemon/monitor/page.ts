@@ -11,7 +11,7 @@ import type { Requests } from '../../mqtt/requests.ts';
 import { pageWords, visitorsLanguage } from '../../publication/language.ts';
 import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
 import { statementOf } from '../../publication/statement/statement.ts';
-import { createPage, type EnergyDashboardSource, type PageOptions } from '../../web/page.ts';
+import { createPage, type PageOptions } from '../../web/page.ts';
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
 import type { Context } from '../context.ts';
@@ -62,7 +62,7 @@ export function openPage(
     logTail,
     report,
     documents: followDocuments({ accounts, ...parts }, context),
-    signIns,
+    signInRoutes: signIns.routes,
     energyDashboard: energyDashboardOf(accounts, context),
     ledger(meter: string) {
       const view = accounts.flatMap(meterViews).find((one) => one.meter === meter);
@@ -77,7 +77,7 @@ export function openPage(
   return {
     listener: createPage({ ...shared, isIngress: false, readPassword }),
     ingress: createPage({ ...shared, isIngress: true, readPassword: null }),
-    stop: () => signIns.stop(),
+    stop: signIns.stop,
   };
 }
 
@@ -95,7 +95,7 @@ function statementSource(accounts: readonly Account[], context: Context): PageOp
   };
 }
 
-function energyDashboardOf(accounts: readonly Account[], context: Context): EnergyDashboardSource | null {
+function energyDashboardOf(accounts: readonly Account[], context: Context): PageOptions['energyDashboard'] {
   const { home_assistant: section, mqtt } = context.config;
   if (section === undefined) return null;
   const deps = { section, baseTopic: mqtt.base_topic, clock: context.clock };

@@ -1,5 +1,6 @@
 // What can be asked of the bridge, each with what came of it: a poll, days again, constituencies, the Energy dashboard. And its log.
 import { useState } from 'preact/hooks';
+import type { DashboardChange } from './answers.ts';
 import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
 import { Facts, has, Result, Scroll, Search, Table, typedIn, useSending } from './widgets.tsx';
 import { clockWords, dayIn, say, sayCount } from './words.ts';
@@ -133,28 +134,17 @@ export function ConstituencyTable() {
   );
 }
 
-interface ShownChange {
-  readonly added: readonly {
-    readonly name: string | null;
-    readonly energy: string;
-    readonly cost: string | null;
-  }[];
-  readonly refusals: readonly string[];
-  readonly cautions: readonly string[];
-  readonly digest: string;
-}
-
 /** The change is shown, and made when it is pressed for once more. */
 export function EnergyDashboard() {
   const { words, isBusy, send } = useSending();
-  const [shown, setShown] = useState<ShownChange | null>(null);
+  const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
-    const found = await ask<ShownChange>('GET', 'energy-dashboard');
+    const found = await ask<DashboardChange>('GET', 'energy-dashboard');
     if (found.added.length > 0) setShown(found);
     else if (found.refusals.length === 0) return say('dashboard.there');
     return found.refusals.join(' ');
   };
-  const add = async ({ digest }: ShownChange) => {
+  const add = async ({ digest }: DashboardChange) => {
     setShown(null);
     await ask('POST', 'energy-dashboard', { digest });
     return say('dashboard.done');

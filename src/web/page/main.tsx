@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { useEffect, useReducer, useRef, useState } from 'preact/hooks';
 import type { PageWords } from '../../publication/language.ts';
 import { ConstituencyTable, EnergyDashboard, Log, PollNow, ReadAgain } from './actions.tsx';
+import type { Session } from './answers.ts';
 import { Bills, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
 import { Status } from './status.tsx';
@@ -12,13 +13,6 @@ import { say, useWords } from './words.ts';
 
 const TICK_MS = 10_000;
 const AGAIN_MS = 3_000;
-
-interface Session {
-  readonly version: string;
-  readonly signedIn: boolean;
-  readonly needsPassword: boolean;
-  readonly mayTypePasswords: boolean;
-}
 
 function Page() {
   const [session, setSession] = useState<Session | null>(null);

@@ -1,35 +1,13 @@
 // Signing in to the provider, while it wants a person, by whichever method there is. What is under way is kept by the bridge.
 import { useEffect, useState } from 'preact/hooks';
+import type { Device, Method, SignIn } from './answers.ts';
 import { ask, type Health, store } from './store.ts';
 import { Choice, Form, ReadableWords, Result, useSending } from './widgets.tsx';
 import { joined, say, sayCount, sessionWords, tell } from './words.ts';
 
-type Method = 'password' | 'device' | 'link';
 const NEEDS_A_PERSON = ['login_needed', 'needs_user_action', 'bad_credentials_or_locked', 'method_disabled'];
 const MOST_SHOWN = 3;
 const LOOK_MS = 3_000;
-
-interface Device {
-  readonly state: 'waiting' | 'done' | 'failed';
-  readonly error?: { readonly message: string };
-  readonly verification_uri: string;
-  readonly verification_uri_complete: string | null;
-  readonly user_code: string;
-  readonly expires_at: string;
-  readonly qr: { readonly size: number; readonly path: string };
-}
-
-interface SignIn {
-  readonly account: string;
-  readonly state: string;
-  readonly reason: { readonly message: string } | null;
-  readonly methods: readonly (Method | 'form')[];
-  /** While a refusal is in force. */
-  readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
-  /** What is under way: a code, and the address of a link. */
-  readonly device: Device | null;
-  readonly link: string | null;
-}
 
 /** Shown only while the provider wants a person. */
 export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {

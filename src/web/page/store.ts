@@ -1,5 +1,6 @@
 // What the server has told: the newest document of each topic, log lines, and how the connection is. And what it is asked.
 import type { PayloadByTopic } from '../../publication/payloads/payloads.ts';
+import type { BrokerState, LogLine } from './answers.ts';
 import { say } from './words.ts';
 
 export type Info = PayloadByTopic['bridge/info'];
@@ -22,8 +23,8 @@ let isDrawing = false;
 
 /** The page has one. */
 export const store = {
-  log: [] as readonly { readonly time?: string; readonly level?: string; readonly message: string }[],
-  broker: null as 'connected' | 'disconnected' | 'none' | null,
+  log: [] as readonly LogLine[],
+  broker: null as BrokerState | null,
   stream: 'opening' as 'opening' | 'open' | 'lost',
   /** All retained documents have come. */
   isReady: false,
@@ -72,10 +73,10 @@ export const store = {
       for (const topic of documents.keys()) if (!told.has(topic)) documents.delete(topic);
       store.isReady = true;
     });
-    on('log', (line: (typeof store.log)[number]) => {
+    on('log', (line: LogLine) => {
       store.log = [...store.log.slice(1 - MOST_LINES), line];
     });
-    on('link', ({ broker }: { broker: typeof store.broker }) => {
+    on('link', ({ broker }: { broker: BrokerState }) => {
       store.broker = broker;
     });
   },

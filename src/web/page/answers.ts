@@ -1,0 +1,59 @@
+// What the page asks for beside the documents, as the server answers it in JSON.
+
+export interface Session {
+  readonly version: string;
+  readonly signedIn: boolean;
+  readonly needsPassword: boolean;
+  readonly mayTypePasswords: boolean;
+}
+
+export type Method = 'password' | 'device' | 'link';
+
+/** An account that has no session at the provider. */
+export interface SignIn {
+  readonly account: string;
+  readonly state: string;
+  readonly reason: { readonly message: string } | null;
+  readonly methods: readonly (Method | 'form')[];
+  /** While a refusal is in force. `askedAt`: when one more attempt was made all the same. */
+  readonly budget: {
+    readonly refusals: number;
+    readonly nextAttemptAt: string | null;
+    readonly askedAt: string | null;
+  } | null;
+  /** What is under way: a code, and the address of a link. */
+  readonly device: Device | null;
+  readonly link: string | null;
+}
+
+export interface Device {
+  readonly state: 'waiting' | 'done' | 'failed';
+  readonly error?: { readonly message: string };
+  readonly verification_uri: string;
+  readonly verification_uri_complete: string | null;
+  readonly user_code: string;
+  readonly expires_at: string;
+  /** Of the address: a path within a square of `size`. */
+  readonly qr: { readonly size: number; readonly path: string };
+}
+
+/** What would be added to the Energy dashboard. `digest`: of the whole change. */
+export interface DashboardChange {
+  readonly added: readonly {
+    readonly name: string | null;
+    readonly energy: string | null;
+    readonly cost: string | null;
+  }[];
+  readonly refusals: readonly string[];
+  readonly cautions: readonly string[];
+  readonly digest: string;
+}
+
+export type BrokerState = 'connected' | 'disconnected' | 'none';
+
+/** A line of the bridge's log. */
+export interface LogLine {
+  readonly time?: string;
+  readonly level?: string;
+  readonly message: string;
+}

@@ -1,5 +1,5 @@
 // What was done when for each account: requests and logins of the local day, and the newest polls; kept over restarts.
-import { Autosave } from '../store/autosave.ts';
+import { autosave } from '../store/autosave.ts';
 import { type AccountRecord, journalCodec } from '../store/documents.ts';
 import type { AccountContext } from './context.ts';
 
@@ -28,7 +28,7 @@ export async function openPollHistories({
   const document = state.document('journal', journalCodec);
   const stored = new Map(Object.entries((await document.read())?.accounts ?? {}));
   const records = new Map<string, AccountRecord>();
-  const autosave = new Autosave(
+  const journal = autosave(
     () =>
       document
         .write({ accounts: Object.fromEntries(records) })
@@ -78,9 +78,9 @@ export async function openPollHistories({
       },
       allowAgain: (what: 'searchedAt' | 'rediscoveredAt'): void => note({ [what]: null }),
       /** Writes down soon what has been noted: counts alone are not worth a write. */
-      save: (): void => autosave.changed(),
+      save: (): void => journal.changed(),
       /** Resolves once everything is on the disk, or could not be written. */
-      saved: (): Promise<void> => autosave.saved(),
+      saved: (): Promise<void> => journal.saved(),
     };
   };
 }

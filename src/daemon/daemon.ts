@@ -19,7 +19,7 @@ import { openRequests } from '../mqtt/requests.ts';
 import { stateMessage } from '../publication/bridgeMessages.ts';
 import { transaction } from '../publication/payloads/requests.ts';
 import { Topics } from '../publication/topics.ts';
-import { openInstallation } from '../store/installation.ts';
+import { openInstallation } from '../store/documents.ts';
 import { directoryNotices, StateDirectory } from '../store/stateDirectory.ts';
 import type { Ingress } from '../web/server.ts';
 import { type Context, Signals } from './context.ts';

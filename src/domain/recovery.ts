@@ -1,4 +1,6 @@
 // A lost ledger is restored from the history retained on the broker, as if it had never been lost.
+import * as z from 'zod';
+import { toMicro } from './amount.ts';
 import { type Amounts, type DayRecord, type Ledger, newerAmounts, openLedger } from './ledger.ts';
 import type { Day } from './period.ts';
 import type { ReadingCloses } from './readingCloses.ts';
@@ -9,6 +11,34 @@ export interface RetainedHistory {
   readonly readingCloses: ReadingCloses;
   readonly origin: Day;
   readonly days: ReadonlyMap<Day, Amounts>;
+}
+
+const LARGEST_UNITS = 1_000_000_000;
+const amount = z
+  .number()
+  .min(-LARGEST_UNITS)
+  .max(LARGEST_UNITS)
+  .nullable()
+  .transform((units) => (units === null ? null : toMicro(units)));
+const history = z
+  .object({
+    schema: z.literal(1),
+    timezone: z.string(),
+    reading_closes: z.enum(['same_day', 'previous_day']),
+    origin: z.iso.date(),
+    days: z.array(z.tuple([z.iso.date(), amount, amount])),
+  })
+  .refine(({ origin, days }) => days.every(([day]) => day >= origin));
+
+/** `null` for anything that is not a history of ours: every client of the broker may publish there. */
+export function readRetainedHistory(payload: Buffer): RetainedHistory | null {
+  try {
+    const { timezone, reading_closes, origin, days } = history.parse(JSON.parse(payload.toString('utf8')));
+    const amounts = days.map(([day, energy, cost]) => [day, { energy, cost }] as const);
+    return { timezone, readingCloses: reading_closes, origin, days: new Map(amounts) };
+  } catch {
+    return null;
+  }
 }
 
 /**

@@ -38,8 +38,6 @@ const backupFile = z.object({
   /** The text of the configuration; `null`: there was no file. */
   config: z.string().nullable(),
   documents: z.record(z.string(), z.unknown()),
-  /** Written before the first release, with secrets under a passphrase. */
-  sealed: z.null().optional(),
 });
 
 /** Parsed JSON, by names such as `accounts/home/tokens`. */
@@ -75,30 +73,25 @@ export async function readBackup(path: string): Promise<Backup> {
 
 /** Throws backup_unreadable. */
 export function unpack(bytes: Buffer): Backup {
-  const json = jsonIn(bytes);
-  const version: unknown = Object(json).heat2mqtt_backup;
-  if (typeof version !== 'number' || version < 1) throw backupUnreadable('a file of something else');
-  if (version !== 1)
-    throw backupUnreadable('a backup of a newer heat2mqtt', 'one of this version or an older one');
-  const parsed = backupFile.safeParse(json, { jitless: true });
-  if (!parsed.success) {
-    const [place] = parsed.error.issues[0]?.path ?? [];
-    if (place === 'sealed')
-      throw backupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
-    throw backupUnreadable(`a mistake at ${String(place)}`);
-  }
-  const { made_at, made_by, config, documents } = parsed.data;
-  return { madeAt: Date.parse(made_at), madeBy: made_by, config, documents };
-}
-
-function jsonIn(bytes: Buffer): unknown {
+  let json: unknown;
   try {
-    return JSON.parse(gunzipSync(bytes, { maxOutputLength: LARGEST_UNPACKED_BYTES }).toString('utf8'));
+    json = JSON.parse(gunzipSync(bytes, { maxOutputLength: LARGEST_UNPACKED_BYTES }).toString('utf8'));
   } catch (err) {
     if ((err as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
       throw backupUnreadable('more than 256 MiB when unpacked', 'at most that');
     throw backupUnreadable('a file that is damaged or cut off, or of something else');
   }
+  const { heat2mqtt_backup: version, sealed } = Object(json) as Record<string, unknown>;
+  if (typeof version !== 'number' || version < 1) throw backupUnreadable('a file of something else');
+  if (version !== 1)
+    throw backupUnreadable('a backup of a newer heat2mqtt', 'one of this version or an older one');
+  // Written before the first release, with secrets under a passphrase.
+  if (sealed != null)
+    throw backupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
+  const parsed = backupFile.safeParse(json, { jitless: true });
+  if (!parsed.success) throw backupUnreadable(`a mistake at ${String(parsed.error.issues[0]?.path[0])}`);
+  const { made_at, made_by, config, documents } = parsed.data;
+  return { madeAt: Date.parse(made_at), madeBy: made_by, config, documents };
 }
 
 const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [
@@ -179,10 +172,8 @@ export async function readDocuments(directory: string): Promise<Documents> {
 
 async function namesIn(directory: string): Promise<string[]> {
   const files = (await pathsBelow(directory).catch(unlessGone)) ?? [];
-  return files
-    .flatMap((file) => /^(.+)\.json$/.exec(file)?.[1] ?? [])
-    .filter((name) => CODECS.some(([shape]) => shape.test(name)))
-    .sort();
+  const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
+  return names.filter((name) => CODECS.some(([shape]) => shape.test(name))).sort();
 }
 
 function unlessGone(err: NodeJS.ErrnoException): null {

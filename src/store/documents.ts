@@ -1,9 +1,11 @@
 // The shape of every document in the state directory, versioned; times are epoch milliseconds.
+import { randomBytes } from 'node:crypto';
 import * as z from 'zod';
 import { answered } from '../domain/constituency.ts';
 import { type Extras, extras } from '../domain/extras.ts';
 import { calendarDay, entityContext } from '../domain/reading.ts';
-import { type Codec, NewerDocument, type Owned } from './stateStore.ts';
+import type { Log } from '../foundation/log.ts';
+import { type Codec, NewerDocument, type Owned, type StateStore } from './stateStore.ts';
 
 export const instant = z.number().int();
 
@@ -26,10 +28,21 @@ export function versioned<T extends object>(
   };
 }
 
-/** Drawn once for each installation. */
+/** Drawn once for each installation: its client id at the broker, and its place in the jitter of polls. */
 export const installationCodec = versioned(
   z.object({ clientId: z.string(), jitterFraction: z.number().min(0).max(1) }),
 );
+
+/** Where they cannot be kept, they are drawn again at the next start. */
+export async function openInstallation(state: StateStore, random: () => number, log: Log) {
+  const document = state.document('installation', installationCodec);
+  const known = await document.read();
+  if (known !== null) return known;
+  const clientId = `heat2mqtt_${randomBytes(4).toString('hex')}`;
+  const drawn = { clientId, jitterFraction: random() };
+  await document.write(drawn).catch((err) => log.error({ err }, 'installation could not be saved'));
+  return drawn;
+}
 
 /** Names whose document it is, so that no other's is taken for it. */
 const ownedBy = <T extends z.ZodType>(value: T) => versioned(z.object({ owner: z.string(), value }));

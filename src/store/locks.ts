@@ -8,13 +8,13 @@
 // There are no process ids in it: two containers on one volume count their processes separately.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, chown, readdir, rename, rm, rmdir, stat, unlink, utimes } from 'node:fs/promises';
+import { chmod, chown, readdir, rename, rm, rmdir, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
-import { create, makePrivateDirectory, PRIVATE_FILE, pathsBelow } from './privateFiles.ts';
+import { makePrivateDirectory, PRIVATE_FILE, pathsBelow } from './privateFiles.ts';
 
 const stateBusy = () =>
   failure('state_busy', 'Another heat2mqtt on this state directory is signing in at the moment.', {
@@ -126,7 +126,7 @@ async function take(lock: string, name: string): Promise<string | null | undefin
   const drop = () => rm(own, { recursive: true, force: true }).catch(() => undefined);
   try {
     await makePrivateDirectory(own);
-    await create(join(own, name), '');
+    await writeFile(join(own, name), '', { flag: 'wx', mode: PRIVATE_FILE });
   } catch {
     await drop();
     return null;

@@ -1,6 +1,6 @@
 // Files and directories that only their user may read. A command run by root leaves them to the owner of the directory.
 import { lstatSync } from 'node:fs';
-import { chown, mkdir, open, readdir, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 
@@ -74,14 +74,4 @@ export async function replace(file: string, content: string | Buffer): Promise<v
   // Otherwise a power cut undoes the rename, and the old pair of tokens would be back.
   const directory = await open(folder, 'r');
   await directory.sync().finally(() => directory.close());
-}
-
-/** Makes a new file. Rejects with EEXIST when there is one. */
-export async function create(file: string, text: string): Promise<void> {
-  const make = () => writeFile(file, text, { flag: 'wx', mode: PRIVATE_FILE });
-  await make().catch(async (err: NodeJS.ErrnoException) => {
-    if (err.code !== 'ENOENT') throw err;
-    await makePrivateDirectory(dirname(file));
-    await make();
-  });
 }

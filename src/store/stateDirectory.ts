@@ -32,52 +32,41 @@ export async function directoryNotices(path: string, uid: number | undefined) {
   const found = await stat(path).catch(() => null);
   if (found === null || uid === undefined) return [];
   const whoWrites = 'Who writes there can make heat2mqtt send the password elsewhere.';
-  const notice = (code: string, message: string, hint: string) => ({ code, message, hint });
+  const foreign = {
+    code: 'state_dir_foreign',
+    message: `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
+    hint: `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
+  };
+  const open = {
+    code: 'state_dir_open',
+    message: `Other users can write to the state directory ${path}. ${whoWrites}`,
+    hint: `Take that away: chmod go-w ${path}`,
+  };
   return [
-    ...(found.uid === uid
-      ? []
-      : [
-          notice(
-            'state_dir_foreign',
-            `The state directory ${path} belongs to another user (${found.uid}). ${whoWrites}`,
-            `Give it to the user of heat2mqtt: chown -R ${uid} ${path}`,
-          ),
-        ]),
-    ...((found.mode & WRITABLE_BY_OTHERS) === 0
-      ? []
-      : [
-          notice(
-            'state_dir_open',
-            `Other users can write to the state directory ${path}. ${whoWrites}`,
-            `Take that away: chmod go-w ${path}`,
-          ),
-        ]),
+    ...(found.uid === uid ? [] : [foreign]),
+    ...((found.mode & WRITABLE_BY_OTHERS) === 0 ? [] : [open]),
   ];
 }
 
 const WRITABLE_BY_OTHERS = 0o022;
 
-/** A write or removal that failed and has not been repeated. */
-interface Unfinished {
-  readonly fault: Failure;
-  again(): Promise<void>;
-}
+const DAEMON = 'daemon';
+// write-file-atomic calls them `<name>.<digits>`.
+const TEMPORARY_FILE = /\.json\.\d+$/;
 
 export class StateDirectory implements StateStore {
   readonly path: string;
   readonly #log: Log;
-  readonly #kind: 'command' | typeof DAEMON;
   readonly #holder: LockHolder;
   /** Symbolic links that the log has named. */
   readonly #links = new Set<string>();
-  /** By the name of the document. */
-  readonly #unfinished = new Map<string, Unfinished>();
+  /** A write or removal that failed and has not been repeated, by the name of the document. */
+  readonly #unfinished = new Map<string, { readonly fault: Failure; again(): Promise<void> }>();
 
   /** For a command beside the daemon. The directory is made with the first document. */
   constructor(path: string, log: Log, kind: 'command' | typeof DAEMON = 'command') {
     this.path = path;
     this.#log = log;
-    this.#kind = kind;
     this.#holder = { kind, held: new Set() };
   }
 
@@ -108,53 +97,53 @@ export class StateDirectory implements StateStore {
     const file = join(this.path, `${name}.json`);
     // In the order of the calls: the newest value stays, and a damaged file is set aside before it is replaced.
     const inOrder = concurrencyLimit(1);
-    let aside: string | null = null;
+    /** What the name of a file gets that is of no use. */
+    let ending: string | null = null;
 
-    const attempt = async (step: () => Promise<void>): Promise<void> => {
-      try {
-        await step();
-        this.#unfinished.delete(name);
-      } catch (err) {
-        const fault = stateUnwritable(this.path, err);
-        const again = () =>
-          inOrder(async () => {
-            // Unless something newer has been written, or has failed, meanwhile.
-            if (this.#unfinished.get(name)?.fault === fault) await attempt(step).catch(() => undefined);
-          });
-        this.#unfinished.set(name, { fault, again });
-        throw fault;
-      }
-    };
+    /** `after`: only while that is what went wrong last. */
+    const change = (step: () => Promise<void>, after?: Failure): Promise<void> =>
+      inOrder(async () => {
+        if (after && this.#unfinished.get(name)?.fault !== after) return;
+        try {
+          await refuseLinks(this.path, `${name}.json`);
+          await step();
+          this.#unfinished.delete(name);
+        } catch (err) {
+          const fault = stateUnwritable(this.path, err);
+          this.#unfinished.set(name, { fault, again: () => change(step, fault).catch(() => undefined) });
+          throw fault;
+        }
+      });
 
     const setAside = async () => {
-      if (aside !== null) await rename(file, `${file}.${aside}`).catch(() => undefined);
-      aside = null;
+      if (ending !== null) await rename(file, `${file}.${ending}`).catch(() => undefined);
+      ending = null;
     };
 
     return {
       read: () =>
         inOrder(async () => {
-          const { value, ending } = await this.#read(name, codec);
-          aside = ending;
-          // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
-          if (this.#kind === DAEMON) await setAside();
-          return value;
+          const text = await this.#textOf(name);
+          ending = null;
+          try {
+            return text === null ? null : codec.decode(JSON.parse(text));
+          } catch (err) {
+            const isNewer = err instanceof NewerDocument;
+            ending = isNewer ? 'newer' : 'damaged';
+            const what = isNewer ? 'of a newer version' : 'damaged';
+            const told = `state document is ${what}: set aside as .${ending}, starting without it`;
+            this.#log.error({ file, reason: (err as Error).name }, told);
+            // A command has a look: the daemon beside it may be of a newer version, and still needs its file.
+            if (this.#holder.kind === DAEMON) await setAside();
+            return null;
+          }
         }),
       write: (value) =>
-        inOrder(() =>
-          attempt(async () => {
-            await refuseLinks(this.path, `${name}.json`);
-            await setAside();
-            await replace(file, `${JSON.stringify(codec.encode(value))}\n`);
-          }),
-        ),
-      remove: () =>
-        inOrder(() =>
-          attempt(async () => {
-            await refuseLinks(this.path, `${name}.json`);
-            await rm(file, { force: true });
-          }),
-        ),
+        change(async () => {
+          await setAside();
+          await replace(file, `${JSON.stringify(codec.encode(value))}\n`);
+        }),
+      remove: () => change(() => rm(file, { force: true })),
     };
   }
 
@@ -177,38 +166,21 @@ export class StateDirectory implements StateStore {
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
-  /** Once: of a folder that is a link no document can be read. */
-  #tellLink(reason: string): void {
-    if (this.#links.has(reason)) return;
-    this.#links.add(reason);
-    this.#log.error({ reason }, 'state documents cannot be read');
-  }
-
-  /** `ending`: what the name of a file gets that is of no use. */
-  async #read<T>(name: string, codec: Codec<T>): Promise<{ value: T | null; ending: string | null }> {
+  /** `null` when there is no file, or none that can be read. */
+  async #textOf(name: string): Promise<string | null> {
     const file = join(this.path, `${name}.json`);
-    const read = refuseLinks(this.path, `${name}.json`).then(() => readFile(file, 'utf8'));
-    const text = await read.catch((err: NodeJS.ErrnoException) => {
-      if (err.code === 'ELOOP') this.#tellLink(err.message);
-      else if (err.code !== 'ENOENT')
-        this.#log.error({ file, reason: err.code }, 'state document cannot be read');
-      return null;
-    });
-    if (text === null) return { value: null, ending: null };
     try {
-      return { value: codec.decode(JSON.parse(text)), ending: null };
+      await refuseLinks(this.path, `${name}.json`);
+      return await readFile(file, 'utf8');
     } catch (err) {
-      const [what, ending] =
-        err instanceof NewerDocument ? ['of a newer version', 'newer'] : ['damaged', 'damaged'];
-      const reason = (err as Error).name;
-      const told = `state document is ${what}: set aside as .${ending}, starting without it`;
-      this.#log.error({ file, reason }, told);
-      return { value: null, ending };
+      const { code, message } = err as NodeJS.ErrnoException;
+      // Once for each link: no document in such a folder can be read.
+      if (code === 'ELOOP' && !this.#links.has(message)) {
+        this.#links.add(message);
+        this.#log.error({ reason: message }, 'state documents cannot be read');
+      } else if (code !== 'ELOOP' && code !== 'ENOENT')
+        this.#log.error({ file, reason: code }, 'state document cannot be read');
+      return null;
     }
   }
 }
-
-const DAEMON = 'daemon';
-
-// write-file-atomic calls them `<name>.<digits>`.
-const TEMPORARY_FILE = /\.json\.\d+$/;

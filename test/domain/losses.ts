@@ -4,11 +4,10 @@ import { expect } from 'vitest';
 import type { Ledger } from '../../src/domain/ledger.ts';
 import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
-import { restoreLedger } from '../../src/domain/recovery.ts';
+import { readRetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { usageMessages } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
-import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
 import { meterView } from '../support/inventedHome.ts';
 import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';
 

@@ -1,6 +1,6 @@
 // A document that follows what it is written from: at once when it has rested, together when it has not, never lost.
 import { expect, test } from 'vitest';
-import { Autosave } from '../../src/store/autosave.ts';
+import { autosave } from '../../src/store/autosave.ts';
 import { handClock } from '../support/clock.ts';
 
 /** Writes that take as long as the test says. */
@@ -8,71 +8,66 @@ function scene() {
   const clock = handClock('2026-03-10T12:00:00Z');
   const ends: (() => void)[] = [];
   let begun = 0;
-  const autosave = new Autosave(() => {
+  const document = autosave(() => {
     begun += 1;
     return new Promise<void>((resolve) => ends.push(resolve));
   }, clock);
+  const pass = async (ms: number) => {
+    clock.advance(ms);
+    for (let n = 0; n < 10; n += 1) await Promise.resolve();
+  };
   return {
     clock,
-    autosave,
+    document,
     begun: () => begun,
-    async end(afterMs: number) {
+    pass,
+    end(afterMs: number) {
       clock.advance(afterMs);
       ends.shift()?.();
-      for (let n = 0; n < 10; n += 1) await Promise.resolve();
+      return pass(0);
     },
   };
 }
 
-test('the first change is written at once, what follows meanwhile together after a rest', async () => {
-  const { clock, autosave, begun, end } = scene();
-  autosave.changed();
-  autosave.changed();
-  autosave.changed();
+test.each([
+  ['the first change is written at once, what follows meanwhile together after a rest', 10, 1_000],
+  ['after a write that took very long it rests for a minute', 10_000, 60_000],
+])('%s', async (_, writingMs, restMs) => {
+  const { clock, document, begun, pass, end } = scene();
+  for (let times = 0; times < 3; times += 1) document.changed();
   expect(begun()).toBe(1);
-  await end(10);
+  await end(writingMs);
+  await pass(restMs - 1);
+  document.changed();
   expect(begun()).toBe(1);
-  clock.advance(999);
-  autosave.changed();
-  expect(begun()).toBe(1);
-  clock.advance(1);
+  await pass(1);
   expect(begun()).toBe(2);
   await end(0);
-  clock.advance(3_600_000);
+  await pass(3_600_000);
   expect([begun(), clock.sleepers]).toEqual([2, 0]);
 });
 
-test('after a write that took very long it rests for a minute', async () => {
-  const { clock, autosave, begun, end } = scene();
-  autosave.changed();
-  await end(10_000);
-  autosave.changed();
-  clock.advance(59_999);
-  expect(begun()).toBe(1);
-  clock.advance(1);
-  expect(begun()).toBe(2);
-});
-
 test('a write that takes no time needs no rest', async () => {
-  const { autosave, begun, end } = scene();
+  const { document, begun, end } = scene();
   for (const times of [1, 2, 3]) {
-    autosave.changed();
+    document.changed();
     expect(begun()).toBe(times);
     await end(0);
   }
 });
 
-test('at the end nobody rests: every change is on the disk once it is saved', async () => {
-  const { clock, autosave, begun, end } = scene();
-  autosave.changed();
+test('at the end nothing rests: every change is on the disk once it is saved', async () => {
+  const { clock, document, begun, pass, end } = scene();
+  document.changed();
   await end(10);
-  autosave.changed();
+  document.changed();
   let isSaved = false;
-  const saved = autosave.saved().then(() => {
+  const saved = document.saved().then(() => {
     isSaved = true;
   });
+  await pass(0);
   expect([begun(), clock.sleepers]).toEqual([2, 0]);
-  autosave.changed();
+  document.changed();
   await end(10);
   expect([begun(), isSaved]).toEqual([3, false]);
   await end(10);

@@ -1,5 +1,5 @@
 // A state directory that refuses: told with path and reason, tried again, and never a reason to stop.
-import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { place, wordCodec } from './directory.ts';
@@ -24,26 +24,6 @@ test('a directory that cannot be written is opened all the same; each change tel
   expect(await document.read()).toBeNull();
   expect(messages('error')).toEqual(['state document cannot be read']);
   expect(await state.list('accounts')).toEqual([]);
-});
-
-test('a write that failed does not hold up the next', async () => {
-  const { open, file, path } = await place();
-  const document = (await open()).document('full', wordCodec);
-  // A link into nowhere stands for a disk that was away: the folder cannot be made through it.
-  await symlink(join(path, '..', 'gone', 'deeper'), path);
-  await expect(document.write('lost')).rejects.toMatchObject({ code: 'state_unwritable' });
-  await mkdir(join(path, '..', 'gone', 'deeper'), { recursive: true });
-  await document.write('kept');
-  expect(await document.read()).toBe('kept');
-  expect(await readdir(file(''))).toEqual(['full.json']);
-});
-
-test('a value that cannot be encoded is refused like a full disk, and leaves the old one', async () => {
-  const codec = { decode: (json: unknown) => json, encode: (value: unknown) => value };
-  const document = (await (await place()).open()).document('odd', codec);
-  await document.write({ fine: true });
-  await expect(document.write({ big: 1n })).rejects.toMatchObject({ code: 'state_unwritable' });
-  expect(await document.read()).toEqual({ fine: true });
 });
 
 test('what could not be written is a fault of the directory until that document has been', async () => {

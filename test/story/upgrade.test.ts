@@ -5,7 +5,7 @@ import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { readRetainedHistory } from '../../src/store/retainedHistory.ts';
+import { readRetainedHistory } from '../../src/domain/recovery.ts';
 import { ROOT } from '../support/sources.ts';
 import { openStack } from '../support/stack.ts';
 import { HOUR_MS, openStory, type Story } from '../support/story.ts';

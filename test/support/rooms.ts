@@ -79,5 +79,5 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
   leven: /^config\/faults\.ts$/,
-  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
+  zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

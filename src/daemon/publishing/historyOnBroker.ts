@@ -1,9 +1,9 @@
 // Restores ledgers that are new or lost from the history that is retained on the broker, once, at the first connection.
 import type { Meter } from '../../accounts/meter.ts';
+import { readRetainedHistory } from '../../domain/recovery.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Incoming } from '../../mqtt/message.ts';
 import type { Topics } from '../../publication/topics.ts';
-import { readRetainedHistory } from '../../store/retainedHistory.ts';
 
 export function historyOnBroker(topics: Topics, log: Log) {
   /** The keys are topics; `null` until the broker has been read. */

@@ -11,7 +11,7 @@ import type { DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { isDiscovery } from '../../publication/ownership.ts';
 import { RetainedDiff } from '../../publication/retainedDiff.ts';
-import { Autosave } from '../../store/autosave.ts';
+import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
 import { BRIDGE, type BridgeStatus, composeBridge } from './bridgeStatus.ts';
@@ -60,7 +60,7 @@ export async function openPublisher(parts: Parts, context: Context) {
   // Its topics are remembered on disk, so that they can be cleared later.
   const document = state.document('announced', announcedCodec);
   const stored = await document.read();
-  const autosave = new Autosave(async () => {
+  const announced = autosave(async () => {
     const { topics: kept, components } = retained.kept();
     await document
       .write({ topics: Object.keys(kept), components: { ...components } })
@@ -71,7 +71,7 @@ export async function openPublisher(parts: Parts, context: Context) {
     topics: Object.fromEntries(stored.topics.map((topic) => [topic, ''])),
     components: stored.components,
   };
-  const retained = new RetainedDiff(kept, () => autosave.changed());
+  const retained = new RetainedDiff(kept, () => announced.changed());
   signals.on('accountChanged', (account) => {
     changed.add(account);
     publishBridge();
@@ -170,6 +170,6 @@ export async function openPublisher(parts: Parts, context: Context) {
       if (changed.size > 0 || (bridgeChanged && !isResting)) plan();
     },
     /** Resolves once the topics are on disk, or could not be written. */
-    saved: (): Promise<void> => autosave.saved(),
+    saved: announced.saved,
   };
 }

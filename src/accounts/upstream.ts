@@ -6,7 +6,7 @@ import { openLoginBudget } from '../auth/loginBudget.ts';
 import { asksForOffline, type IssuerMemory, openIssuer } from '../auth/oidc.ts';
 import { openSession } from '../auth/session.ts';
 import type { Account } from '../config/schema.ts';
-import { totpParameters } from '../config/secretForms.ts';
+import { totpParameters } from '../config/secret.ts';
 import { timeWords, zone as zoneOf } from '../domain/period.ts';
 import type { EntityContext } from '../domain/reading.ts';
 import { type Gate, HttpClient } from '../http/client.ts';

@@ -3,10 +3,10 @@ import { constants, existsSync } from 'node:fs';
 import { access, mkdtemp, readFile, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { pathIn } from '../config/draft.ts';
 import { findConfigFile } from '../config/load.ts';
-import { pathIn } from '../config/relativePaths.ts';
 import { decodeText } from '../config/secret.ts';
-import { filesIn, isOfFleet, stateDirOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
+import { outlineOf, withoutSecrets, withStateDir } from '../config/transfer.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import {
@@ -52,7 +52,7 @@ export const backup: Command = async (given, io) => {
   });
   const whole = path === undefined ? null : decodeText(await readFile(path));
   const { text, taken } = whole === null || !path ? { text: null, taken: [] } : withoutSecrets(whole, path);
-  const files = text === null || !path ? [] : filesIn(text, path).map((each) => `the file ${each}`);
+  const files = outlineOf(text, path ?? '').files.map((each) => `the file ${each}`);
   const outside = [...origins].flatMap(([key, origin]) =>
     /^(environment|credentials)/.test(origin) ? [`${key} (${origin})`] : [],
   );
@@ -135,23 +135,24 @@ async function planOf({ config }: Backup, { options }: Arguments, { env }: Io): 
   const isWritten = config !== null && (there === null || options.force === true);
   if (isWritten && !(await canBeWritten(dirname(path)))) throw unwritable(path, 'EACCES');
   let text = isWritten ? config : there;
-  let stateDir = stateDirOf(there ?? config, path, env);
+  let { stateDir } = outlineOf(there ?? config, path, env);
   let stateDirBefore: string | null = null;
   if (isWritten && there === null && !(await canBeWritten(stateDir))) {
     stateDirBefore = stateDir;
     text = withStateDir(config, path, './state');
-    stateDir = stateDirOf(text, path, env);
+    stateDir = outlineOf(text, path, env).stateDir;
   } else if (isWritten && there !== null) {
     text = withStateDir(config, path, stateDir);
   }
-  if (text !== null && isOfFleet(text, path, env))
+  const { files, hasFleet } = outlineOf(text, path, env);
+  if (text !== null && hasFleet)
     refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state DIR` moves a household into it');
   return {
     stateDir,
     stateDirBefore,
     config: isWritten && text !== null ? { path, text, isThere: there !== null } : null,
     staying: there !== null && !isWritten ? path : null,
-    missing: text === null ? [] : filesIn(text, path).filter((each) => !existsSync(pathIn(path, each))),
+    missing: files.filter((each) => !existsSync(pathIn(path, each))),
   };
 }
 

@@ -2,8 +2,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/friendlyNames.ts';
 import type { Account, Config } from '../config/schema.ts';
-import type { Secret } from '../config/secret.ts';
-import { keysIn, totpParameters } from '../config/secretForms.ts';
+import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { PublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays } from '../domain/period.ts';

@@ -3,7 +3,7 @@ import type { Upstream } from '../accounts/upstream.ts';
 import { beginDevice, methodUnusable, mistakeOf, noRedirectUri, storeGrant } from '../auth/byPerson.ts';
 import { NO_REFRESH_TOKEN } from '../auth/refusals.ts';
 import type { Grant } from '../auth/tokens.ts';
-import { WAYS_TO_SIGN_IN } from '../config/sections.ts';
+import { WAYS_TO_SIGN_IN } from '../config/schema.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import { loadHousehold, openAccount, openUpstreamBeside, pickAccount } from './account.ts';
 import { type Command, choiceOf, type Io } from './command.ts';

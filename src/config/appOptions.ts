@@ -1,16 +1,9 @@
 // Within an app of Home Assistant: its options, and the broker that the Supervisor knows, as environment variables.
 import * as z from 'zod';
+import { type Draft, isMapping, type RawConfig } from './draft.ts';
 import type { Environment } from './environment.ts';
-import type { Faults } from './faults.ts';
 import { KNOWN_PROVIDERS } from './providers.ts';
-import { isMapping, type RawConfig } from './rawConfig.ts';
 import { decodeText, NO_SUCH_FILE, type ReadFile, whyUnreadable } from './secret.ts';
-
-interface Access {
-  readonly readFile: ReadFile;
-  readonly fetch: typeof fetch;
-  readonly faults: Faults;
-}
 
 const OPTIONS = '/data/options.json';
 const BROKER_SERVICE = 'http://supervisor/services/mqtt';
@@ -28,25 +21,30 @@ const brokerReply = z.object({
 });
 
 /** The environment as it is, unless a Supervisor has started us; what the environment says wins over an option. */
-export async function withAppOptions(env: Environment, access: Access): Promise<Environment> {
+export async function withAppOptions(
+  env: Environment,
+  draft: Draft,
+  readFile: ReadFile,
+  fetcher: typeof fetch,
+): Promise<Environment> {
   const token = env.SUPERVISOR_TOKEN;
-  const options = token ? await readOptions(access) : undefined;
+  const options = token ? await readOptions(draft, readFile) : undefined;
   if (!token || options === undefined) return env;
   const given = { ...variablesOf(options), ...env };
-  const broker = given.HEAT2MQTT_MQTT_URL ? {} : await askForBroker(token, access);
+  const broker = given.HEAT2MQTT_MQTT_URL ? {} : await askForBroker(token, draft, fetcher);
   return { ...broker, ...given };
 }
 
-async function readOptions({ readFile, faults }: Access): Promise<RawConfig | undefined> {
+async function readOptions(draft: Draft, readFile: ReadFile): Promise<RawConfig | undefined> {
   const text = await readFile(OPTIONS).then(decodeText, (error) => {
     const found = whyUnreadable(error);
-    if (found !== NO_SUCH_FILE) faults.add(OPTIONS, found, 'a readable file');
+    if (found !== NO_SUCH_FILE) draft.refuse(OPTIONS, 'a readable file', found);
   });
   if (text === undefined) return undefined;
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
   } catch {
-    faults.add(OPTIONS, 'something else than options', 'a JSON object, as the Supervisor writes it');
+    draft.refuse(OPTIONS, 'a JSON object, as the Supervisor writes it', 'something else than options');
     return undefined;
   }
 }
@@ -80,13 +78,17 @@ const withoutEmpty = (options: object): RawConfig =>
 const prefixed = (section: string, keys: object = {}): RawConfig =>
   Object.fromEntries(Object.entries(withoutEmpty(keys)).map(([key, value]) => [`${section}_${key}`, value]));
 
-async function askForBroker(token: string, { fetch, faults }: Access): Promise<Record<string, string>> {
+async function askForBroker(
+  token: string,
+  draft: Draft,
+  fetcher: typeof fetch,
+): Promise<Record<string, string>> {
   const refuse = (found: string) => {
-    faults.add('mqtt.url', found, NO_BROKER);
+    draft.refuse('mqtt.url', NO_BROKER, found);
     return {};
   };
   try {
-    const response = await fetch(BROKER_SERVICE, {
+    const response = await fetcher(BROKER_SERVICE, {
       headers: { authorization: `Bearer ${token}` },
       signal: AbortSignal.timeout(PATIENCE_MS),
     });

@@ -1,20 +1,16 @@
 // Settings from the environment (HEAT2MQTT_<SECTION>_<KEY> for every key, checked for typing errors), laid over those
-// of the file; keeps track of where each value comes from.
-import { didYouMean, type Faults, isFromEnvironment, type Origins } from './faults.ts';
-import { type KeySchema, mappingOf, schemaAt, settableKeys, variableOf } from './keys.ts';
-import { isMapping, leaves, type Path, put, type RawConfig, remove, textAt, valueAt } from './rawConfig.ts';
+// of the file.
+import { type Draft, didYouMean, isMapping } from './draft.ts';
+import { type KeySchema, mappingOf, type Path, schemaAt, settableKeys, variableOf } from './keys.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Lays the environment over the file. Changes `raw`, and returns where each value comes from. */
-export function applyEnvironment(raw: RawConfig, env: Environment, faults: Faults): Origins {
-  for (const [path, value] of leaves(raw)) put(raw, path, inFull(path, value));
-  const origins: Origins = new Map(leaves(raw).map(([path]) => [path.join('.'), 'file']));
-  const settings = readEnvironment(env, Array.isArray(raw.accounts) ? raw.accounts.length : 0, faults);
-  for (const setting of settings) apply(raw, setting, origins, faults);
-  applyServiceManagers(raw, env, origins);
-  takeLoginOutOfBrokerUrl(raw, origins, faults);
-  return origins;
+/** Lays the environment over the file, and notes where each value comes from. */
+export function applyEnvironment(draft: Draft, env: Environment): void {
+  for (const [path, value] of draft.leaves()) draft.put(path, inFull(path, value), 'file');
+  for (const setting of readEnvironment(draft, env)) apply(draft, setting);
+  applyServiceManagers(draft, env);
+  takeLoginOutOfBrokerUrl(draft);
 }
 
 /** An empty section, and one that is switched on by `true`, is one with all defaults. */
@@ -40,27 +36,36 @@ const SINGLE_ACCOUNT: ReadonlyMap<string, Path> = new Map(
   ]),
 );
 
-/** Outer keys come before inner ones. `accountsInFile` decides whether HEAT2MQTT_USERNAME can be understood. */
-function readEnvironment(env: Environment, accountsInFile: number, faults: Faults): Setting[] {
-  const known = new Map<string, Path>([
+/** Outer keys come before inner ones. */
+function readEnvironment(draft: Draft, env: Environment): Setting[] {
+  const known = new Map([
     ...settableKeys().map(({ path }): [string, Path] => [variableOf(path), path]),
     ...SINGLE_ACCOUNT,
   ]);
+  const accountsInFile = Array.isArray(draft.raw.accounts) ? draft.raw.accounts.length : 0;
   const settings: Setting[] = [];
   for (const [variable, text] of Object.entries(env)) {
-    if (!variable.startsWith(PREFIX) || text === undefined || text === '') continue;
+    if (!variable.startsWith(PREFIX) || !text || variable === `${PREFIX}CONFIG`) continue;
+    if (isInjected(variable, text)) continue;
     const [, n] = /_(\d{1,2})_/.exec(variable) ?? [];
     const [, meter] = /^HEAT2MQTT_METERS_(.+)_NAME$/.exec(variable) ?? [];
     const pattern = meter ? 'HEAT2MQTT_METERS_<METER>_NAME' : variable.replace(`_${n}_`, '_<N>_');
-    const path = known
-      .get(pattern)
-      ?.map((name) => (name === '<n>' ? String(Number(n)) : name === '<meter>' ? (meter ?? '') : name));
-    if (path === undefined || path.includes('NaN')) {
-      if (variable !== `${PREFIX}CONFIG` && !isInjected(variable, text))
-        addUnknown(variable, pattern, n, known, faults);
+    const filledIn = (name: string) =>
+      name === '<meter>' ? (meter ?? '') : name.replace(/<n>/i, `${Number(n ?? 0)}`);
+    const path = known.get(pattern)?.map(filledIn);
+    if (path === undefined) {
+      const names = [...known.keys()].map((name) => name.slice(PREFIX.length));
+      const guess = didYouMean(pattern.slice(PREFIX.length), names);
+      if (guess !== undefined) draft.excuse((known.get(PREFIX + guess) ?? []).map(filledIn));
+      const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${filledIn(guess)}?)`;
+      draft.refuse(
+        variable.slice(0, 80),
+        `the variables of docs/configuration.md${hint}`,
+        'an unknown variable',
+      );
     } else if (SINGLE_ACCOUNT.has(variable) && accountsInFile > 1) {
       const allowed = `with ${accountsInFile} accounts, ${variableOf(path)} and so on`;
-      faults.add(variable, 'a variable for one account', allowed);
+      draft.refuse(variable, allowed, 'a variable for one account');
     } else settings.push({ path, value: typed(schemaAt(path), text), variable });
   }
   return settings.sort((a, b) => a.path.length - b.path.length);
@@ -68,8 +73,7 @@ function readEnvironment(env: Environment, accountsInFile: number, faults: Fault
 
 // Kubernetes and Docker tell every container about services by variables, and one may be called heat2mqtt.
 function isInjected(variable: string, text: string): boolean {
-  if (/^HEAT2MQTT_(\w+_)?SERVICE_(HOST|PORT(_\w+)?)$/.test(variable)) return true;
-  if (/^HEAT2MQTT_(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_\w+)?$/.test(variable)) return true;
+  if (/_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$/.test(variable)) return true;
   return /^HEAT2MQTT_(\w+_)?PORT$/.test(variable) && /^(tcp|udp|sctp):\/\//.test(text);
 }
 
@@ -85,84 +89,58 @@ function typed(schema: KeySchema = {}, text: string): unknown {
   return words.find((known) => known !== undefined && String(known) === word) ?? text;
 }
 
-function addUnknown(
-  variable: string,
-  pattern: string,
-  n: string | undefined,
-  known: ReadonlyMap<string, Path>,
-  faults: Faults,
-): void {
-  const withoutPrefix = (name: string) => name.slice(PREFIX.length);
-  const guess = didYouMean(withoutPrefix(pattern), [...known.keys()].map(withoutPrefix));
-  const numbered = (name: string) => name.replace(/<n>/i, n ?? '0');
-  if (guess !== undefined) faults.excuse((known.get(`${PREFIX}${guess}`) ?? []).map(numbered));
-  const hint = guess === undefined ? '' : ` (did you mean ${PREFIX}${numbered(guess)}?)`;
-  faults.add(variable.slice(0, 80), 'an unknown variable', `the variables of docs/configuration.md${hint}`);
-}
-
-function apply(raw: RawConfig, { path, value, variable }: Setting, origins: Origins, faults: Faults): void {
+function apply(draft: Draft, { path, value, variable }: Setting): void {
   const section = path.slice(0, -1);
-  const current = valueAt(raw, section);
-  if (isFromEnvironment(origins, path)) {
-    const [, other] = (origins.get(path.join('.')) ?? '').split(' ');
-    faults.add(path.join('.'), `both ${other} and ${variable}`, 'one of them');
-  }
+  const current = draft.at(section);
+  const other = draft.variableFor(path);
+  if (other !== undefined) draft.refuse(path, 'one of them', `both ${other} and ${variable}`);
   // `HEAT2MQTT_HTTP=false` beats HEAT2MQTT_HTTP_LISTEN; `http: false` in the file does not.
-  if (current === false && isFromEnvironment(origins, section)) return;
-  if (current === false) put(raw, section, {});
+  if (current === false && draft.variableFor(section) !== undefined) return;
+  if (current === false) draft.put(section, {});
   const isSwitchedOn = value === true && mappingOf(schemaAt(path)) !== undefined;
   // Switching on keeps the details of the file.
-  if (!isSwitchedOn || !isMapping(valueAt(raw, path))) put(raw, path, isSwitchedOn ? {} : value);
-  origins.set(path.join('.'), `environment ${variable}`);
+  const kept = isSwitchedOn && isMapping(draft.at(path)) ? draft.at(path) : {};
+  draft.put(path, isSwitchedOn ? kept : value, `environment ${variable}`);
 }
 
 // What systemd and the Supervisor of Home Assistant say counts when nothing else is named.
-function applyServiceManagers(raw: RawConfig, env: Environment, origins: Origins): void {
-  const [directory] = env.STATE_DIRECTORY?.split(':') ?? [];
-  if (directory && !Object.hasOwn(raw, 'state_dir')) {
-    raw.state_dir = directory;
-    origins.set('state_dir', 'environment STATE_DIRECTORY');
-  }
-  const token = env.SUPERVISOR_TOKEN;
-  const given = Object.hasOwn(raw, 'home_assistant') ? raw.home_assistant : {};
+function applyServiceManagers(draft: Draft, { STATE_DIRECTORY, SUPERVISOR_TOKEN: token }: Environment): void {
+  const [directory] = STATE_DIRECTORY?.split(':') ?? [];
+  if (directory && draft.at(['state_dir']) === undefined)
+    draft.put(['state_dir'], directory, 'environment STATE_DIRECTORY');
+  const given = draft.at(['home_assistant']) ?? {};
   // Another Home Assistant that is named, or `false`, is meant so.
-  if (token && isMapping(given) && !['url', 'token', 'token_file'].some((key) => Object.hasOwn(given, key))) {
-    raw.home_assistant = { ...given, url: 'ws://supervisor/core/websocket', token };
-    for (const name of ['url', 'token'])
-      origins.set(`home_assistant.${name}`, 'environment SUPERVISOR_TOKEN');
-  }
+  if (!token || !isMapping(given) || ['url', 'token', 'token_file'].some((key) => key in given)) return;
+  draft.put(['home_assistant', 'url'], 'ws://supervisor/core/websocket', 'environment SUPERVISOR_TOKEN');
+  draft.put(['home_assistant', 'token'], token, 'environment SUPERVISOR_TOKEN');
 }
 
 /**
  * User name and password would be printed with the address: they become keys of their own. An address that cannot be
  * understood stays as it is, a fault of its own.
  */
-function takeLoginOutOfBrokerUrl(raw: RawConfig, origins: Origins, faults: Faults): void {
-  const address = textAt(raw, ['mqtt', 'url']) ?? '';
+function takeLoginOutOfBrokerUrl(draft: Draft): void {
+  const at = ['mqtt', 'url'];
+  const address = draft.textAt(at) ?? '';
   // Not url.href, which would write the rest of the address differently than the person did.
   const bare = address.replace(/^([^:]+:\/\/)[^/?#]*@/, '$1');
   if (bare === address || !URL.canParse(address)) return;
-  const url = new URL(address);
-  const origin = origins.get('mqtt.url') ?? 'file';
-  const login = [
-    { key: 'username', value: decoded(url.username) },
-    { key: 'password', value: decoded(url.password) },
-  ];
-  if (url.hostname === '' || login.some(({ value }) => value === undefined)) return;
-  put(raw, ['mqtt', 'url'], bare);
-  for (const { key, value } of login.filter((part) => part.value !== '')) {
-    const others = [`mqtt.${key}`, `mqtt.${key}_file`].filter((other) => origins.has(other));
-    const isElsewhere = (other: string) => (origins.get(other) === 'file') !== (origin === 'file');
-    const [same] = others.filter((other) => !isElsewhere(other));
-    if (same !== undefined) faults.add(`mqtt.${key}`, `both a ${key} in mqtt.url and ${same}`, 'one of them');
+  const { hostname, username, password } = new URL(address);
+  const login = { username: decoded(username), password: decoded(password) };
+  if (hostname === '' || Object.values(login).includes(undefined)) return;
+  draft.put(at, bare);
+  const isOfFile = (path: Path) => draft.originOf(path) === 'file';
+  for (const [key, value] of Object.entries(login)) {
+    if (value === '') continue;
+    const others = [key, `${key}_file`]
+      .map((name) => ['mqtt', name])
+      .filter((path) => draft.at(path) !== undefined);
+    const same = others.find((other) => isOfFile(other) === isOfFile(at));
+    if (same) draft.refuse(['mqtt', key], 'one of them', `both a ${key} in mqtt.url and ${same.join('.')}`);
     // The environment wins over the file, in either direction.
-    if (same !== undefined || (others.length > 0 && origin === 'file')) continue;
-    for (const other of others) {
-      remove(raw, other.split('.'));
-      origins.delete(other);
-    }
-    put(raw, ['mqtt', key], value);
-    origins.set(`mqtt.${key}`, origin);
+    if (same || (others.length > 0 && isOfFile(at))) continue;
+    for (const other of others) draft.remove(other);
+    draft.put(['mqtt', key], value, draft.originOf(at));
   }
 }
 

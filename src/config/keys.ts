@@ -1,7 +1,9 @@
 // The schema as plain data: what environment, secrets, errors, example and reference go by, and `config schema` prints.
 import * as z from 'zod';
-import type { Path } from './rawConfig.ts';
 import { fileSchema } from './schema.ts';
+
+/** Positions in a list are written as numbers: `accounts.0.id`. */
+export type Path = readonly string[];
 
 /** What we read of a JSON Schema, and our own metadata (values.ts). */
 export interface KeySchema {
@@ -30,17 +32,16 @@ export interface Key {
   readonly keys: readonly Key[];
 }
 
-/** What zod knows of a key, and its JSON Schema, which may be changed. */
-type Override = (zodSchema: z.core.$ZodType, jsonSchema: Record<string, unknown>) => void;
-
-/** The schema as it is written: defaults may be left out, and a secret is a text. */
-export function jsonSchemaOf(override: Override = () => undefined): Record<string, unknown> {
+/** The schema as it is written: defaults may be left out, and a secret is a text. `change`: what is known of each key. */
+export function jsonSchemaOf(
+  change: (zodSchema: z.core.$ZodType, jsonSchema: Record<string, unknown>) => void = () => undefined,
+): Record<string, unknown> {
   return z.toJSONSchema(fileSchema, {
     io: 'input',
     unrepresentable: 'any',
     override({ zodSchema, jsonSchema }) {
       if (zodSchema._zod.def.type === 'custom') Object.assign(jsonSchema, { type: 'string', minLength: 1 });
-      override(zodSchema, jsonSchema);
+      change(zodSchema, jsonSchema);
     },
   });
 }

@@ -3,16 +3,15 @@ import { readFile as readFileOf } from 'node:fs/promises';
 import { EXIT, Failure } from '../foundation/failure.ts';
 import type { Scrubber } from '../foundation/log.ts';
 import { withAppOptions } from './appOptions.ts';
+import { checkAcross } from './checks.ts';
+import { Draft, type Fault } from './draft.ts';
 import { applyEnvironment, type Environment } from './environment.ts';
-import { addIssue, type Fault, Faults, foundWords, type Origins } from './faults.ts';
 import { schemaAt } from './keys.ts';
 import { isLoopback } from './listenAddress.ts';
-import { isMapping, leaves, put, type RawConfig } from './rawConfig.ts';
-import { type Locate, locateFrom } from './relativePaths.ts';
-import { type Config, type Embedded, schemaFor } from './schema.ts';
+import { type Config, type Embedded, fileSchema } from './schema.ts';
 import { decodeText, type ReadFile, whyUnreadable } from './secret.ts';
 import { putSecrets } from './secretSources.ts';
-import { parseYaml } from './yamlText.ts';
+import { readYaml } from './yamlText.ts';
 
 /** One line per mistake, each with its path, what was found and what is allowed. */
 export class ConfigInvalid extends Failure {
@@ -30,13 +29,10 @@ export class ConfigInvalid extends Failure {
   }
 }
 
-export interface Loaded {
+export interface Loaded extends Pick<Draft, 'origins' | 'warnings'> {
   readonly config: Config;
-  readonly origins: Origins;
   readonly path: string | undefined;
-  /** What is allowed but probably not meant, a sentence each. */
-  readonly warnings: readonly string[];
-  /** The same, where it means that something does not work as it was asked for: told in health, too. */
+  /** Warnings that mean that something does not work as it was asked for: told in health, too. */
   readonly notices: readonly Notice[];
 }
 
@@ -80,30 +76,24 @@ export function findConfigFile(
 
 /** Fails with ConfigInvalid. Afterwards the scrubber knows every secret. */
 export async function loadConfig(options: LoadOptions): Promise<Loaded> {
-  const { path, scrubber, validateCron, readFile = readFileOf } = options;
-  const faults = new Faults();
-  const env = await withAppOptions(options.env, { readFile, fetch: options.fetch ?? fetch, faults });
-  const raw = path === undefined ? {} : await readConfigFile(path, readFile, faults);
-  if (raw === undefined) throw new ConfigInvalid(faults.all(scrubber));
+  const { path, now, validateCron = () => true, readFile = readFileOf } = options;
+  const draft = new Draft(path, options.scrubber);
+  const { origins, warnings } = draft;
+  const env = await withAppOptions(options.env, draft, readFile, options.fetch ?? fetch);
+  if (path !== undefined && !(await readConfigFile(path, readFile, draft)))
+    throw new ConfigInvalid(draft.faults());
 
-  const origins = applyEnvironment(raw, env, faults);
-  const warnings: string[] = [];
-  const locate = locateFrom(path, origins, warnings);
-  await locatePaths(raw, { locate, readFile, origins, faults });
-  if (options.assumeConstituencies) raw.constituencies ??= {};
+  applyEnvironment(draft, env);
+  await locatePaths(draft, readFile);
+  if (options.assumeConstituencies) draft.raw.constituencies ??= {};
   // Sections that are there anyhow: their secrets may come without them.
-  for (const name of ['mqtt', 'web']) raw[name] ??= {};
-  const [first, ...others] = Array.isArray(raw.accounts) ? raw.accounts : [];
-  if (isMapping(first) && others.length === 0) first.id ??= 'home';
-
-  const credentialsDirectory = env.CREDENTIALS_DIRECTORY;
-  const sources = { credentialsDirectory, readFile, scrubber, origins, faults, locate };
-  await putSecrets(raw, sources);
-  const lookedIn = path === undefined ? PLACES : [];
+  for (const name of ['mqtt', 'web']) draft.raw[name] ??= {};
+  await putSecrets(draft, readFile, env.CREDENTIALS_DIRECTORY);
   // Without `jitless`, here and for the state directory, zod compiles parsers that run once: 25 ms of CPU of each start.
-  const parsed = schemaFor(options.now(), lookedIn, validateCron).safeParse(raw, { jitless: true });
-  for (const issue of parsed.error?.issues ?? []) addIssue(issue, raw, origins, faults);
-  const mistakes = faults.all(scrubber);
+  const parsed = fileSchema.safeParse(draft.raw, { jitless: true });
+  for (const issue of parsed.error?.issues ?? []) draft.refuseIssue(issue);
+  checkAcross(draft, { now: now(), lookedIn: path === undefined ? PLACES : [], validateCron });
+  const mistakes = draft.faults();
   if (!parsed.success || mistakes.length > 0) throw new ConfigInvalid(mistakes);
 
   const config = parsed.data as Config;
@@ -115,12 +105,8 @@ export async function loadConfig(options: LoadOptions): Promise<Loaded> {
     mqtt.embedded.host = '127.0.0.1';
     notices.push(BROKER_ON_LOOPBACK);
   }
-  if (mqtt.embedded !== false && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
-  else if (mqtt.embedded !== false) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;
-  for (const [leaf] of leaves(config)) {
-    const name = leaf.join('.');
-    if (!origins.has(name)) origins.set(name, 'default');
-  }
+  if (mqtt.embedded && origins.has('mqtt.url')) warnings.push(URL_IGNORED);
+  else if (mqtt.embedded) mqtt.url = embeddedUrl(mqtt.embedded) ?? mqtt.url;
   return { config, origins, path, warnings, notices };
 }
 
@@ -141,38 +127,29 @@ function embeddedUrl({ host, port }: Embedded): string | undefined {
   return `mqtt://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-async function readConfigFile(path: string, readFile: ReadFile, faults: Faults) {
-  let text: string;
+/** Whether the file can be relied on. */
+async function readConfigFile(path: string, readFile: ReadFile, draft: Draft): Promise<boolean> {
   try {
-    text = decodeText(await readFile(path));
+    return readYaml(decodeText(await readFile(path)), path, draft);
   } catch (error) {
     const mounted = ' (Docker makes a directory when the file to mount is not there)';
     const found = whyUnreadable(error);
-    faults.add(path, found === 'a directory' ? found + mounted : found, 'a readable YAML file');
-    return undefined;
+    draft.refuse(path, 'a readable YAML file', found === 'a directory' ? found + mounted : found);
+    return false;
   }
-  return parseYaml(text, path, faults);
-}
-
-interface Paths {
-  readonly locate: Locate;
-  readonly readFile: ReadFile;
-  readonly origins: Origins;
-  readonly faults: Faults;
 }
 
 /** Puts whole paths in the place of relative ones, and reads certificates once. Files of secrets are read elsewhere. */
-async function locatePaths(raw: RawConfig, { locate, readFile, origins, faults }: Paths): Promise<void> {
-  for (const [path, value] of leaves(raw)) {
-    const key = path.join('.');
+async function locatePaths(draft: Draft, readFile: ReadFile): Promise<void> {
+  for (const [path, value] of draft.leaves()) {
     const isRead = schemaAt(path)?.readable === true;
-    if (typeof value !== 'string' || value === '' || (key !== 'state_dir' && !isRead)) continue;
-    const file = locate(key, value);
-    put(raw, path, file);
+    if (typeof value !== 'string' || value === '' || !(isRead || path.join() === 'state_dir')) continue;
+    const file = draft.locate(path, value);
+    draft.put(path, file);
     if (!isRead) continue;
     await readFile(file).catch((error: unknown) => {
-      const found = `${whyUnreadable(error)}: ${foundWords(raw, path, origins)}`;
-      faults.add(key, found, 'the path of a readable file');
+      const found = `${whyUnreadable(error)}: ${draft.foundAt(path)}`;
+      draft.refuse(path, 'the path of a readable file', found);
     });
   }
 }

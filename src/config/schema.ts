@@ -1,82 +1,453 @@
-// The schema of the configuration file, its checks across sections, and the type of the checked configuration.
+// The configuration file: each key with what is allowed, its default, what it is for, and an example; and the checked configuration.
 import * as z from 'zod';
-import { isClockSet } from '../foundation/clock.ts';
-import { shortestGapMinutes } from './cronGap.ts';
-import { isMapping, textAt, valueAt } from './rawConfig.ts';
 import type { Secret } from './secret.ts';
 import {
-  accountSection,
-  constituenciesSection,
-  extrasSection,
-  fleetSection,
-  homeAssistantSection,
-  httpSection,
-  logSection,
-  meterSection,
-  mqttSection,
-  providerSection,
-  statementSection,
-  usageSection,
-  webSection,
-} from './sections.ts';
-import { about, CRON_SHAPE, choice, section, text, whenMapping } from './values.ts';
+  address,
+  calendarDate,
+  choice,
+  cronExpression,
+  currency,
+  filePath,
+  flag,
+  hostAndPort,
+  hostName,
+  ipOrNetwork,
+  matching,
+  parseUrl,
+  positiveNumber,
+  redirectUri,
+  secretKeys,
+  section,
+  switchable,
+  text,
+  textWhere,
+  timeZone,
+  wholeNumber,
+} from './values.ts';
 
-export const LANGUAGES = ['auto', 'en', 'ga', 'de'] as const;
+/** The ways of signing in that use the password of the account, or may. */
+export const WITH_PASSWORD = ['auto', 'password', 'form'] as const;
+export const WAYS_TO_SIGN_IN = [...WITH_PASSWORD, 'device', 'link'] as const;
 
-/** The file as people write it, after the environment was applied to it and `true` for a section made a mapping. */
+const WEB = ['https:', 'http:'];
+const providerAddress = address(WEB, 'an https:// address without user name or password in it');
+const SCOPES = 'a list of at least one scope';
+
+const provider = section({
+  issuer: providerAddress.meta({
+    description:
+      'The OpenID issuer where the accounts log in. With Keycloak: <address>/realms/<realm>, without a slash at the end.',
+    examples: ['https://id.example.org/auth/realms/energy'],
+  }),
+  api_url: providerAddress.meta({
+    description: 'Where usage reports and invoices are asked for.',
+    examples: ['https://api.example.org/api/v1'],
+  }),
+  client_id: text().meta({
+    description: 'The name under which the provider knows its own web page as an OpenID client.',
+    examples: ['self-care'],
+  }),
+  scopes: z
+    .array(text(), SCOPES)
+    .min(1, SCOPES)
+    .default(['openid', 'service-energy'])
+    .describe('The scopes asked for when logging in.'),
+  sign_in: choice(WAYS_TO_SIGN_IN, 'auto').describe(
+    "How the accounts sign in. password: user name and password are sent to the issuer. form: they are filled into the provider's login page. device, link: a person signs in, with heat2mqtt login; no password is needed then. auto: password, and where the provider does not allow that, form.",
+  ),
+  redirect_uri: redirectUri.optional().meta({
+    description:
+      "An address that the provider has registered for client_id; sign_in form and link need it. The address bar of the provider's login page carries it as redirect_uri=…, percent-encoded.",
+    examples: ['https://portal.example.org/'],
+  }),
+  offline_access: flag(false).describe(
+    'true: ask for a session without an end, and agree where the login page asks for consent. Where the provider refuses that, the usual one is taken.',
+  ),
+  keep_alive: flag(true).describe(
+    'true: tokens are refreshed on a timer before they expire, and a login is rare. false: log in for each poll. Default with fleet: false.',
+  ),
+  currency: currency.optional().meta({
+    description: "The currency of the provider's amounts. Default: what its site says, else EUR.",
+    examples: ['EUR'],
+  }),
+  claims: section({
+    customer_code: text('the name of a claim')
+      .default('customer_code')
+      .describe('The claim that holds the customer code.'),
+    site_code: text('the name of a claim')
+      .default('sites')
+      .describe('The claim that holds the site code or the list of them.'),
+  })
+    .prefault({})
+    .describe('Names of claims in the access token that lead to the usage reports.'),
+  timeout_seconds: positiveNumber(600)
+    .default(30)
+    .describe('How long one request to the provider may take, in seconds.'),
+  allow_insecure: flag(false).describe(
+    'true: accept http:// addresses of other machines. Password and tokens then travel readable by anyone on the way.',
+  ),
+}).describe('The heat provider. Required when there are accounts.');
+
+const account = section({
+  id: matching(/^[a-z0-9_-]{1,64}$/, 'lower-case letters, digits, _ and -, at most 64')
+    .optional()
+    .meta({
+      description:
+        'Names the account in topics and file names. Required with several accounts; "home" when there is one.',
+      examples: ['home'],
+    }),
+  username: text().meta({
+    description: "The name you log in with on the provider's web page.",
+    examples: ['me@example.org'],
+    private: true,
+  }),
+  history_since: calendarDate.optional().meta({
+    description:
+      'The first day that counts for this account, in place of usage.history_since: say, the day of moving in. Where a history exists already, its origin and its totals stay, and days before this one are left out of comparisons, forecasts, bill checks, the page and exports.',
+    examples: ['2024-09-01'],
+  }),
+  ...secretKeys('password', 'The password of the account', '/run/secrets/heat_password'),
+  ...secretKeys(
+    'totp_secret',
+    "The secret from which the account's one-time codes are computed, in base32 or as an otpauth:// address",
+    '/run/secrets/heat_totp_secret',
+  ),
+}).describe('One login at the provider.');
+
+const usage = section({
+  schedule: cronExpression
+    .default('23 */4 * * *')
+    .describe('When to ask the provider: a cron expression, in the time zone below.'),
+  allow_fast_schedule: flag(false).describe(
+    'true: accept a schedule that asks the provider more often than every 15 minutes.',
+  ),
+  timezone: timeZone
+    .default('Europe/Dublin')
+    .describe('The time zone of the site. Days, weeks and months are cut there.'),
+  jitter_seconds: wholeNumber(0, 4 * 3600)
+    .default(600)
+    .describe(
+      'Each installation asks up to this many seconds later, which spreads the load. Drawn once, then kept.',
+    ),
+  history_since: calendarDate.optional().meta({
+    description:
+      'The first day that counts for the totals. Default: 1 January two years back, then kept in the state directory.',
+    examples: ['2024-01-01'],
+  }),
+  reread_days: wholeNumber(1, 366)
+    .default(14)
+    .describe('How many days are read again at each poll, for late and corrected readings.'),
+  reading_closes: choice(['auto', 'same_day', 'previous_day'], 'auto').describe(
+    'Which day a reading counts for: the day on which it is taken, or the day before. auto: the day before where readings are taken in the first hours of a day; looked at once, then kept in the state directory.',
+  ),
+  late_after_hours: positiveNumber(8784)
+    .default(60)
+    .describe('Data counts as late when the newest reading is older than this.'),
+  concurrency: wholeNumber(1, 64)
+    .default(4)
+    .describe('How many requests to the provider may be under way at once.'),
+}).describe('Reading the usage.');
+
+const extras = section({
+  meter_reading: flag(true).describe('Ask for the register of the meter.'),
+  balance: flag(true).describe('Ask for what is due on the account.'),
+  invoices: flag(true).describe('Ask for invoices.'),
+  site: flag(true).describe("Ask for the site's time zone and currency."),
+}).describe('What else to ask for, at most once a day.');
+
+const METER_NAME = 'a name of at most 64 characters in one line';
+
+const meter = section({
+  // Half a surrogate pair is no JSON to Home Assistant, which would lose the whole document.
+  name: text(METER_NAME)
+    .trim()
+    .refine((name) => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,64}$/u.test(name), METER_NAME)
+    .meta({
+      description: 'What you call the meter. It is published; ids, topics and entity ids stay as they are.',
+      examples: ['Flat 3'],
+      private: true,
+    }),
+});
+
+const constituencies = section({
+  base_url: address(WEB, 'an https:// or http:// address without user name or password in it')
+    .default('https://api.oireachtas.ie/v1')
+    .describe('The open data service of the Houses of the Oireachtas.'),
+  chamber: choice(['dail', 'seanad', ''], 'dail').describe(
+    'The chamber that is asked for when a request chooses no chamber and no house; empty for both.',
+  ),
+  house_no: wholeNumber(1, 9999)
+    .optional()
+    .meta({
+      description:
+        'The number of the house that is asked for when a request names none. Without it, the sitting house of the chamber: the one with the highest number.',
+      examples: [34],
+    }),
+}).describe('The public list of constituencies. Needs no account. Fetched on request only.');
+
+/** Checked after user name and password were taken out; those that are still there could not be read. */
+const brokerAddress = textWhere((value) => {
+  const url = parseUrl(value, ['mqtt:', 'mqtts:', 'ws:', 'wss:']);
+  if (url === undefined || url.username !== '' || url.password !== '') return false;
+  // An @ further right is a password with an unescaped / ? or #: the host would be a piece of the password.
+  return !`${url.pathname}${url.search}${url.hash}`.includes('@');
+}, 'an address starting with mqtt://, mqtts://, ws:// or wss://; odd characters of a password in it as %XX');
+
+const TOPIC =
+  'a topic of at most 128 characters without + and #, not starting with $, no slash at either end';
+const topic = textWhere(
+  (value) => value.length <= 128 && !/^[$/]|[+#]|\/$/.test(value) && !value.includes('\0'),
+  TOPIC,
+);
+
+const brokerUser = (description: string, example: string) =>
+  text('a text; required when there is a password')
+    .optional()
+    .meta({ description, examples: [example], private: true });
+
+const tlsFile = (description: string, file: string) =>
+  filePath().meta({ description, examples: [`/etc/heat2mqtt/${file}`], readable: true });
+
+const embeddedBroker = section({
+  port: wholeNumber(0, 65_535).default(1883).describe('The port of the own broker; 0 for any free one.'),
+  host: text('an address of this machine')
+    .default('127.0.0.1')
+    .describe(
+      'The address the own broker listens on. 0.0.0.0 lets other machines in: only with username and password, else it stays 127.0.0.1.',
+    ),
+  username: brokerUser(
+    'The name with which all clients log in at the own broker. Default: mqtt.username.',
+    'home',
+  ),
+  ...secretKeys('password', 'The password of that user', '/run/secrets/mqtt_embedded_password'),
+});
+
+const mqtt = section({
+  url: brokerAddress.default('mqtt://localhost:1883').meta({
+    description: 'The address of the broker. With embedded set and no url, the own broker.',
+    essential: true,
+  }),
+  username: brokerUser('The name we log in with at the broker.', 'heat2mqtt'),
+  ...secretKeys('password', 'The password at the broker', '/run/secrets/mqtt_password'),
+  ca_file: tlsFile("Certificates (PEM) of the authority that signed the broker's certificate.", 'ca.pem'),
+  cert_file: tlsFile('Our own certificate (PEM), when the broker asks for one. With key_file.', 'client.pem'),
+  key_file: tlsFile('The private key (PEM) of our own certificate. With cert_file.', 'client.key'),
+  ...secretKeys('key_password', 'The password of key_file', '/run/secrets/mqtt_key_password'),
+  reject_unauthorized: flag(true).describe(
+    'false: accept a certificate of the broker that cannot be verified. Anyone may then pose as it.',
+  ),
+  protocol: z
+    .literal(['auto', '5', 5, '3.1.1'], 'auto, 5 or 3.1.1')
+    .transform((given) => (given === 5 ? '5' : given))
+    .prefault('auto')
+    .describe('The version of MQTT. auto: 5, and 3.1.1 with a broker that does not know 5.'),
+  base_topic: topic
+    .default('heat2mqtt')
+    .describe('The beginning of every topic. Two installations at one broker need two of them.'),
+  discovery_prefix: z
+    .union([z.literal(false), topic], `false, or ${TOPIC}`)
+    .default('homeassistant')
+    .describe('Where Home Assistant looks for new devices. false: tell it nothing.'),
+  embedded: switchable(embeddedBroker, 'true, false, or port, host, username and password_file')
+    .default(false)
+    .describe(
+      'A broker brought along, for homes without one. It speaks MQTT 3.1.1. false: none; true: with these defaults; or with port, host and a user.',
+    ),
+}).describe('The MQTT broker.');
+
+/** Home Assistant lives at the root of its host: what follows is the page that was open when the address was copied. */
+function webSocketOf(given: string): string {
+  const { protocol, host, pathname } = new URL(given);
+  if (protocol.startsWith('ws') && pathname !== '/') return given;
+  return `${protocol.replace('http', 'ws')}//${host}/api/websocket`;
+}
+
+const BASE = 'a temperature in °C from 5 to 25';
+
+const homeAssistant = section({
+  url: address(
+    ['http:', 'https:', 'ws:', 'wss:'],
+    'an address starting with http://, https://, ws:// or wss:// without user name or password in it',
+  )
+    .meta({
+      description:
+        "Home Assistant's address as a browser opens it, or that of its WebSocket (ws://homeassistant.local:8123/api/websocket).",
+      examples: ['http://homeassistant.local:8123'],
+    })
+    .transform(webSocketOf),
+  ...secretKeys('token', 'The long-lived access token of one of its administrators', '/run/secrets/ha_token'),
+  outdoor_temperature: matching(
+    /^sensor\.(?!_)[\da-z_]{1,240}(?<!_)$/,
+    'the entity id of a sensor, such as sensor.outdoor_temperature',
+  )
+    .optional()
+    .meta({
+      description:
+        'An outdoor temperature sensor of Home Assistant, with long-term statistics. The heat used is then compared with the weather.',
+      examples: ['sensor.outdoor_temperature'],
+    }),
+  degree_day_base: z
+    .number(BASE)
+    .min(5, BASE)
+    .max(25, BASE)
+    .optional()
+    .meta({
+      description:
+        'Outdoor daily mean (°C) below which the building is heated. Default: found for the house; 15.5, the custom in Ireland and Britain, where the days do not tell.',
+      examples: [15.5],
+    }),
+});
+
+const http = section({
+  listen: hostAndPort
+    .default('127.0.0.1:8099')
+    .describe('Where the page, /healthz, /readyz and /metrics are served.'),
+  metrics: choice(['page', 'open'], 'page').describe(
+    'Who may read /metrics. page: every visitor who may see the page. open: everyone.',
+  ),
+});
+
+const web = section({
+  ...secretKeys('password', 'The password of the page', '/run/secrets/web_password'),
+  hosts: z
+    .array(hostName, 'a list of host names')
+    .default([])
+    .describe(
+      "Names under which a browser finds the page, besides IP addresses, localhost and this machine's own name.",
+    ),
+  trusted_proxy: ipOrNetwork.optional().meta({
+    description:
+      'The address or network of a reverse proxy. Its X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto are believed. With a password only.',
+    examples: ['172.18.0.0/16'],
+  }),
+});
+
+const fleet = section({
+  ...secretKeys(
+    'database_url',
+    'The address of the PostgreSQL database, with its user and password',
+    '/run/secrets/fleet_database_url',
+  ),
+  ...secretKeys(
+    'key',
+    'The key that seals user names, passwords and tokens in the database (base64 of 32 bytes)',
+    '/run/secrets/fleet_key',
+  ),
+  claim_seconds: wholeNumber(10, 600)
+    .default(60)
+    .describe(
+      'How long an account stays with a process that has stopped working. Renewed while work goes on.',
+    ),
+  requests_per_second: positiveNumber(10_000)
+    .default(20)
+    .describe('How many requests all processes together send to the provider in a second.'),
+});
+
+const log = section({
+  level: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info').describe(
+    'How much the log tells.',
+  ),
+  format: choice(['auto', 'pretty', 'json'], 'auto').describe('auto: pretty on a terminal, JSON elsewhere.'),
+}).describe('The log.');
+
+const source = (example: string) =>
+  text('where the figure comes from').meta({
+    description: 'Where the figure comes from.',
+    examples: [example],
+  });
+
+const statement = section({
+  area_m2: positiveNumber()
+    .optional()
+    .meta({ description: 'The heated area in square metres.', examples: [62] }),
+  heat_source: z
+    .array(
+      section({
+        name: text('what the heat is made from').meta({
+          description: 'What the heat is made from.',
+          examples: ['natural gas'],
+        }),
+        percent: positiveNumber(100).meta({ description: 'Its share in percent.', examples: [100] }),
+      }),
+      'a list, each with name and percent',
+    )
+    .optional()
+    .describe('What the heat is made from, as the provider declares it.'),
+  co2_g_per_kwh: section({
+    value: z
+      .number('a number, 0 or more')
+      .min(0, 'a number, 0 or more')
+      .meta({ description: 'Grams for each kWh of heat.', examples: [190] }),
+    source: source("the provider's web page"),
+    year: wholeNumber(1990, 2100).meta({ description: 'The year for which it holds.', examples: [2025] }),
+  })
+    .optional()
+    .describe('The carbon dioxide of the heat, as the provider declares it.'),
+  average_kwh_m2_year: section({
+    value: positiveNumber().meta({ description: 'kWh for each square metre and year.', examples: [71] }),
+    source: source('a report on similar buildings'),
+  })
+    .optional()
+    .describe('What an average user of the same kind takes.'),
+  contacts: z
+    .array(text('a line of text'), 'a list of lines')
+    .optional()
+    .meta({
+      description: 'Lines to print: who advises on energy, and who settles disputes.',
+      examples: [['Energy advice: +353 1 555 0199']],
+    }),
+}).describe(
+  'What the provider does not tell and the statement of a month has room for. All of it may be left out.',
+);
+
+/** The file as people write it, after the environment was applied to it. */
 export const fileSchema = section({
   version: z.literal(1, '1, the only version this program understands').default(1).meta({
     description: 'The version of this format.',
     essential: true,
   }),
-  provider: providerSection.optional(),
+  provider: provider.optional(),
   accounts: z
-    .array(accountSection, 'a list')
+    .array(account, 'a list')
+    // Only one may be without a name (checks.ts).
+    .transform((all) => all.map(({ id = 'home', ...more }) => ({ id, ...more })))
     .default([])
     .describe(
       'The logins at the provider, one or many. May be left out when only constituencies are wanted.',
     ),
-  usage: usageSection.prefault({}),
-  extras: extrasSection.prefault({}),
+  usage: usage.prefault({}),
+  extras: extras.prefault({}),
   meters: z
-    .record(z.string(), meterSection, 'a mapping of meters, each with its name')
+    .record(z.string(), meter, 'a mapping of meters, each with its name')
     .default({})
-    .meta(
-      about('Names for meters, by their identifier as it is in the topics.', {
-        70418235: { name: 'Flat 3' },
-      }),
-    ),
-  constituencies: constituenciesSection.optional(),
-  mqtt: mqttSection.prefault({}),
+    .meta({
+      description: 'Names for meters, by their identifier as it is in the topics.',
+      examples: [{ 70418235: { name: 'Flat 3' } }],
+    }),
+  constituencies: constituencies.optional(),
+  mqtt: mqtt.prefault({}),
   home_assistant: z
-    .union([z.literal(false), homeAssistantSection], 'false, or url and token_file')
+    .union([z.literal(false), homeAssistant], 'false, or url and token_file')
     .transform((given) => given || undefined)
     .optional()
-    .meta(
-      about(
+    .meta({
+      description:
         'Home Assistant, to write late readings into its statistics at their true day. Optional; within a Home Assistant app it is found by itself ($SUPERVISOR_TOKEN). false: off.',
-        { url: 'http://homeassistant.local:8123', token_file: '/run/secrets/ha_token' },
-      ),
-    ),
-  http: z
-    .union([z.boolean(), httpSection], 'false, or listen')
+      examples: [{ url: 'http://homeassistant.local:8123', token_file: '/run/secrets/ha_token' }],
+    }),
+  http: switchable(http, 'false, or listen')
     .prefault({})
     .describe('The address of the page, and of health and metrics for machines that watch. false: off.'),
-  statement: statementSection
-    .prefault({})
-    .describe(
-      'What the provider does not tell and the statement of a month has room for. All of it may be left out.',
-    ),
-  language: choice(LANGUAGES, 'auto').describe(
+  statement: statement.prefault({}),
+  language: choice(['auto', 'en', 'ga', 'de'], 'auto').describe(
     "The language of the statement and of names at Home Assistant: English, Irish or German. auto: English at Home Assistant, the browser's on the page.",
   ),
-  web: z
-    .union([z.boolean(), webSection], 'false, or password_file, hosts and trusted_proxy')
+  web: switchable(web, 'false, or password_file, hosts and trusted_proxy')
     .prefault({})
     .describe(
       'The page to look at with a browser, on http.listen. Without a password it is served on this machine only (http.listen on 127.0.0.1). false: off.',
     ),
-  fleet: fleetSection
+  fleet: fleet
     .optional()
     .describe(
       'Several processes for thousands of accounts, which share everything in PostgreSQL. The accounts are in the database: heat2mqtt accounts.',
@@ -86,103 +457,20 @@ export const fileSchema = section({
     .describe(
       'Where tokens and readings are kept. Default: the first directory of $STATE_DIRECTORY (systemd), else ./state.',
     ),
-  log: logSection.prefault({}),
+  log: log.prefault({}),
 }).meta({ title: 'heat2mqtt configuration' });
 
-/**
- * The schema of the file with checks that need to know more: `now` in milliseconds since the Unix epoch, and where a
- * configuration file was `lookedIn` for when there is none.
- */
-export function schemaFor(
-  now: number,
-  lookedIn: readonly string[],
-  validateCron: (expression: string) => boolean = () => true,
-) {
-  // Any value may be of a wrong type; the schema itself reports that.
-  return fileSchema.superRefine((config: unknown, { addIssue }) => {
-    const report = (path: string[], message: string, found?: string) =>
-      addIssue({ code: 'custom', path, message, params: { found } });
+type FileConfig = z.output<typeof fileSchema>;
 
-    const accounts = valueAt(config, ['accounts']);
-    const ids = Array.isArray(accounts) ? accounts.map((account) => valueAt(account, ['id'])) : undefined;
-    for (const [n, id] of ids?.entries() ?? []) {
-      const first = ids?.indexOf(id) ?? n;
-      const path = ['accounts', `${n}`, 'id'];
-      if (id === undefined && ids?.length !== 1 && isMapping(valueAt(accounts, [`${n}`])))
-        report(path, 'with several accounts, a different id for each');
-      else if (typeof id === 'string' && first !== n)
-        report(path, 'a different id for each account', `the id of accounts.${first} again`);
-    }
-    const count = ids?.length;
-    const hasFleet = valueAt(config, ['fleet']) !== undefined;
-    if (count === 0 && !hasFleet && valueAt(config, ['constituencies']) === undefined) {
-      const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
-      report(
-        ['accounts'],
-        'at least one of the two sections; `heat2mqtt config example` prints a file to begin with',
-        `neither accounts nor constituencies${noFile}`,
-      );
-    }
-    if ((count || hasFleet) && valueAt(config, ['provider']) === undefined)
-      report(['provider'], 'with accounts: issuer, api_url and client_id of their provider');
-    // What belongs to one household, or to one process.
-    for (const path of hasFleet ? [['home_assistant'], ['mqtt', 'embedded']] : [])
-      if ((valueAt(config, path) ?? false) !== false) report(path, 'false, or nothing, with fleet');
-    const signIn = ['provider', 'sign_in'];
-    if (hasFleet && ['device', 'link'].includes(String(valueAt(config, signIn))))
-      report(signIn, 'auto, password or form with fleet: no person signs in there');
-
-    const cron = ['usage', 'schedule'];
-    const expression = textAt(config, cron);
-    // A switch of a wrong type is told by itself.
-    const mayBeFast = (valueAt(config, ['usage', 'allow_fast_schedule']) ?? false) !== false;
-    if (expression !== undefined && !validateCron(expression))
-      report(cron, 'a cron expression of 5 or 6 fields, each in its range');
-    else if (expression !== undefined && !mayBeFast && isFast(expression)) report(cron, TOO_FAST);
-
-    const today = localDay(now, textAt(config, ['usage', 'timezone']));
-    const sections = [['usage'], ...Array.from({ length: count ?? 0 }, (_, n) => ['accounts', `${n}`])];
-    for (const since of sections.map((path) => [...path, 'history_since'])) {
-      const firstDay = textAt(config, since);
-      // Every day lies in the future of a clock that is not set; the daemon waits until it is.
-      if (firstDay !== undefined && firstDay > today && isClockSet(now))
-        report(since, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
-    }
-  }, whenMapping);
-}
-
-const SHORTEST_GAP_MINUTES = 15;
-const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
-
-const isFast = (expression: string): boolean =>
-  CRON_SHAPE.test(expression) && shortestGapMinutes(expression) < SHORTEST_GAP_MINUTES;
-
-function localDay(now: number, timeZone: string | undefined): string {
-  const moment = new Date(now);
-  try {
-    return new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(moment);
-  } catch {
-    return moment.toISOString().slice(0, 10);
-  }
-}
-
-export type FileConfig = z.output<typeof fileSchema>;
-
-type Filled<T> = Exclude<T, boolean | undefined>;
-type Switched<T> = Exclude<T, true>;
 /** `password`: absent only where a person signs in (`provider.sign_in` device or link). */
-export type Account = FileConfig['accounts'][number] & { id: string };
-export type Embedded = Filled<FileConfig['mqtt']['embedded']>;
-export type Mqtt = Omit<FileConfig['mqtt'], 'embedded'> & { embedded: Embedded | false };
-export type Fleet = Filled<FileConfig['fleet']> & { database_url: Secret; key: Secret };
-export type HomeAssistant = Filled<FileConfig['home_assistant']> & { token: Secret };
+export type Account = FileConfig['accounts'][number];
+export type Mqtt = FileConfig['mqtt'];
+export type Embedded = Exclude<Mqtt['embedded'], false>;
+export type Fleet = NonNullable<FileConfig['fleet']> & { database_url: Secret; key: Secret };
+export type HomeAssistant = NonNullable<FileConfig['home_assistant']> & { token: Secret };
 
 /** Checked, defaults filled in, each secret one field. `provider` is there whenever `accounts` has entries. */
-export type Config = Omit<FileConfig, 'accounts' | 'mqtt' | 'http' | 'web' | 'home_assistant' | 'fleet'> & {
-  accounts: Account[];
-  mqtt: Mqtt;
-  http: Switched<FileConfig['http']>;
-  web: Switched<FileConfig['web']>;
+export type Config = Omit<FileConfig, 'home_assistant' | 'fleet'> & {
   home_assistant?: HomeAssistant | undefined;
   fleet?: Fleet;
 };

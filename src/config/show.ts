@@ -1,8 +1,8 @@
 // Prints the configuration in force: each value with its origin, secrets and names masked.
 import { stringify } from 'yaml';
-import { schemaAt } from './keys.ts';
+import { isMapping, isPlain } from './draft.ts';
+import { type Path, schemaAt } from './keys.ts';
 import type { Loaded } from './load.ts';
-import { isMapping, isPlain, type Path } from './rawConfig.ts';
 
 type Reader = 'owner' | 'stranger';
 

@@ -2,9 +2,7 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { splitHostAndPort } from './listenAddress.ts';
-import { isMapping } from './rawConfig.ts';
-import { Secret } from './secret.ts';
-import { formOf } from './secretForms.ts';
+import { formOf, Secret } from './secret.ts';
 
 declare module 'zod' {
   interface GlobalMeta {
@@ -17,18 +15,6 @@ declare module 'zod' {
   }
 }
 
-/** What a key is for, and a value to begin with where it has no default. */
-export const about = (description: string, ...examples: unknown[]) => ({
-  description,
-  ...(examples.length === 0 ? {} : { examples }),
-});
-
-export const required = <T extends z.ZodType>(type: T, description: string, example: unknown) =>
-  type.meta(about(description, example));
-
-export const optional = <T extends z.ZodType>(type: T, description: string, example: unknown) =>
-  type.optional().meta(about(description, example));
-
 /** A mapping with these keys and no others. */
 export function section<S extends z.core.$ZodLooseShape>(keys: S) {
   const names = Object.keys(keys).join(', ');
@@ -37,8 +23,9 @@ export function section<S extends z.core.$ZodLooseShape>(keys: S) {
   });
 }
 
-/** For checks across the keys of a section: they run also when one of the keys is wrong. */
-export const whenMapping = { when: ({ value }: { value: unknown }) => isMapping(value) };
+/** A section, or `false`. For `true`, which is one with all defaults, the environment puts a mapping there first. */
+export const switchable = <T extends z.ZodType>(keys: T, allowed: string) =>
+  z.union([z.boolean(), keys], allowed) as z.ZodType as z.ZodType<false | z.output<T>>;
 
 export const text = (allowed = 'a text') => z.string(allowed).min(1, allowed);
 
@@ -55,9 +42,10 @@ export function wholeNumber(from: number, to: number) {
   return z.int(allowed).min(from, allowed).max(to, allowed);
 }
 
-export function positiveNumber(to: number, usual: number) {
-  const allowed = `a number above 0, at most ${to}`;
-  return z.number(allowed).positive(allowed).max(to, allowed).default(usual);
+export function positiveNumber(to = Number.POSITIVE_INFINITY) {
+  const allowed = Number.isFinite(to) ? `a number above 0, at most ${to}` : 'a number above 0';
+  const above = z.number(allowed).positive(allowed);
+  return Number.isFinite(to) ? above.max(to, allowed) : above;
 }
 
 export function choice<const T extends readonly string[]>(words: T, usual: NoInfer<T[number]>) {
@@ -95,16 +83,14 @@ export const timeZone = textWhere((value) => {
   }
 }, 'the IANA name of a time zone, such as Europe/Dublin');
 
-const CURRENCY = 'the three letters of a currency, such as EUR';
-export const currency = matching(/^[A-Z]{3}$/, CURRENCY).refine(
+export const currency = textWhere(
   (code) => Intl.supportedValuesOf('currency').includes(code),
-  CURRENCY,
+  'the three letters of a currency, such as EUR',
 );
 
-/** The shape only; what each field may hold is checked by `validateCron` of loadConfig. */
-export const CRON_SHAPE = /^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/;
+/** The shape only; what each field may hold is checked across the keys (checks.ts). */
 export const cronExpression = matching(
-  CRON_SHAPE,
+  /^\s*([\w*/,\-?#]+\s+){4,5}[\w*/,\-?#]+\s*$/,
   'a cron expression of 5 or 6 fields, such as "23 */4 * * *"',
 );
 
@@ -139,23 +125,17 @@ export const filePath = () => text('the path of a readable file').optional();
 export function secretKeys<N extends string>(name: N, what: string, exampleFile: string) {
   const { allowed, example } = formOf(name);
   const inline = z
-    // Without `abort` the checks across keys go on, so that all mistakes are told.
-    .custom<Secret>((value) => value instanceof Secret, { error: allowed, abort: false })
+    .custom<Secret>((value) => value instanceof Secret, allowed)
     .optional()
     .meta({
-      ...about(
-        `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
-        example,
-      ),
+      description: `${what}, written here. Single quotes keep every character as it is. Better: ${name}_file.`,
+      examples: [example],
       private: true,
     });
-  const whatBelow = what.charAt(0).toLowerCase() + what.slice(1);
-  const file = filePath().meta(
-    about(
-      `A file that holds ${whatBelow}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
-      exampleFile,
-    ),
-  );
+  const file = filePath().meta({
+    description: `A file that holds ${what.charAt(0).toLowerCase()}${what.slice(1)}; one newline at its end is ignored. Read again whenever needed, so a changed file counts without a restart.`,
+    examples: [exampleFile],
+  });
   return { [name]: inline, [`${name}_file`]: file } as Record<N, typeof inline> &
     Record<`${N}_file`, typeof file>;
 }

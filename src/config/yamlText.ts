@@ -1,11 +1,10 @@
 // Reads the YAML text of the configuration; mistakes are reported with their place, without quoting the text.
 import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
-import type { Faults } from './faults.ts';
+import { type Draft, isMapping } from './draft.ts';
 import { allKeys } from './keys.ts';
-import { isMapping, type RawConfig } from './rawConfig.ts';
 
-/** Undefined when nothing in the text can be relied on; `name` is the file's, for the faults. */
-export function parseYaml(text: string, name: string, faults: Faults): RawConfig | undefined {
+/** Whether the text can be relied on; `name` is the file's, for the faults. */
+export function readYaml(text: string, name: string, draft: Draft): boolean {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const place = (offset: number) => {
@@ -14,17 +13,29 @@ export function parseYaml(text: string, name: string, faults: Faults): RawConfig
   };
   const problems: YAMLError[] = [...document.errors, ...document.warnings];
   for (const { pos } of problems.filter(isDuplicate)) {
-    faults.add(place(pos[0]), 'a key that is there twice', 'each key once');
+    draft.refuse(place(pos[0]), 'each key once', 'a key that is there twice');
   }
   // After the first broken place the parser guesses, and its further complaints are about its guesses.
   const [broken] = problems.filter((problem) => !isDuplicate(problem)).sort((a, b) => a.pos[0] - b.pos[0]);
   const refused = broken && { offset: broken.pos[0], found: WHAT.get(broken.code) ?? 'text that is no YAML' };
   const first = refused ?? keepAsWritten(document);
   if (first !== undefined) {
-    faults.add(place(first.offset), first.found, QUOTES);
-    return undefined;
+    draft.refuse(place(first.offset), QUOTES, first.found);
+    return false;
   }
-  return toRaw(document, name, faults);
+  const { contents } = document;
+  if (contents === null || (isScalar(contents) && contents.value === null)) return true;
+  try {
+    const raw: unknown = document.toJS();
+    if (isMap(contents) && isMapping(raw)) {
+      draft.raw = raw;
+      return true;
+    }
+  } catch {
+    // Aliases that multiply into millions of values.
+  }
+  draft.refuse(name, 'keys and values, such as mqtt: with url: below it', 'no mapping');
+  return false;
 }
 
 const QUOTES = "valid YAML; a value with odd characters in 'single quotes', a single quote in it doubled";
@@ -67,17 +78,4 @@ function keepAsWritten(document: Document.Parsed): { offset: number; found: stri
     },
   });
   return refused;
-}
-
-function toRaw(document: Document.Parsed, name: string, faults: Faults): RawConfig | undefined {
-  const { contents } = document;
-  if (contents === null || (isScalar(contents) && contents.value === null)) return {};
-  try {
-    const raw: unknown = document.toJS();
-    if (isMap(contents) && isMapping(raw)) return raw;
-  } catch {
-    // Aliases that multiply into millions of values.
-  }
-  faults.add(name, 'no mapping', 'keys and values, such as mqtt: with url: below it');
-  return undefined;
 }

@@ -1,7 +1,7 @@
 // Opens the database of a fleet, for its processes and for commands: tables, key, and what all of them share.
 import { randomBytes } from 'node:crypto';
 import type { Fleet } from '../config/schema.ts';
-import { keysIn } from '../config/secretForms.ts';
+import { keysIn } from '../config/secret.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import type { Log } from '../foundation/log.ts';
 import { Database } from '../store/database/database.ts';

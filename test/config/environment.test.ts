@@ -94,7 +94,7 @@ describe('over the file', () => {
     const { config, origins } = await load(yaml, env);
     expect(config.mqtt).toMatchObject({ url: 'mqtt://env', base_topic: 'file', protocol: '3.1.1' });
     expect(['url', 'base_topic', 'discovery_prefix'].map((key) => origins.get(`mqtt.${key}`))).toEqual([
-      ...['environment HEAT2MQTT_MQTT_URL', 'file', 'default'],
+      ...['environment HEAT2MQTT_MQTT_URL', 'file', undefined],
     ]);
   });
 

@@ -2,8 +2,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { type Secret, SecretUnreadable } from '../../src/config/secret.ts';
-import { keysIn, totpParameters } from '../../src/config/secretForms.ts';
+import { keysIn, type Secret, SecretUnreadable, totpParameters } from '../../src/config/secret.ts';
 import { EXIT } from '../../src/foundation/failure.ts';
 import { createScrubber } from '../../src/foundation/log.ts';
 import { brokerAddress, startEmbedded } from '../../src/mqtt/broker.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { filesIn, stateDirOf, withoutSecrets } from '../../src/config/transfer.ts';
+import { outlineOf, withoutSecrets } from '../../src/config/transfer.ts';
 
 const TEXT = `# Ours. The old password was hunter2-of-the-heat.
 version: 1
@@ -47,12 +47,12 @@ state_dir: /var/lib/heat
 });
 
 test('files and state directory are found although secrets are missing', () => {
-  expect(filesIn(TEXT, 'config.yaml')).toEqual(['./key-password', '/etc/ca.pem']);
-  expect(stateDirOf(TEXT, 'config.yaml', {})).toBe('/var/lib/heat');
-  expect(stateDirOf(TEXT, 'config.yaml', { HEAT2MQTT_STATE_DIR: '/srv' })).toBe('/srv');
-  expect(stateDirOf(null, '', { STATE_DIRECTORY: '/var/lib/a:/b' })).toBe('/var/lib/a');
-  expect(stateDirOf('mqtt: {}', 'config.yaml', {})).toBe('./state');
-  expect(() => stateDirOf('a: [', 'config.yaml', {})).toThrow(/config.yaml, line 1/);
+  expect(outlineOf(TEXT, 'config.yaml').files).toEqual(['./key-password', '/etc/ca.pem']);
+  expect(outlineOf(TEXT, 'config.yaml', {}).stateDir).toBe('/var/lib/heat');
+  expect(outlineOf(TEXT, 'config.yaml', { HEAT2MQTT_STATE_DIR: '/srv' }).stateDir).toBe('/srv');
+  expect(outlineOf(null, '', { STATE_DIRECTORY: '/var/lib/a:/b' }).stateDir).toBe('/var/lib/a');
+  expect(outlineOf('mqtt: {}', 'config.yaml', {}).stateDir).toBe('./state');
+  expect(() => outlineOf('a: [', 'config.yaml', {})).toThrow(/config.yaml, line 1/);
 });
 
 test('paths below the folder of the configuration become relative: it works in another folder', () => {
@@ -67,7 +67,7 @@ state_dir: /home/old/heat/var/state
     mqtt: { ca_file: '/etc/ca.pem', key_password_file: '../key' },
     state_dir: './var/state',
   });
-  expect(stateDirOf(stringify(moved), '/home/new/config.yaml', {})).toBe('/home/new/var/state');
+  expect(outlineOf(stringify(moved), '/home/new/config.yaml', {}).stateDir).toBe('/home/new/var/state');
 });
 
 test('whatever a secret is and however it is written: it is gone, and the rest says the same', () => {

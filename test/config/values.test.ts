@@ -4,7 +4,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parse } from 'yaml';
 import * as z from 'zod';
 import { configReference } from '../../scripts/docs/configuration.ts';
-import { shortestGapMinutes } from '../../src/config/cronGap.ts';
+import { shortestGapMinutes } from '../../src/config/checks.ts';
 import { exampleConfig } from '../../src/config/example.ts';
 import { allKeys, configJsonSchema } from '../../src/config/keys.ts';
 import { pageAddress } from '../../src/config/listenAddress.ts';

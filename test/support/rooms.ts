@@ -78,6 +78,6 @@ export const DOORS: Readonly<Record<string, RegExp>> = {
   'node-cron': /^daemon\/polling\/schedule\.ts$/,
   'write-file-atomic': /^store\/privateFiles\.ts$/,
   yaml: /^config\//,
-  leven: /^config\/faults\.ts$/,
+  leven: /^config\/draft\.ts$/,
   zod: /^(config|constituencies|store|provider|publication\/payloads)\/|^(domain\/(constituency|extras|invoice|reading|recovery|tariff\/tariff)|homeassistant\/recorder|mqtt\/requests)\.ts$/,
 };

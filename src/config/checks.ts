@@ -1,0 +1,129 @@
+// Mistakes that one key alone does not show: they take several keys, the clock, or a parser of cron expressions.
+import { isClockSet } from '../foundation/clock.ts';
+import { type Draft, isMapping } from './draft.ts';
+import { Secret } from './secret.ts';
+import { cronExpression, timeZone } from './values.ts';
+
+interface Known {
+  /** In milliseconds since the Unix epoch. */
+  readonly now: number;
+  /** Where a configuration file was looked for, when there is none. */
+  readonly lookedIn: readonly string[];
+  readonly validateCron: (expression: string) => boolean;
+}
+
+/** Any value may be of a wrong type: the schema tells that. */
+export function checkAcross(draft: Draft, { now, lookedIn, validateCron }: Known): void {
+  const at = (path: string) => draft.at(path.split('.'));
+  const textAt = (path: string) => draft.textAt(path.split('.'));
+  const refuse = (path: string, allowed: string, found?: string) =>
+    draft.refuse(path.split('.'), allowed, found);
+  const isGiven = (path: string) => at(path) !== undefined;
+
+  for (const path of ['provider.issuer', 'provider.api_url'])
+    if ((at('provider.allow_insecure') ?? false) === false && isUnencrypted(textAt(path)))
+      refuse(path, 'https://, or http:// to this machine, or provider.allow_insecure: true');
+  const signIn = textAt('provider.sign_in') ?? 'auto';
+  if (['form', 'link'].includes(signIn) && !isGiven('provider.redirect_uri'))
+    refuse('provider.redirect_uri', NEEDS_REDIRECT_URI);
+
+  if (at('mqtt.password') instanceof Secret && !isGiven('mqtt.username'))
+    refuse('mqtt.username', NAME_AND_PASSWORD, 'nothing, but a password');
+  // Some brokers want a name alone; ours would let in everyone who knows it.
+  const hasName = isGiven('mqtt.embedded.username');
+  const hasPassword = isGiven('mqtt.embedded.password') || isGiven('mqtt.embedded.password_file');
+  if (hasName && !hasPassword) refuse('mqtt.embedded.password', NAME_AND_PASSWORD, 'nothing, but a name');
+  if (hasPassword && !hasName) refuse('mqtt.embedded.username', NAME_AND_PASSWORD, 'nothing, but a password');
+  const [missing, second] = ['mqtt.cert_file', 'mqtt.key_file'].filter((path) => !isGiven(path));
+  if (missing !== undefined && second === undefined)
+    refuse(missing, 'cert_file and key_file together, or neither');
+
+  // Every visitor behind the proxy would count as local.
+  if (isGiven('web.trusted_proxy') && !isGiven('web.password')) {
+    const found = 'a reverse proxy and no password of the page';
+    refuse('web.trusted_proxy', 'a reverse proxy only with web.password or web.password_file', found);
+  }
+
+  const accounts = at('accounts') ?? [];
+  const ids = Array.isArray(accounts) ? accounts.map((_, n) => at(`accounts.${n}.id`)) : [];
+  for (const [n, id] of ids.entries()) {
+    const first = ids.indexOf(id);
+    if (id === undefined && ids.length > 1 && isMapping(at(`accounts.${n}`)))
+      refuse(`accounts.${n}.id`, 'with several accounts, a different id for each');
+    else if (typeof id === 'string' && first !== n)
+      refuse(`accounts.${n}.id`, 'a different id for each account', `the id of accounts.${first} again`);
+  }
+  const hasFleet = isGiven('fleet');
+  const hasAccounts = !Array.isArray(accounts) || accounts.length > 0;
+  if (!hasAccounts && !hasFleet && !isGiven('constituencies')) {
+    const noFile = lookedIn.length === 0 ? '' : `, and no configuration file (${lookedIn.join(', ')})`;
+    refuse('accounts', ONE_SECTION, `neither accounts nor constituencies${noFile}`);
+  }
+  if ((ids.length > 0 || hasFleet) && !isGiven('provider'))
+    refuse('provider', 'with accounts: issuer, api_url and client_id of their provider');
+  // What belongs to one household, or to one process.
+  for (const path of hasFleet ? ['home_assistant', 'mqtt.embedded'] : [])
+    if ((at(path) ?? false) !== false) refuse(path, 'false, or nothing, with fleet');
+  if (hasFleet && ['device', 'link'].includes(signIn))
+    refuse('provider.sign_in', 'auto, password or form with fleet: no person signs in there');
+
+  const cron = textAt('usage.schedule');
+  // A switch of a wrong type is told by itself.
+  const mayBeFast = (at('usage.allow_fast_schedule') ?? false) !== false;
+  if (cronExpression.safeParse(cron).success && cron !== undefined) {
+    if (!validateCron(cron))
+      refuse('usage.schedule', 'a cron expression of 5 or 6 fields, each in its range');
+    else if (!mayBeFast && shortestGapMinutes(cron) < SHORTEST_GAP_MINUTES)
+      refuse('usage.schedule', TOO_FAST);
+  }
+
+  const zone = timeZone.safeParse(at('usage.timezone')).data ?? 'Europe/Dublin';
+  const today = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' }).format(now);
+  for (const section of ['usage', ...ids.map((_, n) => `accounts.${n}`)]) {
+    // Every day lies in the future of a clock that is not set; the daemon waits until it is.
+    if ((textAt(`${section}.history_since`) ?? '') > today && isClockSet(now))
+      refuse(`${section}.history_since`, `a day as YYYY-MM-DD, from 2000-01-01 until ${today}`);
+  }
+}
+
+const NEEDS_REDIRECT_URI = `with sign_in form or link, an address registered for client_id (here or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it, sign in on the provider's own page in a browser: the address bar of its login page carries redirect_uri=…; write : and / where it has %3A and %2F`;
+const NAME_AND_PASSWORD = 'a name and a password, or neither';
+const ONE_SECTION =
+  'at least one of the two sections; `heat2mqtt config example` prints a file to begin with';
+const SHORTEST_GAP_MINUTES = 15;
+const TOO_FAST = `at least ${SHORTEST_GAP_MINUTES} minutes between two polls, or usage.allow_fast_schedule: true; the provider has something new once a day`;
+
+function isUnencrypted(address = ''): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'http:' && !/^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
+
+const MINUTES_OF_DAY = 24 * 60;
+
+/**
+ * How close two times of a cron expression come to one another within a day, or over midnight, in minutes; 0 for more than one
+ * time in a minute. `expression`: valid, of 5 or 6 fields; its days are not looked at.
+ */
+export function shortestGapMinutes(expression: string): number {
+  const fields = expression.trim().split(/\s+/);
+  const [seconds = '', minutes = '', hours = ''] = fields.length === 6 ? fields : ['0', ...fields];
+  if (valuesOf(seconds, 59).length > 1) return 0;
+  const times = valuesOf(hours, 23).flatMap((hour) =>
+    valuesOf(minutes, 59).map((minute) => hour * 60 + minute),
+  );
+  const following = [...times.slice(1), (times[0] ?? 0) + MINUTES_OF_DAY];
+  return Math.min(...following.map((next, at) => next - (times[at] ?? 0)));
+}
+
+/** The values that a field stands for, in order. */
+function valuesOf(field: string, last: number): number[] {
+  const values = new Set<number>();
+  for (const part of field.split(',')) {
+    const [range = '', step = '1'] = part.split('/');
+    const [from, to] = /^\d/.test(range) ? range.split('-').map(Number) : [0, last];
+    const end = to ?? (part.includes('/') ? last : from) ?? last;
+    for (let value = from ?? 0; value <= end; value += Math.max(1, Number(step))) values.add(value);
+  }
+  return [...values].sort((a, b) => a - b);
+}

@@ -1,0 +1,236 @@
+// The configuration while it is put together: values of any kind by their path, where each comes from, and the mistakes, of which
+// each is told once, with what was found and what is allowed. Never a secret.
+import { existsSync } from 'node:fs';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import leven from 'leven';
+import type * as z from 'zod';
+import { createScrubber, type Scrubber } from '../foundation/log.ts';
+import { allKeys, mappingOf, type Path, schemaAt, variableOf } from './keys.ts';
+
+export interface RawConfig {
+  [name: string]: unknown;
+}
+
+export interface Fault {
+  /** `mqtt.url`, the name of an environment variable, or a file and line. */
+  readonly path: string;
+  readonly found: string;
+  readonly allowed: string;
+}
+
+export function isMapping(value: unknown): value is RawConfig {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A mapping of values, which a Secret is not. */
+export function isPlain(value: unknown): value is RawConfig {
+  return isMapping(value) && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+export class Draft {
+  raw: RawConfig = {};
+  /** By path (`mqtt.url`): `file`, `environment HEAT2MQTT_…` or `credentials directory`; nothing for a default. */
+  readonly origins = new Map<string, string>();
+  /** What is allowed but probably not meant, a sentence each. */
+  readonly warnings: string[] = [];
+  readonly scrubber: Scrubber;
+  /** The configuration file; undefined when there is none. */
+  readonly #file: string | undefined;
+  readonly #faults = new Map<string, Fault & { readonly isMissing: boolean }>();
+  readonly #misspelt = new Set<string>();
+
+  constructor(file?: string, scrubber = createScrubber()) {
+    this.#file = file;
+    this.scrubber = scrubber;
+  }
+
+  /** Undefined when there is nothing. */
+  at(path: Path): unknown {
+    return path.reduce<unknown>((value, name) => inside(value, name), this.raw);
+  }
+
+  textAt(path: Path): string | undefined {
+    const value = this.at(path);
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  /** Does nothing where something else than a mapping or a list is in the way: that is a fault of its own. */
+  put(path: Path, value: unknown, origin?: string): void {
+    let container: unknown = this.raw;
+    for (const name of path.slice(0, -1)) {
+      const inner = inside(container, name) ?? (name === 'accounts' ? [] : {});
+      setIn(container, name, inner);
+      container = inner;
+    }
+    setIn(container, path.at(-1) ?? '', value);
+    if (origin !== undefined) this.origins.set(path.join('.'), origin);
+  }
+
+  remove(path: Path): void {
+    const parent = this.at(path.slice(0, -1));
+    if (isMapping(parent)) delete parent[path.at(-1) ?? ''];
+    this.origins.delete(path.join('.'));
+  }
+
+  /** Every value that is no mapping and no list of mappings, with its path. */
+  leaves(value: unknown = this.raw, path: Path = []): [Path, unknown][] {
+    // Object.entries skips the gaps of a list, and writes positions as numbers.
+    if (isPlain(value) || (Array.isArray(value) && value.some(isMapping)))
+      return Object.entries(value).flatMap(([name, inner]) => this.leaves(inner, [...path, name]));
+    return [[path, value]];
+  }
+
+  originOf(path: Path): string {
+    return this.origins.get(path.join('.')) ?? 'default';
+  }
+
+  /** The name of the variable that it comes from, if it comes from one. */
+  variableFor(path: Path): string | undefined {
+    return /^environment (.*)$/.exec(this.originOf(path))?.[1];
+  }
+
+  /** Where a path that the key gives leads: one in the file counts from its folder, one of the environment from the working directory. */
+  locate(key: Path, given: string): string {
+    if (this.#file === undefined || this.originOf(key) !== 'file') return given;
+    const path = pathIn(this.#file, given);
+    if (path !== given && path === resolve(given) && path !== resolve(dirname(this.#file), given))
+      this.warnings.push(
+        `${key.join('.')} is taken from the working directory. A relative path counts from the folder of the configuration: move it there, or write the whole path.`,
+      );
+    return path;
+  }
+
+  /** `at`: a key, or the name of a file or a variable. The first fault there counts; others are about the same mistake. */
+  refuse(at: Path | string, allowed: string, found?: string): void {
+    const path = typeof at === 'string' ? at : written(at);
+    if (this.isRefused(path)) return;
+    const isMissing = typeof at !== 'string' && this.at(at) === undefined;
+    const words = found ?? (typeof at === 'string' ? 'nothing' : this.foundAt(at));
+    this.#faults.set(path, { path, found: words, allowed, isMissing });
+  }
+
+  isRefused(path: string): boolean {
+    return this.#faults.has(path);
+  }
+
+  /** A misspelt name was refused: if the key it stands for is missing, that is the same mistake. */
+  excuse(path: Path): void {
+    this.#misspelt.add(written(path).replace(/(password|token)_file$/, '$1'));
+  }
+
+  /** Scrubbed only now, when all secrets are known. */
+  faults(): Fault[] {
+    return [...this.#faults.values()]
+      .filter(({ path, isMissing }) => !isMissing || !this.#misspelt.has(path))
+      .map(({ path, found, allowed }) => ({ path, found: this.scrubber.scrub(found), allowed }));
+  }
+
+  /** Describes a value, without its text when that may be private. */
+  foundAt(path: Path): string {
+    const schema = schemaAt(path);
+    // A single word in the place of a section may be anything, a password too.
+    const isSection = schema?.properties !== undefined || schema?.items !== undefined;
+    return valueWords(this.at(path), schema?.private === true || isSection) + this.variableWords(path);
+  }
+
+  /** ` (environment HEAT2MQTT_…)` behind what comes from there. */
+  variableWords(path: Path): string {
+    return this.variableFor(path) === undefined ? '' : ` (${this.originOf(path)})`;
+  }
+
+  refuseIssue(issue: z.core.$ZodIssue): void {
+    const path = issue.path.map(String);
+    const inner = insideSection(issue);
+    if (inner !== undefined) {
+      for (const one of inner) this.refuseIssue({ ...one, path: [...issue.path, ...one.path] });
+    } else if (issue.code === 'unrecognized_keys') {
+      for (const name of issue.keys) this.#refuseKey(path, name, issue.message);
+    } else {
+      const isMissing = this.at(path) === undefined && mappingOf(schemaAt(path)) === undefined;
+      this.refuse(path, issue.message + (isMissing ? ` (here or in ${variableOf(path)})` : ''));
+    }
+  }
+
+  #refuseKey(section: Path, name: string, siblings: string): void {
+    const sibling = didYouMean(name, siblings.split(', '));
+    if (sibling !== undefined) this.excuse([...section, sibling]);
+    const elsewhere = allKeys().findLast((key) => key.path.at(-1) === name);
+    const guess = sibling ?? elsewhere?.path.join('.');
+    const hint = guess === undefined ? '' : ` (did you mean ${guess}?)`;
+    this.refuse([...section, name], siblings + hint, 'an unknown key');
+  }
+}
+
+const inside = (value: unknown, name: string): unknown => {
+  if (Array.isArray(value)) return value[Number(name)];
+  return isMapping(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+};
+
+function setIn(container: unknown, name: string, value: unknown): void {
+  if (Array.isArray(container)) container[Number(name)] = value;
+  else if (isMapping(container)) container[name] = value;
+}
+
+/**
+ * Where a path in the file `configuration` leads. A file that is in the working directory only is taken from there:
+ * that is what version 0.1.0 did.
+ */
+export function pathIn(configuration: string, given: string): string {
+  if (given === '' || isAbsolute(given) || given.includes('\0')) return given;
+  const beside = resolve(dirname(configuration), given);
+  return !existsSync(beside) && existsSync(given) ? resolve(given) : beside;
+}
+
+// Where `false` or a section may be and a section was given, its keys are what is wrong.
+function insideSection(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] | undefined {
+  if (issue.code !== 'invalid_union') return undefined;
+  const aboutKeys = ({ code, path }: z.core.$ZodIssue) => path.length > 0 || code === 'unrecognized_keys';
+  return issue.errors.find((issues) => issues.some(aboutKeys));
+}
+
+function valueWords(value: unknown, isHidden: boolean): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return "nothing (an empty value, or YAML's null without quotes)";
+  if (value === '') return 'an empty text';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  if (isHidden) return `a ${typeof value === 'string' ? 'text' : typeof value} (not shown)`;
+  return typeof value === 'string' ? quoted(value) : String(value);
+}
+
+// Everything before an @ may be a name and a password, whether or not the rest is a valid address.
+function quoted(value: string): string {
+  const masked = value
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/.*?)[?#].*$/is, '$1?…');
+  return JSON.stringify(masked.length > 60 ? `${masked.slice(0, 60)}…` : masked);
+}
+
+/** A path in one line, whatever a key is made of. */
+function written(path: Path): string {
+  if (path.length === 0) return 'configuration';
+  return path
+    .map((name) => (/^[\w-]{1,40}$/.test(name) ? name : JSON.stringify(name.slice(0, 40))))
+    .join('.');
+}
+
+/** The nearest of `known`: a few letters away, or one the beginning of the other; else undefined. */
+export function didYouMean(word: string, known: readonly string[]): string | undefined {
+  const plain = simplified(word);
+  const [nearest] = known
+    .map((name) => ({ name, steps: leven(plain, simplified(name)) }))
+    // Two neighbours that are swapped are two steps.
+    .filter(({ name, steps }) => steps <= (name.length < 4 ? 1 : Math.max(2, Math.floor(name.length / 3))))
+    .sort((a, b) => a.steps - b.steps);
+  return nearest?.name ?? known.find((name) => begins(plain, simplified(name)));
+}
+
+/** baseTopic and base-topic are base_topic. */
+const simplified = (word: string): string =>
+  word
+    .slice(0, 80)
+    .toLowerCase()
+    .replace(/[_\s-]/g, '');
+
+const begins = (a: string, b: string): boolean =>
+  Math.min(a.length, b.length) >= 3 && (a.startsWith(b) || b.startsWith(a));

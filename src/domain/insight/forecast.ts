@@ -2,8 +2,7 @@
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, monthStart } from '../period.ts';
-import type { Days } from '../tariff/billedDays.ts';
-import type { Tariff } from '../tariff/tariff.ts';
+import type { Days, Tariff } from '../tariff/tariff.ts';
 import { readingOfEachDay, readingsIn } from './readings.ts';
 import { BAND } from './robust.ts';
 import { sumOfSquares } from './structuralModel.ts';

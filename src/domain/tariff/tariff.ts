@@ -1,10 +1,10 @@
 // The tariff that explains the newest days of a ledger: the price of energy and of a day, or nothing while none does.
 import * as z from 'zod';
 import type { Micro } from '../amount.ts';
-import type { Day } from '../period.ts';
+import type { Amounts } from '../ledger.ts';
+import { addDays, type Day, daysOf } from '../period.ts';
 import { calendarDay } from '../reading.ts';
-import { type BilledDay, billedDay, type Days, newestBilledDays } from './billedDays.ts';
-import { findTariffLine, NEW_TARIFF_DAYS } from './tariffLine.ts';
+import { type BilledDay, findTariffLine, NEW_TARIFF_DAYS } from './tariffLine.ts';
 
 export const tariff = z.object({
   /** Currency units per kWh. */
@@ -31,11 +31,14 @@ export interface TariffChange {
 
 type Prices = Pick<Tariff, 'unitRate' | 'standingCharge' | 'tolerance'>;
 
+export type Days = ReadonlyMap<Day, Amounts>;
+
 const LOOK_BACK_DAYS = 366;
+const LONGEST_GAP_DAYS = 31;
 
 /** `null` until the newest days are explained, and while rate and charge cannot be told apart. */
 export function fitTariff(days: Days): Tariff | null {
-  const seen = newestBilledDays(days, LOOK_BACK_DAYS);
+  const seen = billedDays(days);
   const found = findTariffLine(seen);
   if (!found) return null;
   const { line, tolerance, from } = found;
@@ -66,7 +69,7 @@ export function standingPart(tariff: Tariff, days: Days, day: Day): Micro | null
 /** Whether the tariff told before has given way: it does not explain most of the days that the new one stands on. */
 export function hasMoved(told: Tariff, fitted: Tariff, days: Days): boolean {
   const prices = { ...told, tolerance: Math.max(told.tolerance, fitted.tolerance) };
-  const stoodOn = newestBilledDays(days, LOOK_BACK_DAYS).filter(
+  const stoodOn = billedDays(days).filter(
     (billed) => billed.day >= fitted.from && chargesIn(fitted, billed) !== null,
   );
   return stoodOn.filter((billed) => chargesIn(prices, billed) === null).length * 2 > stoodOn.length;
@@ -78,3 +81,29 @@ function chargesIn({ unitRate, standingCharge, tolerance }: Prices, day: BilledD
   const charges = standingCharge === 0 ? 1 : Math.min(most, Math.max(0, Math.round(rest / standingCharge)));
   return Math.abs(rest - charges * standingCharge) <= tolerance ? charges : null;
 }
+
+/** Oldest first: those of the year that ends with the newest one. */
+function billedDays(days: Days): BilledDay[] {
+  let newest: Day | null = null;
+  for (const [day, amounts] of days) if ((newest === null || day > newest) && isBilled(amounts)) newest = day;
+  if (newest === null) return [];
+  const year = daysOf({ from: addDays(newest, 1 - LOOK_BACK_DAYS), to: addDays(newest, 1) });
+  return year.flatMap((day) => billedDay(days, day) ?? []);
+}
+
+/** `null` while energy or cost of the day are not known. */
+function billedDay(days: Days, day: Day): BilledDay | null {
+  const amounts = days.get(day);
+  if (!isBilled(amounts)) return null;
+  let missedBefore = 0;
+  while (missedBefore < LONGEST_GAP_DAYS && !isBilled(days.get(addDays(day, -missedBefore - 1)))) {
+    missedBefore += 1;
+  }
+  const isFollowed = isBilled(days.get(addDays(day, 1)));
+  return { day, energy: amounts.energy, cost: amounts.cost, missedBefore, isFollowed };
+}
+
+type Billed = { readonly energy: Micro; readonly cost: Micro };
+
+const isBilled = (amounts: Amounts | undefined): amounts is Billed =>
+  amounts !== undefined && amounts.energy !== null && amounts.cost !== null;

@@ -1,18 +1,34 @@
-// The search for the line that the newest days lie on, and for the day since when they do.
+// The line that the newest days lie on, cost against energy: found by consensus although some days lie elsewhere; and since when.
 import type { Micro } from '../amount.ts';
 import type { Day } from '../period.ts';
-import type { BilledDay } from './billedDays.ts';
-import {
-  type Bounds,
-  consensus,
-  type Estimate,
-  fits,
-  fitsWithoutCharge,
-  type Line,
-  leastSquares,
-  possibleRates,
-  possibleStandings,
-} from './line.ts';
+
+/** A day that has both energy and cost. */
+export interface BilledDay {
+  readonly day: Day;
+  readonly energy: Micro;
+  readonly cost: Micro;
+  /** Days without a bill directly before it. A missed reading is booked into the next one, perhaps with its charge. */
+  readonly missedBefore: number;
+  /** Two readings of one day leave the next without any. */
+  readonly isFollowed: boolean;
+}
+
+/** Cost of energy and cost of a day. */
+interface Line {
+  readonly rate: number;
+  readonly standing: Micro;
+}
+
+/** A line with how far off it may be: margins of three standard errors. */
+interface Estimate extends Line {
+  readonly rateMargin: number;
+  readonly standingMargin: Micro;
+  /** The margin of the cost at the mean energy, where it is known best. */
+  readonly meanMargin: Micro;
+  readonly meanEnergy: Micro;
+  /** Standard error of one day. */
+  readonly scatter: Micro;
+}
 
 export interface TariffLine {
   readonly line: Line;
@@ -42,6 +58,8 @@ const LARGEST_MOVE = 0.01;
 /** Rounding scatters 0.3 of the tolerance; days that fill all of it are cut out of a wider scatter. */
 const LARGEST_SCATTER = 0.45;
 const MOST_TURNS = 12;
+const MOST_ENDS = 16;
+const MARGIN_ERRORS = 3;
 
 /** The tightest tolerance that will do; `null` when the newest days lie on no line. */
 export function findTariffLine(seen: readonly BilledDay[]): TariffLine | null {
@@ -76,9 +94,11 @@ function fitNewest(plain: readonly BilledDay[], size: number, tolerance: Micro):
   if (size < FEWEST_DAYS) return null;
   const line = consensus(sample, tolerance);
   if (line === null) return null;
-  const newer = newerTariff(sample, line, tolerance);
+  // Where the days begin that the line does not explain any more.
+  const isOff = (day: BilledDay) => (fits(line, day, tolerance) ? -2 : 1);
+  const newer = newestStretch(sample, isOff, NEW_TARIFF_DAYS - 1);
   if (newer === 0) return null;
-  if (newer === null) return judged(grown(plain, line, tolerance), tolerance);
+  if (newer === size) return judged(grown(plain, line, tolerance), tolerance);
   // Most of the sample lies on the tariff of before: the days since then have to tell the newer one alone.
   const found = fitNewest(plain, size - newer, tolerance);
   if (found !== null) return found;
@@ -88,18 +108,18 @@ function fitNewest(plain: readonly BilledDay[], size: number, tolerance: Micro):
     : null;
 }
 
-/** Where the days begin that the line does not explain any more; `null` when it explains the newest ones. */
-function newerTariff(sample: readonly BilledDay[], line: Line, tolerance: Micro): number | null {
-  let begin: number | null = null;
-  let most = NEW_TARIFF_DAYS - 1;
-  let odd = 0;
-  for (let at = sample.length - 1; at >= 0; at -= 1) {
-    odd += fits(line, sample[at] as BilledDay, tolerance) ? -2 : 1;
-    if (odd <= most) continue;
-    begin = at;
-    most = odd;
+/** Where the newest days begin whose weights add up to most; the end of all where that is not above `least`. */
+function newestStretch(days: readonly BilledDay[], weight: (day: BilledDay) => number, least = 0): number {
+  let start = days.length;
+  let most = least;
+  let sum = 0;
+  for (const [at, day] of [...days.entries()].reverse()) {
+    sum += weight(day);
+    if (sum <= most) continue;
+    start = at;
+    most = sum;
   }
-  return begin;
+  return start;
 }
 
 interface Period {
@@ -111,26 +131,15 @@ interface Period {
 function grown(plain: readonly BilledDay[], seed: Line, tolerance: Micro): Period {
   let period: Period = { line: seed, days: [] };
   for (let turn = 0; turn < MOST_TURNS; turn += 1) {
-    const days = plain.slice(periodStart(plain, period.line, tolerance));
+    const { line: before } = period;
+    const weight = (day: BilledDay) => (isExplained(before, day, tolerance) ? 1 : -ODD_DAY_WEIGHT);
+    const days = plain.slice(newestStretch(plain, weight));
     const isSettled = turn > 1 && days.length === period.days.length;
-    const line = leastSquares(ordinary(days, period.line, tolerance), tolerance / 4);
+    const line = leastSquares(ordinary(days, before, tolerance), tolerance / 4);
     period = { line: line ?? period.line, days };
     if (isSettled || line === null) break;
   }
   return period;
-}
-
-function periodStart(plain: readonly BilledDay[], line: Line, tolerance: Micro): number {
-  let start = plain.length;
-  let most = 0;
-  let sum = 0;
-  for (let at = plain.length - 1; at >= 0; at -= 1) {
-    sum += isExplained(line, plain[at] as BilledDay, tolerance) ? 1 : -ODD_DAY_WEIGHT;
-    if (sum <= most) continue;
-    start = at;
-    most = sum;
-  }
-  return start;
 }
 
 function judged({ line, days }: Period, tolerance: Micro): TariffLine | null {
@@ -193,5 +202,95 @@ function shortest([low, high]: Bounds): number {
 const ordinary = (days: readonly BilledDay[], line: Line, tolerance: Micro): BilledDay[] =>
   days.filter((day) => fits(line, day, tolerance));
 
+const fits = (line: Line, { energy, cost }: BilledDay, tolerance: Micro): boolean =>
+  Math.abs(cost - line.rate * energy - line.standing) <= tolerance;
+
+/** The last one: a day that was billed without its standing charge. */
 const isExplained = (line: Line, day: BilledDay, tolerance: Micro): boolean =>
-  fits(line, day, tolerance) || fitsWithoutCharge(line, day, tolerance);
+  fits(line, day, tolerance) || fits({ ...line, standing: 0 }, day, tolerance);
+
+/**
+ * The line that most days agree on, each within the tolerance; `null` when their energies do not differ. Tries lines
+ * between days of little and of much energy, always the same ones.
+ */
+function consensus(days: readonly BilledDay[], tolerance: Micro): Line | null {
+  const byEnergy = [...days].sort((a, b) => a.energy - b.energy);
+  const half = Math.ceil(days.length / 2);
+  let best: Line | null = null;
+  let bestVotes = 0;
+  for (const low of thinned(byEnergy.slice(0, half))) {
+    for (const high of thinned(byEnergy.slice(-half))) {
+      if (high.energy === low.energy) continue;
+      const rate = (high.cost - low.cost) / (high.energy - low.energy);
+      const line = { rate, standing: low.cost - rate * low.energy };
+      if (rate <= 0 || line.standing < -tolerance) continue;
+      const votes = ordinary(days, line, tolerance).length;
+      if (votes <= bestVotes) continue;
+      best = line;
+      bestVotes = votes;
+      if (votes === days.length) return best;
+    }
+  }
+  return best;
+}
+
+/** Evenly thinned out, so that many days cost no more time than a few. */
+function thinned(days: readonly BilledDay[]): readonly BilledDay[] {
+  const step = days.length / MOST_ENDS;
+  if (step <= 1) return days;
+  return Array.from({ length: MOST_ENDS }, (_, at) => days[Math.floor(at * step)] as BilledDay);
+}
+
+/** Least squares; the same amounts twice are rounded alike and count once. `null` when the energies do not differ. */
+function leastSquares(days: readonly BilledDay[], leastScatter: Micro): Estimate | null {
+  const distinct = [...new Map(days.map((day) => [`${day.energy} ${day.cost}`, day])).values()];
+  const count = distinct.length;
+  const sum = (of: (day: BilledDay) => number) => distinct.reduce((all, day) => all + of(day), 0);
+  const meanEnergy = sum(({ energy }) => energy) / count;
+  const meanCost = sum(({ cost }) => cost) / count;
+  const squares = sum(({ energy }) => (energy - meanEnergy) ** 2);
+  if (count < 3 || squares === 0) return null;
+  const rate = sum(({ energy, cost }) => (energy - meanEnergy) * (cost - meanCost)) / squares;
+  const standing = meanCost - rate * meanEnergy;
+  const off = sum(({ energy, cost }) => (cost - rate * energy - standing) ** 2);
+  const scatter = Math.max(leastScatter, Math.sqrt(off / (count - 2)));
+  const margin = MARGIN_ERRORS * scatter;
+  return {
+    rate,
+    standing,
+    rateMargin: margin / Math.sqrt(squares),
+    standingMargin: margin * Math.sqrt(1 / count + meanEnergy ** 2 / squares),
+    meanMargin: margin / Math.sqrt(count),
+    meanEnergy,
+    scatter,
+  };
+}
+
+/** Between two numbers. */
+type Bounds = readonly [low: number, high: number];
+
+/** The rates of all lines that pass every point within the distance; `null` when there is no such line. */
+function possibleRates(days: readonly BilledDay[], distance: Micro): Bounds | null {
+  let low = 0;
+  let high = Number.POSITIVE_INFINITY;
+  // Each with each, which a year makes 67,000 pairs of.
+  for (const one of days) {
+    for (const other of days) {
+      if (other === one) break;
+      const sign = one.energy < other.energy ? -1 : 1;
+      const energy = sign * (one.energy - other.energy);
+      const cost = sign * (one.cost - other.cost);
+      if (energy === 0 && Math.abs(cost) > 2 * distance) return null;
+      if (energy === 0) continue;
+      low = Math.max(low, (cost - 2 * distance) / energy);
+      high = Math.min(high, (cost + 2 * distance) / energy);
+    }
+  }
+  return low <= high && high < Number.POSITIVE_INFINITY ? [low, high] : null;
+}
+
+/** The standing charges that go with one of those rates. */
+function possibleStandings(days: readonly BilledDay[], rate: number, distance: Micro): Bounds {
+  const rests = days.map(({ energy, cost }) => cost - rate * energy);
+  return [Math.max(...rests) - distance, Math.min(...rests) + distance];
+}

@@ -17,9 +17,8 @@ import { check } from './check.ts';
 import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
-import { serviceFor, writeService } from './service.ts';
 import { openSettings, type Settings } from './settings.ts';
-import { type Answers, fileFrom } from './setupFile.ts';
+import { type Answers, fileFrom, serviceFor, writeService } from './setupFiles.ts';
 
 const setupEnded = () =>
   failure('setup_ended', 'Ended before the last answer; no configuration was written.', {
@@ -27,9 +26,6 @@ const setupEnded = () =>
     retry: 'never',
     hint: 'Run it again; a session that was signed in is kept.',
   });
-
-/** What has been answered so far. */
-type Given = Partial<Omit<Answers, 'provider'>> & { readonly provider?: Partial<Answers['provider']> };
 
 interface Interview {
   readonly io: Io;
@@ -40,19 +36,10 @@ interface Interview {
   readonly stateDir: string | null;
   /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
   readonly typed: Map<string, string>;
-  answers: Given;
+  answers: Answers;
   /** No answer was kept that did not work. */
   isTried: boolean;
 }
-
-/** Stands for what is not answered yet, so that each answer can be tried alone. */
-const FILLER: Answers = {
-  provider: { issuer: 'https://x.invalid', api_url: 'https://x.invalid', client_id: 'x', scopes: ['openid'] },
-  account: { username: 'x', password_file: null },
-  broker: { embedded: { port: 1883, host: '127.0.0.1' } },
-  usage: { timezone: 'UTC' },
-  home_assistant: null,
-};
 
 export const setup: Command = async (given, io) => {
   if (!io.isInteractive)
@@ -67,10 +54,12 @@ export const setup: Command = async (given, io) => {
   io.out(
     `This writes ${path}. Each answer is tried at once; Enter takes what is in brackets, Ctrl-C ends it.\n\n`,
   );
-  const stateDir = stateDirBeside(resolve(path), io.env);
-  const interview = { io, path, folder, stateDir, typed: new Map(), answers: {}, isTried: true };
+  // The systemd unit may not write below /etc, and has its state elsewhere.
+  const usualDir = resolve(path).startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
+  const stateDir = io.env.STATE_DIRECTORY ? null : usualDir;
   // Otherwise a directory of this name in the working directory would be taken.
   if (stateDir !== null) await makePrivateDirectory(resolve(folder, stateDir)).catch(() => undefined);
+  const interview = { io, path, folder, stateDir, typed: new Map(), answers: {}, isTried: true };
   await askProvider(interview);
   await askTimeZone(interview);
   await askLogin(interview);
@@ -80,14 +69,8 @@ export const setup: Command = async (given, io) => {
   return offerNext(interview);
 };
 
-/** The systemd unit may not write below /etc, and has its state elsewhere. */
-function stateDirBeside(path: string, env: Io['env']): string | null {
-  if (env.STATE_DIRECTORY) return null;
-  return path.startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
-}
-
 /** Gets the answers of before, a refused one among them, and gives them with its own. */
-type Ask = (before: Given) => Promise<Given>;
+type Ask = (before: Answers) => Promise<Answers>;
 
 /**
  * Asks until the answer is good, or the person keeps it all the same. What is no configuration cannot be kept. `attempt` resolves
@@ -96,28 +79,27 @@ type Ask = (before: Given) => Promise<Given>;
 async function untilGood(
   interview: Interview,
   ask: Ask,
-  attempt: (settings: Settings) => Promise<string | null>,
-  cure: (answers: Given, fault: Failure) => Promise<Given | null> = async () => null,
+  attempt: (settings: Settings) => Promise<string | null> = async () => null,
+  cure: (answers: Answers, fault: Failure) => Promise<Answers | null> = async () => null,
 ): Promise<void> {
   const { io } = interview;
   let answers = await ask(interview.answers);
   for (;;) {
-    const fault = await settingsFrom(interview, answers)
-      .then(attempt)
-      .then(
-        (found) => void (found === null || io.out(`ok: ${found}\n\n`)),
-        (err: unknown) => err,
-      );
-    if (fault === undefined) break;
-    if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
-    const isUnusable = fault instanceof ConfigInvalid;
-    io.out(`${fault.message}\n${isUnusable ? '' : `${adviceFor(fault)}\n`}`);
-    const cured = await cure(answers, fault);
-    if (cured === null && !isUnusable && (await isYes(io, 'Keep this all the same?'))) {
-      interview.isTried = false;
+    try {
+      const found = await attempt(await settingsFrom(interview, answers));
+      if (found !== null) io.out(`ok: ${found}\n\n`);
       break;
+    } catch (fault) {
+      if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
+      const isUnusable = fault instanceof ConfigInvalid;
+      io.out(`${fault.message}\n${isUnusable ? '' : `${adviceFor(fault)}\n`}`);
+      const cured = await cure(answers, fault);
+      if (cured === null && !isUnusable && (await isYes(io, 'Keep this all the same?'))) {
+        interview.isTried = false;
+        break;
+      }
+      answers = cured ?? (await ask(answers));
     }
-    answers = cured ?? (await ask(answers));
   }
   interview.answers = answers;
 }
@@ -129,19 +111,11 @@ function adviceFor(fault: Failure): string {
   return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
 }
 
-async function settingsFrom(interview: Interview, answers: Given): Promise<Settings> {
-  const { io, path, folder, typed, stateDir } = interview;
-  const text = fileFrom(completed(answers), stateDir);
-  const secrets = new Map([...typed].map(([file, secret]) => [resolve(folder, file), secret]));
-  const read = async (file: string) => (file === path ? text : (secrets.get(file) ?? readFile(file)));
-  return openSettings({ path, readFile: read }, io);
+function settingsFrom({ io, path, folder, typed, stateDir }: Interview, answers: Answers): Promise<Settings> {
+  const files = new Map([[path, fileFrom(answers, stateDir)]]);
+  for (const [file, secret] of typed) files.set(resolve(folder, file), secret);
+  return openSettings({ path, readFile: async (file) => files.get(file) ?? readFile(file) }, io);
 }
-
-const completed = (answers: Given): Answers => ({
-  ...FILLER,
-  ...answers,
-  provider: { ...FILLER.provider, ...answers.provider },
-});
 
 async function askProvider(interview: Interview): Promise<void> {
   const { io } = interview;
@@ -159,8 +133,7 @@ async function askProvider(interview: Interview): Promise<void> {
     return { ...before, provider: { ...before.provider, issuer } };
   };
   await untilGood(interview, askIssuer, async (settings) => {
-    const { issuer } = openUpstreamBeside(settings, pickAccount(settings), io);
-    await issuer.offersDevice();
+    await openUpstreamBeside(settings, pickAccount(settings), io).issuer.offersDevice();
     return 'the issuer answers';
   });
   const askApi: Ask = async (before) => {
@@ -172,16 +145,15 @@ async function askProvider(interview: Interview): Promise<void> {
   };
   await untilGood(interview, askApi, async ({ config }) => tryApi(config.provider?.api_url ?? ''));
   if (!isOwn) return;
-  const askClient: Ask = async (before) => {
-    const { redirect_uri = '', ...provider } = before.provider ?? {};
+  await untilGood(interview, async (before) => {
+    const { redirect_uri: known = '', ...provider } = before.provider ?? {};
     const client_id = await line(io, 'Client id', provider.client_id);
     const scopes = await line(io, 'Scopes', (provider.scopes ?? ['openid', 'service-energy']).join(' '));
     const question = 'Redirect address (redirect_uri of its login page), if you know it';
-    const redirect = await line(io, question, redirect_uri);
-    const basics = { ...provider, client_id, scopes: scopes.split(/[\s,]+/) };
-    return { ...before, provider: redirect === '' ? basics : { ...basics, redirect_uri: redirect } };
-  };
-  await untilGood(interview, askClient, async () => null);
+    const redirect_uri = await line(io, question, known);
+    const redirect = redirect_uri === '' ? {} : { redirect_uri };
+    return { ...before, provider: { ...provider, client_id, scopes: scopes.split(/[\s,]+/), ...redirect } };
+  });
 }
 
 const API_TIMEOUT_MS = 15_000;
@@ -199,16 +171,15 @@ async function tryApi(address: string): Promise<string> {
   return 'the API answers';
 }
 
+/** Offers that of the provider, else that of the machine. */
 async function askTimeZone(interview: Interview): Promise<void> {
   const machine = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const ask: Ask = async (before) => {
-    const question = 'Time zone of the flat; its days and months are cut there';
-    return {
-      ...before,
-      usage: { timezone: await line(interview.io, question, before.usage?.timezone ?? machine) },
-    };
-  };
-  await untilGood(interview, ask, async () => null);
+  const usual = interview.answers.usage?.timezone ?? machine;
+  const question = 'Time zone of the flat; its days and months are cut there';
+  await untilGood(interview, async (before) => ({
+    ...before,
+    usage: { timezone: await line(interview.io, question, usual) },
+  }));
 }
 
 async function askLogin(interview: Interview): Promise<void> {
@@ -220,10 +191,8 @@ async function askLogin(interview: Interview): Promise<void> {
       if (isAgain && (await isYes(io, 'Are the addresses wrong?'))) await askProvider(interview);
       isAgain = true;
       const username = await line(io, "User name on the provider's page", before.account?.username);
-      const password_file = await askSecret(interview, {
+      const password_file = await askSecret(interview, './heat-password', before.account?.password_file, {
         what: 'Password on that page',
-        file: './heat-password',
-        before: before.account?.password_file,
         otherwise: 'you sign in on another device',
       });
       return { ...before, ...interview.answers, account: { username, password_file } };
@@ -254,46 +223,46 @@ async function askBroker(interview: Interview): Promise<void> {
       await connection.close(1_000);
       return 'the broker answers';
     },
-    async (answers, { code }) => {
-      const { broker = FILLER.broker } = answers;
+    async ({ broker, ...answers }, { code }) => {
       // A file that is no certificate ends the connection without a word about trust.
-      if (code !== 'broker_not_trusted' && broker.ca_file === undefined) return null;
+      if (code !== 'broker_not_trusted' && broker?.ca_file === undefined) return null;
       const file = await line(io, "File with the authority's certificate (Enter for none)", '');
       return file === '' ? null : { ...answers, broker: { ...broker, ca_file: fromFolder(interview, file) } };
     },
   );
 }
 
-async function brokerAnswers(interview: Interview, before?: Answers['broker']): Promise<Answers['broker']> {
+type Broker = NonNullable<Answers['broker']>;
+
+async function brokerAnswers(interview: Interview, before: Broker = {}): Promise<Broker> {
   const { io } = interview;
-  const usual = before?.embedded ? 'none' : (before?.url ?? 'mqtt://localhost:1883');
+  const usual = before.embedded ? 'none' : (before.url ?? 'mqtt://localhost:1883');
   const typed = await line(io, 'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own)', usual);
-  if (typed === 'none') return { embedded: await ownBrokerAnswers(interview, before?.embedded) };
+  if (typed === 'none') return { embedded: await ownBrokerAnswers(interview, before.embedded) };
   const url = typed.includes('://') ? typed : `${typed.endsWith(':8883') ? 'mqtts' : 'mqtt'}://${typed}`;
-  const username = await line(io, 'User name at the broker, if it wants one', before?.username ?? '');
+  const username = await line(io, 'User name at the broker, if it wants one', before.username ?? '');
   if (username === '') return { url };
-  const password_file = await askSecret(interview, {
+  const password_file = await askSecret(interview, './mqtt-password', before.password_file, {
     what: 'Password at the broker',
-    file: './mqtt-password',
-    before: before?.password_file,
     otherwise: 'none',
   });
   return { url, username, ...(password_file === null ? {} : { password_file }) };
 }
 
-async function ownBrokerAnswers(interview: Interview, before: Answers['broker']['embedded']) {
+async function ownBrokerAnswers(
+  interview: Interview,
+  before: Broker['embedded'],
+): Promise<NonNullable<Broker['embedded']>> {
   const { io } = interview;
-  const own = { port: 1883, host: '127.0.0.1' };
-  if (!(await isYes(io, 'Shall other machines reach it, such as that of Home Assistant?'))) return own;
+  const question = 'Shall other machines reach it, such as that of Home Assistant?';
+  if (!(await isYes(io, question))) return { port: 1883, host: '127.0.0.1' };
   const username = await line(io, 'User name that they log in with', before?.username ?? 'home');
-  const asked = await askSecret(interview, {
+  const asked = await askSecret(interview, './mqtt-password', before?.password_file, {
     what: 'Password for them',
-    file: './mqtt-password',
-    before: before?.password_file,
     otherwise: 'one is made up, and written into its file',
   });
   const password_file = asked ?? keep(interview, './mqtt-password', randomBytes(15).toString('base64url'));
-  return { ...own, host: '0.0.0.0', username, password_file };
+  return { port: 1883, host: '0.0.0.0', username, password_file };
 }
 
 async function askHomeAssistant(interview: Interview): Promise<void> {
@@ -306,10 +275,8 @@ async function askHomeAssistant(interview: Interview): Promise<void> {
       if (typed === 'none') return { ...before, home_assistant: null };
       const hasPort = /:\d+$/.test(typed);
       const url = typed.includes('://') ? typed : `http://${typed}${hasPort ? '' : ':8123'}`;
-      const token_file = await askSecret(interview, {
+      const token_file = await askSecret(interview, './ha-token', before.home_assistant?.token_file, {
         what: 'Its access token (your profile there, Security, Long-lived access tokens)',
-        file: './ha-token',
-        before: before.home_assistant?.token_file,
         otherwise: 'none, and Home Assistant is left out',
       });
       return { ...before, home_assistant: token_file === null ? null : { url, token_file } };
@@ -326,17 +293,13 @@ async function askHomeAssistant(interview: Interview): Promise<void> {
 /** Resolves to the file as the configuration names it; `null` for Enter alone where there is none yet. */
 async function askSecret(
   interview: Interview,
-  given: {
-    readonly what: string;
-    readonly file: string;
-    readonly before?: string | null | undefined;
-    readonly otherwise: string;
-  },
+  file: string,
+  before: string | null | undefined,
+  { what, otherwise }: { readonly what: string; readonly otherwise: string },
 ): Promise<string | null> {
   const { io, folder, typed } = interview;
-  const { what, file, otherwise } = given;
   const there = (await readFile(resolve(folder, file), 'utf8').catch(() => '')) === '' ? null : file;
-  const kept = given.before ?? there;
+  const kept = before ?? there;
   const enter = kept === null ? otherwise : typed.has(kept) ? 'the one before' : `the one in ${kept}`;
   const secret = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
   if (secret === null || io.interrupted.aborted) throw setupEnded();
@@ -359,17 +322,16 @@ function fromFolder({ folder }: Interview, file: string): string {
 }
 
 async function write({ io, path, folder, stateDir, typed, answers }: Interview): Promise<void> {
-  const all = completed(answers);
-  const { account, broker, home_assistant } = all;
+  const { account, broker, home_assistant } = answers;
   const named = [
-    account.password_file,
-    broker.password_file,
-    broker.embedded?.password_file,
+    account?.password_file,
+    broker?.password_file,
+    broker?.embedded?.password_file,
     home_assistant?.token_file,
   ];
   const secrets = [...typed].filter(([file]) => named.includes(file));
   for (const [file, secret] of secrets) await replace(resolve(folder, file), `${secret}\n`);
-  await replace(resolve(path), fileFrom(all, stateDir));
+  await replace(resolve(path), fileFrom(answers, stateDir));
   const files = [path, ...secrets.map(([file]) => resolve(folder, file))];
   io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}.\n`);
 }

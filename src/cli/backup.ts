@@ -50,21 +50,19 @@ export const backup: Command = async (given, io) => {
   await access(dirname(resolve(file)), constants.W_OK).catch(({ code }) => {
     throw unwritable(file, code);
   });
-  const whole = path === undefined ? null : decodeText(await readFile(path));
-  const { text, taken } = whole === null || !path ? { text: null, taken: [] } : withoutSecrets(whole, path);
-  const files = outlineOf(text, path ?? '').files.map((each) => `the file ${each}`);
+  const plain = path === undefined ? null : withoutSecrets(decodeText(await readFile(path)), path);
+  const files = outlineOf(plain?.text ?? null, path ?? '').files.map((each) => `the file ${each}`);
   const outside = [...origins].flatMap(([key, origin]) =>
     /^(environment|credentials)/.test(origin) ? [`${key} (${origin})`] : [],
   );
-  const leftOut = [...taken, ...files, ...outside];
+  const leftOut = [...(plain?.taken ?? []), ...files, ...outside];
   const found = await readDocuments(config.state_dir);
   // The daemon would set a damaged document aside.
   const damaged = notUnderstood(found);
   const documents = Object.fromEntries(Object.entries(found).filter(([name]) => !damaged.includes(name)));
-  const made = { madeAt: io.clock.now(), madeBy: about.version };
-  await write(file, pack({ ...made, config: text, documents: plainPart(documents) }));
+  await write(file, packed(documents, io, plain));
   const rows = [
-    `${file}: ${text === null ? '' : 'the configuration, '}${contentWords(documents)}. Only you can read it.`,
+    `${file}: ${plain === null ? '' : 'the configuration, '}${contentWords(documents)}. Only you can read it.`,
     'Tokens are not in it: after its restore on another machine each account signs in once.',
     ...(leftOut.length === 0 ? [] : ['Left out. Keep apart what another machine will need:']),
     ...leftOut.map((one) => `  ${one}`),
@@ -87,14 +85,16 @@ export const restore: Command = async (given, io) => {
   const { stateDir } = plan;
   if (await isDaemonRunning(stateDir)) throw alreadyRunning(stateDir);
   await finishRestore(stateDir).catch(() => undefined);
-  const before = await readDocuments(stateDir);
-  const refuseNewer = (found: Documents) => {
-    if (!given.options.force) refuseIfNewer(stateDir, found, read.madeAt);
-  };
-  refuseNewer(before);
+  const before = await readBefore(plan, read, given);
   for (const row of planRows(file, read, plan, before)) io.out(`${row}\n`);
   if (!(await isAgreed('Restore it?', given, io))) return EXIT.fine;
-  await carryOut(plan, read, io, refuseNewer);
+  const giveUp = await claimDirectory(stateDir, io.clock, silentLog());
+  try {
+    // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
+    await carryOut(plan, read, await readBefore(plan, read, given), io);
+  } finally {
+    await giveUp();
+  }
   io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
   return EXIT.fine;
 };
@@ -105,6 +105,19 @@ function fileOf({ words }: Arguments, command: string): string {
   if (!file || rest.length > 0) throw wrongUsage(`${command} takes one word: the FILE.`);
   return file;
 }
+
+const packed = (
+  documents: Documents,
+  { clock }: Io,
+  config: { readonly text: string; readonly taken: readonly string[] } | null,
+): Buffer =>
+  pack({
+    madeAt: clock.now(),
+    madeBy: about.version,
+    config: config?.text ?? null,
+    secretsTaken: config?.taken ?? [],
+    documents: plainPart(documents),
+  });
 
 /** `2 meters with 1204 days`, for a sentence. */
 function contentWords(documents: Documents): string {
@@ -117,42 +130,41 @@ interface Plan {
   readonly stateDir: string;
   /** Where the backup has it, and this user cannot write. */
   readonly stateDirBefore: string | null;
-  /** `null`: none is written. */
-  readonly config: { readonly path: string; readonly text: string; readonly isThere: boolean } | null;
-  /** The configuration that is there and stays. */
-  readonly staying: string | null;
-  /** Files that the configuration names and that are not there: passwords, certificates. */
+  readonly configPath: string;
+  /** A configuration is there already. */
+  readonly isThere: boolean;
+  /** The configuration to be written; `null`: none is. */
+  readonly text: string | null;
+  /** What the configuration names and is not there: passwords and certificates. */
   readonly missing: readonly string[];
 }
 
 /** A configuration that is there stays unless forced. Its state directory is where the state was asked to go. */
-async function planOf({ config }: Backup, { options }: Arguments, { env }: Io): Promise<Plan> {
+async function planOf({ config, secretsTaken }: Backup, { options }: Arguments, { env }: Io): Promise<Plan> {
   const named = typeof options.config === 'string' ? options.config : env.HEAT2MQTT_CONFIG || undefined;
-  const found =
-    named !== undefined && !existsSync(named) ? undefined : findConfigFile(named, env, existsSync);
-  const path = found ?? named ?? 'config.yaml';
-  const there = found === undefined ? null : decodeText(await readFile(path));
+  const isMissing = named !== undefined && !existsSync(named);
+  const found = isMissing ? undefined : findConfigFile(named, env, existsSync);
+  const configPath = found ?? named ?? 'config.yaml';
+  const there = found === undefined ? null : decodeText(await readFile(configPath));
   const isWritten = config !== null && (there === null || options.force === true);
-  if (isWritten && !(await canBeWritten(dirname(path)))) throw unwritable(path, 'EACCES');
-  let text = isWritten ? config : there;
-  let { stateDir } = outlineOf(there ?? config, path, env);
+  if (isWritten && !(await canBeWritten(dirname(configPath)))) throw unwritable(configPath, 'EACCES');
+  let { stateDir } = outlineOf(there ?? config, configPath, env);
   let stateDirBefore: string | null = null;
-  if (isWritten && there === null && !(await canBeWritten(stateDir))) {
+  let text = isWritten ? config : null;
+  if (isWritten && there !== null) {
+    text = withStateDir(config, configPath, stateDir);
+  } else if (isWritten && !(await canBeWritten(stateDir))) {
     stateDirBefore = stateDir;
-    text = withStateDir(config, path, './state');
-    stateDir = outlineOf(text, path, env).stateDir;
-  } else if (isWritten && there !== null) {
-    text = withStateDir(config, path, stateDir);
+    text = withStateDir(config, configPath, './state');
+    stateDir = outlineOf(text, configPath, env).stateDir;
   }
-  const { files, hasFleet } = outlineOf(text, path, env);
-  if (text !== null && hasFleet)
+  const { files, hasFleet } = outlineOf(text ?? there, configPath, env);
+  if (hasFleet)
     refuseInFleet({}, 'restore', '`heat2mqtt accounts import --from-state DIR` moves a household into it');
+  const missing = files.filter((each) => !existsSync(pathIn(configPath, each)));
   return {
-    stateDir,
-    stateDirBefore,
-    config: isWritten && text !== null ? { path, text, isThere: there !== null } : null,
-    staying: there !== null && !isWritten ? path : null,
-    missing: files.filter((each) => !existsSync(pathIn(path, each))),
+    ...{ stateDir, stateDirBefore, configPath, isThere: there !== null, text },
+    missing: [...missing, ...(text === null ? [] : secretsTaken)],
   };
 }
 
@@ -168,40 +180,49 @@ async function canBeWritten(path: string): Promise<boolean> {
     );
 }
 
-function refuseIfNewer(directory: string, before: Documents, madeAt: number): void {
+/** What is in the state directory now. Rejects with state_newer, unless forced. */
+async function readBefore(
+  { stateDir }: Plan,
+  { madeAt }: Backup,
+  { options }: Arguments,
+): Promise<Documents> {
+  const before = await readDocuments(stateDir);
   const refuse = (why: string) => {
-    throw failure('state_newer', `The state directory is newer than the backup: ${directory} ${why}.`, {
+    throw failure('state_newer', `The state directory is newer than the backup: ${stateDir} ${why}.`, {
       exit: EXIT.usage,
       retry: 'never',
       hint: 'Nothing was changed. --force replaces it all the same.',
     });
   };
+  if (options.force) return before;
   const [strange] = notUnderstood(before);
   if (strange !== undefined) refuse(`has ${strange}.json, which this version does not understand`);
   const { newestAt } = summary(before);
-  const [filled, made] = [newestAt, madeAt].map((at) => new Date(at).toISOString());
-  if (newestAt > madeAt) refuse(`was filled at ${filled}, and the backup was made at ${made}`);
+  if (newestAt > madeAt) refuse(`was filled at ${iso(newestAt)}, and the backup was made at ${iso(madeAt)}`);
+  return before;
 }
+
+const iso = (instant: number): string => new Date(instant).toISOString();
 
 /** The name of what was there, in the state directory. */
 const BEFORE = 'before-restore.gz';
 
 function planRows(file: string, { documents, madeAt, madeBy }: Backup, plan: Plan, before: Documents) {
-  const { stateDir, stateDirBefore, config, staying, missing } = plan;
+  const { stateDir, stateDirBefore, configPath, isThere, text, missing } = plan;
   const ids = Object.keys(documents).flatMap((name) => /^accounts\/([^/]+)\//.exec(name)?.[1] ?? []);
   const signingIn = [...new Set(ids)].filter((id) => !(`accounts/${id}/tokens` in before));
   const isEmpty = Object.keys(before).length === 0;
   const kept = isEmpty ? '' : `, in the place of what is there; that is kept as ${BEFORE} in it`;
   const moved = stateDirBefore === null ? '' : `, since ${shown(stateDirBefore)} cannot be written here`;
-  const replaced = config?.isThere ? `; the one that is there becomes ${config.path}.before-restore` : '';
-  const stays = staying === null ? 'there is none' : `${staying} stays as it is`;
+  const replaced = isThere ? `; the one that is there becomes ${configPath}.before-restore` : '';
+  const stays = isThere ? `${configPath} stays as it is` : 'there is none';
   return [
-    `${file}: made at ${new Date(madeAt).toISOString()} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}`,
+    `${file}: made at ${iso(madeAt)} by heat2mqtt ${shown(madeBy)}, ${contentWords(documents)}`,
     `  state: into ${shown(stateDir)}${moved}${kept}`,
-    `  configuration: ${config === null ? stays : `${config.path}, without secrets${replaced}`}`,
+    `  configuration: ${text === null ? stays : `${configPath}, without secrets${replaced}`}`,
     ...missing.map((each) => `  to be brought from the old machine, it is not there: ${shown(each)}`),
     ...(missing.some((each) => each.startsWith('/'))
-      ? [`  (or to be put elsewhere, and the path changed in ${config?.path ?? staying})`]
+      ? [`  (or to be put elsewhere, and the path changed in ${configPath})`]
       : []),
     ...signingIn.map((id) => `  signs in once: ${id} (with its password, or by \`heat2mqtt login\`)`),
   ];
@@ -209,38 +230,26 @@ function planRows(file: string, { documents, madeAt, madeBy }: Backup, plan: Pla
 
 /** The state last and at once: after a failure before that, another try begins again. */
 async function carryOut(
-  { stateDir, config }: Plan,
+  { stateDir, configPath, isThere, text }: Plan,
   { documents: restored }: Backup,
+  before: Documents,
   io: Io,
-  refuseNewer: (before: Documents) => void,
 ): Promise<void> {
-  const giveUp = await claimDirectory(stateDir, io.clock, silentLog());
-  try {
-    // A daemon may have worked while the question was open: its tokens are used up, its login attempts count.
-    const before = await readDocuments(stateDir);
-    refuseNewer(before);
-    // The session that is there goes on; and neither a refused login nor its wait is forgotten.
-    const documents = { ...tokensIn(before), ...restored, ...loginBudgetsIn(before) };
-    if (config) await writeConfig(config);
-    // A restore that is repeated has nothing new to keep.
-    const kept = plainPart(before);
-    if (Object.keys(before).length > 0 && !isDeepStrictEqual(kept, plainPart(documents))) {
-      const made = { madeAt: io.clock.now(), madeBy: about.version };
-      await write(join(stateDir, BEFORE), pack({ ...made, config: null, documents: kept }));
-    }
-    await replaceDocuments(stateDir, documents).catch((err) => {
-      throw stateUnwritable(stateDir, err);
-    });
-  } finally {
-    await giveUp();
+  if (text !== null) {
+    const old = isThere ? await readFile(configPath) : null;
+    const isSame = old?.equals(Buffer.from(text)) === true;
+    if (old && !isSame) await write(`${configPath}.before-restore`, old);
+    if (!isSame) await write(configPath, text);
   }
-}
-
-async function writeConfig({ path, text, isThere }: NonNullable<Plan['config']>): Promise<void> {
-  const old = isThere ? await readFile(path) : null;
-  if (old?.equals(Buffer.from(text))) return;
-  if (old) await write(`${path}.before-restore`, old);
-  await write(path, text);
+  // The session that is there goes on; and neither a refused login nor its wait is forgotten.
+  const documents = { ...tokensIn(before), ...restored, ...loginBudgetsIn(before) };
+  // A restore that is repeated has nothing new to keep.
+  const isRepeated = isDeepStrictEqual(plainPart(before), plainPart(documents));
+  if (Object.keys(before).length > 0 && !isRepeated)
+    await write(join(stateDir, BEFORE), packed(before, io, null));
+  await replaceDocuments(stateDir, documents).catch((err) => {
+    throw stateUnwritable(stateDir, err);
+  });
 }
 
 const write = (path: string, content: string | Buffer): Promise<void> =>

@@ -37,6 +37,8 @@ const backupFile = z.object({
   made_by: z.string(),
   /** The text of the configuration; `null`: there was no file. */
   config: z.string().nullable(),
+  /** The keys of the secrets that the configuration had. */
+  secrets_taken: z.array(z.string()).default([]),
   documents: z.record(z.string(), z.unknown()),
 });
 
@@ -49,12 +51,14 @@ export interface Backup {
   readonly madeBy: string;
   /** Its text without secrets. */
   readonly config: string | null;
+  /** The keys of the secrets that the configuration had, for a person. */
+  readonly secretsTaken: readonly string[];
   readonly documents: Documents;
 }
 
-export const pack = ({ madeAt, madeBy, config, documents }: Backup): Buffer => {
+export const pack = ({ madeAt, madeBy, config, secretsTaken: secrets_taken, documents }: Backup): Buffer => {
   const made = { made_at: new Date(madeAt).toISOString(), made_by: madeBy };
-  return gzipSync(JSON.stringify({ heat2mqtt_backup: 1, ...made, config, documents }));
+  return gzipSync(JSON.stringify({ heat2mqtt_backup: 1, ...made, config, secrets_taken, documents }));
 };
 
 const LARGEST_BYTES = 64 * 1024 * 1024;
@@ -90,8 +94,8 @@ export function unpack(bytes: Buffer): Backup {
     throw backupUnreadable('a backup with secrets, sealed by a passphrase', 'one without secrets');
   const parsed = backupFile.safeParse(json, { jitless: true });
   if (!parsed.success) throw backupUnreadable(`a mistake at ${String(parsed.error.issues[0]?.path[0])}`);
-  const { made_at, made_by, config, documents } = parsed.data;
-  return { madeAt: Date.parse(made_at), madeBy: made_by, config, documents };
+  const { made_at, made_by, config, secrets_taken: secretsTaken, documents } = parsed.data;
+  return { madeAt: Date.parse(made_at), madeBy: made_by, config, secretsTaken, documents };
 }
 
 const CODECS: readonly (readonly [RegExp, Pick<Codec<unknown>, 'decode'>])[] = [

@@ -26,7 +26,13 @@ const DOCUMENTS = {
   installation: { version: 1, clientId: 'heat2mqtt-1', jitterFraction: 0.5 },
   'accounts/home/login-budget': { version: 1, ...BUDGET },
 };
-const PLAIN = { madeAt: 0, madeBy: '0.1.0', config: 'mqtt: {}', documents: DOCUMENTS };
+const PLAIN = {
+  madeAt: 0,
+  madeBy: '0.1.0',
+  config: 'mqtt: {}',
+  secretsTaken: ['mqtt.password'],
+  documents: DOCUMENTS,
+};
 const PACKED_BYTES = pack(PLAIN);
 
 test('what is packed comes back; a backup with sealed secrets is refused in a sentence', () => {

@@ -141,7 +141,10 @@ test('what happens while the question is open counts; a restore that is repeated
 test('a state directory from a backup cannot write over the question', async () => {
   const { path, type } = await running();
   const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
-  await writeFile(path('b.gz'), pack({ madeAt: 0, madeBy: '0.1.0', config, documents: {} }));
+  await writeFile(
+    path('b.gz'),
+    pack({ madeAt: 0, madeBy: '0.1.0', config, secretsTaken: [], documents: {} }),
+  );
   await expect(type('restore', path('b.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
     out: expect.stringContaining('/x [2K nothing'),
   });
@@ -176,7 +179,8 @@ test('for another user: what was beside the configuration is beside it again, an
   const { out, exitCode } = await type('restore', path('c.gz'), '--config', path('new/config.yaml'), '--yes');
   expect(exitCode).toBe(0);
   expect(out).toContain(`state: into ${path('new/state')}, since /proc/heat/state cannot be written here`);
-  expect(out).toContain('to be brought from the old machine, it is not there: ./mqtt-password');
+  for (const one of ['./mqtt-password', 'accounts.0.password'])
+    expect(out).toContain(`to be brought from the old machine, it is not there: ${one}\n`);
   expect(await modeOf(path('new/state/journal.json'))).toBe('600');
   await expect(type('restore', path('b.gz'), '--config', '/proc/heat.yaml', '--yes')).rejects.toMatchObject({
     exitCode: 2,

@@ -1,6 +1,8 @@
 // One account: its properties, discovered once and kept, and one poll over all of them.
-import { msUntilRefresh } from '../auth/tokens.ts';
 import { needsAPerson } from '../domain/health.ts';
+import { type BillChecks, billJudge } from '../domain/insight/bill.ts';
+import { type BillForecast, forecastBill, nextBillSpan } from '../domain/insight/billForecast.ts';
+import type { Invoice } from '../domain/invoice.ts';
 import type { Day, DaySpan } from '../domain/period.ts';
 import { type EntityContext, type Property, seriesName, withFound } from '../domain/reading.ts';
 import { isClockSet } from '../foundation/clock.ts';
@@ -9,20 +11,13 @@ import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
-import { invoiceChecks } from './invoiceChecks.ts';
 import { Meter } from './meter.ts';
 import { withLedger } from './meterLedger.ts';
 import type { PollHistory } from './pollHistory.ts';
 import type { SeriesNames } from './seriesNames.ts';
 import type { Upstream } from './upstream.ts';
 
-/** What is kept elsewhere of the history of a meter, such as on the broker. */
-export interface KeptElsewhere {
-  /** To be called with each meter that is opened. */
-  apply(meter: Meter): Promise<void>;
-}
-
-export interface AccountParts {
+interface Parts {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
@@ -30,7 +25,8 @@ export interface AccountParts {
   readonly names: SeriesNames<Account>;
   /** All accounts, in the order of the configuration. */
   readonly all: readonly Account[];
-  readonly restore: KeptElsewhere;
+  /** To be called with each meter that is opened: its history may be kept elsewhere, such as on the broker. */
+  readonly restore: (meter: Meter) => Promise<void>;
 }
 
 /** A property whose ledger another account of the configuration keeps. */
@@ -59,8 +55,6 @@ export interface Told {
   readonly use: Readonly<Record<string, { readonly day: Day; readonly direction: string | null }>>;
 }
 
-const NOTHING_TOLD: Told = { needsPerson: false, late: {}, use: {} };
-
 /** One poll of an account. */
 interface Round {
   readonly signal: AbortSignal;
@@ -75,6 +69,7 @@ interface Round {
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
 const LONGEST_WAIT_MS = 3_000;
+const NO_INVOICES: readonly Invoice[] = [];
 
 const clockNotSet = () =>
   failure('clock_not_set', 'The clock of this machine is not set yet.', {
@@ -88,53 +83,43 @@ export class Account {
   readonly upstream: Upstream;
   readonly history: PollHistory;
   readonly extras: AccountExtras;
-  readonly checks: ReturnType<typeof invoiceChecks>;
   /** What events have told of it. */
-  told: Told = NOTHING_TOLD;
+  told: Told = { needsPerson: false, late: {}, use: {} };
   /** `null` until the properties are known. */
   meters: readonly Meter[] | null = null;
   /** What this account has besides its meters. */
   duplicates: readonly Duplicate[] = [];
+  readonly #parts: Parts;
   readonly #context: AccountContext;
-  readonly #names: SeriesNames<Account>;
-  readonly #all: readonly Account[];
-  readonly #restore: AccountParts['restore'];
+  readonly #judge = billJudge();
   #entities: EntityContext | null = null;
   /** Its properties but the duplicates. */
   #ownEntities: EntityContext | null = null;
   #discovery: Promise<unknown> | null = null;
 
-  static async open(id: string, parts: AccountParts, context: AccountContext): Promise<Account> {
-    const account = new Account(id, parts, context);
-    const known = await parts.upstream.context.read();
-    if (known !== null) account.#entities = await account.#claimed(known);
-    return account;
+  /** What the disk has of it is opened by the three steps that follow, each of them for all accounts. */
+  constructor(id: string, parts: Parts, context: AccountContext) {
+    this.id = id;
+    this.upstream = parts.upstream;
+    this.history = parts.history;
+    this.extras = parts.extras;
+    this.#parts = parts;
+    this.#context = context;
+  }
+
+  async readContext(): Promise<void> {
+    const known = await this.upstream.context.read();
+    if (known !== null) this.#entities = await this.#claimed(known);
   }
 
   async claimWhatItHasRead(): Promise<void> {
     const properties = this.#entities?.properties ?? [];
     for (const property of await withLedger(this.#context.state, this.id, properties))
-      this.#names.ownerOf(property, this);
+      this.#parts.names.ownerOf(property, this);
   }
 
   async openKnownMeters(): Promise<void> {
     if (this.#entities !== null) this.meters = await this.#openMeters(this.#entities);
-  }
-
-  private constructor(
-    id: string,
-    { upstream, history, extras, names, all, restore }: AccountParts,
-    context: AccountContext,
-  ) {
-    this.id = id;
-    this.upstream = upstream;
-    this.history = history;
-    this.extras = extras;
-    this.checks = invoiceChecks(context.zone);
-    this.#names = names;
-    this.#all = all;
-    this.#restore = restore;
-    this.#context = context;
   }
 
   /** Its sign-in is not suspended, and needs no person. */
@@ -162,25 +147,12 @@ export class Account {
     return outcome;
   }
 
-  /** Refreshes the session ahead of its expiry. Resolves to what went wrong, or to `null`. */
-  refresh(): Promise<unknown> {
-    return this.upstream.session.renew().then(
-      () => null,
-      (err) => err,
-    );
-  }
-
   /** Milliseconds after a failed poll until the next try; `null`: waiting would not help. `failures`: in a row, this one included. */
   retryDelayMs(fault: unknown, failures: number): number | null {
     const { clock, random } = this.#context;
     if (!(fault instanceof Failure) || fault.retry !== 'never') return backOffMs(fault, failures, random);
     const { nextAttemptAt } = this.upstream.session.status();
     return nextAttemptAt === null ? null : Math.max(0, nextAttemptAt - clock.now());
-  }
-
-  /** Milliseconds until the session is to be refreshed; `null`: there is nothing to refresh. `fraction`: as `drawRefreshFraction` gives. */
-  async refreshDelayMs(fraction: number): Promise<number | null> {
-    return msUntilRefresh(await this.upstream.session.current(), fraction, this.#context.clock);
   }
 
   /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
@@ -197,10 +169,38 @@ export class Account {
     );
   }
 
+  /** Its bills against the days of its meters, by the id of the invoice. The same map as long as nothing changes. */
+  checks(): BillChecks {
+    const ledgers = this.#billedMeters().map(({ store }) => store.tenancy);
+    return this.#judge(this.#invoices(), ledgers, this.#context.zone);
+  }
+
+  /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
+  nextBill(today: Day): BillForecast | null {
+    const span = nextBillSpan(this.#invoices(), today, this.#context.zone);
+    const meters = this.#billedMeters();
+    if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
+    const checks = this.checks();
+    const explained = this.#invoices().map(({ id }) => checks.get(id));
+    const forecasts = meters.map((meter) => meter.forecastOver(span));
+    return forecastBill(span, forecasts, explained.find((check) => check?.rule) ?? null);
+  }
+
   /** Resolves once nothing is under way, and everything is on the disk. */
   async settled(): Promise<void> {
     await this.extras.settled();
     await this.history.saved();
+  }
+
+  #invoices(): readonly Invoice[] {
+    return this.extras.known.invoices.found?.all ?? NO_INVOICES;
+  }
+
+  /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
+  #billedMeters(): readonly Meter[] {
+    const all = [...(this.meters ?? []), ...this.sharedMeters()];
+    const areKnown = all.length === (this.meters?.length ?? 0) + this.duplicates.length;
+    return areKnown && all.every(({ isComplete }) => isComplete) ? all : [];
   }
 
   #begin(signal: AbortSignal, again: DaySpan | undefined, chosen: readonly Meter[]): Round {
@@ -212,7 +212,7 @@ export class Account {
     const { clock, log } = this.#context;
     const { signal } = round;
     if (!isClockSet(clock.now())) throw clockNotSet();
-    if (this.duplicates.some(({ property, owner }) => !this.#names.isOwner(property, owner)))
+    if (this.duplicates.some(({ property, owner }) => !this.#parts.names.isOwner(property, owner)))
       await this.openKnownMeters();
     const isKnown = this.meters !== null;
     if (!isKnown) await this.#discover(signal);
@@ -280,7 +280,7 @@ export class Account {
     if (account === this.id) return;
     if (readBy !== this.id)
       this.#context.log.info({ meter: name, insteadOf: account }, 'read in place of another account');
-    this.#context.signals.emit('accountChanged', account);
+    this.#context.changed(account);
   }
 
   #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
@@ -294,7 +294,8 @@ export class Account {
 
   /** When two find the same property at once, the first one of the configuration is to keep its ledger. */
   async #waitForEarlierOnes(): Promise<void> {
-    const earlier = this.#all.slice(0, this.#all.indexOf(this)).flatMap((one) => one.#discovery ?? []);
+    const { all } = this.#parts;
+    const earlier = all.slice(0, all.indexOf(this)).flatMap((one) => one.#discovery ?? []);
     if (earlier.length === 0) return;
     const over = new AbortController();
     const { clock } = this.#context;
@@ -304,7 +305,7 @@ export class Account {
   }
 
   async #discoverNow(signal: AbortSignal, known: readonly Property[]): Promise<readonly Meter[]> {
-    const { log, signals } = this.#context;
+    const { log, changed } = this.#context;
     const listed = await this.upstream.provider.discover(signal);
     this.history.noteDiscovery();
     const all = { ...listed, properties: withFound(known, listed.properties) };
@@ -316,13 +317,13 @@ export class Account {
     await this.#waitForEarlierOnes();
     this.#entities = await this.#claimed(all);
     this.meters = await this.#openMeters(this.#entities);
-    signals.emit('accountChanged', this.id);
+    changed(this.id);
     return this.meters;
   }
 
   /** What is left to this account, where other processes read as well. */
   async #claimed(all: EntityContext): Promise<EntityContext> {
-    return { ...all, properties: await this.#names.claim(all.properties) };
+    return { ...all, properties: await this.#parts.names.claim(all.properties) };
   }
 
   #discoveryIsOld(): boolean {
@@ -345,16 +346,16 @@ export class Account {
     const { properties } = entities;
     const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
     const gone = (this.meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
-    for (const { property } of gone) this.#names.release(property);
+    for (const { property } of gone) this.#parts.names.release(property);
     const opened: Meter[] = [];
     const duplicates: Duplicate[] = [];
     for (const property of properties) {
-      const owner = this.#names.ownerOf(property, this);
+      const owner = this.#parts.names.ownerOf(property, this);
       if (owner !== this) {
         duplicates.push({ property, owner });
         continue;
       }
-      const name = this.#names.nameOf(property);
+      const name = this.#parts.names.nameOf(property);
       const known = this.meters?.find((meter) => meter.name === name && isSame(meter.property, property));
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
@@ -386,7 +387,7 @@ export class Account {
       this.#context,
     );
     if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
-    await this.#restore.apply(meter);
+    await this.#parts.restore(meter);
     return meter;
   }
 }

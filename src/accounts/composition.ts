@@ -18,7 +18,7 @@ export function accountView(
   account: Account,
   { zone, clock, config }: Pick<AccountContext, 'zone' | 'clock' | 'config'>,
 ): AccountView {
-  const { id, upstream, history, extras, checks } = account;
+  const { id, upstream, history, extras } = account;
   const now = clock.now();
   const { requests, logins } = history.today();
   const { balance, credit, invoices } = extras.known;
@@ -32,8 +32,8 @@ export function accountView(
     credit: credit.found,
     invoices: invoices.found,
     newestInvoice: newestOf(invoices.found?.all ?? [], now),
-    checks: checks.of(account),
-    nextBill: checks.next(account, zone.dayAt(now)),
+    checks: account.checks(),
+    nextBill: account.nextBill(zone.dayAt(now)),
     asked: config.extras,
     statement: config.statement,
     requestsToday: requests,

@@ -1,7 +1,6 @@
 // What an account works with, in a household as in a fleet, and what it tells of its polls.
 import type { Config } from '../config/schema.ts';
 import type { Weather } from '../domain/insight/degreeDays.ts';
-import type { Invoice } from '../domain/invoice.ts';
 import type { Change } from '../domain/ledger.ts';
 import type { Zone } from '../domain/period.ts';
 import type { TariffChange } from '../domain/tariff/tariff.ts';
@@ -24,7 +23,8 @@ export interface AccountContext {
   readonly zone: Zone;
   readonly topics: Topics;
   readonly counters: Counters;
-  readonly signals: AccountSignals;
+  /** To be called when the session, the meters or the extras of an account may have changed. */
+  readonly changed: (account: string) => void;
   readonly outdoor: OutdoorWeather;
   /** Default: the one of provider/openProvider.ts. */
   readonly openProvider?: OpenProvider;
@@ -38,14 +38,6 @@ export interface AccountContext {
 export interface OutdoorWeather {
   /** The same object until something else is known; `null`: not configured, or nothing known. */
   readonly weather: Weather | null;
-}
-
-/** Is told what changes while an account is read. */
-export interface AccountSignals {
-  /** The session, the meters or the extras of an account may have changed. */
-  emit(event: 'accountChanged', account: string): unknown;
-  /** Invoices that were not known before, oldest first. */
-  emit(event: 'newInvoices', account: string, invoices: readonly Invoice[]): unknown;
 }
 
 /** A change of a meter that is worth an event. */

@@ -59,9 +59,11 @@ export async function openExtras(
   { upstream, history, queue }: Parts,
   context: AccountContext,
 ) {
-  const { config, zone, clock, log, limit, signals } = context;
+  const { config, zone, clock, log, limit, changed } = context;
   const { provider } = upstream;
   const throttledLog = new ThrottledLog(clock);
+  /** Invoices that were not known before and are not told yet, oldest first. */
+  let news: readonly Invoice[] = [];
   /** What is known of those that the configuration wants. */
   let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, config.extras);
   let round: Promise<void> | null = null;
@@ -101,8 +103,7 @@ export async function openExtras(
       amount: (await provider[name]?.(entities, signal)) ?? null,
     }));
 
-  /** New ones are added to `news`, oldest first. */
-  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext, news: Invoice[]) =>
+  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext) =>
     single('invoices', DAILY, async (before, signal) => {
       const now = clock.now();
       const notFoundAt = before?.notFoundAt ?? null;
@@ -115,7 +116,7 @@ export async function openExtras(
       });
       if (found === undefined) return null;
       const taken = takeInvoices(before, found, now);
-      news.push(...taken.bills);
+      news = [...news, ...taken.bills];
       return taken.invoices;
     });
 
@@ -167,7 +168,6 @@ export async function openExtras(
     const wanted = config.extras;
     const before = known;
     const day = dayNow();
-    const news: Invoice[] = [];
     const step =
       <T>(question: Question<T>) =>
       () =>
@@ -181,7 +181,7 @@ export async function openExtras(
         : []),
       ...(wanted.balance && provider.balance ? [step(amount('balance', entities))] : []),
       ...(wanted.balance && provider.credit ? [step(amount('credit', entities))] : []),
-      ...(wanted.invoices && provider.invoices ? [step(invoices(entities, news))] : []),
+      ...(wanted.invoices && provider.invoices ? [step(invoices(entities))] : []),
     ];
     let isComplete = true;
     for (const next of steps) {
@@ -191,8 +191,7 @@ export async function openExtras(
     if (isComplete) done = { entities, day };
     warnOfSite();
     if (known !== before) {
-      signals.emit('accountChanged', account);
-      if (news.length > 0) signals.emit('newInvoices', account, news);
+      changed(account);
       history.save();
     }
     log.debug({ asked: known !== before }, 'extras asked for');
@@ -234,6 +233,12 @@ export async function openExtras(
           .finally(() => {
             round = null;
           });
+    },
+    /** New invoices since the last call, oldest first. */
+    takeNews(): readonly Invoice[] {
+      const taken = news;
+      news = [];
+      return taken;
     },
     /** Resolves once nothing is under way. */
     async settled(): Promise<void> {

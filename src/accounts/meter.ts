@@ -27,7 +27,7 @@ import { friendlyNameOf } from './friendlyNames.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { ledgerFile, type MeterLedger, openMeterLedger } from './meterLedger.ts';
 
-type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'signals' | 'outdoor'>;
+type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
 type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
 type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
@@ -125,7 +125,7 @@ export class Meter {
     signal: AbortSignal,
     again?: DaySpan,
   ): Promise<readonly MeterEvent['change'][]> {
-    const { config, zone, clock, log, signals } = this.#needs;
+    const { config, zone, clock, log, changed } = this.#needs;
     const { usage } = config;
     const { store, property } = this;
     store.begin();
@@ -157,7 +157,7 @@ export class Meter {
         const kwh = knownUnits(sumKnown(buckets.map(({ energy }) => energy)));
         log.info({ from: span.from, to: addDays(span.to, -1), days: buckets.length, kwh }, 'history read');
         if (store.ledger.complete) this.#tellHistory();
-        signals.emit('accountChanged', this.account);
+        changed(this.account);
       } else changes.push(...merged.changes, ...(tariffChange ? [tariffChange] : []));
     }
     const newest = [...store.ledger.days.keys()].sort().at(-1);

@@ -3,9 +3,10 @@ import type { IssuerMemory } from '../auth/oidc.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Gate } from '../http/client.ts';
 import type { Reply } from '../provider/request.ts';
-import { Account, type KeptElsewhere } from './account.ts';
+import { Account } from './account.ts';
 import type { AccountContext } from './context.ts';
 import { openExtras } from './extras.ts';
+import type { Meter } from './meter.ts';
 import { openPollHistories } from './pollHistory.ts';
 import { openReplyShapes } from './replyShapes.ts';
 import { SeriesNames } from './seriesNames.ts';
@@ -13,7 +14,8 @@ import { openUpstream } from './upstream.ts';
 
 export async function openAccounts(
   context: AccountContext,
-  restore: KeptElsewhere,
+  /** To be called with each meter that is opened. */
+  restore: (meter: Meter) => Promise<void>,
   /** What the accounts of a fleet share beyond these. */
   shared: {
     readonly names?: SeriesNames<Account>;
@@ -23,7 +25,7 @@ export async function openAccounts(
     readonly onReply?: (reply: Reply) => void;
   } = {},
 ): Promise<Account[]> {
-  const { config, counters, signals } = context;
+  const { config, counters, changed } = context;
   const { names = new SeriesNames<Account>(), issuerMemory = { metadata: null }, gate } = shared;
   // The rounds of extras of all accounts, one after the other.
   const extrasQueue = concurrencyLimit(1);
@@ -50,11 +52,12 @@ export async function openAccounts(
         counters.refreshes += 1;
       },
       onReply,
-      onChange: () => signals.emit('accountChanged', id),
+      onChange: () => changed(id),
     });
     const extras = await openExtras(id, { upstream, history, queue: extrasQueue }, own);
-    opened.push(await Account.open(id, { upstream, history, extras, names, all: opened, restore }, own));
+    opened.push(new Account(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
+  for (const account of opened) await account.readContext();
   // When two have the same property, the one that has read it keeps it, else the first.
   for (const account of opened) await account.claimWhatItHasRead();
   for (const account of opened) await account.openKnownMeters();

@@ -1,29 +1,16 @@
 // What every part of the daemon works with, and what the parts tell one another.
 import { EventEmitter } from 'node:events';
-import type { AccountOutcome } from '../accounts/account.ts';
+import type { Account } from '../accounts/account.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import type { Invoice } from '../domain/invoice.ts';
+import type { Meter } from '../accounts/meter.ts';
+import type { Link } from '../mqtt/link.ts';
 import type { Message } from '../mqtt/message.ts';
 
 export interface Context extends AccountContext {
+  /** In the order of the configuration. */
+  readonly accounts: readonly Account[];
+  readonly link: Link;
   readonly signals: Signals;
-}
-
-/** An account whose last poll failed. */
-export interface Trouble {
-  readonly account: string;
-  readonly fault: unknown;
-  readonly failuresInARow: number;
-  /** Epoch milliseconds of the next try; `null` when waiting would not help. */
-  readonly retryAt: number | null;
-}
-
-/** A request that was understood, and is not done now. */
-export interface SkippedRequest {
-  readonly request: string;
-  readonly reason: 'cool_down' | 'retry_after' | 'rate_limit';
-  /** From when on it would be done; epoch milliseconds. */
-  readonly until: number;
 }
 
 export class Signals extends EventEmitter<{
@@ -35,11 +22,10 @@ export class Signals extends EventEmitter<{
   brokerChanged: [];
   /** Something is published that is not retained. */
   passing: [message: Message];
-  /** Invoices that were not known before, oldest first. */
-  newInvoices: [account: string, invoices: readonly Invoice[]];
-  /** One account has been polled; `before`: what troubled it until now. */
-  polled: [outcome: AccountOutcome, before: Trouble | undefined];
-  requestSkipped: [skipped: SkippedRequest];
   /** All accounts of a poll have been asked. */
   pollEnded: [];
 }> {}
+
+/** All meters that are known. */
+export const metersOf = ({ accounts }: Pick<Context, 'accounts'>): Meter[] =>
+  accounts.flatMap(({ meters }) => meters ?? []);

@@ -1,11 +1,12 @@
 // Wires the daemon together, starts it and stops it.
-
+import type { Account } from '../accounts/account.ts';
 import { isIncomplete } from '../accounts/composition.ts';
-import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh } from '../accounts/events.ts';
+import type { AccountContext } from '../accounts/context.ts';
+import { eventsOfRefresh } from '../accounts/events.ts';
 import { strayNamesWarning } from '../accounts/friendlyNames.ts';
 import { Counters } from '../accounts/metrics.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
-import { type KeepAlive, keepAlive } from '../auth/keepAlive.ts';
+import { keepAlive } from '../auth/keepAlive.ts';
 import { openConstituencies } from '../constituencies/onDemand.ts';
 import type { Reason } from '../domain/health.ts';
 import { zone as zoneOf } from '../domain/period.ts';
@@ -32,7 +33,7 @@ import { type StartTicker, startSchedule } from './polling/schedule.ts';
 import { openBridgeStatus } from './publishing/bridgeStatus.ts';
 import { historyOnBroker } from './publishing/historyOnBroker.ts';
 import { openPublisher } from './publishing/publisher.ts';
-import { requestHandlers, skippedRequests } from './requests/handlers.ts';
+import { requestHandlers, tellingSkipped } from './requests/handlers.ts';
 
 const LONGEST_STATUS_WAIT_MS = 2_000;
 
@@ -68,41 +69,33 @@ export async function startDaemon({
 }: DaemonOptions): Promise<Daemon> {
   const { config, clock, log, random } = options;
   const { mqtt, usage } = config;
+  const { discovery_prefix: prefix } = mqtt;
   const state = await StateDirectory.open(config.state_dir, log);
   const installation = await openInstallation(state, random, log);
   const signals = new Signals();
-  const counters = new Counters();
   const zone = zoneOf(usage.timezone);
+  const topics = new Topics(mqtt.base_topic);
   const outdoor = await openOutdoorTemperatures({ ...options, state, zone });
-  const context: Context = {
+  const forAccounts: AccountContext = {
     ...options,
     state,
     zone,
     outdoor,
-    topics: new Topics(mqtt.base_topic),
-    counters,
-    signals,
+    topics,
+    counters: new Counters(),
+    changed: (account) => void signals.emit('accountChanged', account),
     limit: concurrencyLimit(usage.concurrency),
   };
-  const { topics } = context;
-
-  const restore = historyOnBroker(topics, log);
-  const accounts = await openAccounts(context, restore);
+  const history = historyOnBroker(topics, log);
+  const accounts = await openAccounts(forAccounts, history.restore);
   // The first bridge/health tells how long each session lives, although no poll has used it yet.
   await Promise.all(accounts.map(({ upstream }) => upstream.session.current().catch(() => null)));
-  const byId = new Map(accounts.map((account) => [account.id, account]));
-  const poller = openPoller(accounts, context);
-  const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
-  const schedule = startSchedule(accounts, poller, jitterMs, startTicker, context);
-  const statistics = openStatistics(accounts, outdoor, context);
-  const bridgeStatus = openBridgeStatus({ accounts, poller, schedule, statistics }, context);
   const unsafe = await directoryNotices(config.state_dir, process.getuid?.());
   for (const { message, ...notice } of unsafe) log.warn(notice, message);
-  bridgeStatus.ownReasons.push(...notices, ...unsafe);
 
   const embedded = await startEmbedded(mqtt);
   const brokerUrl = embedded?.url ?? mqtt.url;
-  const statusTopic = mqtt.discovery_prefix === false ? null : `${mqtt.discovery_prefix}/status`;
+  const statusTopic = prefix === false ? null : `${prefix}/status`;
   const link = new Link({
     address: () => brokerAddress(mqtt, brokerUrl, installation.clientId),
     will: stateMessage(topics, 'offline'),
@@ -113,6 +106,14 @@ export async function startDaemon({
     log,
     random,
   });
+  const context: Context = { ...forAccounts, accounts, link, signals };
+  const poller = openPoller(context);
+  const jitterMs = installation.jitterFraction * usage.jitter_seconds * 1000;
+  const schedule = startSchedule(poller, jitterMs, startTicker, context);
+  const statistics = openStatistics(outdoor, context);
+  const bridgeStatus = openBridgeStatus({ poller, schedule, statistics }, context);
+  bridgeStatus.ownReasons.push(...notices, ...unsafe);
+  const tellSkipped = tellingSkipped(context);
   const constituencies =
     config.constituencies === undefined
       ? null
@@ -122,35 +123,21 @@ export async function startDaemon({
             publisher.publishBridgeNow();
             signals.emit('bridgeChanged');
           },
-          onPostponed: (postponed) => void signals.emit('requestSkipped', postponed),
+          onPostponed: tellSkipped,
         });
-  const publisher = await openPublisher({ accounts, bridgeStatus, constituencies, link }, context);
-  signals.on('polled', (outcome, before) => {
-    counters.countPoll(outcome.fault);
-    const account = byId.get(outcome.account);
-    if (account) link.publish(eventsOfPoll(account, outcome, before !== undefined, context));
-    signals.emit('accountChanged', outcome.account);
-  });
-  const eventsOfSkipped = skippedRequests(context);
+  const publisher = await openPublisher(bridgeStatus, constituencies, context);
   const warnOfStrayNames = strayNamesWarning(accounts, context);
   warnOfStrayNames();
   signals.on('pollEnded', warnOfStrayNames);
-  signals.on('pollEnded', () => {
-    statistics?.wake();
-    signals.emit('bridgeChanged');
-  });
-  signals.on('requestSkipped', (skipped) => link.publish(eventsOfSkipped(skipped)));
-  signals.on('newInvoices', (id, invoices) => {
-    const account = byId.get(id);
-    if (account) link.publish(eventsOfInvoices(account, invoices, context));
-  });
+  signals.on('pollEnded', () => signals.emit('bridgeChanged'));
 
+  const parts = { poller, bridgeStatus, constituencies };
   const requests = openRequests({
     clock,
     log,
     baseTopic: mqtt.base_topic,
-    protectedTopics: mqtt.discovery_prefix === false ? [] : [mqtt.discovery_prefix],
-    handlers: requestHandlers({ accounts, poller, bridgeStatus, constituencies, statistics }, context),
+    protectedTopics: prefix === false ? [] : [prefix],
+    handlers: requestHandlers({ ...parts, statistics, tellSkipped }, context),
     transaction,
     publish: (messages) => link.publish(messages),
   });
@@ -162,40 +149,33 @@ export async function startDaemon({
     onPassing: (message) => void signals.emit('passing', message),
     onStatus: () => void signals.emit('brokerChanged'),
     // A broker of our own has nothing retained yet.
-    ...(embedded ? {} : { restore: restore.reader(accounts, () => void pollUntilComplete()) }),
+    ...(embedded ? {} : { restore: history.reader(accounts, () => void pollUntilComplete()) }),
   });
-  const heartbeat = startHeartbeat(accounts, poller, context);
-  const keepAlives = new Map<string, KeepAlive>();
-  for (const account of config.provider?.keep_alive ? accounts : []) {
-    const { id } = account;
-    const ownLog = log.child({ account: id });
-    const { session } = account.upstream;
-    const onFault = (err: unknown) => {
-      const told = eventsOfRefresh(account, err, context);
-      link.publish(told);
-      if (told.length > 0) statistics?.wake();
-      const { state, accessExpiresAt } = session.status();
-      // Nothing is left to be kept alive: the retries of the poll go on.
-      if (state === 'provider_down' && accessExpiresAt === null) poller.retryNow(id, true);
-    };
-    const onRecovery = () => poller.retryNow(id);
-    const { limit } = context;
-    keepAlives.set(id, keepAlive({ session, limit, clock, random, log: ownLog, onFault, onRecovery }));
-  }
-  signals.on('accountChanged', (account) => keepAlives.get(account)?.wake());
-  const served = {
-    accounts,
-    poller,
-    bridgeStatus,
-    constituencies,
-    link,
-    requests,
-    logTail,
-    report,
-    heartbeat,
-    ingress,
+  const heartbeat = startHeartbeat(poller, context);
+  const openKeepAlive = (account: Account) => {
+    const { id, upstream } = account;
+    const { session } = upstream;
+    return keepAlive({
+      session,
+      limit: context.limit,
+      clock,
+      random,
+      log: log.child({ account: id }),
+      onFault(err) {
+        const told = eventsOfRefresh(account, err, context);
+        link.publish(told);
+        if (told.length > 0) statistics?.wake();
+        const { state, accessExpiresAt } = session.status();
+        // Nothing is left to be kept alive: the retries of the poll go on.
+        if (state === 'provider_down' && accessExpiresAt === null) poller.retryNow(id, true);
+      },
+      onRecovery: () => poller.retryNow(id),
+    });
   };
-  const monitor = await startMonitor(served, context);
+  const keptAlive = config.provider?.keep_alive ? accounts : [];
+  const keepAlives = new Map(keptAlive.map((account) => [account.id, openKeepAlive(account)]));
+  signals.on('accountChanged', (id) => keepAlives.get(id)?.wake());
+  const monitor = await startMonitor({ ...parts, requests, logTail, report, heartbeat, ingress }, context);
   statistics?.wake();
   if (accounts.length === 0) log.info('no account is configured: nothing to poll');
   else if (schedule.isRecent()) log.info('skipping the poll at start: the last one is recent');
@@ -211,8 +191,7 @@ export async function startDaemon({
   }
   /** A poll under way may have passed the meter whose history has to be read again. One that failed has its retry. */
   async function pollUntilComplete(): Promise<void> {
-    const inTrouble = (id: string) => poller.troubles.some(({ account }) => account === id);
-    const mayRead = () => accounts.some((account) => isIncomplete(account) && !inTrouble(account.id));
+    const mayRead = () => accounts.some((one) => isIncomplete(one) && !poller.troubles.has(one.id));
     for (let polls = 0; polls < 2 && mayRead(); polls += 1) await poller.poll();
   }
   async function stopSessions(): Promise<void> {

@@ -3,16 +3,15 @@
 import type { Account, AccountOutcome } from '../accounts/account.ts';
 import { accountView, composeAccount, isIncomplete, meterViews } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
-import { eventsOfInvoices, eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
+import { eventsOfPoll, eventsOfRefresh, eventsOfStates } from '../accounts/events.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import type { openReplyShapes } from '../accounts/replyShapes.ts';
 import { SeriesNames } from '../accounts/seriesNames.ts';
 import type { IssuerMemory } from '../auth/oidc.ts';
-import { drawRefreshFraction } from '../auth/tokens.ts';
+import { drawRefreshFraction, msUntilRefresh } from '../auth/tokens.ts';
 import type { Account as ConfiguredAccount } from '../config/schema.ts';
 import { Secret } from '../config/secret.ts';
 import { needsAPerson } from '../domain/health.ts';
-import type { Invoice } from '../domain/invoice.ts';
 import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
 import { about } from '../foundation/about.ts';
 import { EXIT, Failure, failure, safeWords } from '../foundation/failure.ts';
@@ -34,7 +33,7 @@ import type { Schedule } from './schedule.ts';
 
 /** What all runs of a process share. */
 export interface RunParts {
-  readonly context: Omit<AccountContext, 'state' | 'signals'>;
+  readonly context: Omit<AccountContext, 'state' | 'changed'>;
   readonly opened: OpenFleet;
   readonly claims: Claims;
   readonly pace: Pace;
@@ -105,22 +104,16 @@ async function withdraw(state: AccountState, claim: Claim, parts: RunParts): Pro
 async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promise<void> {
   const { row } = claim;
   const { context, opened, issuerMemory, onReply } = parts;
-  const newInvoices: Invoice[] = [];
   const own: AccountContext = {
     ...context,
     config: { ...context.config, accounts: [accountOf(row, openLogin(row, opened.seal), context.scrubber)] },
     limit: concurrencyLimit(1),
-    signals: {
-      emit: (_: string, __: string, found: readonly Invoice[] = []) => newInvoices.push(...found),
-    },
+    changed: () => undefined,
     state,
   };
   const gates = openGates(claim, parts);
-  const [account] = await openAccounts(
-    own,
-    { apply: (meter) => meter.store.restore(null) },
-    { names: new FleetNames(state), issuerMemory, gate: gates.gate, onReply },
-  );
+  const shared = { names: new FleetNames(state), issuerMemory, gate: gates.gate, onReply };
+  const [account] = await openAccounts(own, (meter) => meter.store.restore(null), shared);
   if (account === undefined) return;
   const told = state.document('told', toldCodec);
   account.told = (await told.read()) ?? account.told;
@@ -134,7 +127,6 @@ async function workOn(state: AccountState, claim: Claim, parts: RunParts): Promi
   const events = [
     ...(outcome === null ? [] : eventsOfPoll(account, outcome, row.failures > 0, own)),
     ...(refreshFault === null ? [] : eventsOfRefresh(account, refreshFault, own)),
-    ...eventsOfInvoices(account, newInvoices, own),
     ...eventsOfStates(account, meterViews(account), own),
   ];
   let columns: Columns =
@@ -180,8 +172,10 @@ async function act(
   const isWanted = row.wanted > row.answered;
   if (isWanted) await account.upstream.askForLogin();
   if (!isWanted && row.poll_at > clock.now()) {
-    const isDue = config.provider?.keep_alive && (await account.refreshDelayMs(EARLIEST_REFRESH)) === 0;
-    return { outcome: null, refreshFault: isDue ? await account.refresh() : null };
+    const { session } = account.upstream;
+    const isDue =
+      config.provider?.keep_alive && msUntilRefresh(await session.current(), EARLIEST_REFRESH, clock) === 0;
+    return { outcome: null, refreshFault: isDue ? await faultOf(session.renew()) : null };
   }
   // While others read its meters, no request of its own would show that it is signed in again.
   const isAnotherReading = row.needs_user && account.meters?.length === 0;
@@ -254,7 +248,8 @@ async function refreshAt(
   fault: unknown,
   { clock, random, config }: AccountContext,
 ): Promise<number> {
-  const delayMs = await account.refreshDelayMs(drawRefreshFraction(random));
+  const tokens = await account.upstream.session.current();
+  const delayMs = msUntilRefresh(tokens, drawRefreshFraction(random), clock);
   if (!config.provider?.keep_alive || delayMs === null) return Number.POSITIVE_INFINITY;
   return clock.now() + Math.max(LEAST_REST_MS, fault === null ? delayMs : backOffMs(fault, 1, random));
 }

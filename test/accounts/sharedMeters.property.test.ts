@@ -118,12 +118,13 @@ async function live({ concurrency, accounts }: Fates): Promise<void> {
     zone: zoneOf('Europe/Dublin'),
     topics: new Topics('heat2mqtt'),
     counters: new Counters(),
-    signals: new Signals(),
+    changed: () => undefined,
     outdoor: { weather: null },
     limit: concurrencyLimit(concurrency),
-  } as unknown as Context;
-  const opened = await openAccounts(context, { apply: (meter) => meter.store.restore(null) });
-  const poller = openPoller(opened, context);
+  };
+  const opened = await openAccounts(context, (meter) => meter.store.restore(null));
+  const link = { publish: () => undefined } as unknown as Context['link'];
+  const poller = openPoller({ ...context, accounts: opened, link, signals: new Signals() });
 
   for (; now < ROUNDS; now += 1) {
     for (const [at, { refusedIn }] of accounts.entries()) {

@@ -1,13 +1,15 @@
 // Requests that make the daemon poll: what they accept, their cooldown, and that a backfill reads its span and nothing else.
 import { expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/account.ts';
+import { Counters } from '../../src/accounts/metrics.ts';
 import { type Context, Signals } from '../../src/daemon/context.ts';
 import { openPoller } from '../../src/daemon/polling/poller.ts';
-import { pollHandlers } from '../../src/daemon/requests/handlers.ts';
+import { requestHandlers } from '../../src/daemon/requests/handlers.ts';
 import { zone as zoneOf } from '../../src/domain/period.ts';
 import { EXIT, Failure } from '../../src/foundation/failure.ts';
 import { concurrencyLimit } from '../../src/foundation/limits.ts';
 import type { Parameters } from '../../src/mqtt/requests.ts';
+import { Topics } from '../../src/publication/topics.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
@@ -23,6 +25,9 @@ function open(fault: unknown = null) {
   const spans: unknown[] = [];
   const account = {
     id: 'home',
+    told: {},
+    upstream: { session: { status: () => ({ state: 'ok' }) } },
+    history: { record: { polls: [] } },
     sharedMeters: () => [],
     retryDelayMs: () => 60_000,
     async poll(_signal: AbortSignal, span: unknown) {
@@ -30,11 +35,21 @@ function open(fault: unknown = null) {
       return { account: 'home', events: [], fault, unread: [] };
     },
   } as unknown as Account;
-  const signals = new Signals();
-  const limit = concurrencyLimit(1);
-  const context = { clock, zone, log, signals, limit, random: () => 0.5 } as unknown as Context;
-  const poller = openPoller([account], context);
-  const { backfill } = pollHandlers({ accounts: [account], poller, statistics: null }, context);
+  const context = {
+    accounts: [account],
+    clock,
+    zone,
+    log,
+    topics: new Topics('heat2mqtt'),
+    counters: new Counters(),
+    signals: new Signals(),
+    link: { publish: () => undefined },
+    limit: concurrencyLimit(1),
+  } as unknown as Context;
+  const poller = openPoller(context);
+  const nothingElse = { statistics: null, constituencies: null, tellSkipped: () => undefined };
+  const bridgeStatus = { health: () => ({}) as never };
+  const { backfill } = requestHandlers({ poller, bridgeStatus, ...nothingElse }, context);
   const handle = (parameters: Parameters) => backfill(parameters, () => undefined);
   return { handle, poller, clock, spans };
 }

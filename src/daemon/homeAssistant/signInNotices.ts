@@ -23,8 +23,7 @@ const MOST_NOTICES = 10;
 const IN_FRONTEND = /^homeassistant:\/\//;
 const MINUTE_MS = 60_000;
 
-export function signInNotices(accounts: readonly Account[], context: Context): SignInNotices {
-  const { config, topics, zone, clock, log } = context;
+export function signInNotices({ accounts, config, topics, zone, clock, log }: Context): SignInNotices {
   /** What was told last, by account. */
   const told = new Map<string, { readonly code: string; readonly message: string }>();
   const idOf = ({ id }: Account) => `${topics.base}/account/${id}/sign_in`;

@@ -1,6 +1,4 @@
 // Keeps Home Assistant's statistics equal to the ledgers, beside the polls: one run at a time, repeated until it works.
-
-import type { Account } from '../../accounts/account.ts';
 import type { Reason, StatisticsStatus } from '../../domain/health.ts';
 import type { Ledger } from '../../domain/ledger.ts';
 import type { Day } from '../../domain/period.ts';
@@ -13,7 +11,7 @@ import { bringUpToDate } from '../../homeassistant/importer.ts';
 import { visitHomeAssistant } from '../../homeassistant/recorder.ts';
 import { type Series, seriesOf } from '../../homeassistant/series.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
-import type { Context } from '../context.ts';
+import { type Context, metersOf } from '../context.ts';
 import type { OutdoorTemperatures } from './outdoorTemperatures.ts';
 import { signInNotices } from './signInNotices.ts';
 
@@ -47,12 +45,12 @@ const OF_ONE_SERIES: readonly TroubleKind[] = ['refused', 'not_stored', 'strange
 export type Statistics = NonNullable<ReturnType<typeof openStatistics>>;
 
 /** `null` when Home Assistant is not configured, or there is nothing to tell it. */
-export function openStatistics(accounts: readonly Account[], outdoor: OutdoorTemperatures, context: Context) {
-  const { config, zone, clock, log, random, signals } = context;
+export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
+  const { accounts, config, zone, clock, log, random, signals } = context;
   const { home_assistant: section } = config;
   if (section === undefined || accounts.length === 0) return null;
   const { url, token: secret } = section;
-  const notices = signInNotices(accounts, context);
+  const notices = signInNotices(context);
   const stopping = new AbortController();
   const oneAtATime = concurrencyLimit(1);
   let cancelRetry: () => void = () => undefined;
@@ -136,14 +134,14 @@ export function openStatistics(accounts: readonly Account[], outdoor: OutdoorTem
   }
 
   async function readTemperatures(home: HomeAssistant): Promise<void> {
-    const origins = accounts.flatMap(({ meters }) => meters ?? []).map(({ ledger }) => ledger.origin);
+    const origins = metersOf(context).map(({ ledger }) => ledger.origin);
     const [oldest] = origins.sort();
     if (oldest === undefined || !(await outdoor.update(home, oldest))) return;
     for (const { id } of accounts) signals.emit('accountChanged', id);
   }
 
   async function sendEvery(home: HomeAssistant, options: RunOptions): Promise<SeriesSent[]> {
-    const meters = accounts.flatMap((account) => account.meters ?? []);
+    const meters = metersOf(context);
     const names = meters.map(({ name }) => name);
     const sent: SeriesSent[] = [];
     let trouble: unknown = null;
@@ -220,6 +218,7 @@ export function openStatistics(accounts: readonly Account[], outdoor: OutdoorTem
     return lastSuccessAt === null ? 'waiting' : 'ok';
   }
 
+  signals.on('pollEnded', wake);
   return {
     wake,
     /** Home Assistant has started anew. */

@@ -1,21 +1,11 @@
 // What the page follows: the retained documents, composed for each reader from what is known now, so that no broker is needed.
-import type { Account } from '../../accounts/account.ts';
-import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
-import type { LinkStatus } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
-import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
+import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import type { Document, DocumentSource, Listener } from '../../web/events.ts';
 import type { BrokerState } from '../../web/page/answers.ts';
 import type { Context } from '../context.ts';
-import { BRIDGE, type BridgeStatus, composeBridge } from '../publishing/bridgeStatus.ts';
-
-interface Parts {
-  readonly accounts: readonly Account[];
-  readonly bridgeStatus: BridgeStatus;
-  readonly constituencies: Constituencies | null;
-  readonly link: { status(): LinkStatus };
-}
+import { BRIDGE, type BridgeStatus, composer } from '../publishing/bridgeStatus.ts';
 
 /** Whose documents may have changed since the reader took them. */
 interface Reader {
@@ -24,10 +14,12 @@ interface Reader {
 }
 
 export function followDocuments(
-  { accounts, bridgeStatus, constituencies, link }: Parts,
-  context: Pick<Context, 'topics' | 'zone' | 'clock' | 'signals' | 'config'>,
+  bridgeStatus: BridgeStatus,
+  constituencies: Constituencies | null,
+  context: Context,
 ): DocumentSource {
-  const { signals, topics } = context;
+  const { accounts, signals, topics, link } = context;
+  const retainedOf = composer({ bridgeStatus, constituencies, discovery: null }, context);
   const readers = new Set<Reader>();
 
   function tell(owner: string): void {
@@ -46,13 +38,6 @@ export function followDocuments(
     topic: topic.slice(topics.base.length + 1),
     payload,
   });
-  function retainedOf(owner: string): readonly Retained[] {
-    const options = { topics, discovery: null };
-    if (owner === BRIDGE) return composeBridge({ bridgeStatus, constituencies, ...options });
-    const account = accounts.find(({ id }) => id === owner);
-    return account ? composeAccount(accountView(account, context), meterViews(account), options) : [];
-  }
-
   signals.on('accountChanged', tell);
   signals.on('bridgeChanged', () => tell(BRIDGE));
   signals.on('passing', (message) => {

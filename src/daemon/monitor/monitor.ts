@@ -1,6 +1,5 @@
 // What the daemon answers over HTTP: its health, its metrics, and the page, here and within Home Assistant.
 import type { RequestListener } from 'node:http';
-import type { Account } from '../../accounts/account.ts';
 import { meterViews } from '../../accounts/composition.ts';
 import { renderMetrics } from '../../accounts/metrics.ts';
 import { isLoopback, pageAddress, splitHostAndPort } from '../../config/listenAddress.ts';
@@ -42,8 +41,7 @@ export async function startMonitor(
   }: PageParts & { readonly heartbeat: Heartbeat; readonly ingress: Ingress | null },
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
-  const { config, clock, counters, log } = context;
-  const { bridgeStatus, link, accounts } = parts;
+  const { config, clock, counters, log, link, accounts } = context;
   if (config.http === false) return null;
   const { listen } = config.http;
   const { hasPage, metricsFor } = openTo(config);
@@ -58,13 +56,14 @@ export async function startMonitor(
       'no page: beyond this machine it is served with a password only',
     );
   const startedAt = clock.now();
-  const expiryOf = ({ id, upstream }: Account) => [id, upstream.session.status().accessExpiresAt] as const;
   const metrics = () =>
     renderMetrics({
       ...counters,
       ...link.status(),
       startedAt,
-      accessExpiresAt: Object.fromEntries(accounts.map(expiryOf)),
+      accessExpiresAt: Object.fromEntries(
+        accounts.map(({ id, upstream }) => [id, upstream.session.status().accessExpiresAt]),
+      ),
       meters: accounts.flatMap(meterViews).map(({ meter, ledger, readingAt }) => ({
         meter,
         days: ledger.days.size,
@@ -95,7 +94,7 @@ export async function startMonitor(
       opened.push(await opening);
     } catch (err) {
       log.error({ err }, `no HTTP: ${what}`);
-      bridgeStatus.ownReasons.push(safeWords(err));
+      parts.bridgeStatus.ownReasons.push(safeWords(err));
     }
   };
   const answers = {

@@ -1,12 +1,10 @@
 // What the page gets to know of the daemon. Loaded with the first request for it.
 import { hostname } from 'node:os';
-import type { Account } from '../../accounts/account.ts';
 import { chosenMonth } from '../../accounts/chosenMonth.ts';
 import { accountView, meterViews } from '../../accounts/composition.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { about } from '../../foundation/about.ts';
 import type { LogTail } from '../../foundation/log.ts';
-import type { Link } from '../../mqtt/link.ts';
 import type { Requests } from '../../mqtt/requests.ts';
 import { pageWords, visitorsLanguage } from '../../publication/language.ts';
 import { STATEMENT_STYLE_HASH, statementPage } from '../../publication/statement/page.ts';
@@ -14,7 +12,7 @@ import { statementOf } from '../../publication/statement/statement.ts';
 import { createPage, type PageOptions } from '../../web/page.ts';
 import { createSignIns } from '../../web/signIn.ts';
 import { within } from '../../web/visitor.ts';
-import type { Context } from '../context.ts';
+import { type Context, metersOf } from '../context.ts';
 import { changeDashboard, lookAtDashboard } from '../homeAssistant/energyDashboard.ts';
 import type { Poller } from '../polling/poller.ts';
 import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
@@ -24,21 +22,19 @@ import { ledgerCsv } from './ledgerCsv.ts';
 export interface PageParts {
   readonly bridgeStatus: BridgeStatus;
   readonly constituencies: Constituencies | null;
-  readonly link: Link;
   readonly requests: Requests;
   readonly logTail: LogTail;
   readonly report: () => Promise<string>;
-  readonly accounts: readonly Account[];
   readonly poller: Poller;
 }
 
 /** One listener for everyone, and one for whom Home Assistant has let in. */
 export function openPage(
-  { requests, logTail, report, accounts, poller, ...parts }: PageParts,
+  { requests, logTail, report, poller, bridgeStatus, constituencies }: PageParts,
   forMetrics: Pick<PageOptions, 'metrics' | 'metricsRefused'>,
   context: Context,
 ) {
-  const { config, clock, log, zone, scrubber } = context;
+  const { accounts, config, clock, log, zone, scrubber } = context;
   const { hosts = [], password, trusted_proxy: trustedProxy } = config.web || {};
   const own = hostname().toLowerCase();
   const signIns = createSignIns({
@@ -61,14 +57,14 @@ export function openPage(
     },
     logTail,
     report,
-    documents: followDocuments({ accounts, ...parts }, context),
+    documents: followDocuments(bridgeStatus, constituencies, context),
     signInRoutes: signIns.routes,
-    energyDashboard: energyDashboardOf(accounts, context),
+    energyDashboard: energyDashboardOf(context),
     ledger(meter: string) {
       const view = accounts.flatMap(meterViews).find((one) => one.meter === meter);
       return view === undefined ? null : ledgerCsv(view);
     },
-    statement: statementSource(accounts, context),
+    statement: statementSource(context),
     words: (languages: string) => pageWords(visitorsLanguage(config.language, languages)),
     clock,
     log,
@@ -81,30 +77,30 @@ export function openPage(
   };
 }
 
-function statementSource(accounts: readonly Account[], context: Context): PageOptions['statement'] {
+function statementSource(context: Context): PageOptions['statement'] {
   const { language } = context.config;
   return ({ meter: name, month, languages }) => {
-    const all = accounts.flatMap((account) => (account.meters ?? []).map((meter) => ({ account, meter })));
-    const found = all.find(({ meter }) => (name ?? meter.name) === meter.name);
-    const view = found?.meter.view();
-    if (found === undefined || !view) return null;
-    const facts = { meter: view, account: accountView(found.account, context) };
-    const statement = statementOf(chosenMonth(found.meter.completeMonths(), month), facts);
+    const meter = metersOf(context).find((one) => (name ?? one.name) === one.name);
+    const account = context.accounts.find(({ id }) => id === meter?.account);
+    const view = meter?.view();
+    if (!meter || !account || !view) return null;
+    const facts = { meter: view, account: accountView(account, context) };
+    const statement = statementOf(chosenMonth(meter.completeMonths(), month), facts);
     const page = statementPage(statement, visitorsLanguage(language, languages));
     return { page, style: STATEMENT_STYLE_HASH };
   };
 }
 
-function energyDashboardOf(accounts: readonly Account[], context: Context): PageOptions['energyDashboard'] {
+function energyDashboardOf(context: Context): PageOptions['energyDashboard'] {
   const { home_assistant: section, mqtt } = context.config;
   if (section === undefined) return null;
   const deps = { section, baseTopic: mqtt.base_topic, clock: context.clock };
-  const meters = () => accounts.flatMap((account) => account.meters ?? []);
   return {
     async look() {
-      const { changed, refusals, cautions, digest } = await lookAtDashboard(deps, 'add', meters());
+      const dashboard = await lookAtDashboard(deps, 'add', metersOf(context));
+      const { changed, refusals, cautions, digest } = dashboard;
       return { added: changed, refusals, cautions, digest };
     },
-    add: (digest) => changeDashboard(deps, 'add', meters(), digest),
+    add: (digest) => changeDashboard(deps, 'add', metersOf(context), digest),
   };
 }

@@ -1,38 +1,37 @@
 // Every five seconds: retries that are due, secrets that have changed, sessions that a command has brought, and what
 // changes with the time of day.
-
-import type { Account } from '../../accounts/account.ts';
 import { needsAPerson } from '../../domain/health.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
 
-export interface Heartbeat {
-  /** Milliseconds since the last beat: proof that the event loop is alive. */
-  ageMs(): number;
-  stop(): Promise<void>;
-}
+export type Heartbeat = ReturnType<typeof startHeartbeat>;
 
 const BEAT_MS = 5_000;
 const TAKE_SESSIONS_EVERY_MS = 20_000;
 // Midnight, a reading growing late, requests_today: all may change without a poll.
 const REPUBLISH_EVERY_MS = 5 * 60_000;
 
-export function startHeartbeat(accounts: readonly Account[], poller: Poller, context: Context): Heartbeat {
-  const { clock, log, state, signals } = context;
+export function startHeartbeat(poller: Poller, { accounts, clock, log, state, signals }: Context) {
   const stopping = new AbortController();
   let lastBeatAt = clock.monotonic();
-  let lastRepublishAt = lastBeatAt;
-  let lastTakenAt = lastBeatAt;
   let wasWritable = true;
+  // One that fails does not keep the others from their turn. None waits for a poll: a first history takes minutes.
+  const steps = [
+    { run: retryState, everyMs: 0, doneAt: lastBeatAt },
+    { run: takeSessions, everyMs: TAKE_SESSIONS_EVERY_MS, doneAt: lastBeatAt },
+    { run: pollAgain, everyMs: 0, doneAt: lastBeatAt },
+    { run: publishAll, everyMs: REPUBLISH_EVERY_MS, doneAt: lastBeatAt },
+  ];
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       await clock.sleep(BEAT_MS, stopping.signal);
       lastBeatAt = clock.monotonic();
-      // One that fails does not keep the others from their turn. None waits for a poll: a first history takes minutes.
-      for (const step of [retryState, takeSessions, pollAgain, republish]) {
+      for (const step of steps) {
         if (stopping.signal.aborted) return;
-        await step().catch((err) => log.error({ err }, 'heartbeat fault'));
+        if (clock.monotonic() - step.doneAt < step.everyMs) continue;
+        step.doneAt = clock.monotonic();
+        await step.run().catch((err) => log.error({ err }, 'heartbeat fault'));
       }
     }
   }
@@ -44,7 +43,7 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
     if (isWritable === wasWritable) return;
     wasWritable = isWritable;
     if (isWritable) log.info('the state directory can be written again');
-    publishAll();
+    await publishAll();
   }
 
   async function pollAgain(): Promise<void> {
@@ -59,9 +58,6 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
 
   /** `heat2mqtt login` may have been run. */
   async function takeSessions(): Promise<void> {
-    const now = clock.monotonic();
-    if (now - lastTakenAt < TAKE_SESSIONS_EVERY_MS) return;
-    lastTakenAt = now;
     for (const { id, upstream } of accounts) {
       const wasNeeded = needsAPerson(upstream.session.status().state);
       if (!(await upstream.session.reload())) continue;
@@ -70,22 +66,16 @@ export function startHeartbeat(accounts: readonly Account[], poller: Poller, con
     }
   }
 
-  async function republish(): Promise<void> {
-    const now = clock.monotonic();
-    if (now - lastRepublishAt < REPUBLISH_EVERY_MS) return;
-    lastRepublishAt = now;
-    publishAll();
-  }
-
-  function publishAll(): void {
+  async function publishAll(): Promise<void> {
     signals.emit('bridgeChanged');
     for (const { id } of accounts) signals.emit('accountChanged', id);
   }
 
   const running = run();
   return {
+    /** Milliseconds since the last beat: proof that the event loop is alive. */
     ageMs: () => clock.monotonic() - lastBeatAt,
-    stop: () => {
+    stop(): Promise<void> {
       stopping.abort();
       return running;
     },

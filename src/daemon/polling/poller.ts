@@ -1,16 +1,27 @@
 // Polls the accounts, a few at a time: scheduled and requested polls, retries and backfills are all one round.
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
+import type { MeterEvent } from '../../accounts/context.ts';
+import { eventsOfPoll } from '../../accounts/events.ts';
 import { chooseReaders, readInstead } from '../../accounts/sharedMeters.ts';
+import { knownUnits } from '../../domain/amount.ts';
+import type { Change } from '../../domain/ledger.ts';
 import type { DaySpan } from '../../domain/period.ts';
 import { Failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit, SingleFlight } from '../../foundation/limits.ts';
-import type { Context, Trouble } from '../context.ts';
-import { countsOf, tellChanges, tellPolled } from './pollLog.ts';
+import type { Context } from '../context.ts';
 
-export interface PollOutcome {
-  readonly accounts: readonly AccountOutcome[];
-  /** Accounts left out because the provider asked for more time (`Retry-After`). */
-  readonly postponed: readonly string[];
+/** An account whose last poll failed. */
+export interface Trouble {
+  readonly account: string;
+  readonly fault: unknown;
+  readonly failuresInARow: number;
+  /** Epoch milliseconds of the next try; `null`: none is planned. */
+  readonly retryAt: number | null;
+  /** On the monotonic clock, as the two waits that begin there. */
+  readonly failedAt: number;
+  readonly waitMs: number | null;
+  /** How long the provider wants no request (`Retry-After`). */
+  readonly retryAfterMs: number;
 }
 
 /** Why a requested poll is not done now, and from when on it would be; epoch milliseconds. */
@@ -19,33 +30,28 @@ export interface PollRefusal {
   readonly until: number;
 }
 
-interface TroubleRecord extends Trouble {
-  /** On the monotonic clock, as the two waits that begin there. */
-  readonly failedAt: number;
-  readonly waitMs: number | null;
-  readonly retryAfterMs: number;
-}
-
 const COOLDOWN_MS = 5 * 60_000;
 // With more accounts than this, the log has one line for a poll and one for each failure.
 const MOST_NAMED = 50;
+// More changes come at once only after a long outage or a backfill.
+const MOST_CHANGES_TOLD = 7;
 
 export type Poller = ReturnType<typeof openPoller>;
 
-export function openPoller(accounts: readonly Account[], context: Context) {
-  const { clock, log, zone, signals, limit } = context;
+export function openPoller(context: Context) {
+  const { accounts, clock, log, zone, counters, link, signals, limit } = context;
   const isCrowd = accounts.length > MOST_NAMED;
-  const troubles = new Map<string, TroubleRecord>();
+  const troubles = new Map<string, Trouble>();
   const stopping = new AbortController();
   const { signal } = stopping;
   const oneAtATime = concurrencyLimit(1);
   const cooldown = new RateLimit(clock, 1, COOLDOWN_MS);
-  const pollOfAll = new SingleFlight<PollOutcome>();
+  const pollOfAll = new SingleFlight<readonly AccountOutcome[]>();
 
   const isPolling = (): boolean => oneAtATime.activeCount + oneAtATime.pendingCount > 0;
-  const sinceFailure = ({ failedAt }: TroubleRecord): number => clock.monotonic() - failedAt;
+  const sinceFailure = ({ failedAt }: Trouble): number => clock.monotonic() - failedAt;
 
-  /** How long the provider wants no request of the account (`Retry-After`); 0 or less: it does not say so. */
+  /** How long the provider wants no request of the account; 0 or less: it does not say so. */
   function postponedMs({ id }: Account): number {
     const trouble = troubles.get(id);
     return trouble ? trouble.retryAfterMs - sinceFailure(trouble) : 0;
@@ -57,58 +63,86 @@ export function openPoller(accounts: readonly Account[], context: Context) {
     return trouble?.waitMs != null && sinceFailure(trouble) >= trouble.waitMs;
   }
 
-  async function round(some: readonly Account[], again?: DaySpan): Promise<PollOutcome> {
+  /** Accounts that the provider has told to wait are left out. */
+  async function round(some: readonly Account[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
     const outcomes: AccountOutcome[] = [];
     const readers = chooseReaders(accounts, (account) => account.isUsable && !isPostponed(account));
-    const postponed = some.filter(isPostponed);
-    const queue = some.filter((account) => !postponed.includes(account)).values();
+    const queue = some.filter((account) => !isPostponed(account)).values();
     // Workers, not one long line of steps: refreshes and extras share the limit, and must get their turn in between.
     const work = async () => {
       for (const account of queue) {
         if (signal.aborted) return;
         const outcome = await limit(() => account.poll(signal, again, readers.get(account)));
         if (signal.aborted) return;
-        const before = troubles.get(account.id);
-        note(account, outcome);
         outcomes.push(outcome);
         // At once: a slow account does not delay the others.
-        signals.emit('polled', outcome, before);
+        take(account, outcome);
       }
     };
     await Promise.all(Array.from({ length: limit.concurrency }, work));
     const instead = await readInstead(accounts, outcomes, signal, again);
     for (const outcome of instead) {
       const reader = accounts.find(({ id }) => id === outcome.account);
-      if (reader && !isCrowd) tellChanges(reader, outcome, log);
-      signals.emit('polled', outcome, undefined);
+      if (reader === undefined) continue;
+      if (!isCrowd) logChanges(reader, outcome);
+      tell(reader, outcome, false);
     }
     if (isCrowd) log.info(summaryOf(outcomes), 'accounts polled');
     if (!signal.aborted) signals.emit('pollEnded');
-    return {
-      accounts: outcomes.map((outcome) => withEvents(outcome, instead)),
-      postponed: postponed.map(({ id }) => id),
-    };
+    return outcomes.map((outcome) => {
+      const more = instead.filter(({ account }) => account === outcome.account);
+      return { ...outcome, events: [outcome, ...more].flatMap(({ events }) => events) };
+    });
   }
 
-  function note(account: Account, outcome: AccountOutcome): void {
-    const { fault } = outcome;
+  function take(account: Account, outcome: AccountOutcome): void {
     const { id } = account;
-    if (fault === null) {
+    const before = troubles.get(id);
+    if (outcome.fault === null) {
       troubles.delete(id);
       if (isCrowd) log.debug({ account: id }, 'polled');
-      else tellPolled(account, outcome, log);
-      return;
-    }
-    const failuresInARow = (troubles.get(id)?.failuresInARow ?? 0) + 1;
+      else logPolled(account, outcome);
+    } else troubles.set(id, failed(account, outcome.fault, (before?.failuresInARow ?? 0) + 1));
+    tell(account, outcome, before !== undefined);
+  }
+
+  function failed(account: Account, fault: unknown, failuresInARow: number): Trouble {
+    const { id } = account;
     const waitMs = account.retryDelayMs(fault, failuresInARow);
     const retryAt = waitMs === null ? null : clock.now() + waitMs;
     const retryAfterMs = fault instanceof Failure ? (fault.retryAfterMs ?? 0) : 0;
-    const failedAt = clock.monotonic();
-    troubles.set(id, { account: id, fault, failuresInARow, retryAt, failedAt, waitMs, retryAfterMs });
     // A Failure tells everything in its words; anything else is a bug of ours and needs its stack.
     if (fault instanceof Failure)
       log.warn({ account: id, ...safeWords(fault), retryAt: retryAt && zone.iso(retryAt) }, 'poll failed');
     else log.error({ account: id, err: fault }, 'poll failed unexpectedly');
+    return { account: id, fault, failuresInARow, retryAt, failedAt: clock.monotonic(), waitMs, retryAfterMs };
+  }
+
+  function tell(account: Account, outcome: AccountOutcome, wasFailing: boolean): void {
+    counters.countPoll(outcome.fault);
+    link.publish(eventsOfPoll(account, outcome, wasFailing, context));
+    signals.emit('accountChanged', account.id);
+  }
+
+  function logPolled(account: Account, outcome: AccountOutcome): void {
+    logChanges(account, outcome);
+    const newest = account.meters?.flatMap((meter) => meter.view()?.totals.newestDay ?? []).sort();
+    const counts = countsOf(outcome.events);
+    log.info({ account: account.id, ...counts, newestDay: newest?.at(-1) ?? null }, 'polled');
+  }
+
+  /** New and corrected days, in amounts that a person cares about. */
+  function logChanges({ id, meters, extras }: Account, { events }: AccountOutcome): void {
+    for (const { meter, change } of events.slice(-MOST_CHANGES_TOLD)) {
+      const called = meters?.find(({ name }) => name === meter)?.friendlyName;
+      const about = { account: id, meter, ...(called ? { called } : {}) };
+      if (change.kind === 'tariff_changed') log.info({ ...about, from: change.after.from }, 'tariff changed');
+      else
+        log.info(
+          { ...about, ...amountsOf(change), currency: extras.currency },
+          change.kind === 'new_day' ? 'new day' : 'day corrected',
+        );
+    }
   }
 
   /** Polls the accounts whose retry is due, unless a poll is under way. */
@@ -133,13 +167,12 @@ export function openPoller(accounts: readonly Account[], context: Context) {
     get isPolling(): boolean {
       return isPolling();
     },
-    get troubles(): readonly Trouble[] {
-      return [...troubles.values()];
-    },
+    /** By account: those whose last poll failed. */
+    troubles: troubles as ReadonlyMap<string, Trouble>,
     /** Polls all accounts, after what may be under way. Calls during that time share its outcome. Never rejects. */
-    poll: (): Promise<PollOutcome> => pollOfAll.run(() => oneAtATime(() => round(accounts))),
+    poll: () => pollOfAll.run(() => oneAtATime(() => round(accounts))),
     /** Reads a span of days again, after what may be under way. Never rejects. */
-    backfill: (span: DaySpan): Promise<PollOutcome> => oneAtATime(() => round(accounts, span)),
+    backfill: (span: DaySpan) => oneAtATime(() => round(accounts, span)),
     /** What troubled the account may be over: its retry is due now. `always`: also after a poll that went well. */
     retryNow(id: string, always = false): void {
       const trouble = troubles.get(id);
@@ -163,13 +196,21 @@ export function openPoller(accounts: readonly Account[], context: Context) {
   };
 }
 
-const withEvents = (outcome: AccountOutcome, more: readonly AccountOutcome[]): AccountOutcome => {
-  const own = more.filter(({ account }) => account === outcome.account);
-  return { ...outcome, events: [...outcome.events, ...own.flatMap(({ events }) => events)] };
-};
-
 const summaryOf = (outcomes: readonly AccountOutcome[]) => ({
   accounts: outcomes.length,
   failed: outcomes.filter(({ fault }) => fault !== null).length,
   ...countsOf(outcomes.flatMap(({ events }) => events)),
 });
+
+/** Only what there was. */
+function countsOf(events: readonly MeterEvent[]): { newDays?: number; correctedDays?: number } {
+  const count = (kind: Change['kind']) => events.filter(({ change }) => change.kind === kind).length;
+  const [newDays, correctedDays] = [count('new_day'), count('corrected')];
+  return { ...(newDays > 0 ? { newDays } : {}), ...(correctedDays > 0 ? { correctedDays } : {}) };
+}
+
+function amountsOf({ kind, day, before, after }: Change) {
+  const now = { day, kwh: knownUnits(after.energy), cost: knownUnits(after.cost) };
+  if (kind === 'new_day') return now;
+  return { ...now, kwhBefore: knownUnits(before?.energy), costBefore: knownUnits(before?.cost) };
+}

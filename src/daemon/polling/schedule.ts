@@ -1,6 +1,5 @@
 // When to poll: the cron expression with this installation's jitter. The only door to node-cron.
 import { createTask, type Logger, validate } from 'node-cron';
-import type { Account } from '../../accounts/account.ts';
 import type { Log } from '../../foundation/log.ts';
 import type { Context } from '../context.ts';
 import type { Poller } from './poller.ts';
@@ -49,13 +48,8 @@ export function cronTimes(expression: string, timezone: string) {
 export type Schedule = ReturnType<typeof startSchedule>;
 
 /** `jitterMs`: this installation's fixed delay after each tick. Without accounts there is nothing to schedule. */
-export function startSchedule(
-  accounts: readonly Account[],
-  poller: Poller,
-  jitterMs: number,
-  startTicker: StartTicker,
-  { config, clock, log }: Context,
-) {
+export function startSchedule(poller: Poller, jitterMs: number, startTicker: StartTicker, context: Context) {
+  const { accounts, config, clock, log } = context;
   const { schedule, timezone } = config.usage;
   const stopping = new AbortController();
   let delayedUntil: number | null = null;
@@ -78,7 +72,7 @@ export function startSchedule(
     /** Epoch milliseconds of the next poll that is planned: a tick or a retry. */
     nextPollAt(): number | null {
       const tick = ticker?.next() ?? null;
-      const retries = poller.troubles.map(({ retryAt }) => retryAt);
+      const retries = [...poller.troubles.values()].map(({ retryAt }) => retryAt);
       const times = [delayedUntil, tick === null ? null : tick + delayMs(), ...retries];
       const known = times.filter((time) => time !== null);
       return known.length === 0 ? null : Math.min(...known);

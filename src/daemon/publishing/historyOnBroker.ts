@@ -1,4 +1,5 @@
 // Restores ledgers that are new or lost from the history that is retained on the broker, once, at the first connection.
+import type { Account } from '../../accounts/account.ts';
 import type { Meter } from '../../accounts/meter.ts';
 import { readRetainedHistory } from '../../domain/recovery.ts';
 import type { Log } from '../../foundation/log.ts';
@@ -10,7 +11,7 @@ export function historyOnBroker(topics: Topics, log: Log) {
   let retained: ReadonlyMap<string, Incoming> | null = null;
 
   /** To be called with each meter that is opened: one that is found later gets what was read. */
-  async function apply(meter: Meter): Promise<void> {
+  async function restore(meter: Meter): Promise<void> {
     if (retained === null || !meter.store.isNew) return;
     const found = retained.get(topics.of('meter/<meter>/history', meter.name));
     const history = found ? readRetainedHistory(found.payload) : null;
@@ -20,10 +21,10 @@ export function historyOnBroker(topics: Topics, log: Log) {
   }
 
   return {
-    apply,
+    restore,
     /** For the link. `onReopened`: some history has to be read again. */
     reader:
-      (accounts: readonly { readonly meters: readonly Meter[] | null }[], onReopened: () => void) =>
+      (accounts: readonly Account[], onReopened: () => void) =>
       async (read: (filter: string) => Promise<readonly Incoming[]>): Promise<void> => {
         if (retained !== null) return;
         const isNew = accounts.some(({ meters }) => meters?.some(({ store }) => store.isNew) ?? true);
@@ -31,7 +32,7 @@ export function historyOnBroker(topics: Topics, log: Log) {
         // What is retained for a meter that appears later than this cannot be ours.
         retained = new Map(found.map((incoming) => [incoming.topic, incoming]));
         const meters = accounts.flatMap((account) => account.meters ?? []);
-        for (const meter of meters) await apply(meter);
+        for (const meter of meters) await restore(meter);
         // Once all meters are known, the rest is not needed.
         if (accounts.every((account) => account.meters !== null)) retained = new Map();
         if (isNew && meters.some(({ ledger }) => !ledger.complete)) onReopened();

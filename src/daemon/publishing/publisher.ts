@@ -1,27 +1,17 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
-import type { Account } from '../../accounts/account.ts';
-import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
+import { meterViews } from '../../accounts/composition.ts';
 import { eventsOfStates, noteUse } from '../../accounts/events.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
-import type { Link } from '../../mqtt/link.ts';
 import type { Message } from '../../mqtt/message.ts';
-import type { DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { isDiscovery } from '../../publication/ownership.ts';
 import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
-import { BRIDGE, type BridgeStatus, composeBridge } from './bridgeStatus.ts';
-
-interface Parts {
-  readonly accounts: readonly Account[];
-  readonly bridgeStatus: BridgeStatus;
-  readonly constituencies: Constituencies | null;
-  readonly link: Link;
-}
+import { BRIDGE, type BridgeStatus, composer } from './bridgeStatus.ts';
 
 export type Publisher = Awaited<ReturnType<typeof openPublisher>>;
 
@@ -33,21 +23,21 @@ const MOST_WAITING = 500;
 const LONG_LIST =
   /^meter\/[^/]+\/(history|statement|usage\/.+)$|^account\/[^/]+\/invoices$|^constituencies\//;
 
-export async function openPublisher(parts: Parts, context: Context) {
-  const { accounts, bridgeStatus, constituencies, link } = parts;
-  const { config, topics, clock, signals, state, log } = context;
+export async function openPublisher(
+  bridgeStatus: BridgeStatus,
+  constituencies: Constituencies | null,
+  context: Context,
+) {
+  const { accounts, link, config, topics, clock, signals, state, log } = context;
   const { discovery_prefix: prefix } = config.mqtt;
-  const discovery: DiscoveryOptions | null =
-    prefix === false
-      ? null
-      : {
-          prefix,
-          topics,
-          page: pageAddress(config),
-          accounts: accounts.length > 0,
-          constituencies: constituencies !== null,
-          language: homeLanguage(config.language),
-        };
+  const about = {
+    page: pageAddress(config),
+    accounts: accounts.length > 0,
+    constituencies: constituencies !== null,
+    language: homeLanguage(config.language),
+  };
+  const discovery = prefix === false ? null : { prefix, topics, ...about };
+  const retainedOf = composer({ bridgeStatus, constituencies, discovery }, context);
   const byId = new Map(accounts.map((account) => [account.id, account]));
   /** Accounts that may have changed since they were composed. */
   const changed = new Set<string>();
@@ -98,52 +88,41 @@ export async function openPublisher(parts: Parts, context: Context) {
     const withBridge = bridgeChanged && changed.size === 0 && restMs <= 0;
     if (withBridge) bridgeChanged = false;
     const end = withBridge ? bridgeThrottle.begin() : null;
-    if (some.length > 0 || withBridge) publish(some, withBridge);
+    publish(withBridge ? [BRIDGE, ...some] : some);
     end?.();
     if (changed.size > 0) plan();
-    else if (bridgeChanged) void planAfter(restMs);
+    else if (bridgeChanged && !isResting) {
+      isResting = true;
+      clock.after(restMs, () => {
+        isResting = false;
+        plan();
+      });
+    }
   }
 
-  async function planAfter(ms: number): Promise<void> {
-    if (isResting) return;
-    isResting = true;
-    await clock.sleep(ms);
-    isResting = false;
-    plan();
-  }
-
-  function takeSome(): readonly Account[] {
+  function takeSome(): readonly string[] {
     const some = [...changed].slice(0, ACCOUNTS_AT_ONCE);
     for (const account of some) changed.delete(account);
-    return some.flatMap((id) => byId.get(id) ?? []);
+    return some;
   }
 
-  function publish(some: readonly Account[], withBridge: boolean): void {
+  function publish(owners: readonly string[]): void {
     // The first connection begins with everything; what was composed before could be older than the restored history.
     if (!link.status().hasConnected) return;
-    link.publish([
-      ...compose(some, withBridge),
-      ...some.flatMap((account) => eventsOfStates(account, meterViews(account), context)),
-    ]);
+    const some = owners.flatMap((owner) => byId.get(owner) ?? []);
+    const events = some.flatMap((account) => eventsOfStates(account, meterViews(account), context));
+    link.publish([...compose(owners), ...events]);
   }
 
   /** Retained messages that differ from what was sent last: online, discovery, states, then the clearing of what is gone. */
-  function compose(some: readonly Account[], withBridge: boolean): Message[] {
-    const options = { topics, discovery };
-    const news = withBridge
-      ? retained.take(BRIDGE, composeBridge({ bridgeStatus, constituencies, ...options }))
-      : [];
-    for (const account of some) {
-      const meters = meterViews(account);
-      noteUse(account, meters);
-      news.push(...retained.take(account.id, composeAccount(accountView(account, context), meters, options)));
-    }
+  function compose(owners: readonly string[]): Message[] {
+    const news = owners.flatMap((owner) => retained.take(owner, retainedOf(owner)));
     const comesFirst = ({ topic }: Message) => isDiscovery(topic) || topic === topics.of('bridge/state');
     const isWhole = retained.owners === accounts.length + 1;
     return [
       ...news.filter(comesFirst),
       ...news.filter((message) => !comesFirst(message)),
-      ...(withBridge && isWhole && bridgeStatus.isComplete() ? retained.gone() : []),
+      ...(owners.includes(BRIDGE) && isWhole && bridgeStatus.isComplete() ? retained.gone() : []),
     ];
   }
 
@@ -152,13 +131,15 @@ export async function openPublisher(parts: Parts, context: Context) {
     retained.forget(isForgotten);
     for (const account of byId.keys()) changed.add(account);
     const first = takeSome();
+    // What is published for the first time is no news.
+    for (const account of first.flatMap((id) => byId.get(id) ?? [])) noteUse(account, meterViews(account));
     bridgeChanged = changed.size > 0;
     if (bridgeChanged) plan();
-    return compose(first, true);
+    return compose([BRIDGE, ...first]);
   }
 
   return {
-    publishBridgeNow: () => publish([], true),
+    publishBridgeNow: () => publish([BRIDGE]),
     /** The messages of a broker that starts anew: everything, whether it has changed or not. */
     everything: () => republish(),
     /** The messages of a Home Assistant that starts anew: discovery and states. No entity reads the long lists. */

@@ -40,8 +40,6 @@ export interface Reply {
   readonly foreign?: { readonly type: string; readonly characters: number };
 }
 
-const PROVIDER_SETTING = 'provider.api_url';
-
 /** Resolves to the parsed JSON of a 2xx answer. */
 export type Ask = (exchange: Exchange) => Promise<unknown>;
 
@@ -82,95 +80,91 @@ export class UnexpectedReply extends Failure {
   }
 }
 
+const PROVIDER_SETTING = 'provider.api_url';
+const LONGEST_REASON = 300;
+// Strips a byte order mark, which JSON.parse does not accept.
+const UTF8 = new TextDecoder();
+// The header is text of the other side: only what looks like a type is told.
+const MEDIA_TYPE = /^[a-z]{1,20}\/[a-z.+-]{1,40}(?=\s*(;|$))/i;
+
 export function createAsk(options: AskOptions): Ask {
+  const { timeoutSeconds, clock, accessToken, acceptsErrors = false, setting = PROVIDER_SETTING } = options;
+  const isProvider = setting === PROVIDER_SETTING;
+  const baseUrl = options.baseUrl.replace(/\/+$/, '');
+
+  async function send(exchange: Exchange, token: string | null): Promise<HttpResponse> {
+    const { method, path, query, body, what } = exchange;
+    const url = new URL(baseUrl + path);
+    if (query) url.search = query.toString();
+    const limit = deadline(clock, timeoutSeconds * 1000, exchange.signal);
+    const headers = {
+      accept: 'application/json',
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      'content-type': 'application/json',
+    };
+    try {
+      const text = body === undefined ? null : JSON.stringify(body);
+      return await options.send(url, { method, headers, body: text, signal: limit.signal });
+    } catch (err) {
+      if (err instanceof Failure) throw err;
+      throw unreachable(`No answer to the ${what}: ${networkFault(err)}.`, {
+        retry: 'soon',
+        hint: `If this lasts, check the network and ${setting}.`,
+        cause: err,
+      });
+    } finally {
+      limit.clear();
+    }
+  }
+
+  function jsonOf({ what, json, foreign }: Reply): unknown {
+    if (foreign === undefined) return json;
+    throw new UnexpectedReply(
+      what,
+      'JSON',
+      `${foreign.characters} characters of ${foreign.type} that are not`,
+      `${LAST_VALUES_STAY} Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
+    );
+  }
+
+  function refusal({ what, status, json }: Reply, { headers }: HttpResponse, notFound: Exchange['notFound']) {
+    if (status === 408 || status === 429 || status >= 500) {
+      const askedFor = retryAfterMs(headers['retry-after'], clock.now());
+      return unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
+        retry: status === 429 ? 'later' : 'soon',
+        hint: isProvider
+          ? 'The provider has trouble; the bridge tries again by itself.'
+          : 'The service has trouble: ask again later.',
+        ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
+      });
+    }
+    const moved = {
+      message: `The provider redirected the ${what} to another address (HTTP ${status}), where it was not sent.`,
+      hint: `Check ${setting}: write the address there that answers by itself.`,
+    };
+    const access = isProvider ? ' and whether the account may still see its property' : '';
+    const refused = {
+      message: `The provider refused the ${what} with HTTP ${status}.`,
+      hint: `If this lasts, check ${setting}${access}.`,
+    };
+    const words = status === 404 && notFound ? notFound : status < 400 ? moved : refused;
+    return new ProviderRefused(status, words, reasonIn(json));
+  }
+
   return async (exchange) => {
-    const { accessToken, acceptsErrors = false } = options;
     const rejected: string[] = [];
     for (;;) {
       const token = accessToken ? await accessToken(rejected) : null;
-      const response = await send(options, exchange, token);
+      const response = await send(exchange, token);
       const reply = read(exchange.what, response);
       options.onReply?.(reply);
-      if (reply.status >= 200 && reply.status < 300) return jsonOf(reply, options);
+      if (reply.status >= 200 && reply.status < 300) return jsonOf(reply);
       // The session behind `accessToken` ends this loop: it refreshes, logs in once, and then gives up.
-      if (response.status === 401 && token !== null && !acceptsErrors) rejected.push(token);
-      else throw refusal(reply.json, response, exchange, options);
+      if (reply.status === 401 && token !== null && !acceptsErrors) rejected.push(token);
+      else throw refusal(reply, response, exchange.notFound);
     }
   };
 }
-
-async function send(options: AskOptions, exchange: Exchange, token: string | null): Promise<HttpResponse> {
-  const url = new URL(options.baseUrl.replace(/\/+$/, '') + exchange.path);
-  if (exchange.query) url.search = exchange.query.toString();
-  const limit = deadline(options.clock, options.timeoutSeconds * 1000, exchange.signal);
-  try {
-    return await options.send(url, {
-      method: exchange.method,
-      headers: {
-        accept: 'application/json',
-        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-        'content-type': 'application/json',
-      },
-      body: exchange.body === undefined ? null : JSON.stringify(exchange.body),
-      signal: limit.signal,
-    });
-  } catch (err) {
-    if (err instanceof Failure) throw err;
-    throw unreachable(`No answer to the ${exchange.what}: ${networkFault(err)}.`, {
-      retry: 'soon',
-      hint: `If this lasts, check the network and ${options.setting ?? PROVIDER_SETTING}.`,
-      cause: err,
-    });
-  } finally {
-    limit.clear();
-  }
-}
-
-function refusal(
-  json: unknown,
-  response: HttpResponse,
-  { what, notFound }: Exchange,
-  { clock, setting }: AskOptions,
-): Failure {
-  const { status } = response;
-  if (status !== 408 && status !== 429 && status < 500) {
-    const words = status === 404 && notFound ? notFound : refusalWords(what, status, setting);
-    return new ProviderRefused(status, words, reasonIn(json));
-  }
-  const askedFor = retryAfterMs(response.headers['retry-after'], clock.now());
-  return unreachable(`The provider answered the ${what} with HTTP ${status}.`, {
-    retry: status === 429 ? 'later' : 'soon',
-    hint: setting
-      ? 'The service has trouble: ask again later.'
-      : 'The provider has trouble; the bridge tries again by itself.',
-    ...(askedFor === null ? {} : { retryAfterMs: askedFor }),
-  });
-}
-
-function refusalWords(what: string, status: number, setting = PROVIDER_SETTING) {
-  if (status >= 300 && status < 400) {
-    const message = `The provider redirected the ${what} to another address (HTTP ${status}), where it was not sent.`;
-    return { message, hint: `Check ${setting}: write the address there that answers by itself.` };
-  }
-  const access = setting === PROVIDER_SETTING ? ' and whether the account may still see its property' : '';
-  const message = `The provider refused the ${what} with HTTP ${status}.`;
-  return { message, hint: `If this lasts, check ${setting}${access}.` };
-}
-
-const LONGEST_REASON = 300;
-
-/** Elasticsearch and OpenSearch put it at `error.root_cause[0].reason`. */
-function reasonIn(json: unknown): string | null {
-  const { error } = Object(json) as { error?: { root_cause?: readonly { reason?: unknown }[] } };
-  const reason = error?.root_cause?.[0]?.reason;
-  return typeof reason === 'string' ? reason.slice(0, LONGEST_REASON) : null;
-}
-
-// Strips a byte order mark, which JSON.parse does not accept.
-const UTF8 = new TextDecoder();
-
-// The header is text of the other side: only what looks like a type is told.
-const MEDIA_TYPE = /^[a-z]{1,20}\/[a-z.+-]{1,40}(?=\s*(;|$))/i;
 
 function read(what: string, { status, headers, body }: HttpResponse): Reply {
   const text = UTF8.decode(body);
@@ -182,20 +176,15 @@ function read(what: string, { status, headers, body }: HttpResponse): Reply {
   }
 }
 
-function jsonOf({ what, json, foreign }: Reply, { setting = PROVIDER_SETTING }: AskOptions): unknown {
-  if (foreign === undefined) return json;
-  throw new UnexpectedReply(
-    what,
-    'JSON',
-    `${foreign.characters} characters of ${foreign.type} that are not`,
-    `${LAST_VALUES_STAY} Something else answers there, such as a page about maintenance or the login of a network. If this lasts, check ${setting}.`,
-  );
+/** Elasticsearch and OpenSearch put it at `error.root_cause[0].reason`. */
+function reasonIn(json: unknown): string | null {
+  const { error } = Object(json) as { error?: { root_cause?: readonly { reason?: unknown }[] } };
+  const reason = error?.root_cause?.[0]?.reason;
+  return typeof reason === 'string' ? reason.slice(0, LONGEST_REASON) : null;
 }
 
 function networkFault(err: unknown): string {
-  let root = err;
-  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
-  const { name, code } = (root ?? {}) as { name?: string; code?: string };
+  const { name, code } = Object(err) as { name?: string; code?: unknown };
   if (name === 'TimeoutError') return 'time ran out';
   if (name === 'AbortError') return 'interrupted';
   return String(code ?? name ?? 'unknown fault');

@@ -32,11 +32,11 @@ export async function readCredit(
   signal?: AbortSignal,
 ): Promise<Micro | null> {
   const amounts: (Micro | null)[] = [];
-  for (const profile of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
+  for (const profile of profilesOf(billingProfileIds)) {
     const rows = await readList(ask, {
       what: CREDIT,
       path: PATHS.credit,
-      query: { customer: personCustomerId, ...(profile === null ? {} : { 'billing-profile': profile }) },
+      query: { customer: personCustomerId, ...profile },
       row: z.looseObject({ amount: z.unknown() }),
       identity: (row) => JSON.stringify(row),
       mostPages: MOST_PAGES,
@@ -46,6 +46,10 @@ export async function readCredit(
   }
   return sumKnown(amounts);
 }
+
+/** The filter for each billing profile; one without, where the provider has named none. */
+const profilesOf = (ids: readonly string[]): readonly { readonly 'billing-profile'?: string }[] =>
+  ids.length > 0 ? ids.map((id) => ({ 'billing-profile': id })) : [{}];
 
 /** Throws for an amount that cannot be read: it must not be counted as none. */
 function amountIn(what: string, where: string, given: unknown): Micro | null {
@@ -82,15 +86,15 @@ export async function readInvoices(ask: Ask, question: InvoiceQuestion): Promise
   if (!isKnownMissing) {
     try {
       const byProfile = new Map<string, Invoice[]>();
-      for (const profile of billingProfileIds.length > 0 ? billingProfileIds : [null]) {
+      for (const profile of profilesOf(billingProfileIds)) {
         const query = {
           customerId: personCustomerId,
           ...period,
-          ...(profile === null ? {} : { 'billing-profile': profile }),
+          ...profile,
           'invoice-status': NAMES.invoice,
         };
         const list = { what: INVOICES, path: PATHS.invoices, query, signal };
-        byProfile.set(profile ?? '', newestFirst(await readRows(ask, list)));
+        byProfile.set(profile['billing-profile'] ?? '', newestFirst(await readRows(ask, list)));
       }
       return { byProfile, notFoundAt: null };
     } catch (err) {

@@ -1,6 +1,7 @@
 // The usage report: the Elasticsearch question of the specification, and its answer as one bucket for each interval.
 import * as z from 'zod';
 import { toMicro } from '../../domain/amount.ts';
+import { compareText } from '../../domain/order.ts';
 import { addDays, type Day, type Interval } from '../../domain/period.ts';
 import type { Bucket } from '../../domain/reading.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
@@ -25,27 +26,25 @@ type IntervalKey = 'interval' | 'calendar_interval';
 export function usageReports(ask: Ask, log: Log) {
   let understood: IntervalKey = 'interval';
 
-  async function askWith(intervalKey: IntervalKey, question: Asked): Promise<Resource[]> {
-    const body = usageQuery(question, intervalKey);
-    const { signal } = question;
-    const json = await ask({ method: 'POST', path: PATHS.usage, body, what: WHAT, signal });
-    understood = intervalKey;
-    return resourcesOf(json);
-  }
-
   /** The buckets of each resource. */
   async function report(question: Asked): Promise<Resource[]> {
+    const { propertyCustomerId, signal } = question;
+    const askWith = async (intervalKey: IntervalKey) => {
+      const body = usageQuery(question, intervalKey);
+      const json = await ask({ method: 'POST', path: PATHS.usage, body, what: WHAT, signal });
+      understood = intervalKey;
+      return resourcesOf(json);
+    };
     const intervalKey = understood;
     try {
-      return await askWith(intervalKey, question);
+      return await askWith(intervalKey);
     } catch (err) {
       if (!(err instanceof ProviderRefused) || err.status !== 400) throw err;
       // The reason may repeat parts of the query.
-      const reason = err.reason?.replaceAll(question.propertyCustomerId, '<id>') ?? 'not given';
+      const reason = err.reason?.replaceAll(propertyCustomerId, '<id>') ?? 'not given';
       log.warn({ intervalKey, reason }, 'the provider does not understand the usage query');
       // Either key may be the one it does not know. When both are refused, the first refusal counts.
-      const other = intervalKey === 'interval' ? 'calendar_interval' : 'interval';
-      return askWith(other, question).catch((second) => {
+      return askWith(intervalKey === 'interval' ? 'calendar_interval' : 'interval').catch((second) => {
         throw second instanceof ProviderRefused ? err : second;
       });
     }
@@ -185,34 +184,25 @@ function resourcesOf(json: unknown): Resource[] {
   return buckets;
 }
 
-type Draft = Pick<Bucket, 'energy' | 'cost'> & {
-  readonly heatAt?: number | undefined;
-  readonly chargeAt?: number | undefined;
-};
-
 function toBuckets(resources: readonly Resource[], question: UsageQuestion): Bucket[] {
-  const byDay = new Map<Day, Draft>();
-  for (const { key: resource, readings } of resources) {
+  const byDay = new Map<Day, Bucket>();
+  // The time of the heat counts before that of the charges.
+  const chargesFirst = [COST, ENERGY].flatMap((name) => resources.filter(({ key }) => key === name));
+  for (const { key: resource, readings } of chargesFirst) {
+    const kind = resource === ENERGY ? 'energy' : 'cost';
     for (const { key, doc_count, documents, newest } of readings.intervals.buckets) {
-      const value = resource === ENERGY ? documents.quantity.value : documents.amount.value;
+      const { value } = kind === 'energy' ? documents.quantity : documents.amount;
       // No document means no reading yet, whatever the sum says.
       if (doc_count === 0 || documents.doc_count === 0 || value === null) continue;
       const day = dayOf(key, question);
       if (question.interval === 'day' && (day < question.span.from || day >= question.span.to)) continue;
-      const bucket = byDay.get(day) ?? { energy: null, cost: null };
-      const kind = resource === ENERGY ? 'energy' : 'cost';
+      const bucket = byDay.get(day) ?? { day, energy: null, cost: null };
       if (bucket[kind] !== null) throw new UnexpectedReply(WHAT, 'one bucket for each day', `two for ${day}`);
-      const readAt = newest && isWithin(newest.value, key, question) ? newest.value : undefined;
-      const times = resource === ENERGY ? { heatAt: readAt } : { chargeAt: readAt };
-      byDay.set(day, { ...bucket, [kind]: toMicro(value), ...times });
+      const readAt = newest && isWithin(newest.value, key, question) ? { readAt: newest.value } : {};
+      byDay.set(day, { ...bucket, [kind]: toMicro(value), ...readAt });
     }
   }
-  return [...byDay]
-    .map(([day, { energy, cost, heatAt, chargeAt }]): Bucket => {
-      const readAt = heatAt ?? chargeAt;
-      return { day, energy, cost, ...(readAt === undefined ? {} : { readAt }) };
-    })
-    .sort((a, b) => (a.day < b.day ? -1 : 1));
+  return [...byDay.values()].sort((a, b) => compareText(a.day, b.day));
 }
 
 /** Whether the instant lies in the day that begins with `key`: anything else is no time of a reading. */

@@ -2,6 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { FAULTS } from '../../src/simulator/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
@@ -70,6 +71,21 @@ test('after a long rest the poll comes at once, and brings the days that were mi
     ['new_day', '2025-03-11'],
     ['new_day', '2025-03-12'],
   ]);
+});
+
+test('a failed poll is told after a restart too, until one succeeds', async () => {
+  const { story, probe, daemon } = await firstPoll();
+  story.simulator.switches.fault('/api/', FAULTS.serverError);
+  await story.nextPoll(2 * HOUR_MS);
+  await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row === 1);
+  await story.stop(daemon);
+  probe.forget();
+  await story.start();
+  const { reasons } = await probe.until(HEALTH, ({ state }) => state === 'degraded');
+  expect(reasons).toMatchObject([{ code: 'provider_unreachable', account: 'home' }]);
+  story.simulator.switches.clearFaults();
+  await story.nextPoll();
+  await probe.until(HEALTH, ({ state }) => state === 'ok');
 });
 
 test('what is kept is kept privately', async () => {

@@ -6,7 +6,7 @@ import { chooseReaders, readInstead } from '../../accounts/sharedMeters.ts';
 import { knownUnits } from '../../domain/amount.ts';
 import type { Change } from '../../domain/ledger.ts';
 import type { DaySpan } from '../../domain/period.ts';
-import { Failure, safeWords } from '../../foundation/failure.ts';
+import { EXIT, Failure, failure, safeWords } from '../../foundation/failure.ts';
 import { concurrencyLimit, RateLimit, SingleFlight } from '../../foundation/limits.ts';
 import type { Context } from '../context.ts';
 
@@ -14,6 +14,7 @@ import type { Context } from '../context.ts';
 export interface Trouble {
   readonly account: string;
   readonly fault: unknown;
+  /** Since the start. */
   readonly failuresInARow: number;
   /** Epoch milliseconds of the next try; `null`: none is planned. */
   readonly retryAt: number | null;
@@ -41,7 +42,7 @@ export type Poller = ReturnType<typeof openPoller>;
 export function openPoller(context: Context) {
   const { accounts, clock, log, zone, counters, link, signals, limit } = context;
   const isCrowd = accounts.length > MOST_NAMED;
-  const troubles = new Map<string, Trouble>();
+  const troubles = new Map(accounts.flatMap((account) => troubleBefore(account)));
   const stopping = new AbortController();
   const { signal } = stopping;
   const oneAtATime = concurrencyLimit(1);
@@ -61,6 +62,19 @@ export function openPoller(context: Context) {
   function isDue({ id }: Account): boolean {
     const trouble = troubles.get(id);
     return trouble?.waitMs != null && sinceFailure(trouble) >= trouble.waitMs;
+  }
+
+  /** What the last poll before this start failed of, which is told until one succeeds. The retries begin anew. */
+  function troubleBefore({ id, history }: Account): [string, Trouble][] {
+    const code = history.record.polls.at(-1)?.[1] ?? null;
+    if (code === null) return [];
+    const fault = failure(code, `The last poll before heat2mqtt was started again failed (${code}).`, {
+      exit: EXIT.provider,
+      retry: 'later',
+      hint: 'The next poll shows whether this is over.',
+    });
+    const notPlanned = { failuresInARow: 0, retryAt: null, waitMs: null, retryAfterMs: 0 };
+    return [[id, { account: id, fault, failedAt: clock.monotonic(), ...notPlanned }]];
   }
 
   /** Accounts that the provider has told to wait are left out. */

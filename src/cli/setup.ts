@@ -1,13 +1,15 @@
 // heat2mqtt setup: asks a person for provider, login, broker and Home Assistant, tries each answer at once, writes the
 // configuration and the files of its passwords, and offers what comes next.
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { access, constants, readFile } from 'node:fs/promises';
-import { dirname, isAbsolute, relative, resolve } from 'node:path';
+import { userInfo } from 'node:os';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { LoginSuspended } from '../auth/login.ts';
 import { POLL_NOW } from '../auth/refusals.ts';
+import { commentedConfig } from '../config/example.ts';
 import { ConfigInvalid } from '../config/load.ts';
-import { KNOWN_PROVIDERS, UNTRIED } from '../config/providers.ts';
+import { KNOWN_PROVIDERS, type ProviderAddresses, UNTRIED } from '../config/providers.ts';
 import { EXIT, Failure, failure } from '../foundation/failure.ts';
 import { visitHomeAssistant } from '../homeassistant/recorder.ts';
 import { openBroker } from '../mqtt/broker.ts';
@@ -18,7 +20,6 @@ import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 import { signInWith } from './login.ts';
 import { run } from './run.ts';
 import { openSettings, type Settings } from './settings.ts';
-import { type Answers, fileFrom, serviceFor, writeService } from './setupFiles.ts';
 
 const setupEnded = () =>
   failure('setup_ended', 'Ended before the last answer; no configuration was written.', {
@@ -27,13 +28,33 @@ const setupEnded = () =>
     hint: 'Run it again; a session that was signed in is kept.',
   });
 
+interface Login {
+  readonly username: string;
+  readonly password_file: string | undefined;
+}
+
+/** Sections of the configuration, as far as they are answered. */
+interface Answers {
+  readonly provider?: { readonly [Key in keyof ProviderAddresses]?: ProviderAddresses[Key] | undefined };
+  /** Without a password a person signs in, on another device. */
+  readonly account?: Login;
+  readonly mqtt?: Partial<Login> & {
+    readonly url?: string;
+    readonly ca_file?: string;
+    /** heat2mqtt brings its own broker. */
+    readonly embedded?: Partial<Login> & { readonly port: number; readonly host: string };
+  };
+  readonly usage?: { readonly timezone: string };
+  readonly home_assistant?: { readonly url: string; readonly token_file: string } | undefined;
+  /** Undefined where what runs this names one in the environment. */
+  readonly state_dir: string | undefined;
+}
+
 interface Interview {
   readonly io: Io;
   /** Of the configuration. */
   readonly path: string;
   readonly folder: string;
-  /** As it is written in the configuration; `null`: what runs this names one in the environment. */
-  readonly stateDir: string | null;
   /** What was typed for a secret, by the path of its file in the configuration. Nothing is written before the last answer. */
   readonly typed: Map<string, string>;
   answers: Answers;
@@ -56,10 +77,10 @@ export const setup: Command = async (given, io) => {
   );
   // The systemd unit may not write below /etc, and has its state elsewhere.
   const usualDir = resolve(path).startsWith('/etc/') ? '/var/lib/heat2mqtt' : './state';
-  const stateDir = io.env.STATE_DIRECTORY ? null : usualDir;
+  const state_dir = io.env.STATE_DIRECTORY ? undefined : usualDir;
   // Otherwise a directory of this name in the working directory would be taken.
-  if (stateDir !== null) await makePrivateDirectory(resolve(folder, stateDir)).catch(() => undefined);
-  const interview = { io, path, folder, stateDir, typed: new Map(), answers: {}, isTried: true };
+  if (state_dir !== undefined) await makePrivateDirectory(resolve(folder, state_dir)).catch(() => undefined);
+  const interview = { io, path, folder, typed: new Map(), answers: { state_dir }, isTried: true };
   await askProvider(interview);
   await askTimeZone(interview);
   await askLogin(interview);
@@ -69,21 +90,20 @@ export const setup: Command = async (given, io) => {
   return offerNext(interview);
 };
 
-/** Gets the answers of before, a refused one among them, and gives them with its own. */
-type Ask = (before: Answers) => Promise<Answers>;
+/** Gets the answers of before, a refused one among them with its fault, and gives them with its own. */
+type Ask = (before: Answers, fault: Failure | null) => Promise<Answers>;
 
 /**
  * Asks until the answer is good, or the person keeps it all the same. What is no configuration cannot be kept. `attempt` resolves
- * to what it has found. `cure`: the answers with what their fault asks for, or `null`.
+ * to what it has found.
  */
 async function untilGood(
   interview: Interview,
   ask: Ask,
   attempt: (settings: Settings) => Promise<string | null> = async () => null,
-  cure: (answers: Answers, fault: Failure) => Promise<Answers | null> = async () => null,
 ): Promise<void> {
   const { io } = interview;
-  let answers = await ask(interview.answers);
+  let answers = await ask(interview.answers, null);
   for (;;) {
     try {
       const found = await attempt(await settingsFrom(interview, answers));
@@ -93,12 +113,11 @@ async function untilGood(
       if (!(fault instanceof Failure) || io.interrupted.aborted) throw fault;
       const isUnusable = fault instanceof ConfigInvalid;
       io.out(`${fault.message}\n${isUnusable ? '' : `${adviceFor(fault)}\n`}`);
-      const cured = await cure(answers, fault);
-      if (cured === null && !isUnusable && (await isYes(io, 'Keep this all the same?'))) {
+      if (!isUnusable && (await isYes(io, 'Keep this all the same?'))) {
         interview.isTried = false;
         break;
       }
-      answers = cured ?? (await ask(answers));
+      answers = await ask(answers, fault);
     }
   }
   interview.answers = answers;
@@ -111,10 +130,33 @@ function adviceFor(fault: Failure): string {
   return (adviceOf(fault) ?? '').replace(POLL_NOW, 'try again here');
 }
 
-function settingsFrom({ io, path, folder, typed, stateDir }: Interview, answers: Answers): Promise<Settings> {
-  const files = new Map([[path, fileFrom(answers, stateDir)]]);
+function settingsFrom({ io, path, folder, typed }: Interview, answers: Answers): Promise<Settings> {
+  const files = new Map([[path, textFrom(answers)]]);
   for (const [file, secret] of typed) files.set(resolve(folder, file), secret);
   return openSettings({ path, readFile: async (file) => files.get(file) ?? readFile(file) }, io);
+}
+
+const OWN_BROKER = { port: 1883, host: '127.0.0.1' };
+
+/** What is not answered yet has something in its place, so that each answer can be tried alone. */
+function textFrom({ provider, account, mqtt, usage, home_assistant, state_dir }: Answers): string {
+  const sections = {
+    version: 1,
+    provider: {
+      ...{ issuer: 'https://x.invalid', api_url: 'https://x.invalid', client_id: 'x' },
+      ...provider,
+      sign_in: account?.password_file === undefined ? 'device' : undefined,
+    },
+    accounts: [account ?? { username: 'x' }],
+    mqtt: mqtt ?? { embedded: OWN_BROKER },
+    usage: { schedule: '23 */4 * * *', ...usage },
+    home_assistant,
+    state_dir,
+  };
+  return `# The configuration of heat2mqtt, written by \`heat2mqtt setup\`. Every other key, with its default:
+# docs/configuration.md, or \`heat2mqtt config example\`. To try what you change: \`heat2mqtt check --live\`
+
+${commentedConfig(sections)}`;
 }
 
 async function askProvider(interview: Interview): Promise<void> {
@@ -136,9 +178,9 @@ async function askProvider(interview: Interview): Promise<void> {
     await openUpstreamBeside(settings, pickAccount(settings), io).issuer.offersDevice();
     return 'the issuer answers';
   });
-  const askApi: Ask = async (before) => {
+  const askApi: Ask = async (before, fault) => {
     // What a preset has is asked for only when it turns out wrong.
-    if (!isOwn && before === interview.answers) return before;
+    if (!isOwn && fault === null) return before;
     const question = 'API, up to what stands before /reports/usage';
     const api_url = await line(io, question, before.provider?.api_url);
     return { ...before, provider: { ...before.provider, api_url } };
@@ -146,13 +188,13 @@ async function askProvider(interview: Interview): Promise<void> {
   await untilGood(interview, askApi, async ({ config }) => tryApi(config.provider?.api_url ?? ''));
   if (!isOwn) return;
   await untilGood(interview, async (before) => {
-    const { redirect_uri: known = '', ...provider } = before.provider ?? {};
+    const { provider = {} } = before;
     const client_id = await line(io, 'Client id', provider.client_id);
     const scopes = await line(io, 'Scopes', (provider.scopes ?? ['openid', 'service-energy']).join(' '));
     const question = 'Redirect address (redirect_uri of its login page), if you know it';
-    const redirect_uri = await line(io, question, known);
-    const redirect = redirect_uri === '' ? {} : { redirect_uri };
-    return { ...before, provider: { ...provider, client_id, scopes: scopes.split(/[\s,]+/), ...redirect } };
+    const redirect_uri = (await line(io, question, provider.redirect_uri ?? '')) || undefined;
+    const client = { client_id, scopes: scopes.split(/[\s,]+/), redirect_uri };
+    return { ...before, provider: { ...provider, ...client } };
   });
 }
 
@@ -184,12 +226,10 @@ async function askTimeZone(interview: Interview): Promise<void> {
 
 async function askLogin(interview: Interview): Promise<void> {
   const { io } = interview;
-  let isAgain = false;
   await untilGood(
     interview,
-    async (before) => {
-      if (isAgain && (await isYes(io, 'Are the addresses wrong?'))) await askProvider(interview);
-      isAgain = true;
+    async (before, fault) => {
+      if (fault !== null && (await isYes(io, 'Are the addresses wrong?'))) await askProvider(interview);
       const username = await line(io, "User name on the provider's page", before.account?.username);
       const password_file = await askSecret(interview, './heat-password', before.account?.password_file, {
         what: 'Password on that page',
@@ -207,10 +247,9 @@ async function askLogin(interview: Interview): Promise<void> {
 }
 
 async function askBroker(interview: Interview): Promise<void> {
-  const { io } = interview;
   await untilGood(
     interview,
-    async (before) => ({ ...before, broker: await brokerAnswers(interview, before.broker) }),
+    async (before, fault) => ({ ...before, mqtt: await brokerAnswers(interview, before.mqtt, fault) }),
     async ({ config: { mqtt } }) => {
       if (mqtt.embedded) {
         const { port, username } = mqtt.embedded;
@@ -219,23 +258,26 @@ async function askBroker(interview: Interview): Promise<void> {
           : 'Only this machine reaches it.';
         return `heat2mqtt brings its own broker, on port ${port}. ${reach}`;
       }
-      const connection = await openBroker(mqtt, 'setup', io.clock);
+      const connection = await openBroker(mqtt, 'setup', interview.io.clock);
       await connection.close(1_000);
       return 'the broker answers';
-    },
-    async ({ broker, ...answers }, { code }) => {
-      // A file that is no certificate ends the connection without a word about trust.
-      if (code !== 'broker_not_trusted' && broker?.ca_file === undefined) return null;
-      const file = await line(io, "File with the authority's certificate (Enter for none)", '');
-      return file === '' ? null : { ...answers, broker: { ...broker, ca_file: fromFolder(interview, file) } };
     },
   );
 }
 
-type Broker = NonNullable<Answers['broker']>;
+type Broker = NonNullable<Answers['mqtt']>;
 
-async function brokerAnswers(interview: Interview, before: Broker = {}): Promise<Broker> {
+async function brokerAnswers(
+  interview: Interview,
+  before: Broker = {},
+  fault: Failure | null = null,
+): Promise<Broker> {
   const { io } = interview;
+  // A file that is no certificate ends the connection without a word about trust.
+  if (fault?.code === 'broker_not_trusted' || before.ca_file !== undefined) {
+    const file = await line(io, "File with the authority's certificate (Enter for none)", '');
+    if (file !== '') return { ...before, ca_file: fromFolder(interview, file) };
+  }
   const usual = before.embedded ? 'none' : (before.url ?? 'mqtt://localhost:1883');
   const typed = await line(io, 'MQTT broker, such as 192.168.1.5 ("none": heat2mqtt brings its own)', usual);
   if (typed === 'none') return { embedded: await ownBrokerAnswers(interview, before.embedded) };
@@ -246,7 +288,7 @@ async function brokerAnswers(interview: Interview, before: Broker = {}): Promise
     what: 'Password at the broker',
     otherwise: 'none',
   });
-  return { url, username, ...(password_file === null ? {} : { password_file }) };
+  return { url, username, password_file };
 }
 
 async function ownBrokerAnswers(
@@ -255,14 +297,14 @@ async function ownBrokerAnswers(
 ): Promise<NonNullable<Broker['embedded']>> {
   const { io } = interview;
   const question = 'Shall other machines reach it, such as that of Home Assistant?';
-  if (!(await isYes(io, question))) return { port: 1883, host: '127.0.0.1' };
+  if (!(await isYes(io, question))) return OWN_BROKER;
   const username = await line(io, 'User name that they log in with', before?.username ?? 'home');
   const asked = await askSecret(interview, './mqtt-password', before?.password_file, {
     what: 'Password for them',
     otherwise: 'one is made up, and written into its file',
   });
   const password_file = asked ?? keep(interview, './mqtt-password', randomBytes(15).toString('base64url'));
-  return { port: 1883, host: '0.0.0.0', username, password_file };
+  return { ...OWN_BROKER, host: '0.0.0.0', username, password_file };
 }
 
 async function askHomeAssistant(interview: Interview): Promise<void> {
@@ -272,14 +314,14 @@ async function askHomeAssistant(interview: Interview): Promise<void> {
     async (before) => {
       const question = 'Home Assistant, to write each day on its own date: its address, or "none"';
       const typed = await line(io, question, before.home_assistant?.url ?? 'none');
-      if (typed === 'none') return { ...before, home_assistant: null };
+      if (typed === 'none') return { ...before, home_assistant: undefined };
       const hasPort = /:\d+$/.test(typed);
       const url = typed.includes('://') ? typed : `http://${typed}${hasPort ? '' : ':8123'}`;
       const token_file = await askSecret(interview, './ha-token', before.home_assistant?.token_file, {
         what: 'Its access token (your profile there, Security, Long-lived access tokens)',
         otherwise: 'none, and Home Assistant is left out',
       });
-      return { ...before, home_assistant: token_file === null ? null : { url, token_file } };
+      return { ...before, home_assistant: token_file ? { url, token_file } : undefined };
     },
     async ({ config: { home_assistant } }) => {
       if (!home_assistant) return null;
@@ -290,17 +332,17 @@ async function askHomeAssistant(interview: Interview): Promise<void> {
   );
 }
 
-/** Resolves to the file as the configuration names it; `null` for Enter alone where there is none yet. */
+/** Resolves to the file as the configuration names it; undefined for Enter alone where there is none yet. */
 async function askSecret(
   interview: Interview,
   file: string,
-  before: string | null | undefined,
+  before: string | undefined,
   { what, otherwise }: { readonly what: string; readonly otherwise: string },
-): Promise<string | null> {
+): Promise<string | undefined> {
   const { io, folder, typed } = interview;
-  const there = (await readFile(resolve(folder, file), 'utf8').catch(() => '')) === '' ? null : file;
-  const kept = before ?? there;
-  const enter = kept === null ? otherwise : typed.has(kept) ? 'the one before' : `the one in ${kept}`;
+  const isThere = (await readFile(resolve(folder, file), 'utf8').catch(() => '')) !== '';
+  const kept = before ?? (isThere ? file : undefined);
+  const enter = kept === undefined ? otherwise : typed.has(kept) ? 'the one before' : `the one in ${kept}`;
   const secret = await io.ask(`${what} (not shown; Enter alone: ${enter}): `, true);
   if (secret === null || io.interrupted.aborted) throw setupEnded();
   return secret === '' ? kept : keep(interview, file, secret);
@@ -321,17 +363,12 @@ function fromFolder({ folder }: Interview, file: string): string {
   return inside.startsWith('..') || isAbsolute(inside) ? resolve(file) : `./${inside}`;
 }
 
-async function write({ io, path, folder, stateDir, typed, answers }: Interview): Promise<void> {
-  const { account, broker, home_assistant } = answers;
-  const named = [
-    account?.password_file,
-    broker?.password_file,
-    broker?.embedded?.password_file,
-    home_assistant?.token_file,
-  ];
-  const secrets = [...typed].filter(([file]) => named.includes(file));
+/** Of the secrets those that the configuration names. */
+async function write({ io, path, folder, typed, answers }: Interview): Promise<void> {
+  const text = textFrom(answers);
+  const secrets = [...typed].filter(([file]) => text.includes(`_file: ${JSON.stringify(file)}\n`));
   for (const [file, secret] of secrets) await replace(resolve(folder, file), `${secret}\n`);
-  await replace(resolve(path), fileFrom(answers, stateDir));
+  await replace(resolve(path), text);
   const files = [path, ...secrets.map(([file]) => resolve(folder, file))];
   io.out(`\nWritten: ${files.join(', ')}. Only you can read ${files.length > 1 ? 'them' : 'it'}.\n`);
 }
@@ -377,4 +414,52 @@ async function line(io: Io, question: string, usual?: string): Promise<string> {
     const answer = typed.trim() || usual;
     if (answer !== undefined) return answer;
   }
+}
+
+interface Service {
+  /** The systemd unit that comes with the program. */
+  readonly unit: string;
+  /** What replaces some of its lines, and the file beside the configuration that it is written to. */
+  readonly changes: string;
+  readonly file: string;
+}
+
+/**
+ * It runs as this user, who can read configuration and secrets, and writes nowhere but beside the configuration.
+ * `program`: the path of the file that runs. `null`: the package has no unit, as in a container.
+ */
+export function serviceFor(configuration: string, program: string): Service | null {
+  if (!existsSync(program)) return null;
+  const path = realpathSync(program);
+  const unit = join(dirname(path), '../systemd/heat2mqtt.service');
+  if (!existsSync(unit)) return null;
+  const quoted = (text: string) => `"${text.replaceAll('%', '%%').replaceAll('"', '\\"')}"`;
+  const folder = dirname(configuration);
+  const changes = `# Written by heat2mqtt setup: which program, which configuration, and which user.
+[Service]
+ExecStart=
+ExecStart=${quoted(process.execPath)} ${quoted(path)} run --config ${quoted(configuration)}
+DynamicUser=no
+User=${userInfo().username}
+# The configuration names the files of its secrets, and its state directory.
+LoadCredential=
+StateDirectory=
+ProtectHome=no
+ReadWritePaths=${quoted(folder)}
+`;
+  return { unit, changes, file: join(folder, 'heat2mqtt-service.conf') };
+}
+
+/** Writes the changes, and resolves to what a person types to install both. Nothing else is changed. */
+export async function writeService({ unit, changes, file }: Service): Promise<string> {
+  await replace(file, changes);
+  const [from, written] = [unit, file].map((path) => (/^[\w./-]+$/.test(path) ? path : `"${path}"`));
+  return `Written: ${file}. To install the service, type these (heat2mqtt does not become root by itself):
+
+  sudo cp ${from} /etc/systemd/system/
+  sudo install -D -m 644 ${written} /etc/systemd/system/heat2mqtt.service.d/setup.conf
+  sudo systemctl daemon-reload
+  sudo systemctl enable --now heat2mqtt
+
+`;
 }

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { serviceFor, writeService } from '../../src/cli/setupFiles.ts';
+import { serviceFor, writeService } from '../../src/cli/setup.ts';
 import { freePort } from '../../src/cli/simulate.ts';
 import { openStack } from '../support/stack.ts';
 

@@ -14,8 +14,8 @@ import { type Command, choiceOf, type Io } from './command.ts';
 import { keyColumns, print } from './printing.ts';
 import type { Settings } from './settings.ts';
 
-const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'] as const;
-const REVISIONS = [...COLUMNS, 'revision', 'received_at'] as const;
+const COLUMNS = ['account', 'meter', 'start', 'end', 'energy_kwh', 'cost'];
+const REVISIONS = ['revision', 'received_at'];
 
 export const exportLedgers: Command = async (given, io) => {
   const { options } = given;
@@ -38,23 +38,11 @@ export const exportLedgers: Command = async (given, io) => {
     }));
   });
   if (found.length === 0 && unreadable.length === 0) io.err(`No readings in ${config.state_dir} yet.\n`);
-  if (format === 'influx') {
-    io.out(records.map(lineOf).join(''));
-    return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
-  }
-  const columns = keyColumns<string>(...(options.revisions ? REVISIONS : COLUMNS));
-  print(format, { records, csv: columns, table: () => [] }, io);
+  const columns = keyColumns<string>(...COLUMNS, ...(options.revisions ? REVISIONS : []));
+  if (format === 'influx') io.out(records.map(lineOf).join(''));
+  else print(format, { records, csv: columns, table: () => [] }, io);
   return unreadable.length === 0 ? EXIT.fine : EXIT.unexpected;
 };
-
-/** InfluxDB's line protocol: each period at its own first instant, in nanoseconds. Empty where nothing is known of it. */
-function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
-  const fields = Object.entries({ energy_kwh, cost }).flatMap(([key, value]) =>
-    value === null ? [] : [`${key}=${value}`],
-  );
-  if (fields.length === 0) return '';
-  return `heat,account=${account},meter=${meter} ${fields.join(',')} ${Date.parse(start)}000000\n`;
-}
 
 interface Exported {
   readonly account: string;
@@ -62,6 +50,14 @@ interface Exported {
   readonly start: string;
   readonly energy_kwh: number | null;
   readonly cost: number | null;
+}
+
+/** InfluxDB's line protocol: each period at its own first instant, in nanoseconds. Empty where nothing is known of it. */
+function lineOf({ account, meter, start, energy_kwh, cost }: Exported): string {
+  const fields = Object.entries({ energy_kwh, cost }).filter(([, value]) => value !== null);
+  if (fields.length === 0) return '';
+  const values = fields.map(([key, value]) => `${key}=${value}`).join(',');
+  return `heat,account=${account},meter=${meter} ${values} ${Date.parse(start)}000000\n`;
 }
 
 const UNKNOWN = { subscriptionId: null, balanceGroupId: null, meterIdentifiers: [] };

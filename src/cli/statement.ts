@@ -6,7 +6,7 @@ import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { weatherChanges } from '../domain/insight/weatherChanges.ts';
 import { zone as zoneOf } from '../domain/period.ts';
-import { EXIT } from '../foundation/failure.ts';
+import { EXIT, failure } from '../foundation/failure.ts';
 import { homeLanguage } from '../publication/language.ts';
 import { statementPage, statementText } from '../publication/statement/page.ts';
 import { completeMonths, type StatementFacts, statementOf } from '../publication/statement/statement.ts';
@@ -17,6 +17,13 @@ import { ledgersOf } from './export.ts';
 import { printJson } from './printing.ts';
 import type { Settings } from './settings.ts';
 
+const nothingToState = (account: string, where: string) =>
+  failure('no_statement', `No whole history of ${account} is in ${where} yet: there is nothing to state.`, {
+    exit: EXIT.usage,
+    retry: 'later',
+    hint: 'A running bridge reads it with its first poll.',
+  });
+
 export const statement: Command = async (given, io) => {
   const { options, words } = given;
   const format = choiceOf('--format', options.format ?? 'text', ['text', 'json', 'html']);
@@ -24,32 +31,26 @@ export const statement: Command = async (given, io) => {
   const { config } = settings;
   const { id } = pickAccount(settings, options.account);
   const all = await factsOf(settings, io, id);
-  if (all.length === 0) {
-    io.err(`No readings of ${id} in ${config.state_dir} yet.\n`);
-    return EXIT.fine;
-  }
+  if (all.length === 0) throw nothingToState(id, config.state_dir);
   const found = all.filter(({ meter }) => (options.meter ?? meter.meter) === meter.meter);
   const names = all.map(({ meter }) => meter.meter).join(', ');
   if (found.length === 0)
     throw wrongUsage(`--meter: found ${String(options.meter).slice(0, 40)}; allowed: ${names}.`);
   if (found.length > 1 && format === 'html')
     throw wrongUsage(`--meter: found nothing; allowed: ${names}. A page is about one meter.`);
-  const language = homeLanguage(config.language);
   const statements = found.map((facts) => {
     const { tenancy, zone } = facts.meter;
     const { late_after_hours: lateAfterHours } = config.usage;
     const months = completeMonths(tenancy, { zone, now: io.clock.now(), lateAfterHours });
     return statementOf(chosenMonth(months, words[0]), facts);
   });
-  const [first, ...others] = statements;
-  if (format === 'json')
-    printJson(
-      others.length === 0 ? { schema: 1, ...first } : statements.map((one) => ({ schema: 1, ...one })),
-      io,
-    );
-  else
-    for (const one of statements)
-      io.out(format === 'html' ? statementPage(one, language) : statementText(one, language));
+  if (format === 'json') {
+    const records = statements.map((one) => ({ schema: 1, ...one }));
+    printJson(records.length === 1 ? records[0] : records, io);
+  } else {
+    const written = format === 'html' ? statementPage : statementText;
+    for (const one of statements) io.out(written(one, homeLanguage(config.language)));
+  }
   return EXIT.fine;
 };
 

@@ -116,6 +116,16 @@ test('nothing on disk is told beside the empty table; nonsense is refused', asyn
     await expect(exported(...words)).rejects.toMatchObject({ exitCode: 2 });
 });
 
+test('where no history is on disk there is nothing to state, and that is said', async () => {
+  const stateDir = await openStack().folder();
+  const env = environmentOf(URLS, { username: 'me@example.org', password: 'secret words' }, stateDir);
+  await expect(typed(['statement'], { env })).rejects.toMatchObject({
+    code: 'no_statement',
+    exitCode: 2,
+    message: `No whole history of home is in ${stateDir} yet: there is nothing to state.`,
+  });
+});
+
 test.each([
   ['damaged', '{"version":1,'],
   ['of a newer version', '{"version":99}'],

@@ -8,10 +8,11 @@ const DEFAULT_LIMIT = 50;
 const UNFILTERED = { chamber: 'seanad', houseNo: '5' };
 
 export function constituencyRoutes(switches: Switches, seed: number): Route[] {
-  const inOrder = inventedHouses(seed);
-  const houses = [...new Set(inOrder.map(({ house }) => house))];
-  const all = shuffled(inOrder, drawFor(seed, 0, 'order'));
+  // Most who start a simulator never ask for these.
+  let invented: { houses: House[]; all: ConstituencyRow[] } | undefined;
   const reply = (exchange: Exchange): Reply => {
+    invented ??= inventedHouses(seed);
+    const { houses, all } = invented;
     const found = matching(houses, exchange.query);
     return answer(
       all.filter(({ house }) => found.includes(house)),
@@ -104,11 +105,13 @@ const PANEL_COUNT = 11;
 /** The newest lower house and the house that an unfiltered call shows have sizes that others rely on. */
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
-function inventedHouses(seed: number): ConstituencyRow[] {
+function inventedHouses(seed: number) {
   const places = inventedPlaces(drawFor(seed, 0, 'places'));
   const numbered = (chamber: House['houseCode'], count: number) =>
     Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, places, seed));
-  return [...numbered('dail', 34), ...numbered('seanad', 27)].flat();
+  const inOrder = [...numbered('dail', 34), ...numbered('seanad', 27)].flat();
+  const houses = [...new Set(inOrder.map(({ house }) => house))];
+  return { houses, all: shuffled(inOrder, drawFor(seed, 0, 'order')) };
 }
 
 /** Its rows. */

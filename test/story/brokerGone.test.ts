@@ -2,9 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { booked, HEALTH, METER, STATE } from '../support/homes.ts';
+import { booked, EVENT, HEALTH, METER, STATE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
-import { firstPoll, HOUR_MS, openStory, served } from '../support/story.ts';
+import { firstPoll, HOUR_MS, openStory, outboxOf, served } from '../support/story.ts';
 
 test('gone: polls go on, it is unhealthy after five minutes, and the newest state, and only that one, is there afterwards', async () => {
   const { story, daemon } = await firstPoll();
@@ -14,19 +14,32 @@ test('gone: polls go on, it is unhealthy after five minutes, and the newest stat
   expect(await healthz()).toBe(200);
   await story.pass(2 * 60_000, 5_000);
   expect(await healthz()).toBe(503);
-  for (const _ of [2, 3]) await story.nextPoll(24 * HOUR_MS);
+  const days = ['2025-03-11', '2025-03-12', '2025-03-13', '2025-03-14'];
+  const waiting: number[] = [];
+  const sleepers: number[] = [];
+  for (const _ of days) {
+    await story.nextPoll(24 * HOUR_MS);
+    await story.pass(HOUR_MS / 2, 10 * 60_000);
+    waiting.push(await outboxOf(daemon));
+    sleepers.push(story.clock.sleepers);
+  }
   expect(story.logged('poll failed')).toEqual([]);
+  // Nothing grows but by one event a day.
+  const [first = 0] = waiting;
+  expect(first).toBeGreaterThan(0);
+  for (const [at, count] of waiting.entries()) expect(count).toBeLessThanOrEqual(first + 2 * at);
+  expect(Math.max(...sleepers)).toBeLessThanOrEqual(Math.min(...sleepers) + 2);
+
   await story.restartBroker();
   const probe = await story.listen();
   await story.pass(40_000);
   await untilTrue('health', async () => (await healthz()) === 200);
   const state = await probe.until(STATE);
-  expect(state).toMatchObject({ day: '2025-03-12' });
+  expect(state).toMatchObject({ day: days.at(-1) });
   expect(state.energy_total).toBeCloseTo(booked(story.simulator).kwh, 3);
   expect(probe.on(STATE)).toHaveLength(1);
   expect(probe.json(HEALTH)).toMatchObject({ state: 'ok' });
-  const events = probe.on(`heat2mqtt/meter/${METER}/event`).map(({ payload }) => JSON.parse(payload).day);
-  expect(events).toEqual(['2025-03-11', '2025-03-12']);
+  expect(probe.all(EVENT).map(({ day }) => day)).toEqual(days);
   expect(probe.heard[0]).toMatchObject({ topic: 'heat2mqtt/bridge/state', payload: 'online' });
 });
 

@@ -14,11 +14,7 @@ const ONLY_THE_FIRST: Fault = {
 };
 
 async function quietDays(story: Story, days: number): Promise<void> {
-  for (let left = days; left > 0; left -= 1) {
-    await story.pass(24 * HOUR_MS, 8 * HOUR_MS);
-    story.tick();
-    await story.rest();
-  }
+  for (let left = days; left > 0; left -= 1) await story.nextPoll(24 * HOUR_MS);
 }
 
 test('a property that appears is found within a week, read in the same poll, and costs three questions', async () => {

@@ -83,36 +83,49 @@ async function note(story: Story, { httpPort }: Daemon): Promise<void> {
 
 const BROKER = { mqtt: { username: 'bridge', password: CANARY.brokerPassword } };
 
-test.each<readonly [string, string, Fault]>([
-  ['/auth/realms', 'a discovery document', html(200)],
-  ['/auth/realms', 'a foreign discovery document', told(200, { issuer: `https://${QUOTED}` })],
-  ...ISSUER.map(([words, fault]) => ['/auth/', words, fault] as const),
-])('%s answers with %s: log, topics, page and metrics are silent', async (place, _, fault) => {
-  const when = place === '/auth/' ? { when: toToken } : {};
-  const { story, probe, daemon } = await firstPoll({
-    config: BROKER,
-    prepare: ({ simulator }) => void simulator.switches.fault(place, fault, when),
-  });
-  expect(probe.json(HEALTH)?.state).not.toBe('ok');
-  await story.pass(HOUR_MS, 5 * 60_000);
-  await note(story, daemon);
+test('the issuer quotes, in discovery and in tokens: log, topics, page and metrics are silent', async () => {
+  const answers: readonly (readonly [string, Fault, { when?: typeof toToken }])[] = [
+    ['a discovery document', html(200), {}],
+    ['a foreign discovery document', told(200, { issuer: `https://${QUOTED}` }), {}],
+    ...ISSUER.map(([words, fault]) => [words, fault, { when: toToken }] as const),
+  ];
+  const story = await openStory();
+  const { counters, switches } = story.simulator;
+  for (const [words, fault, when] of answers) {
+    const before = counters.log.length;
+    switches.clearFaults();
+    switches.fault('/auth/', fault, when);
+    // Each begins without a memory of refusals.
+    const daemon = await story.start({ ...BROKER, state_dir: await story.stack.folder() });
+    await story.pass(HOUR_MS / 2, 5 * 60_000);
+    expect([words, counters.log.length > before]).toEqual([words, true]);
+    await note(story, daemon);
+    await story.stop(daemon);
+    // It has been noted.
+    story.forgetLog();
+  }
 });
 
-test('the provider quotes before and after the first poll: log, topics, page and metrics are silent', async () => {
-  let first = true;
+test('the provider quotes: log, topics, page and metrics are silent', async () => {
   const { story, probe, simulator, daemon } = await firstPoll({
     config: BROKER,
     prepare: ({ simulator }) => void simulator.switches.fault('/api/', told(403)),
   });
-  for (const [name, fault] of [...PROVIDER, ...PROVIDER]) {
+  for (const [name, fault] of PROVIDER) {
     simulator.switches.clearFaults();
-    if (!first) await story.nextPoll();
-    first = false;
-    probe.forget();
     simulator.switches.fault('/api/', fault);
+    probe.forget();
     await story.nextPoll(HOUR_MS);
     await probe.until(HEALTH, ({ failures_in_a_row }) => failures_in_a_row !== 0);
     expect([name, probe.json(HEALTH)?.state]).not.toEqual([name, 'ok']);
+  }
+  // With a history, its questions are others.
+  simulator.switches.clearFaults();
+  await story.nextPoll();
+  for (const [, fault] of PROVIDER) {
+    simulator.switches.clearFaults();
+    simulator.switches.fault('/api/v1/reports', fault);
+    await story.nextPoll(HOUR_MS);
   }
   await note(story, daemon);
 });

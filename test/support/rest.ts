@@ -25,15 +25,17 @@ const LONGEST_MS = 30_000;
 /** Time stands still in a story: what is at rest stays so until the test goes on. */
 export async function untilAtRest(): Promise<void> {
   const end = performance.now() + LONGEST_MS;
-  let moved = -1;
+  let last = -1;
   for (let calm = 0, waited = 0; calm < TURNS; ) {
     await new Promise<void>((resolve) => setImmediate(resolve));
-    const before = moved;
-    moved = bytesMoved();
-    const restless = unrest();
-    calm = restless === null && moved === before ? calm + 1 : 0;
-    if (restless === null) continue;
-    if (performance.now() > end) throw new Error(`no rest within ${LONGEST_MS} ms: ${restless}`);
+    const moved = bytesMoved();
+    if (typeof moved === 'number') {
+      calm = moved === last ? calm + 1 : 0;
+      last = moved;
+      continue;
+    }
+    calm = 0;
+    if (performance.now() > end) throw new Error(`no rest within ${LONGEST_MS} ms: ${moved}`);
     waited += 1;
     if (waited > PATIENT_TURNS) await new Promise<void>((resolve) => setTimeout(resolve, 1));
   }
@@ -42,12 +44,6 @@ export async function untilAtRest(): Promise<void> {
 /** Looks only when everything is at rest: what is seen then does not change behind the test's back. */
 export const untilTrue: typeof waitFor = (description, probe, waiting) =>
   waitFor(description, () => untilAtRest().then(probe), waiting);
-
-function bytesMoved(): number {
-  let sum = peers.size;
-  for (const { bytesRead, bytesWritten } of peers.keys()) sum += bytesRead + bytesWritten;
-  return sum;
-}
 
 // From Node 26 on, files that are read or written whole are not among the active resources.
 const wholeFiles = new Set<number>();
@@ -61,19 +57,22 @@ if (Number(major) >= 26) {
   }).enable();
 }
 
-/** What is under way, in words, or `null`. */
-function unrest(): string | null {
+/** How much was written and read so far by all sockets together, or in words what is under way. */
+function bytesMoved(): number | string {
   if (wholeFiles.size > 0) return 'a file is read or written';
   const atWork = process.getActiveResourcesInfo().find((name) => OF_OTHER_THREADS.has(name));
   if (atWork !== undefined) return atWork;
+  let sum = peers.size;
   for (const socket of peers.keys()) {
     const peer = peerOf(socket);
     // Before a connection is accepted, and after its other end is gone.
     if (peer === null) return `half a connection ${wireOf(socket)}`;
-    const bytes = socket.bytesWritten - peer.bytesRead;
+    const { bytesWritten } = socket;
+    const bytes = bytesWritten - peer.bytesRead;
     if (bytes !== 0) return `${bytes} bytes ${wireOf(socket)}`;
+    sum += bytesWritten;
   }
-  return null;
+  return sum;
 }
 
 const wireOf = ({ localPort, remotePort }: Socket) => `from port ${localPort} to ${remotePort}`;

@@ -250,6 +250,12 @@ export async function openStory({
 export const served = ({ httpPort }: Daemon, path: 'healthz' | 'readyz' | 'metrics'): Promise<Response> =>
   fetch(`http://127.0.0.1:${httpPort}/${path}`);
 
+/** How many messages wait for the broker. */
+export async function outboxOf(daemon: Daemon): Promise<number> {
+  const text = await (await served(daemon, 'metrics')).text();
+  return Number(/^heat2mqtt_mqtt_outbox (\S+)$/m.exec(text)?.[1]);
+}
+
 /** A story whose first poll is over, and all that comes after it. */
 export async function firstPoll({
   config = {},

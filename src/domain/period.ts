@@ -48,7 +48,7 @@ export function daysOf({ from, to }: DaySpan): Day[] {
 }
 
 /** The Monday on or before the day. */
-export const weekStart = (day: Day): Day => addDays(day, -((epochDay(day) + 3) % 7));
+const weekStart = (day: Day): Day => addDays(day, -((epochDay(day) + 3) % 7));
 export const monthStart = (day: Day): Day => `${day.slice(0, 7)}-01`;
 
 /** The first day of the month that lies `months` after the month of the day (negative: before). */

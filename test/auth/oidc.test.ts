@@ -112,14 +112,6 @@ test('Retry-After is passed on', async () => {
   }
 });
 
-test('a flood is refused', async () => {
-  const issuer = account.issuer();
-  account.simulator.switches.fault(TOKEN_PATH, { kind: 'oversized' }, { times: 1 });
-  const err = await refusalOf(issuer.login('me@example.org', 'demo'));
-  expect(err).toMatchObject({ name: expect.stringMatching(/IssuerUnreachable|ReplyTooLarge/) });
-  expect(err).not.toHaveProperty('state');
-});
-
 test('an issuer that calls itself by another name is not trusted, and the message says why', async () => {
   account.simulator.switches.fault(DISCOVERY_PATH, changed({ issuer: 'https://elsewhere.example.org' }));
   const err = await refusalOf(account.issuer().login('me@example.org', 'demo'));
@@ -149,14 +141,6 @@ test.each([
   expect(String(err)).toContain('The issuer answered, but');
   expect(String(err)).toContain(what);
   expect(String(err)).not.toMatch(/elsewhere|somebody/);
-});
-
-test('a refused connection is a network problem', async () => {
-  const issuer = account.issuer();
-  await account.simulator.stop();
-  const err = await refusalOf(issuer.login('me@example.org', 'demo'));
-  expect(err).toBeInstanceOf(IssuerUnreachable);
-  expect(err).toMatchObject({ retry: 'soon', message: expect.stringContaining('ECONNREFUSED') });
 });
 
 test('metadata without a token endpoint is no network trouble, and the message names it', async () => {

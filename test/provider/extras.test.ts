@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { readBalance, readCredit } from '../../src/provider/monetization/billing.ts';
 import { readSite } from '../../src/provider/monetization/discovery.ts';
-import { type Ask, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
-import { FAULTS, type Fault } from '../../src/simulator/faults.ts';
+import { type Ask, UnexpectedReply } from '../../src/provider/request.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
 import { home, person } from '../support/homes.ts';
 import { openProvider } from './home.ts';
 
@@ -78,14 +78,4 @@ describe('the site', () => {
       await expect(readSite(await answering('/api/v1/site', body))).rejects.toThrow(UnexpectedReply);
     },
   );
-
-  test('a refused access token is a refusal where errors are accepted', async () => {
-    const { open, simulator } = await openHome();
-    simulator.switches.fault('/api/v1/site', FAULTS.unauthorized);
-    const ask = open({ acceptsErrors: true, accessToken: async (rejected) => `token ${rejected.length}` });
-    const refused = await readSite(ask).catch((err) => err);
-    expect(refused).toBeInstanceOf(ProviderRefused);
-    expect(refused.status).toBe(401);
-    expect(simulator.counters.requests['GET /api/v1/site']).toBe(1);
-  });
 });

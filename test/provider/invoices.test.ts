@@ -97,7 +97,7 @@ describe('bills', () => {
     refuse(provider, status);
     await expect(
       readInvoices(provider.open({ acceptsErrors: true }), { ...question, now: 0 }),
-    ).rejects.toThrow();
+    ).rejects.toThrow(`HTTP ${status}`);
     expect(asked(provider)).toEqual(['invoices']);
   });
 

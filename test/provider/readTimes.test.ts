@@ -93,12 +93,3 @@ test('the hours of a zone that is half an hour off', async () => {
   const { hours } = await openReader([reading('2026-03-01', 1, 1, { at: at('2026-02-28T18:31:00Z') })]);
   expect(await hours(zone('Asia/Kolkata'))).toEqual([at('2026-02-28T18:30Z')]);
 });
-
-test('an engine that knows calendar_interval only is asked with that', async () => {
-  const { hours, simulator, intervals } = await openReader([
-    reading('2026-03-01', 1, 1, { at: at('2026-03-01T00:00:30Z') }),
-  ]);
-  simulator.switches.api.intervalKeys = ['calendar_interval'];
-  expect(await hours()).toEqual([at('2026-03-01T00:00Z')]);
-  expect(intervals().at(-1)).toMatchObject({ calendar_interval: 'hour' });
-});

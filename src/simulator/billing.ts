@@ -5,9 +5,8 @@ import { type Exchange, json, type Reply, type Route, refused } from './exchange
 import { bills, invoices, openBillDue, usageEvents } from './extras.ts';
 import { verified } from './issuer/sessions.ts';
 import type { Switches } from './switches.ts';
-import { Refusal } from './usage/body.ts';
-import { usageReport } from './usage/report.ts';
-import { parseUsageRequest } from './usage/request.ts';
+import { Refusal } from './usage/aggregations.ts';
+import { parseUsageRequest, usageReport } from './usage/report.ts';
 
 export interface BillingOptions {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 // The public constituencies list: invented houses, in both shapes seen in the wild and in a third one.
-import { type Exchange, json, type Reply, type Route } from './exchange.ts';
-import { type Draw, drawFor, shuffled } from './random.ts';
+import { type Exchange, json, type Route } from './exchange.ts';
+import { drawFor, shuffled } from './random.ts';
 import type { Switches } from './switches.ts';
 
 const DEFAULT_LIMIT = 50;
@@ -9,87 +9,54 @@ const UNFILTERED = { chamber: 'seanad', houseNo: '5' };
 
 export function constituencyRoutes(switches: Switches, seed: number): Route[] {
   // Most who start a simulator never ask for these.
-  let invented: { houses: House[]; all: ConstituencyRow[] } | undefined;
-  const reply = (exchange: Exchange): Reply => {
-    invented ??= inventedHouses(seed);
-    const { houses, all } = invented;
-    const found = matching(houses, exchange.query);
-    return answer(
-      all.filter(({ house }) => found.includes(house)),
-      found,
-      exchange.query,
-      switches,
-    );
+  let rows: readonly Row[] | undefined;
+  const reply = ({ query }: Exchange) => {
+    rows ??= inventedRows(seed);
+    const houses = [...new Set(rows.map(({ house }) => house))];
+    return answer(shuffled(rows, drawFor(seed, 0, 'order')), matching(houses, query), query, switches);
   };
   return [{ method: 'GET', template: '/v1/constituencies', reply }];
 }
 
 function matching(houses: readonly House[], query: URLSearchParams): House[] {
   const ids = query.getAll('chamber_id').filter(Boolean);
-  const chamber = query.get('chamber') || undefined;
-  const houseNo = query.get('house_no') || undefined;
-  const isUnfiltered = ids.length === 0 && chamber === undefined && houseNo === undefined;
-  const wanted = isUnfiltered ? UNFILTERED : { chamber, houseNo };
+  const asked = { chamber: query.get('chamber') || undefined, houseNo: query.get('house_no') || undefined };
+  const isUnfiltered = ids.length === 0 && asked.chamber === undefined && asked.houseNo === undefined;
+  const { chamber, houseNo } = isUnfiltered ? UNFILTERED : asked;
   return houses.filter(
     (house) =>
       (ids.length === 0 || ids.some((id) => house.uri.endsWith(id))) &&
-      (wanted.chamber ?? house.houseCode) === house.houseCode &&
-      (wanted.houseNo ?? house.houseNo) === house.houseNo,
+      (chamber ?? house.houseCode) === house.houseCode &&
+      (houseNo ?? house.houseNo) === house.houseNo,
   );
 }
 
-function answer(
-  rows: readonly ConstituencyRow[],
-  houses: readonly House[],
-  query: URLSearchParams,
-  { constituencies }: Switches,
-): Reply {
-  const { shape, ignoresLimit, repeatsFirstPage, deepSkip } = constituencies;
+function answer(all: readonly Row[], houses: readonly House[], query: URLSearchParams, switches: Switches) {
+  const { shape, ignoresLimit, repeatsFirstPage, deepSkip } = switches.constituencies;
   const skip = Number(query.get('skip') ?? 0);
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
   const areCounts = [skip, limit].every((value) => Number.isInteger(value) && value >= 0);
   if (!areCounts || skip >= deepSkip) return json({ message: 'Unprocessable request' }, 422);
+  // The older service knows one house per answer.
+  const shown = shape === 'older' ? houses.slice(0, 1) : houses;
+  const rows = all.filter(({ house }) => shown.includes(house));
   const from = repeatsFirstPage ? 0 : skip;
-  const page = (list: readonly ConstituencyRow[]) =>
-    list.slice(from, ignoresLimit ? undefined : from + limit);
-  const head = (resultCount: number) => ({
-    counts: { constituencyCount: resultCount, resultCount },
+  const page = rows.slice(from, ignoresLimit ? undefined : from + limit);
+  if (shape === 'third') return json({ constituencies: page.map(({ row }) => ({ title: row.showAs })) });
+  const head = {
+    counts: { constituencyCount: rows.length, resultCount: rows.length },
     lang: 'en',
     dateRange: { start: '1900-01-01', end: '2099-01-01' },
-  });
-  if (shape === 'third')
-    return json({ constituencies: page(rows).map(({ row }) => ({ title: row.showAs })) });
-  const written = ({ row, house }: ConstituencyRow) => ({
-    constituencyOrPanel: row,
-    ...(shape === 'newer' ? { house } : {}),
-  });
-  if (shape === 'newer') return json({ head: head(rows.length), results: page(rows).map(written) });
-  // The older service knows one house per answer.
-  const [house = {}] = houses;
-  const own = rows.filter((row) => row.house === house);
-  return json({
-    head: head(own.length),
-    results: { house: { house, constituenciesOrPanels: page(own).map(written) } },
-  });
-}
-
-/** As on the wire: a number, but text. */
-interface House {
-  readonly houseNo: string;
-  readonly uri: string;
-  readonly houseCode: 'dail' | 'seanad';
-  readonly showAs: string;
-}
-
-interface ConstituencyRow {
-  readonly row: {
-    readonly uri: string;
-    readonly showAs: string;
-    readonly representCode: string;
-    readonly representType: string;
   };
-  readonly house: House;
+  if (shape === 'newer')
+    return json({ head, results: page.map(({ row, house }) => ({ constituencyOrPanel: row, house })) });
+  const [house = {}] = shown;
+  const constituenciesOrPanels = page.map(({ row }) => ({ constituencyOrPanel: row }));
+  return json({ head, results: { house: { house, constituenciesOrPanels } } });
 }
+
+type Row = ReturnType<typeof inventedHouse>[number];
+type House = Row['house'];
 
 const BASE = 'https://data.oireachtas.ie/ie/oireachtas/house';
 const FIRST = 'Baile Cill Dún Loch Áth Inis Ráth Cnoc Gleann Ard Droim Éadan'.split(' ');
@@ -101,36 +68,36 @@ const PANELS = [
     .map((name) => `${name} Panel`),
   'University of Dún Órga',
 ];
-const PANEL_COUNT = 11;
 /** The newest lower house and the house that an unfiltered call shows have sizes that others rely on. */
 const FIXED_SIZES: Record<string, number> = { 'dail/34': 43, 'seanad/5': 8 };
 
-function inventedHouses(seed: number) {
-  const places = inventedPlaces(drawFor(seed, 0, 'places'));
-  const numbered = (chamber: House['houseCode'], count: number) =>
-    Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, places, seed));
-  const inOrder = [...numbered('dail', 34), ...numbered('seanad', 27)].flat();
-  const houses = [...new Set(inOrder.map(({ house }) => house))];
-  return { houses, all: shuffled(inOrder, drawFor(seed, 0, 'order')) };
+function inventedRows(seed: number): Row[] {
+  const draw = drawFor(seed, 0, 'places');
+  const all = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
+  const places = shuffled(all, draw)
+    .slice(0, 60)
+    .map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
+  const numbered = (chamber: 'dail' | 'seanad', count: number) =>
+    Array.from({ length: count }, (_, index) => inventedHouse(chamber, index + 1, places, seed)).flat();
+  return [...numbered('dail', 34), ...numbered('seanad', 27)];
 }
 
-/** Its rows. */
+/** Its rows. The number of a house is text, as on the wire. */
 function inventedHouse(
-  houseCode: House['houseCode'],
+  houseCode: 'dail' | 'seanad',
   number: number,
   places: readonly string[],
   seed: number,
-): ConstituencyRow[] {
+) {
   const isDail = houseCode === 'dail';
   const draw = drawFor(seed, number, houseCode);
   const uri = `${BASE}/${houseCode}/${number}`;
-  const usual = isDail ? 26 + Math.floor(draw() * 9) : PANEL_COUNT;
+  const usual = isDail ? 26 + Math.floor(draw() * 9) : PANELS.length;
   const size = FIXED_SIZES[`${houseCode}/${number}`] ?? usual;
-  const names = isDail ? shuffled(places, draw) : PANELS;
   const showAs = `${number}${ordinal(number)} ${isDail ? 'Dáil' : 'Seanad'}`;
   const house = { houseNo: String(number), uri, houseCode, showAs };
   const representType = isDail ? 'constituency' : 'panel';
-  return names.slice(0, size).map((name) => {
+  return (isDail ? shuffled(places, draw) : PANELS).slice(0, size).map((name) => {
     const representCode = codeOf(name);
     const row = {
       uri: `${uri}/${representType}/${representCode}`,
@@ -140,13 +107,6 @@ function inventedHouse(
     };
     return { row, house };
   });
-}
-
-function inventedPlaces(draw: Draw): string[] {
-  const all = FIRST.flatMap((first) => SECOND.map((second) => `${first} ${second}`));
-  return shuffled(all, draw)
-    .slice(0, 60)
-    .map((name, index) => `${name}${SIDES[index % SIDES.length]}`);
 }
 
 /** The code has no accents: Dublin Mid-West is `Dublin-Mid-West`. */

@@ -18,15 +18,10 @@ export class Zone {
   constructor(name: string) {
     this.name = name;
     this.#offsetOfDay = knownOffsets.get(name) ?? new Map();
-    this.#format = new Intl.DateTimeFormat('en-US', {
+    this.#format = new Intl.DateTimeFormat('sv-SE', {
       timeZone: name,
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
+      dateStyle: 'short',
+      timeStyle: 'medium',
     });
     knownOffsets.set(name, this.#offsetOfDay);
   }
@@ -64,41 +59,28 @@ export class Zone {
   floor(at: number, unit: CalendarUnit): number {
     // When an hour happens twice, each is one of its own.
     if (unit === 'hour') return at - ((at + this.offsetMs(at)) % HOUR_MS);
-    return this.instantOf(floorLocal(at + this.offsetMs(at), unit));
+    return this.instantOf(localStart(at + this.offsetMs(at), unit));
   }
 
   next(start: number, unit: CalendarUnit): number {
     if (unit === 'hour') return this.floor(start + HOUR_MS, unit);
-    return this.instantOf(nextLocal(floorLocal(start + this.offsetMs(start), unit), unit));
+    return this.instantOf(localStart(start + this.offsetMs(start), unit, 1));
   }
 
   #askedOffsetMs(at: number): number {
     const whole = Math.floor(at / 1000) * 1000;
-    const field: Record<string, number> = {};
-    for (const { type, value } of this.#format.formatToParts(whole)) field[type] = Number(value);
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = field;
-    return Date.UTC(year, month - 1, day, hour, minute, second) - whole;
+    // `2025-06-15 13:00:00`, as they write it in Sweden.
+    return Date.parse(`${this.#format.format(whole).replace(' ', 'T')}Z`) - whole;
   }
 }
 
-function floorLocal(localMs: number, unit: Exclude<CalendarUnit, 'hour'>): number {
+/** Where the unit of a local time begins, or one that is so many later. */
+function localStart(localMs: number, unit: Exclude<CalendarUnit, 'hour'>, later = 0): number {
   const date = new Date(localMs);
-  const year = date.getUTCFullYear();
-  const month = date.getUTCMonth();
-  if (unit === 'year') return Date.UTC(year, 0, 1);
-  if (unit === 'quarter') return Date.UTC(year, month - (month % 3), 1);
-  if (unit === 'month') return Date.UTC(year, month, 1);
-  const midnight = Math.floor(localMs / DAY_MS) * DAY_MS;
-  if (unit === 'day') return midnight;
-  return midnight - ((date.getUTCDay() + 6) % 7) * DAY_MS;
-}
-
-function nextLocal(localStart: number, unit: Exclude<CalendarUnit, 'hour'>): number {
-  const date = new Date(localStart);
-  const year = date.getUTCFullYear();
-  const month = date.getUTCMonth();
-  if (unit === 'year') return Date.UTC(year + 1, 0, 1);
-  if (unit === 'quarter') return Date.UTC(year, month + 3, 1);
-  if (unit === 'month') return Date.UTC(year, month + 1, 1);
-  return localStart + (unit === 'week' ? 7 : 1) * DAY_MS;
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
+  if (unit === 'year') return Date.UTC(year + later, 0, 1);
+  if (unit === 'quarter') return Date.UTC(year, month - (month % 3) + 3 * later, 1);
+  if (unit === 'month') return Date.UTC(year, month + later, 1);
+  if (unit === 'day') return Date.UTC(year, month, day + later);
+  return Date.UTC(year, month, day - ((date.getUTCDay() + 6) % 7) + 7 * later);
 }

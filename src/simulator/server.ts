@@ -89,6 +89,15 @@ function missing(routes: readonly Route[], { path }: Exchange): Reply {
   return { ...refused(405, 'Method not allowed'), headers: { allow: known.join(', ') } };
 }
 
+/** The values of a template's placeholders, or undefined when the path is another one. */
+function valuesIn(template: string, path: string): Record<string, string> | undefined {
+  const found = new RegExp(`^${template.replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`).exec(path);
+  const values = Object.entries(found?.groups ?? {});
+  return found
+    ? Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]))
+    : undefined;
+}
+
 async function read(request: IncomingMessage, at: number): Promise<Exchange> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -97,46 +106,20 @@ async function read(request: IncomingMessage, at: number): Promise<Exchange> {
     if (bytes <= LONGEST_BODY_BYTES) chunks.push(chunk);
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  const url = new URL(request.url ?? '/', 'http://simulator.invalid');
+  const { method = 'GET', url = '/' } = request;
+  const { pathname: path, searchParams: query } = new URL(url, 'http://simulator.invalid');
   const headers = Object.fromEntries(
-    Object.entries(request.headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join(', ') : value,
-    ]),
+    Object.entries(request.headers).map(([name, value]) => [name, [value].flat().join(', ')]),
   );
-  const body = parsed(text, headers['content-type']);
-  return {
-    method: request.method ?? 'GET',
-    path: url.pathname,
-    query: url.searchParams,
-    headers,
-    text,
-    body,
-    at,
-  };
+  return { method, path, query, headers, text, body: parsed(text, headers['content-type']), at };
 }
 
 function parsed(text: string, contentType = ''): unknown {
-  if (contentType.startsWith('application/x-www-form-urlencoded')) {
+  if (contentType.startsWith('application/x-www-form-urlencoded'))
     return Object.fromEntries(new URLSearchParams(text));
-  }
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-/** The values of a template's placeholders, or undefined when the path is another one. */
-function valuesIn(template: string, path: string): Record<string, string> | undefined {
-  const wanted = template.split('/');
-  const given = path.split('/');
-  if (wanted.length !== given.length) return undefined;
-  const values: Record<string, string> = {};
-  for (const [index, segment] of wanted.entries()) {
-    const actual = given[index] ?? '';
-    if (segment.startsWith(':')) values[segment.slice(1)] = decodeURIComponent(actual);
-    else if (segment !== actual) return undefined;
-  }
-  return values;
 }

@@ -1,8 +1,8 @@
 // A session that never lapses: refreshed between 80 % and 95 % of its life, through outages, suspended machines and stops.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type ConcurrencyLimit, concurrencyLimit } from '../../src/foundation/limits.ts';
-import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
 import { look } from '../simulator/visitor.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { type Account, HOUR, MINUTE, openAccount, SECOND, TOKEN_PATH } from './account.ts';
 
 let account: Account;

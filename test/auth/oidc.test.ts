@@ -1,8 +1,9 @@
 // The issuer on the wire: requests, grants, and every kind of answer that is not OpenID Connect.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { GrantUnusable, IssuerUnreachable } from '../../src/auth/unreachable.ts';
-import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
 import { look } from '../simulator/visitor.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { type Account, DISCOVERY_PATH, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
 let account: Account;

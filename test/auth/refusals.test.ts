@@ -9,7 +9,7 @@ import {
   SessionEnded,
 } from '../../src/auth/refusals.ts';
 import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
-import { oauth } from '../../src/simulator/faults.ts';
+import { oauth } from '../support/faults.ts';
 import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
 let account: Account;

@@ -1,8 +1,8 @@
 // An access token for everybody: valid, else one refresh, else one login. Over the wire, with a store that outlives processes.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
 import type { TokenSet } from '../../src/store/documents.ts';
 import { look } from '../simulator/visitor.ts';
+import { FAULTS } from '../support/faults.ts';
 import { type Account, expiring, HOUR, openAccount, refusalOf, SECOND, TOKEN_PATH } from './account.ts';
 
 let account: Account;

@@ -1,6 +1,6 @@
 // heat2mqtt invoices, beside a daemon that is not disturbed: what is printed, in which currency, and what is refused.
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../support/faults.ts';
 import { home, METER, person } from '../support/homes.ts';
 import { openProviderFor, typed } from '../support/typed.ts';
 

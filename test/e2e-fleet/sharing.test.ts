@@ -1,7 +1,7 @@
 // What accounts of a fleet share: a meter, the turn while there is a backlog, and the public lists.
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
 import { ME } from '../e2e/program.ts';
+import { FAULTS } from '../support/faults.ts';
 import { STATE } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { openFlat } from './flat.ts';

@@ -2,8 +2,8 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import { FAULTS } from '../../src/simulator/faults.ts';
 import { startMosquitto } from '../e2e/mosquitto.ts';
+import { FAULTS } from '../support/faults.ts';
 import { home, METER, person, quiet, reading, STATE } from '../support/homes.ts';
 import { startProbe } from '../support/probe.ts';
 import { waitFor } from '../support/waitFor.ts';

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { discover } from '../../src/provider/monetization/discovery.ts';
 import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { type GroupOptions, wideAccounts } from '../../src/simulator/accounts.ts';
-import { FAULTS } from '../../src/simulator/faults.ts';
 import { refusalOf } from '../auth/account.ts';
+import { FAULTS } from '../support/faults.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readInvoices } from '../../src/provider/monetization/billing.ts';
 import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
-import { FAULTS } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../support/faults.ts';
 import { home, person } from '../support/homes.ts';
 import { openProvider, type Provider } from './home.ts';
 

@@ -3,8 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { accessTokenRejected } from '../../src/auth/refusals.ts';
 import { HttpClient } from '../../src/http/client.ts';
 import { createAsk, type Exchange, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
-import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
 import { openAccount, refusalOf } from '../auth/account.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { openProvider, type Provider } from './home.ts';
 
 const SITE = '/api/v1/site';

@@ -2,8 +2,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { UnexpectedReply } from '../../src/provider/request.ts';
-import { FAULTS, type Fault, inBuckets, inSums } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
 import { refusalOf } from '../auth/account.ts';
+import { FAULTS, inBuckets, inSums } from '../support/faults.ts';
 import { type Home, openHome, REPORT, reading } from './readings.ts';
 
 let home: Home;

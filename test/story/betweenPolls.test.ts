@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../support/faults.ts';
 import { HEALTH, ME, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { HOUR_MS, openStory } from '../support/story.ts';

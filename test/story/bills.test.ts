@@ -2,8 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
 import { ACCOUNT, asked, INVOICES } from '../support/extras.ts';
+import { FAULTS } from '../support/faults.ts';
 import { HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, openStory } from '../support/story.ts';
 

@@ -1,7 +1,7 @@
 // The last good list of constituencies stays: through faults, restarts, and a broker that forgets.
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/faults.ts';
-import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { asking, LIST, openListStory, REQUEST, SUMMARY } from '../support/lists.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll } from '../support/story.ts';

@@ -1,7 +1,8 @@
 // A provider without extras, or with trouble in them: energy and cost go on, and the provider is not asked too often.
 import { expect, test } from 'vitest';
-import { FAULTS, type Fault, tooMany } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
 import { ACCOUNT, asked, EXTRAS, INVOICES, spoil, warnings } from '../support/extras.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { booked, HEALTH, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 

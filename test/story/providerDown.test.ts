@@ -1,6 +1,6 @@
 // The provider in trouble: the last good values stay, tries are spaced, and patience is kept when asked for.
 import { expect, test } from 'vitest';
-import { FAULTS, tooMany } from '../../src/simulator/faults.ts';
+import { FAULTS, tooMany } from '../support/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';

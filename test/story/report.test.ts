@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
 import { about, CANARY } from '../support/canaries.ts';
+import { FAULTS } from '../support/faults.ts';
 import { HEALTH, ME, STATE } from '../support/homes.ts';
 import { openStory } from '../support/story.ts';
 import { usualConfig } from '../support/storyRules.ts';

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../support/faults.ts';
 import { booked, HEALTH, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 

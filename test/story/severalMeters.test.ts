@@ -1,6 +1,6 @@
 // Several accounts and meters in one daemon: apart from one another, and each under a name of its own.
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../support/faults.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { booked, HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';

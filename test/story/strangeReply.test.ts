@@ -1,6 +1,7 @@
 // Replies that nobody expected: never a crash, never a zero, and health says what came in place of what.
 import { expect, test } from 'vitest';
-import { FAULTS, type Fault, inBuckets, inSums } from '../../src/simulator/faults.ts';
+import type { Fault } from '../../src/simulator/faults.ts';
+import { FAULTS, inBuckets, inSums } from '../support/faults.ts';
 import { booked, EVENT, HEALTH, home, person, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 

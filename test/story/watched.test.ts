@@ -1,6 +1,6 @@
 // What machines that watch see of a living daemon: metrics that count, and a port that was taken.
 import { expect, test } from 'vitest';
-import { FAULTS } from '../../src/simulator/faults.ts';
+import { FAULTS } from '../support/faults.ts';
 import { HEALTH, STATE } from '../support/homes.ts';
 import { firstPoll, openStory, served } from '../support/story.ts';
 import { openWire } from '../support/wire.ts';

@@ -60,7 +60,7 @@ export function openKeycloak(
   function refresh({ refresh_token = '' }: Form): Reply {
     const outcome = sessions.refresh(refresh_token, clock.now());
     if ('refusal' in outcome) return failed(400, 'invalid_grant', outcome.refusal);
-    counters.granted('refresh_token');
+    counters.refreshGrants.ok += 1;
     return tokens({ session: outcome, nonce: undefined });
   }
 
@@ -71,7 +71,7 @@ export function openKeycloak(
       return failed(400, 'invalid_grant', 'User disabled');
     if (scopes.includes('offline_access') && token.offlineAccess === 'user_may_not')
       return failed(400, 'not_allowed', 'Offline tokens not allowed for the user or client');
-    if (kind) counters.granted(kind);
+    if (kind) counters.passwordGrants.ok += 1;
     return tokens(grant);
   }
 

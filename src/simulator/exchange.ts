@@ -14,7 +14,7 @@ export interface Exchange {
 
 export interface Reply {
   readonly status: number;
-  /** A string goes out as it is, anything else as JSON. */
+  /** Text and bytes go out as they are, anything else as JSON. */
   readonly body: unknown;
   readonly headers?: Readonly<Record<string, string | string[]>>;
 }

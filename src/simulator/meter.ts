@@ -45,13 +45,12 @@ export interface VisibleReading {
   readonly charges: readonly number[];
 }
 
-interface Version extends Pick<VisibleReading, 'kwh' | 'register' | 'charges'> {
-  readonly from: number;
-}
-
+/** What is told from some instant on, the oldest first. */
 interface Booked {
   readonly at: number;
-  readonly versions: readonly Version[];
+  readonly versions: readonly (Pick<VisibleReading, 'kwh' | 'register' | 'charges'> & {
+    readonly from: number;
+  })[];
 }
 
 const DAY_MS = 86_400_000;
@@ -73,44 +72,32 @@ export class Meter {
   }
 
   readingsAt(now: number): VisibleReading[] {
-    const visible: VisibleReading[] = [];
-    this.#booked(now).forEach(({ at, versions }, index) => {
+    const { events, estimate } = this.#options;
+    const booked = events ? explicitlyBooked(events) : this.#booked(now);
+    const visible = booked.flatMap(({ at, versions }, index) => {
       const current = versions.findLast(({ from }) => from <= now);
-      const first = versions[0];
-      if (!current || !first) return;
+      const bookedAt = versions[0]?.from;
+      if (!current || bookedAt === undefined) return [];
       const { kwh, register, charges } = current;
-      visible.push({ index, at, bookedAt: first.from, kwh, register, charges });
+      return [{ index, at, bookedAt, kwh, register, charges }];
     });
-    const { estimate } = this.#options;
     return estimate && now < estimate.until ? withEstimate(visible) : visible;
   }
 
   #booked(now: number): readonly Booked[] {
-    const { events, until } = this.#options;
-    if (events) return explicitlyBooked(events);
-    this.#nextDay ??= this.#firstDay(now);
-    const today = Math.min(
-      dayNumber(this.#zone.dateOf(now)),
-      until ? dayNumber(until) : Number.MAX_SAFE_INTEGER,
-    );
-    while (this.#nextDay <= today) this.#take(this.#nextDay++);
+    const today = this.#zone.dateOf(now);
+    const { until = today, since = `${Number(today.slice(0, 4)) - 2}-01-01`, seed = 1 } = this.#options;
+    if (this.#nextDay === undefined) {
+      this.#nextDay = dayNumber(since);
+      this.#registerKwh = 1000 + Math.floor(drawFor(seed, 0, 'register')() * 9000);
+    }
+    const last = dayNumber(until < today ? until : today);
+    while (this.#nextDay <= last) this.#take(this.#nextDay++, seed);
     return this.#taken;
   }
 
-  #firstDay(now: number): number {
-    const { since = `${Number(this.#zone.dateOf(now).slice(0, 4)) - 2}-01-01`, seed = 1 } = this.#options;
-    this.#registerKwh = 1000 + Math.floor(drawFor(seed, 0, 'register')() * 9000);
-    return dayNumber(since);
-  }
-
-  #take(day: number): void {
-    const {
-      seed = 1,
-      late = 0.03,
-      missing = 0.01,
-      corrected = 0.015,
-      withoutStandingCharge = 0.005,
-    } = this.#options;
+  #take(day: number, seed: number): void {
+    const { late = 0.03, missing = 0.01, corrected = 0.015, withoutStandingCharge = 0.005 } = this.#options;
     const draw = drawFor(seed, day, 'reading');
     this.#carriedKwh = round(this.#carriedKwh + this.#used(day, draw), 3);
     this.#carriedDays += 1;
@@ -123,7 +110,7 @@ export class Meter {
     const at = this.#zone.instantOf(day * DAY_MS) + 5000 + Math.floor(draw() * 240) * 1000;
     const lateDays = draw() < late ? 1 + Math.floor(draw() * 4) : 0;
     const from = (day + lateDays) * DAY_MS + BOOKED_AFTER_UTC_MIDNIGHT_MS + Math.floor(draw() * 600) * 1000;
-    const told = (value: number, since: number): Version => ({
+    const told = (value: number, since: number) => ({
       from: since,
       kwh: value,
       register: round(register + value - kwh, 3),
@@ -170,13 +157,9 @@ function explicitlyBooked(events: readonly ExplicitEvent[]): Booked[] {
   });
 }
 
-function paid(eur: number | null): number[] {
-  return eur === null ? [] : [eur];
-}
+const paid = (eur: number | null): number[] => (eur === null ? [] : [eur]);
 
-function dayNumber(date: string): number {
-  return Date.parse(`${date}T00:00:00Z`) / DAY_MS;
-}
+const dayNumber = (date: string): number => Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 
 function round(value: number, decimals: number): number {
   const scale = 10 ** decimals;

@@ -72,7 +72,7 @@ async function answer(
     fault?.kind === 'reply' ? { body: '', ...fault } : (found?.reply() ?? missing(routes, exchange));
   if (fault?.kind !== 'reply') options.onReply?.(exchange, own);
   if (fault?.kind === 'late') await clock.sleep(fault.ms, gone.signal);
-  await send(response, own, fault);
+  send(response, own, fault);
 }
 
 function find(routes: readonly Route[], exchange: Exchange) {

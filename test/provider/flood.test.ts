@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { HttpClient, ReplyTooLarge } from '../../src/http/client.ts';
 import type { Exchange } from '../../src/provider/request.ts';
 import { refusalOf } from '../auth/account.ts';
+import { FAULTS, gzipBomb } from '../support/faults.ts';
 import { openProvider, type Provider } from './home.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -13,8 +14,11 @@ beforeEach(async () => {
   provider = await openProvider();
 });
 
-test.each(['oversized', 'gzip_bomb'] as const)('%s is refused, and the next reply is read', async (kind) => {
-  provider.simulator.switches.fault(SITE, { kind }, { times: 1 });
+test.each([
+  ['17 MiB', FAULTS.oversized],
+  ['a gzip bomb', gzipBomb()],
+])('%s: refused, and the next reply is read', async (_, fault) => {
+  provider.simulator.switches.fault(SITE, fault, { times: 1 });
   const before = process.memoryUsage().arrayBuffers;
   const err = await refusalOf(provider.ask(site));
   expect(err).toBeInstanceOf(ReplyTooLarge);

@@ -14,7 +14,7 @@ const FAULTY: readonly (readonly [string, Fault, string])[] = [
   ['404', FAULTS.notFound, 'provider_refused'],
   ['a broken connection', { kind: 'reset_mid_body' }, 'provider_unreachable'],
   ['half a reply', { kind: 'truncated' }, 'unexpected_reply'],
-  ['a huge reply', { kind: 'oversized' }, 'reply_too_large'],
+  ['a huge reply', FAULTS.oversized, 'reply_too_large'],
   ['an empty reply', FAULTS.empty, 'unexpected_reply'],
 ];
 

@@ -9,7 +9,7 @@ import { firstPoll, HOUR_MS } from '../support/story.ts';
 const NOT_GIVEN: readonly Fault[] = [
   FAULTS.notFound,
   { kind: 'reply', status: 200, body: { objects: [{ no: 'id' }], open_bill_due: [] } },
-  { kind: 'oversized' },
+  FAULTS.oversized,
 ];
 
 test('extras answered with a 404, a strange shape or too much are left out for a week, with one warning each', async () => {

@@ -1,7 +1,7 @@
 // Replies that nobody expected: never a crash, never a zero, and health says what came in place of what.
 import { expect, test } from 'vitest';
 import type { Fault } from '../../src/simulator/faults.ts';
-import { FAULTS, inBuckets, inSums } from '../support/faults.ts';
+import { FAULTS, gzipBomb, inBuckets, inSums } from '../support/faults.ts';
 import { booked, EVENT, HEALTH, home, person, STATE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS, served } from '../support/story.ts';
 
@@ -10,8 +10,8 @@ const STRANGE: readonly (readonly [string, Fault, string])[] = [
   ['nothing', FAULTS.empty, 'expected JSON'],
   ['half a reply', { kind: 'truncated' }, 'expected JSON'],
   ['a reply that breaks off', { kind: 'reset_mid_body' }, 'No answer'],
-  ['17 MiB', { kind: 'oversized' }, 'larger than 16 MiB'],
-  ['a gzip bomb', { kind: 'gzip_bomb' }, 'larger than 16 MiB'],
+  ['17 MiB', FAULTS.oversized, 'larger than 16 MiB'],
+  ['a gzip bomb', gzipBomb(), 'larger than 16 MiB'],
   [
     'another shape',
     { kind: 'reply', status: 200, body: { aggregations: [] } },

@@ -1,6 +1,8 @@
 // Ready-made faults of the simulated provider.
+import { gzipSync } from 'node:zlib';
 import type { Fault } from '../../src/simulator/faults.ts';
 
+const MEGABYTE = 1024 * 1024;
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
 /** Ready-made replies in place of the real one. */
@@ -26,10 +28,18 @@ export const FAULTS = {
   sessionNotActive: oauth(400, 'invalid_grant', 'Session not active'),
   reuseExceeded: oauth(400, 'invalid_grant', 'Maximum allowed refresh token reuse exceeded'),
   userDisabled: oauth(400, 'invalid_grant', 'User disabled'),
+  oversized: { kind: 'change', change: () => ({ padding: 'x'.repeat(17 * MEGABYTE) }) },
 } as const satisfies Record<string, Fault>;
 
 export function oauth(status: number, error: string, error_description: string) {
   return { kind: 'reply', status, body: { error, error_description } } as const;
+}
+
+/** Half a megabyte on the wire, 512 MiB unpacked: many members one after the other are one valid stream. */
+export function gzipBomb() {
+  const member = gzipSync(Buffer.alloc(16 * MEGABYTE, ' '));
+  const body = Buffer.concat(Array.from({ length: 32 }, () => member));
+  return { kind: 'reply', status: 200, body, headers: { 'content-encoding': 'gzip' } } as const;
 }
 
 /** `retryAfter`: seconds, or an HTTP date. */

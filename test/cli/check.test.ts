@@ -1,85 +1,143 @@
-// heat2mqtt check, offline: which secrets it names, and what it says of them.
+// heat2mqtt check: which secrets it names and what it says of them, and what is allowed but probably not meant.
+import { once } from 'node:events';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { openStack } from '../support/stack.ts';
-import { typed } from '../support/typed.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { openStack, type Stack } from '../support/stack.ts';
+import { environmentOf, typed } from '../support/typed.ts';
 
-const SECRET = 'HEAT2MQTTEXAMPLE';
+const TOTP = 'HEAT2MQTTEXAMPLE';
+const URLS = { issuer: 'https://id.example.org/auth/realms/energy', api: 'https://api.example.org/api/v1' };
 
-/** Every line of check with a single account. */
-async function checked(env: Record<string, string>): Promise<string> {
-  const { out } = await typed(['check'], {
-    env: {
-      HEAT2MQTT_PROVIDER_ISSUER: 'https://id.example.org/auth/realms/energy',
-      HEAT2MQTT_PROVIDER_API_URL: 'https://api.example.org/api/v1',
-      HEAT2MQTT_PROVIDER_CLIENT_ID: 'self-care',
-      HEAT2MQTT_USERNAME: 'me@example.org',
-      HEAT2MQTT_STATE_DIR: join(await openStack().folder(), 'state'),
-      ...env,
-    },
-  });
-  return out;
+let stack: Stack;
+let folder: string;
+
+beforeEach(async () => {
+  stack = openStack();
+  folder = await stack.folder();
+});
+
+/** Every line of check with a single account, whose password is to be given. */
+async function checked(more: Record<string, string>): Promise<string> {
+  const me = { username: 'me@example.org', password: 'demo-of-the-heat' };
+  const { HEAT2MQTT_PASSWORD, ...env } = environmentOf(URLS, me, join(folder, 'state'));
+  return (await typed(['check'], { env: { ...env, ...more } })).out;
 }
 
-test('password and secret of one-time codes are counted, and not shown', async () => {
+test('password and secret of one-time codes are counted, and not shown; what is not there has no line', async () => {
   const out = await checked({
     HEAT2MQTT_PASSWORD: 'demo-of-the-heat',
-    HEAT2MQTT_TOTP_SECRET: `otpauth://totp/me?secret=${SECRET}`,
+    HEAT2MQTT_TOTP_SECRET: `otpauth://totp/me?secret=${TOTP}`,
   });
   expect(out).toContain('ok     password of home: 16 characters, environment HEAT2MQTT_PASSWORD\n');
-  expect(out).toContain(
-    'ok     totp_secret of home: 16 characters of base32, environment HEAT2MQTT_TOTP_SECRET\n',
-  );
-  expect(out).not.toMatch(new RegExp(`${SECRET}|demo-of`));
+  expect(out).toContain('ok     totp_secret of home: 16 characters of base32, environment');
+  expect(out).not.toMatch(new RegExp(`${TOTP}|demo-of`));
+  const without = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
+  expect(without).toContain('ok     state directory');
+  expect(without).not.toMatch(/password|totp/);
 });
 
-test('an account without them has no line about them', async () => {
-  const out = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
-  expect(out).toContain('ok     state directory');
-  expect(out).not.toMatch(/password|totp/);
-});
-
-test('a password file that every user of the machine can read is named, with what to do', async () => {
-  const path = join(await openStack().folder(), 'heat_password');
-  await writeFile(path, 'demo-of-the-heat', { mode: 0o644 });
-  await chmod(path, 0o644);
-  const line = `ok     password of home: 16 characters, file ${path}`;
-  expect(await checked({ HEAT2MQTT_PASSWORD_FILE: path })).toContain(
-    `${line}. Every user of this machine can read it: chmod 600 ${path}\n`,
-  );
-  await chmod(path, 0o640);
-  expect(await checked({ HEAT2MQTT_PASSWORD_FILE: path })).toContain(`${line}\n`);
-});
-
-test('so is every other secret that every user of the machine can read, and a configuration with one in it', async () => {
-  const folder = await openStack().folder();
+test('every secret that every user of the machine can read is named, with what to do', async () => {
   const path = join(folder, 'config.yaml');
   const file = join(folder, 'secret');
-  await writeFile(file, 'demo-of-the-heat', { mode: 0o644 });
+  await writeFile(file, 'demo-of-the-heat');
   const configuration = {
     mqtt: { username: 'me', password: 'demo-of-the-house' },
     web: { password_file: file },
     home_assistant: { url: 'http://homeassistant.local:8123', token_file: file },
   };
-  await writeFile(path, JSON.stringify(configuration), { mode: 0o644 });
-  const env = { HEAT2MQTT_CONFIG: path, HEAT2MQTT_PASSWORD_FILE: file, HEAT2MQTT_TOTP_SECRET: SECRET };
+  await writeFile(path, JSON.stringify(configuration));
+  const env = { HEAT2MQTT_CONFIG: path, HEAT2MQTT_PASSWORD_FILE: file, HEAT2MQTT_TOTP_SECRET: TOTP };
+  for (const each of [path, file]) await chmod(each, 0o644);
   const everyone = (which: string, what: string) =>
     `. Every user of this machine can read ${which}: chmod 600 ${what}\n`;
   const out = await checked(env);
   expect(out).toContain(`ok     password of the broker: 17 characters, inline${everyone(path, path)}`);
   for (const name of ['password of home', 'password of the page', 'token of Home Assistant'])
     expect(out).toContain(`ok     ${name}: 16 characters, file ${file}${everyone('it', file)}`);
-  await chmod(path, 0o600);
-  await chmod(file, 0o600);
+  for (const each of [path, file]) await chmod(each, 0o640);
   expect(await checked(env)).not.toContain('Every user');
 });
 
 test('a symbolic link in the state directory is told', async () => {
-  const folder = await openStack().folder();
   const state = join(folder, 'state');
   await mkdir(join(state, 'accounts'), { recursive: true });
   await symlink(folder, join(state, 'accounts/home'));
-  const out = await checked({ HEAT2MQTT_STATE_DIR: state, HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
+  const out = await checked({ HEAT2MQTT_PROVIDER_SIGN_IN: 'device' });
   expect(out).toContain('accounts/home is a symbolic link, and is not followed).\n       Take the link away');
+});
+
+describe('what is allowed but probably not meant: run and check say so, and go on', () => {
+  async function outcome(word: string, env: Record<string, string>, ...more: string[]) {
+    // `run` adds listeners for faults that nobody expected.
+    for (const event of ['uncaughtException', 'unhandledRejection']) {
+      const before = process.rawListeners(event);
+      stack.defer(() => {
+        process.removeAllListeners(event);
+        for (const listener of before) process.on(event, listener as () => void);
+      });
+    }
+    const { exitCode, out, err } = await typed([word, ...more], {
+      env: {
+        HEAT2MQTT_CONSTITUENCIES_CHAMBER: 'dail',
+        HEAT2MQTT_HTTP: 'false',
+        HEAT2MQTT_STATE_DIR: join(folder, 'state'),
+        HEAT2MQTT_MQTT_EMBEDDED_PORT: '0',
+        ...env,
+      },
+      interrupted: AbortSignal.abort(),
+    });
+    return { code: exitCode, said: out + err };
+  }
+
+  test('mqtt.url beside mqtt.embedded', async () => {
+    const beside = { HEAT2MQTT_MQTT_URL: 'mqtt://u:p@elsewhere' };
+    const warning = 'mqtt.url is not used, because mqtt.embedded starts a broker of its own';
+    const { code, said } = await outcome('run', beside);
+    const warnings = said.split('\n').filter((line) => line.includes('"level":"warn"'));
+    expect([code, warnings]).toEqual([0, [expect.stringContaining(warning)]]);
+    expect((await outcome('check', beside)).said).toMatch(/^ok {4} configuration: .*\n {7}mqtt\.url is not/);
+    const json = JSON.parse((await outcome('check', beside, '--json')).said);
+    expect(json).toMatchObject({ ok: true, checks: [{ hint: expect.stringContaining(warning) }, {}, {}] });
+    for (const word of ['run', 'check']) expect((await outcome(word, {})).said).not.toContain('mqtt.url');
+  });
+
+  test('an own broker for other machines without a user stays on this one', async () => {
+    const open = { HEAT2MQTT_MQTT_EMBEDDED_HOST: '0.0.0.0' };
+    const words = /reached from this machine only.*mqtt\.embedded\.username/s;
+    const running = await outcome('run', open);
+    expect(running).toMatchObject({ code: 0, said: expect.stringContaining('broker_on_loopback') });
+    expect(await outcome('check', open)).toMatchObject({ code: 0, said: expect.stringMatching(words) });
+    const user = {
+      HEAT2MQTT_MQTT_EMBEDDED_USERNAME: 'home',
+      HEAT2MQTT_MQTT_EMBEDDED_PASSWORD: 'broker word',
+    };
+    expect((await outcome('check', { ...open, ...user })).said).not.toMatch(words);
+  });
+});
+
+test.each([
+  ['check', '--live'],
+  ['uninstall', '--yes'],
+])('two of %s at once do not throw each other out: each has a client id of its own', async (...words) => {
+  const heard = new Set<string>();
+  const broker = createServer((socket) => {
+    socket.once('data', (packet) => {
+      heard.add(/heat2mqtt_\w+/.exec(packet.toString('latin1'))?.[0] ?? 'none');
+      socket.destroy();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(broker, 'listening');
+  stack.defer(() => void broker.close());
+  const env = {
+    HEAT2MQTT_CONSTITUENCIES_BASE_URL: 'https://127.0.0.1:1',
+    HEAT2MQTT_STATE_DIR: folder,
+    HEAT2MQTT_MQTT_URL: `mqtt://127.0.0.1:${(broker.address() as AddressInfo).port}`,
+    HEAT2MQTT_MQTT_PROTOCOL: '3.1.1',
+  };
+  const visit = () => typed(words, { env }).catch(() => undefined);
+  await Promise.all([visit(), visit()]);
+  const names = [...heard].map((id) => id.replace(/[0-9a-f]{8}$/, ''));
+  expect(names).toEqual(Array(2).fill(`heat2mqtt_${words[0]}_`));
 });

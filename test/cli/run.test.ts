@@ -5,48 +5,35 @@ import { systemdNotifier } from '../../src/cli/run.ts';
 import { handClock } from '../support/clock.ts';
 import { logLines } from '../support/logLines.ts';
 
-function listening(env: Record<string, string>, notify?: (state: string) => Promise<void>) {
+const SOCKET = { NOTIFY_SOCKET: '/run/notify' };
+
+test.each<[string, Record<string, string>, readonly string[]]>([
+  ['systemd with a watchdog', { ...SOCKET, WATCHDOG_USEC: '180000000' }, Array(3).fill('WATCHDOG=1')],
+  ['systemd without one', SOCKET, []],
+])('%s', async (_, env, fed) => {
   const heard: string[] = [];
   const clock = handClock('2026-03-10T12:00:00Z');
-  const lines = logLines();
-  const listen = async (state: string) => void heard.push(state);
-  const systemd = systemdNotifier(env, clock, lines.log, notify ?? listen);
-  return { heard, clock, lines, systemd };
-}
-
-test('it is told of the start, of every third of its timeout, and of the end', async () => {
-  const { heard, clock, systemd } = listening({ NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '180000000' });
+  const systemd = systemdNotifier(env, clock, logLines().log, async (state) => void heard.push(state));
   expect(heard).toEqual([]);
   await systemd.ready();
   expect(heard).toEqual(['READY=1']);
   await clock.pass(185_000, setImmediate);
-  expect(heard.slice(1)).toEqual(['WATCHDOG=1', 'WATCHDOG=1', 'WATCHDOG=1']);
   await systemd.stopping();
   await clock.pass(600_000, setImmediate);
-  expect(heard.slice(4)).toEqual(['STOPPING=1']);
+  expect(heard).toEqual(['READY=1', ...fed, 'STOPPING=1']);
   expect(clock.sleepers).toBe(0);
 });
 
-test('without a watchdog it is told of start and end only', async () => {
-  const { heard, clock, systemd } = listening({ NOTIFY_SOCKET: '/run/notify' });
-  await systemd.ready();
-  await clock.pass(600_000, setImmediate);
-  await systemd.stopping();
-  expect(heard).toEqual(['READY=1', 'STOPPING=1']);
-});
-
-test('without systemd nothing is sent', async () => {
-  const { heard, clock, systemd } = listening({ WATCHDOG_USEC: '180000000' });
-  await systemd.ready();
-  await systemd.stopping();
-  expect([heard, clock.sleepers]).toEqual([[], 0]);
-});
-
-test('a notification that fails is logged, and stops nothing', async () => {
-  const { lines, systemd } = listening({ NOTIFY_SOCKET: '/run/notify' }, () =>
-    Promise.reject(new Error('gone')),
-  );
-  await systemd.ready();
-  await systemd.stopping();
-  expect(lines.messages('error')).toHaveLength(2);
+test('without systemd nothing is sent; a notification that fails is logged, and stops nothing', async () => {
+  const clock = handClock('2026-03-10T12:00:00Z');
+  for (const [env, logged] of [
+    [{ WATCHDOG_USEC: '180000000' }, 0],
+    [SOCKET, 2],
+  ] as const) {
+    const lines = logLines();
+    const systemd = systemdNotifier(env, clock, lines.log, () => Promise.reject(new Error('gone')));
+    await systemd.ready();
+    await systemd.stopping();
+    expect([lines.messages('error').length, clock.sleepers]).toEqual([logged, 0]);
+  }
 });

@@ -1,12 +1,14 @@
 // heat2mqtt setup: what it asks, what it tries at once, and the file that it writes.
 import { once } from 'node:events';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createServer } from 'node:tls';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { serviceFor, writeService } from '../../src/cli/setup.ts';
 import { KNOWN_PROVIDERS } from '../../src/config/providers.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
@@ -244,4 +246,24 @@ test('presets are documented in public, and complete', () => {
       expect(url).toMatch(/^https:\/\//);
     expect(provider.scopes).toContain('openid');
   }
+});
+
+test('the service is this program with this configuration as this user; without a unit there is none', async () => {
+  const program = join(folder, 'dist/heat2mqtt.js');
+  const configuration = join(folder, 'my 100 %/config.yaml');
+  for (const name of ['dist', 'systemd', 'my 100 %']) await mkdir(join(folder, name));
+  expect(serviceFor(configuration, program)).toBeNull();
+  await writeFile(program, '');
+  expect(serviceFor(configuration, program)).toBeNull();
+  await writeFile(join(folder, 'systemd/heat2mqtt.service'), '');
+  const service = serviceFor(configuration, program);
+  if (service === null) throw new Error('a unit is there');
+  expect(await writeService(service)).toContain(`"${service.file}" /etc/systemd/system/heat2mqtt.service.d/`);
+  expect((await stat(service.file)).mode & 0o777).toBe(0o600);
+  const text = await readFile(service.file, 'utf8');
+  expect(text).toContain(
+    `ExecStart="${process.execPath}" "${program}" run --config "${folder}/my 100 %%/config.yaml"`,
+  );
+  expect(text).toContain(`User=${userInfo().username}\n`);
+  expect(text).toContain(`ReadWritePaths="${folder}/my 100 %%"\n`);
 });

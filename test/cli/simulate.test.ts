@@ -1,8 +1,12 @@
-// heat2mqtt simulate: what it prints is a configuration, and it works.
+// heat2mqtt simulate and demo: what simulate prints is a configuration that works; which port they take; and what the demo says.
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { meterSentence, sentenceOn, timeWords } from '../../src/cli/demo.ts';
+import { freePort } from '../../src/cli/simulate.ts';
 import { openStack, type Stack } from '../support/stack.ts';
 import { typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
@@ -12,40 +16,38 @@ beforeEach(() => {
   stack = openStack();
 });
 
-/** Runs it until the end of the test. */
+/** Runs it until the end of the test. `check` tries what it has printed. */
 async function simulated(...words: string[]) {
   const stopping = new AbortController();
   let out = '';
   const note = (text: string) => {
     out += text;
   };
-  const running = typed(['simulate', ...words], { out: note, interrupted: stopping.signal });
+  const all = ['simulate', '--port', '0', ...words];
+  const running = typed(all, { out: note, interrupted: stopping.signal });
   const stop = () => {
     stopping.abort();
     return running;
   };
   stack.defer(stop);
   await Promise.race([running, waitFor('the configuration', () => out.includes('state_dir'))]);
-  return { out, stop, port: Number(new URL(parse(out).provider.issuer).port) };
+  const config = join(await stack.folder(), 'simulated.yaml');
+  await writeFile(config, out);
+  const HEAT2MQTT_STATE_DIR = await stack.folder();
+  const check = (env: Record<string, string> = {}) =>
+    typed(['check', '--live', '--config', config], { env: { HEAT2MQTT_STATE_DIR, ...env } });
+  return { printed: out, stop, check };
 }
 
 test('what it prints is a file that `check --live` is content with, until it ends', async () => {
-  const { out, stop } = await simulated('--port', '0');
-  const folder = await stack.folder();
-  const config = join(folder, 'simulated.yaml');
-  await writeFile(config, out);
-  const env = { HEAT2MQTT_STATE_DIR: folder };
-  const check = () => typed(['check', '--live', '--config', config], { env });
+  const { printed, stop, check } = await simulated();
   const { out: told, exitCode } = await check();
   expect(told).not.toContain('FAILED');
-  expect(told).toMatch(/provider for home: signed in, 1 heat meter/);
-  expect(exitCode).toBe(0);
+  expect([exitCode, told]).toEqual([0, expect.stringMatching(/provider for home: signed in, 1 heat meter/)]);
   // The login page, for this program and for clients that send no PKCE challenge.
-  const byForm = { ...env, HEAT2MQTT_PROVIDER_SIGN_IN: 'form', HEAT2MQTT_STATE_DIR: await stack.folder() };
-  expect(await typed(['check', '--live', '--config', config], { env: byForm })).toMatchObject({
-    exitCode: 0,
-  });
-  const { issuer, client_id, redirect_uri } = parse(out).provider;
+  const byForm = { HEAT2MQTT_PROVIDER_SIGN_IN: 'form', HEAT2MQTT_STATE_DIR: await stack.folder() };
+  expect((await check(byForm)).exitCode).toBe(0);
+  const { issuer, client_id, redirect_uri } = parse(printed).provider;
   const query = { client_id, redirect_uri, response_type: 'code', scope: 'openid service-energy' };
   const page = await fetch(`${issuer}/protocol/openid-connect/auth?${new URLSearchParams(query)}`);
   expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('name="password"')]);
@@ -53,28 +55,12 @@ test('what it prints is a file that `check --live` is content with, until it end
   expect(await check()).toMatchObject({ exitCode: 5 });
 });
 
-test('a port that was asked for must be free', async () => {
-  const { port } = await simulated('--port', '0');
-  const again = typed(['simulate', '--port', String(port)]);
-  await expect(again).rejects.toMatchObject({
-    exitCode: 2,
-    message: `--port: ${port} is taken; allowed: a free port.`,
-  });
-  await expect(typed(['simulate', '--port', '70000'])).rejects.toMatchObject({ exitCode: 2 });
-});
-
 test('several accounts are one configuration, each with a meter of its own', async () => {
-  const { out } = await simulated('--port', '0', '--accounts', '3');
-  expect(parse(out).accounts).toEqual(
+  const { printed, check } = await simulated('--accounts', '3');
+  expect(parse(printed).accounts).toEqual(
     [1, 2, 3].map((n) => ({ id: `flat-${n}`, username: `flat-${n}@example.org`, password: `demo-${n}` })),
   );
-  const folder = await stack.folder();
-  const config = join(folder, 'simulated.yaml');
-  await writeFile(config, out);
-  const { out: told } = await typed(['check', '--live', '--config', config], {
-    env: { HEAT2MQTT_STATE_DIR: folder },
-  });
-  expect(told.match(/provider for flat-\d: signed in, 1 heat meter/g)).toHaveLength(3);
+  expect((await check()).out.match(/provider for flat-\d: signed in, 1 heat meter/g)).toHaveLength(3);
 });
 
 test.each([
@@ -84,21 +70,82 @@ test.each([
   ['late', 0, /provider for home: signed in/],
   ['correction', 0, /provider for home: signed in/],
 ])('a bad day: %s', async (fault, exitCode, words) => {
-  const { out } = await simulated('--port', '0', '--fault', fault);
-  expect(out).toContain('# It has a bad day. ');
-  const folder = await stack.folder();
-  const config = join(folder, 'simulated.yaml');
-  await writeFile(config, out);
-  const ended = await typed(['check', '--live', '--config', config], {
-    env: { HEAT2MQTT_STATE_DIR: folder },
-  });
-  expect(ended.out).toMatch(words);
-  expect(ended.exitCode).toBe(exitCode);
+  const { printed, check } = await simulated('--fault', fault);
+  expect(printed).toContain('# It has a bad day. ');
+  expect(await check()).toMatchObject({ exitCode, out: expect.stringMatching(words) });
 });
 
 test.each([
   [['--accounts', '0'], '--accounts: found 0; allowed: a number from 1 to 1000.'],
   [['--fault', 'rain'], '--fault: found rain; allowed: wrong-password, down, slow, late, correction, html.'],
+  [['--port', '70000'], '--port: found 70000; allowed: a port from 0 to 65535.'],
 ])('refused: %s', async (words, message) => {
-  await expect(typed(['simulate', '--port', '0', ...words])).rejects.toMatchObject({ exitCode: 2, message });
+  await expect(typed(['simulate', ...words])).rejects.toMatchObject({ exitCode: 2, message });
 });
+
+test('the usual port where it is free, else any; one that was asked for is taken or refused', async () => {
+  const server = createServer();
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  expect(await freePort(null, port)).toBe(0);
+  await expect(freePort(port, 1)).rejects.toMatchObject({
+    exitCode: 2,
+    message: `--port: ${port} is taken; allowed: a free port.`,
+  });
+  server.close();
+  await once(server, 'close');
+  expect([await freePort(null, port), await freePort(port, 1)]).toEqual([port, port]);
+});
+
+const STATE = {
+  day: '2026-11-20',
+  energy_day: 11.043,
+  cost_day: 2.055,
+  energy_month: 314.43,
+  cost_month: 57.291,
+  cost_month_forecast: 80.1,
+};
+const MONTH = 'This month so far: 314.4 kWh, 57.29 EUR.';
+
+test.each([
+  [STATE, `Friday 20 November: 11.0 kWh, 2.06 EUR. ${MONTH} About 80.10 EUR by its end.`],
+  [{ ...STATE, cost_day: null, cost_month_forecast: null }, `Friday 20 November: 11.0 kWh. ${MONTH}`],
+  [
+    { ...STATE, energy_month: null, cost_month: null, cost_month_forecast: null },
+    'Friday 20 November: 11.0 kWh, 2.06 EUR.',
+  ],
+  [{ day: null }, 'There is no reading yet.'],
+])('the demo on %j', (state, sentence) => expect(meterSentence(state)).toBe(sentence));
+
+const LATER = '2026-11-22T05:25:00+00:00';
+const DAY = { event_type: 'corrected', day: '2026-11-20', energy_kwh: 11, cost_eur: 2 };
+const LATE = { code: 'data_late', message: 'It is late.' };
+const LIST = { topic: 'heat2mqtt/constituencies/dail/34', count: 43 };
+
+test.each<[string, Record<string, unknown>, string | null]>([
+  ['bridge/health', { state: 'ok', reasons: [] }, 'Health: ok.'],
+  ['bridge/health', { state: 'degraded', reasons: [LATE] }, 'Health: degraded. It is late.'],
+  [
+    'meter/7/event',
+    { ...DAY, old_energy_kwh: 10, old_cost_eur: null },
+    'A day was corrected: Friday 20 November, 11.0 kWh, 2.00 EUR, before that 10.0 kWh.',
+  ],
+  ['bridge/event', { event_type: 'recovered', message: 'Read again.' }, 'Read again.'],
+  ['account/home/event', { event_type: 'bill' }, 'Event bill.'],
+  [
+    'bridge/response/refresh',
+    { status: 'skipped', data: { next_at: LATER } },
+    `Answer to the request refresh: skipped, possible again at ${timeWords(LATER)}.`,
+  ],
+  [
+    'bridge/response/constituencies',
+    { status: 'ok', data: LIST },
+    'Answer to the request constituencies: ok, 43 on heat2mqtt/constituencies/dail/34.',
+  ],
+  [
+    'bridge/response/brew',
+    { status: 'error', error: { code: 'x', message: 'No.' } },
+    'Answer to the request brew: error, No.',
+  ],
+  ['meter/7/usage/day', { buckets: [] }, null],
+])('the demo on %s %j', (name, payload, sentence) => expect(sentenceOn(name, payload)).toBe(sentence));

@@ -23,14 +23,12 @@ export interface CsvRow {
   readonly fault: 'quote_without_end' | 'text_after_quote' | null;
 }
 
-const QUOTED = /"([^"]*(?:""[^"]*)*)"/y;
-/** Patterns for each separator of cells. */
-const CELLS = {
-  ',': { plain: /[^,\r\n]*/y, end: /,|\r\n|\n|\r|$/y },
-  ';': { plain: /[^;\r\n]*/y, end: /;|\r\n|\n|\r|$/y },
-};
-const REST = /[^\r\n]*/y;
-const LINE_END = /\r\n|\n|\r/g;
+/** A cell, quoted or not, and what ends it. */
+const cellBefore = (separator: string) =>
+  new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|(?!")([^${separator}\\r\\n]*))(${separator}|\\r\\n|\\n|\\r|$)`, 'y');
+const CELLS = { ',': cellBefore(','), ';': cellBefore(';') };
+/** What is left of a line behind a cell that is quoted and does not end there. */
+const BEHIND_QUOTE = /"[^"]*(?:""[^"]*)*"[^\r\n]*(?:\r\n|\n|\r|$)/y;
 
 /**
  * Without empty lines, and without the byte order mark that spreadsheets begin with. Cells are separated by semicolons where
@@ -38,9 +36,8 @@ const LINE_END = /\r\n|\n|\r/g;
  */
 export function readCsv(given: string): CsvRow[] {
   const text = given.replace(/^\uFEFF/, '');
-  const head = text.slice(0, text.search(/[\r\n]|$/));
+  const head = /^.*/.exec(text)?.[0] ?? '';
   const separator = head.includes(';') && !head.includes(',') ? ';' : ',';
-  const { plain, end: cellEnd } = CELLS[separator];
   const rows: CsvRow[] = [];
   let at = 0;
   let line = 1;
@@ -54,25 +51,16 @@ export function readCsv(given: string): CsvRow[] {
     const start = at;
     const cells: string[] = [];
     let fault: CsvRow['fault'] = null;
-    let isOpen = true;
-    while (isOpen) {
-      const quoted = take(QUOTED);
-      if (quoted === null && text[at] === '"') {
-        fault = 'quote_without_end';
-        at = text.length;
-      }
-      const cell = quoted?.[1]?.replaceAll('""', '"') ?? take(plain)?.[0] ?? '';
-      let end = take(cellEnd);
-      if (end === null) {
-        fault ??= 'text_after_quote';
-        take(REST);
-        end = take(cellEnd);
-      }
-      cells.push(cell);
-      isOpen = end?.[0] === separator;
+    for (let end: string | undefined = separator; end === separator; ) {
+      const found = take(CELLS[separator]);
+      cells.push(found?.[1]?.replaceAll('""', '"') ?? found?.[2] ?? '');
+      end = found?.[3];
+      if (found !== null) continue;
+      fault = take(BEHIND_QUOTE) ? 'text_after_quote' : 'quote_without_end';
+      if (fault === 'quote_without_end') at = text.length;
     }
     if (cells.length > 1 || cells[0] !== '' || fault !== null) rows.push({ line, cells, fault });
-    line += text.slice(start, at).match(LINE_END)?.length ?? 0;
+    line += text.slice(start, at).match(/\r\n|\n|\r/g)?.length ?? 0;
   }
   return rows;
 }

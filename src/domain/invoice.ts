@@ -23,23 +23,11 @@ export const invoice = z.object({
 });
 export type Invoice = Readonly<z.infer<typeof invoice>>;
 
-/** An invoice as it is published: in local days and units of the currency. */
-export interface InvoiceRecord {
-  readonly id: string;
-  readonly status: string | null;
-  /** First and last day of its period. */
-  readonly period_start: Day | null;
-  readonly period_end: Day | null;
-  readonly issued: Day | null;
-  readonly due: Day | null;
-  readonly amount: number | null;
-  readonly amount_due: number | null;
-}
-
 const A_YEAR_MS = 366 * 24 * 3_600_000;
 
-export function invoiceRecord(invoice: Invoice, zone: Zone): InvoiceRecord {
-  const day = (at: number | null) => (at === null ? null : zone.dayAt(at));
+/** An invoice as it is published: in local days and units of the currency; first and last day of its period. */
+export function invoiceRecord(invoice: Invoice, zone: Zone) {
+  const day = (at: number | null): Day | null => (at === null ? null : zone.dayAt(at));
   const { id, status, startAt, endAt, dueAt, total, open } = invoice;
   return {
     id,

@@ -47,13 +47,6 @@ export interface Change {
   readonly after: Amounts;
 }
 
-export interface Merge {
-  readonly ledger: Ledger;
-  readonly changes: readonly Change[];
-  /** Days that this reply has put into quarantine, oldest first. */
-  readonly quarantinedNow: readonly Day[];
-}
-
 /** The provider answers at most this many day buckets for one question. */
 export const LONGEST_QUESTION_DAYS = 366;
 const SWEEP_DAYS = 90;
@@ -121,14 +114,9 @@ export function markRead(ledger: Ledger, span: DaySpan, today: Day): Ledger {
 /**
  * Takes in the buckets of one reply. The newest word on a day replaces the older one; absence never erases:
  * a `null` amount leaves the known one. Days before the origin are not counted. A quarantined day within the span
- * `asked` for that the reply no longer gives is forgotten.
+ * `asked` for that the reply no longer gives is forgotten. `quarantinedNow`: days that it has put into quarantine, oldest first.
  */
-export function merge(
-  ledger: Ledger,
-  buckets: readonly Bucket[],
-  receivedAt: number,
-  asked?: DaySpan,
-): Merge {
+export function merge(ledger: Ledger, buckets: readonly Bucket[], receivedAt: number, asked?: DaySpan) {
   let days: Map<Day, DayRecord> | null = null;
   const given = new Set(buckets.map(({ day }) => day));
   const isWithdrawn = (day: Day) => asked && day >= asked.from && day < asked.to && !given.has(day);

@@ -22,13 +22,6 @@ export interface Totals {
   readonly gaps: readonly DaySpan[];
 }
 
-/** The sum of a period of local days. `revision` and `receivedAt` are the newest of its days. */
-export interface PeriodSum extends DayRecord {
-  readonly start: Day;
-  /** The day after its last one. */
-  readonly end: Day;
-}
-
 const NOTHING: Amounts = { energy: null, cost: null };
 const MOST_GAPS = 100;
 
@@ -81,8 +74,11 @@ function gapsBefore(newestDay: Day, missing: number, days: Ledger['days']): DayS
 
 const isRead = (days: Ledger['days'], day: Day): boolean => (days.get(day)?.energy ?? null) !== null;
 
-/** The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. */
-export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number): PeriodSum[] {
+/**
+ * The days of the ledger summed by week or month (or each by itself), oldest first, the newest `most`. `end`: the day after its
+ * last one; `revision` and `receivedAt`: the newest of its days.
+ */
+export function periodSums(ledger: Ledger, interval: 'day' | 'week' | 'month', most: number) {
   const byStart = new Map<Day, DayRecord[]>();
   // The newest first, so that of twenty years only those that are wanted are looked at: 6 ms instead of 16.
   for (const [day, record] of [...ledger.days].sort(([a], [b]) => compareText(b, a))) {

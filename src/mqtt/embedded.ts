@@ -1,22 +1,19 @@
 // An MQTT broker in this process, for the demo, the tests and homes without one. The only import of aedes.
 import { createServer, type Socket } from 'node:net';
 
-export interface BrokerOptions {
-  /** Default 0: any free port. */
-  readonly port?: number;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** With them every client has to log in; without, anyone may connect. */
-  readonly username?: string;
-  readonly password?: string;
-}
-
 export type EmbeddedBroker = Awaited<ReturnType<typeof startBroker>>;
 
 const BAD_USERNAME_OR_PASSWORD = 4;
 
-/** Rejects with the original error when the port is taken. */
-export async function startBroker(options: BrokerOptions = {}) {
+/** Default: any free port of 127.0.0.1, and anyone may connect. Rejects with the original error when the port is taken. */
+export async function startBroker(
+  options: {
+    readonly port?: number;
+    readonly host?: string;
+    readonly username?: string;
+    readonly password?: string;
+  } = {},
+) {
   const { host = '127.0.0.1', port: wanted = 0 } = options;
   const { Aedes } = await import('aedes');
   const isOpen = options.username === undefined && options.password === undefined;

@@ -6,19 +6,6 @@ import { type BrokerAddress, Connection, type ProtocolVersion } from './connecti
 import type { Incoming, Message } from './message.ts';
 import { Outbox } from './outbox.ts';
 
-export interface LinkStatus {
-  readonly connected: boolean;
-  /** Whether there was a connection since the start. */
-  readonly hasConnected: boolean;
-  /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
-  readonly offlineMs: number;
-  /** Messages that the broker has not acknowledged yet. */
-  readonly waiting: number;
-  /** Everything that waited has been delivered at least once. */
-  readonly drained: boolean;
-  readonly published: number;
-}
-
 export interface LinkOptions {
   /** Asked before each attempt, so that changed secrets and certificates are picked up. */
   readonly address: () => Promise<BrokerAddress>;
@@ -111,13 +98,17 @@ export class Link {
     this.#published += messages.length;
   }
 
-  status(): LinkStatus {
+  status() {
     const connected = this.#connection !== null;
     return {
       connected,
+      /** Whether there was a connection since the start. */
       hasConnected: this.#hasConnected,
+      /** Milliseconds since the last moment with a connection, or since the start; 0 while connected. */
       offlineMs: connected ? 0 : this.#options.clock.monotonic() - this.#offlineSince,
+      /** Messages that the broker has not acknowledged yet. */
       waiting: this.#outbox.size,
+      /** Everything that waited has been delivered at least once. */
       drained: this.#drained,
       published: this.#published,
     };

@@ -1,6 +1,5 @@
 // An access token for everybody: valid, else one refresh, else one login. Over the wire, with a store that outlives processes.
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TokenSet } from '../../src/store/documents.ts';
 import { look } from '../simulator/visitor.ts';
 import { FAULTS } from '../support/faults.ts';
 import { type Account, expiring, HOUR, openAccount, refusalOf, SECOND, TOKEN_PATH } from './account.ts';
@@ -52,17 +51,6 @@ describe('the order of things', () => {
     expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
     expect(account.simulator.counters.refreshGrants.maxInFlight).toBe(1);
   });
-
-  test('a failure reaches all who wait, and the next caller asks again', async () => {
-    const { session } = account.start();
-    fault('htmlUnavailable');
-    const all = await Promise.all(Array.from({ length: 9 }, () => refusalOf(session.accessToken())));
-    expect(new Set(all).size).toBe(1);
-    expect(account.asked().logins).toBe(1);
-    expect(session.status().state).toBe('provider_down');
-    await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
-    expect(session.status().state).toBe('ok');
-  });
 });
 
 describe('tokens on the disk', () => {
@@ -79,20 +67,6 @@ describe('tokens on the disk', () => {
     expect(account.asked()).toEqual({ logins, refreshes });
     expect(session.status().accessExpiresAt).toBe(account.tokens.kept?.accessExpiresAt);
     if (refreshes === 0 && logins === 1) expect(new Set(account.tokens.steps)).toEqual(new Set(['read']));
-  });
-
-  test('after the clock was set back the access token is refreshed before it is used', async () => {
-    await account.start().session.accessToken();
-    const kept = account.tokens.kept as TokenSet;
-    const ahead = (at: number | null) => Number(at) + HOUR;
-    account.tokens.kept = {
-      ...kept,
-      obtainedAt: ahead(kept.obtainedAt),
-      accessExpiresAt: ahead(kept.accessExpiresAt),
-      refreshExpiresAt: ahead(kept.refreshExpiresAt),
-    };
-    await account.start().session.accessToken();
-    expect(account.asked()).toEqual({ logins: 1, refreshes: 1 });
   });
 
   test('those of another process are taken, though the clock has stepped back since ours were granted', async () => {
@@ -142,28 +116,6 @@ describe('tokens on the disk', () => {
     expect(account.asked()).toEqual({ logins: 2, refreshes: 2 });
     expect(session.status().state).toBe('ok');
   });
-
-  test('a reply without a refresh token goes on with the old one; without any, a login at the end', async () => {
-    const { token } = account.simulator.switches;
-    token.rotation = false;
-    const { session } = account.start();
-    await session.accessToken();
-    const old = account.tokens.kept?.refreshToken;
-    token.withoutRefreshToken = true;
-    for (let round = 1; round <= 3; round += 1) {
-      account.clock.advance(600 * SECOND);
-      await session.renew();
-      expect(account.tokens.kept?.refreshToken).toBe(old);
-    }
-    await session.logIn();
-    await session.renew();
-    account.clock.advance(1739 * SECOND);
-    await session.accessToken();
-    expect(account.asked()).toEqual({ logins: 2, refreshes: 3 });
-    account.clock.advance(SECOND);
-    await session.accessToken();
-    expect(account.asked()).toEqual({ logins: 3, refreshes: 3 });
-  });
 });
 
 describe('when the API refuses the access token', () => {
@@ -199,15 +151,6 @@ describe('when the API refuses the access token', () => {
     }
   }
 
-  test('before it has accepted anything: one login an hour, four a day', async () => {
-    for (const logins of [1, 2, 3, 4, 4, 4]) {
-      await exchange(account.start());
-      await exchange(account.start());
-      expect(account.asked().logins).toBe(logins);
-      account.clock.advance(HOUR);
-    }
-  });
-
   test('a session that a person has brought is not said to be missing', async () => {
     const byPerson = account.start({ signIn: 'device' });
     const { session } = account.start();
@@ -231,14 +174,6 @@ describe('when the API refuses the access token', () => {
 });
 
 describe('when a refresh is refused', () => {
-  test('the end of the session: exactly one login, which is no failure', async () => {
-    const session = await expiring(account);
-    fault('sessionNotActive');
-    await expect(session.accessToken()).resolves.toMatch(/^eyJ/);
-    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
-    expect(account.messages('error')).toEqual([]);
-  });
-
   test.each([
     ['userDisabled', 'account_disabled', 'needs_user_action'],
     ['clientRefused', 'client_refused', 'provider_down'],
@@ -253,17 +188,6 @@ describe('when a refresh is refused', () => {
     await session.accessToken();
     expect(account.asked()).toEqual({ logins: 1, refreshes: 4 });
     expect(session.status().state).toBe('ok');
-  });
-
-  test('a user disabled for longer than the tokens live: one login, then no more', async () => {
-    const session = await expiring(account);
-    account.simulator.switches.token.accountStates.set('me@example.org', 'disabled');
-    for (let hour = 0; hour < 24; hour += 1) {
-      expect(await refusalOf(session.accessToken())).toHaveProperty('code', 'account_disabled');
-      account.clock.advance(HOUR);
-    }
-    expect(account.asked()).toEqual({ logins: 2, refreshes: 1 });
-    expect(session.status()).toMatchObject({ state: 'needs_user_action', nextAttemptAt: null });
   });
 
   test('an ended session is not tried again while the login behind it is refused, whatever the API says', async () => {

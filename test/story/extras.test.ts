@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACCOUNT, asked, EXTRAS, INVOICES } from '../support/extras.ts';
-import { METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { METER, STATE, USAGE } from '../support/homes.ts';
 import { firstPoll, HOUR_MS } from '../support/story.ts';
 
 test('one poll is one usage request; extras come once a day, whatever restarts and asks', async () => {
@@ -79,33 +79,7 @@ test('what was found is published, and again after a restart, without asking; sw
   expect(all()).toEqual(askedBefore);
 });
 
-test('another meter on the same property does not take over the register of the one before', async () => {
-  const { story, daemon } = await firstPoll();
-  await story.stop(daemon);
-  const file = join(story.stateDir, 'accounts/home/extras.json');
-  const text = await readFile(file, 'utf8');
-  await writeFile(file, text.replace(`/${METER}"`, '/70400001"'));
-  const probe = await story.listen();
-  probe.forget();
-  await story.start();
-  await probe.until(STATE, ({ meter_reading }) => meter_reading === null);
-  await story.nextPoll();
-  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
-  const { value } = JSON.parse(await readFile(file, 'utf8'));
-  expect(Object.keys(value.registers)).toEqual([`512001/${METER}`]);
-});
-
-test('a property with two heat meters has no one register', async () => {
-  const two = {
-    id: 1,
-    services: [METER, '70418236'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) })),
-  };
-  const { story, probe } = await firstPoll({ accounts: [person('me', [two])] });
-  expect(await probe.until(STATE)).toMatchObject({ meter_reading: null });
-  expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
-});
-
-test('the register is compared with the days; a file of before, with the newest reading alone, begins anew', async () => {
+test('the register is compared with the days; of a file with the newest reading alone, or of another meter, it begins anew', async () => {
   const { story, probe, daemon } = await firstPoll();
   const compared = (state: Record<string, unknown>) => state.register_difference !== null;
   expect(await probe.until(STATE, compared)).toMatchObject({
@@ -114,17 +88,31 @@ test('the register is compared with the days; a file of before, with the newest 
     register_difference_from: expect.stringMatching(/^2025-0[12]-/),
     register_difference_register_growth: expect.any(Number),
   });
-  await story.stop(daemon);
   const file = join(story.stateDir, 'accounts/home/extras.json');
-  const stored = JSON.parse(await readFile(file, 'utf8'));
-  delete stored.value.registers[`512001/${METER}`].found.readings;
-  await writeFile(file, JSON.stringify(stored));
-  probe.forget();
-  await story.start();
+  /** What a start makes of a file that was changed. */
+  const startWith = async (running: typeof daemon, change: (text: string) => string) => {
+    await story.stop(running);
+    await writeFile(file, change(await readFile(file, 'utf8')));
+    probe.forget();
+    return story.start();
+  };
+  const own = `512001/${METER}`;
+  const second = await startWith(daemon, (text) => {
+    const stored = JSON.parse(text);
+    delete stored.value.registers[own].found.readings;
+    return JSON.stringify(stored);
+  });
   expect(await probe.until(STATE, ({ meter_reading }) => meter_reading !== null)).toMatchObject({
     register_difference: null,
     register_difference_from: null,
   });
   await story.nextPoll(24 * HOUR_MS);
   expect(await probe.until(STATE, compared)).toMatchObject({ register_difference: 0 });
+
+  await startWith(second, (text) => text.replace(`/${METER}"`, '/70400001"'));
+  await probe.until(STATE, ({ meter_reading }) => meter_reading === null);
+  await story.nextPoll();
+  await probe.until(STATE, ({ meter_reading }) => meter_reading !== null);
+  const { value } = JSON.parse(await readFile(file, 'utf8'));
+  expect(Object.keys(value.registers)).toEqual([own]);
 });

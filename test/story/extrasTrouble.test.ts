@@ -41,7 +41,6 @@ const TROUBLE: readonly (readonly [string, Fault])[] = [
   ['500', FAULTS.serverError],
   ['429 and a day of patience', tooMany(86_400)],
   ['a refused key', FAULTS.unauthorized],
-  ['a broken connection', { kind: 'reset' }],
 ];
 
 test('extras in trouble: tried again the next day, and the polls notice nothing', async () => {

@@ -48,31 +48,33 @@ async function livedIn() {
 
 const LATER_SINCE = { usage: { history_since: '2025-02-10' } };
 
-test.each([
-  ['lost', false],
-  ['damaged', true],
-])(
-  'the state is %s, the provider has everything: one login, the same totals, and a clean next start',
-  async (_, isDamaged) => {
-    const { story, probe, before, lose, documents, truth, totals, logins } = await livedIn();
+test('the state is lost, then damaged, and the provider has everything: one login each, the same totals, and a clean next start', async () => {
+  const { story, probe, before, lose, documents, truth, totals, logins } = await livedIn();
+  const damage = async () => {
     const names = await documents();
     expect(names.length).toBeGreaterThan(5);
-    if (isDamaged) await Promise.all(names.map((name) => writeFile(name, '\0\0{"version":')));
-    else await lose();
+    await Promise.all(names.map((name) => writeFile(name, '\0\0{"version":')));
+  };
+  let polls = 1;
+  for (const harm of [lose, damage]) {
+    await harm();
+    probe.forget();
     const daemon = await story.start(LATER_SINCE);
     const state = await probe.until(STATE);
-    await story.polled(2);
+    polls += 1;
+    await story.polled(polls);
     expect(state).toMatchObject({ origin: '2025-01-01', missing_days: before.missing_days, ...truth() });
     expect(new Set(totals())).toEqual(new Set([before.energy_total]));
     expect(probe.on(EVENT)).toEqual([]);
+    expect(logins()).toBe(polls);
     await story.stop(daemon);
-    story.forgetLog();
-    await story.start(LATER_SINCE);
-    await untilTrue('the third start', () => story.logged('connected to the broker').length > 0);
-    expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
-    expect(logins()).toBe(2);
-  },
-);
+  }
+  story.forgetLog();
+  await story.start(LATER_SINCE);
+  await untilTrue('the next start', () => story.logged('connected to the broker').length > 0);
+  expect(story.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+  expect(logins()).toBe(polls);
+});
 
 test('the provider has forgotten its oldest month as well: not a thousandth less, and it goes on from there', async () => {
   const { story, probe, events, before, lose, totals } = await livedIn();
@@ -114,11 +116,11 @@ test('the broker was away when the state was lost: what it remembers counts once
 });
 
 test('one ledger is damaged: set aside and read again; the other is left alone', async () => {
-  const { story, probe, before, documents, truth, logins, asked } = await livedIn();
+  const { story, probe, before, lose, documents, truth, logins, asked } = await livedIn();
   const ledger = (await documents()).find((name) => name.endsWith(`ledger-${PROPERTY}.json`)) ?? '';
   await writeFile(ledger, '{"version":1,"days":[]}');
   const questions = asked();
-  await story.start();
+  const daemon = await story.start();
   const state = await probe.until(STATE);
   await story.polled(2);
   expect(state).toMatchObject({ origin: '2025-01-01', ...truth() });
@@ -126,13 +128,12 @@ test('one ledger is damaged: set aside and read again; the other is left alone',
   expect(await readdir(join(story.stateDir, 'accounts/home'))).toContain(`ledger-${PROPERTY}.json.damaged`);
   expect([logins(), asked() - questions]).toEqual([1, 2]);
   expect(probe.on(EVENT)).toEqual([]);
-});
 
-test('broker and state are lost together: totals come from the provider, from the origin configured', async () => {
-  const { story, lose, truth } = await livedIn();
+  // Broker and state are lost together: totals come from the provider, from the origin configured.
+  await story.stop(daemon);
   await lose();
   await story.restartBroker();
-  const probe = await story.listen();
+  const later = await story.listen();
   await story.start();
-  expect(await probe.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
+  expect(await later.until(STATE)).toMatchObject({ origin: '2025-01-01', ...truth() });
 });

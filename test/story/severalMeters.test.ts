@@ -1,5 +1,6 @@
 // Several accounts and meters in one daemon: apart from one another, and each under a name of its own.
 import { expect, test } from 'vitest';
+import { asked } from '../support/extras.ts';
 import { FAULTS } from '../support/faults.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
 import { booked, HEALTH, home, ME, METER, person, quiet, STATE } from '../support/homes.ts';
@@ -81,11 +82,12 @@ test('two meters of one identifier: the second carries its property in its name'
   expect((await probe.until('heat2mqtt/meter/70418235-2/state')).energy_total).toBe(second.energy_total);
 });
 
-test('several meters of one property are one series, named after the lowest', async () => {
+test('several meters of one property are one series, named after the lowest, and have no one register', async () => {
   const services = ['b/2', 'a 1'].map((identifier, seed) => ({ identifier, meter: quiet({ seed }) }));
   const { story, probe } = await firstPoll({ accounts: [person('me', [{ id: 1, services }])] });
   const state = await probe.until('heat2mqtt/meter/a_1/state');
-  expect(state.meter_identifiers).toEqual(['a 1', 'b/2']);
+  expect(state).toMatchObject({ meter_identifiers: ['a 1', 'b/2'], meter_reading: null });
+  expect([asked(story, 'usage-events'), asked(story, 'open-bill-due')]).toEqual([0, 1]);
   expect(state.energy_total).toBeCloseTo(booked(story.simulator, 1).kwh, 3);
 });
 

@@ -81,7 +81,7 @@ const WAYS = {
 } as const;
 
 test.each(Object.entries(WAYS))(
-  'sign_in %s: told to sign in at once, without a request for tokens; login is taken within a minute',
+  'sign_in %s: told to sign in at once, without a request for tokens; login is taken within a minute; and again when the issuer ends the session',
   async (_, { provider, signIn }) => {
     const { story, probe, usage } = await openToday();
     await story.start({ ...WITHOUT_PASSWORD, provider, usage });
@@ -113,19 +113,8 @@ test.each(Object.entries(WAYS))(
     const { counters } = story.simulator;
     expect(counters.refreshGrants.ok).toBeGreaterThan(3);
     expect(counters.refreshGrants).toMatchObject({ asked: counters.refreshGrants.ok, maxInFlight: 1 });
-    expect(counters.passwordGrants.asked).toBe(0);
-  },
-);
 
-test.each(Object.entries(WAYS))(
-  'sign_in %s: a session that the issuer ends between two polls is told at once, and a login ends that',
-  async (_, { provider, signIn }) => {
-    const { story, probe, usage } = await openToday();
-    await signIn(story);
-    await story.start({ ...WITHOUT_PASSWORD, provider, usage });
-    await story.polled(1);
-    await probe.until(STATE);
-    await story.pass(5 * MINUTE_MS, 20_000);
+    // The issuer ends the session between two polls.
     story.simulator.endSessions();
     probe.forget();
     await story.pass(5 * MINUTE_MS, 20_000);
@@ -139,12 +128,13 @@ test.each(Object.entries(WAYS))(
     const asked = story.simulator.requests.length;
     await story.pass(30 * MINUTE_MS, 60_000);
     expect(story.simulator.requests.length).toBe(asked);
-    const polls = story.simulator.counters.requests[USAGE] ?? 0;
+    const polls = counters.requests[USAGE] ?? 0;
     await signIn(story);
     await story.pass(MINUTE_MS, 5_000);
     expect(probe.json(HEALTH)).toMatchObject({ state: 'ok', auth: { home: { state: 'ok' } } });
     expect(probe.all(EVENT).map(({ event_type }) => event_type)).toEqual(['auth_needed', 'recovered']);
-    expect(story.simulator.counters.requests[USAGE]).toBeGreaterThan(polls);
+    expect(counters.requests[USAGE]).toBeGreaterThan(polls);
+    expect(counters.passwordGrants.asked).toBe(0);
   },
 );
 

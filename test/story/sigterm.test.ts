@@ -34,7 +34,7 @@ test.each([
   await probe.until(STATE);
 });
 
-test('a poll that is broken off is no failed poll', async () => {
+test('a poll that is broken off is no failed poll, and nothing is said after offline', async () => {
   const { story, probe, daemon } = await firstPoll();
   story.simulator.switches.fault('/api/v1/reports', { kind: 'hang' });
   story.tick();
@@ -46,11 +46,6 @@ test('a poll that is broken off is no failed poll', async () => {
   expect(probe.on(HEALTH)).toEqual([]);
   const { accounts } = JSON.parse(await readFile(join(story.stateDir, 'journal.json'), 'utf8'));
   expect(accounts.home.polls).toEqual([[expect.any(Number), null]]);
-});
-
-test('nothing is said after offline', async () => {
-  const { story, probe, daemon } = await firstPoll();
-  await story.stop(daemon);
   await story.pass(60_000);
   expect(probe.heard.at(-1)).toMatchObject({ topic: BRIDGE, payload: 'offline' });
 });

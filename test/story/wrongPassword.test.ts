@@ -112,22 +112,7 @@ test.each([
   },
 );
 
-test('once the owner has done what was asked for, a refresh request signs in', async () => {
-  const { story, probe, switches, counters } = await firstPoll({
-    prepare: ({ simulator }) =>
-      void simulator.switches.token.accountStates.set(ME.username, 'not_fully_set_up'),
-  });
-  const auth = { home: { state: 'needs_user_action', next_attempt_at: null } };
-  expect(probe.json(HEALTH)).toMatchObject({ state: 'failing', auth });
-  switches.token.accountStates.clear();
-  await story.pass(HOUR_MS, 300_000);
-  expect(counters.passwordGrants.asked).toBe(1);
-  await probe.publish('heat2mqtt/bridge/request/refresh', '{}');
-  await probe.until(STATE);
-  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 1 });
-});
-
-test('until then health says at each poll what has to be done, and each refresh request tries', async () => {
+test('what only the owner can do is told at each poll, and each refresh request tries, until it is done', async () => {
   const { story, probe, switches, counters } = await firstPoll({
     config: { provider: { sign_in: 'form', redirect_uri: REDIRECT } },
     prepare: ({ simulator }) =>

@@ -2,10 +2,9 @@
 import type { Reason } from '../domain/health.ts';
 import { newestOf } from '../domain/invoice.ts';
 import { seriesName } from '../domain/reading.ts';
-import type { Message } from '../mqtt/message.ts';
-import { accountStateMessage, invoicesMessages } from '../publication/accountMessages.ts';
+import { accountStateMessage, invoicesMessage } from '../publication/accountMessages.ts';
 import { accountDocument, type DiscoveryOptions, meterDocument } from '../publication/discovery.ts';
-import { meterStateMessage, usageMessages } from '../publication/meterMessages.ts';
+import { historyMessage, meterStateMessage, usageMessage } from '../publication/meterMessages.ts';
 import type { Retained } from '../publication/retainedDiff.ts';
 import { statementMessage, statementOf } from '../publication/statement/statement.ts';
 import type { Topics } from '../publication/topics.ts';
@@ -109,63 +108,57 @@ export function composeAccount(
   { topics, discovery }: { readonly topics: Topics; readonly discovery: DiscoveryOptions | null },
 ): Retained[] {
   const { account, invoices, checks, currency } = view;
-  const documents = discovery && [
-    accountDocument(discovery, view),
-    ...meters.map((meter) => meterDocument(discovery, meter)),
-  ];
+  const documents = discovery
+    ? [accountDocument(discovery, view), ...meters.map((meter) => meterDocument(discovery, meter))]
+    : [];
   return [
-    ...(documents ?? []).map((document) => ({ topic: document.topic, document })),
+    ...documents.map((document) => ({ topic: document.topic, document })),
     {
       topic: topics.of('account/<account>/state', account),
       write: () => accountStateMessage(topics, view),
     },
-    // The checks are new whenever the invoices are.
     ...(invoices === null
       ? []
-      : lists([topics.of('account/<account>/invoices', account)], [checks, currency], () =>
-          invoicesMessages(topics, view),
-        )),
+      : [
+          {
+            topic: topics.of('account/<account>/invoices', account),
+            // The checks are new whenever the invoices are.
+            sources: [checks, currency],
+            write: () => invoicesMessage(topics, view, invoices),
+          },
+        ]),
     ...meters.map((meter) => ({
       topic: topics.of('meter/<meter>/state', meter.meter),
       write: () => meterStateMessage(topics, meter),
     })),
-    ...meters.flatMap((meter) => [...usage(meter, topics), ...monthly(meter, view, topics)]),
+    ...meters.flatMap((meter) => listsOf(meter, view, topics)),
   ];
 }
 
-/** The statement of the newest complete month: nothing while there is none. */
-function monthly(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
-  const { statementMonth: month, tenancy, weather, currency, register } = meter;
-  if (month === null) return [];
+/** History, usage, and the statement of the newest complete month. */
+function listsOf(meter: MeterView, account: AccountView, topics: Topics): Retained[] {
+  const { meter: name, ledger, currency, readingCloses, statementMonth: month } = meter;
+  const { tenancy, weather, register } = meter;
   const { invoices, checks, balance } = account;
-  const sources = [month, tenancy, weather, currency, register, invoices, checks, balance];
-  const names = [topics.of('meter/<meter>/statement', meter.meter)];
-  return lists(names, sources, () => [statementMessage(topics, statementOf(month, { meter, account }))]);
-}
-
-function usage(view: MeterView, topics: Topics): Retained[] {
-  const { meter, ledger, currency, readingCloses } = view;
-  const names = [
-    topics.of('meter/<meter>/history', meter),
-    ...(['day', 'week', 'month'] as const).map((interval) =>
-      topics.of('meter/<meter>/usage/<interval>', meter, interval),
-    ),
+  return [
+    {
+      topic: topics.of('meter/<meter>/history', name),
+      sources: [ledger, currency, readingCloses],
+      write: () => historyMessage(topics, meter),
+    },
+    ...(['day', 'week', 'month'] as const).map((interval) => ({
+      topic: topics.of('meter/<meter>/usage/<interval>', name, interval),
+      sources: [ledger, currency],
+      write: () => usageMessage(topics, meter, interval),
+    })),
+    ...(month === null
+      ? []
+      : [
+          {
+            topic: topics.of('meter/<meter>/statement', name),
+            sources: [month, tenancy, weather, currency, register, invoices, checks, balance],
+            write: () => statementMessage(topics, statementOf(month, { meter, account })),
+          },
+        ]),
   ];
-  return lists(names, [ledger, currency, readingCloses], () => usageMessages(topics, view));
-}
-
-/** Messages that are written together, when the first of them is asked for. */
-function lists(
-  names: readonly string[],
-  sources: readonly unknown[],
-  writeAll: () => readonly Message[],
-): Retained[] {
-  let all: readonly Message[] | null = null;
-  const write = (topic: string) => {
-    all ??= writeAll();
-    const found = all.find((message) => message.topic === topic);
-    if (found === undefined) throw new TypeError('a list has no message');
-    return found;
-  };
-  return names.map((topic) => ({ topic, sources, write: () => write(topic) }));
 }

@@ -32,20 +32,17 @@ interface Parts {
   readonly queue: ConcurrencyLimit;
 }
 
-/** One thing that may be asked for: where its answer is kept, and how to ask. */
-interface Question<T> {
-  /** Its name in the log. */
-  readonly name: string;
-  readonly everyDays: number;
+/** Where an answer is kept. */
+interface Kept<T> {
   readonly get: () => Extra<T>;
   /** Resolves once it is on the disk. */
   readonly set: (next: Extra<T>) => Promise<void>;
-  /** `null`: nothing new. */
-  readonly ask: (known: T | null, signal: AbortSignal) => Promise<T | null>;
 }
-
 type Single = 'site' | 'balance' | 'credit' | 'invoices';
 type Found<K extends Single> = NonNullable<Extras[K]['found']>;
+
+/** Asks for one thing, if it is due. Never rejects. `false`: the provider has trouble, and whatever else is due waits for the next poll. */
+type Step = (signal: AbortSignal) => Promise<boolean>;
 
 export type AccountExtras = Awaited<ReturnType<typeof openExtras>>;
 
@@ -61,22 +58,28 @@ export async function openExtras(
 ) {
   const { config, zone, clock, log, limit, changed } = context;
   const { provider } = upstream;
+  const wanted = config.extras;
   const throttledLog = new ThrottledLog(clock);
   /** Invoices that were not known before and are not told yet, oldest first. */
   let news: readonly Invoice[] = [];
   /** What is known of those that the configuration wants. */
-  let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, config.extras);
+  let known: Extras = onlyWanted((await upstream.extras.read()) ?? NO_EXTRAS, wanted);
   let round: Promise<void> | null = null;
   /** Nothing more is due for these properties on this day. */
   let done: { readonly entities: EntityContext; readonly day: Day } | null = null;
-  let warnedOf = '';
+
+  const reasons = (): Reason[] =>
+    siteReasons(config, known.site.found).map((reason) => ({ ...reason, account }));
+  const warnOfSite = () => reasons().forEach(({ message }) => void log.warn(message));
   warnOfSite();
 
   /** The day for which is asked now. */
   const dayNow = (): Day => zone.dayAt(clock.now() - DAY_BEGINS_MS);
 
   async function keep(changes: Partial<Extras>): Promise<void> {
+    const isNewSite = changes.site !== undefined && changes.site.found !== known.site.found;
     known = { ...known, ...changes };
+    if (isNewSite) warnOfSite();
     await upstream.extras
       .write(known)
       .catch((err) =>
@@ -84,128 +87,109 @@ export async function openExtras(
       );
   }
 
-  const single = <K extends Single>(
-    name: K,
+  /** `ask`: resolves to `null` when there is nothing new. */
+  function step<T>(
+    name: string,
     everyDays: number,
-    ask: Question<Found<K>>['ask'],
-  ): Question<Found<K>> => ({
-    name,
-    everyDays,
+    { get, set }: Kept<T>,
+    ask: (known: T | null, signal: AbortSignal) => Promise<T | null>,
+  ): Step {
+    return async (signal) => {
+      const today = dayNow();
+      const before = get();
+      if (signal.aborted) return false;
+      if (!isDue(before, today, everyDays)) return true;
+      // Beforehand: a reply that ends this process must not be asked for again by the next one.
+      await set({ ...before, askedOn: today });
+      try {
+        const found = await ask(before.found, signal);
+        await set({ askedOn: today, off: false, found: found ?? before.found });
+        return true;
+      } catch (err) {
+        if (signal.aborted) return false;
+        if (isRefusal(err)) {
+          await set({ ...before, askedOn: today, off: true });
+          if (!before.off)
+            log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
+          return true;
+        }
+        const why = 'not read: asked again tomorrow';
+        if (err instanceof Failure) log.info({ extra: name, ...safeWords(err) }, why);
+        else log.error({ extra: name, err }, why);
+        return false;
+      }
+    };
+  }
+
+  const keptAs = <K extends Single>(name: K): Kept<Found<K>> => ({
     get: () => known[name] as Extra<Found<K>>,
     set: (next) => keep({ [name]: next }),
-    ask,
   });
 
-  const site = single('site', WEEKLY, async (_, signal) => (await provider.site?.(signal)) ?? null);
+  const site = step(
+    'site',
+    WEEKLY,
+    keptAs('site'),
+    async (_, signal) => (await provider.site?.(signal)) ?? null,
+  );
 
-  const amount = (name: 'balance' | 'credit', entities: EntityContext) =>
-    single(name, DAILY, async (_, signal) => ({
+  const amount = (name: 'balance' | 'credit', entities: EntityContext): Step =>
+    step(name, DAILY, keptAs(name), async (_, signal) => ({
       amount: (await provider[name]?.(entities, signal)) ?? null,
     }));
 
-  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext) =>
-    single('invoices', DAILY, async (before, signal) => {
+  const invoices = ({ personCustomerId, billingProfileIds }: EntityContext): Step =>
+    step('invoices', DAILY, keptAs('invoices'), async (before, signal) => {
       const now = clock.now();
       const notFoundAt = before?.notFoundAt ?? null;
-      const found = await provider.invoices?.({
-        personCustomerId,
-        billingProfileIds,
-        notFoundAt,
-        now,
-        signal,
-      });
+      const question = { personCustomerId, billingProfileIds, notFoundAt, now, signal };
+      const found = await provider.invoices?.(question);
       if (found === undefined) return null;
       const taken = takeInvoices(before, found, now);
       news = [...news, ...taken.bills];
       return taken.invoices;
     });
 
-  function register(property: Property, { properties }: EntityContext): Question<RegisterHistory> {
+  function register(property: Property, { properties }: EntityContext): Step {
     const key = registerKey(property);
-    return {
-      name: 'meter_reading',
-      everyDays: DAILY,
+    const kept: Kept<RegisterHistory> = {
       get: () => known.registers[key] ?? NEVER_ASKED,
       set: (next) => keep({ registers: { ...registersOf(known, properties), [key]: next } }),
-      async ask(before, signal) {
-        const question = { property, knownReadAt: before?.readAt ?? null, now: clock.now(), signal };
-        return withReadings(before, (await provider.register?.(question)) ?? [], zone);
-      },
     };
+    return step('meter_reading', DAILY, kept, async (before, signal) => {
+      const question = { property, knownReadAt: before?.readAt ?? null, now: clock.now(), signal };
+      return withReadings(before, (await provider.register?.(question)) ?? [], zone);
+    });
   }
 
-  /** Never rejects. Resolves to `false` when the provider has trouble: whatever else is due waits for the next poll. */
-  async function askIfDue<T>(
-    { name, everyDays, get, set, ask }: Question<T>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const today = dayNow();
-    const before = get();
-    if (signal.aborted) return false;
-    if (!isDue(before, today, everyDays)) return true;
-    // Beforehand: a reply that ends this process must not be asked for again by the next one.
-    await set({ ...before, askedOn: today });
-    try {
-      const found = await ask(before.found, signal);
-      await set({ askedOn: today, off: false, found: found ?? before.found });
-      return true;
-    } catch (err) {
-      if (signal.aborted) return false;
-      if (isRefusal(err)) {
-        await set({ ...before, askedOn: today, off: true });
-        if (!before.off)
-          log.warn({ extra: name, ...safeWords(err) }, 'not given by the provider: not asked for a week');
-        return true;
-      }
-      const why = 'not read: asked again tomorrow';
-      if (err instanceof Failure) log.info({ extra: name, ...safeWords(err) }, why);
-      else log.error({ extra: name, err }, why);
-      return false;
-    }
+  function stepsFor(entities: EntityContext): readonly Step[] {
+    // Registers of several meters are not one number.
+    const withOneMeter = entities.properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
+    return [
+      ...(wanted.site && provider.site ? [site] : []),
+      ...(wanted.meter_reading && provider.register
+        ? withOneMeter.map((one) => register(one, entities))
+        : []),
+      ...(wanted.balance && provider.balance ? [amount('balance', entities)] : []),
+      ...(wanted.balance && provider.credit ? [amount('credit', entities)] : []),
+      ...(wanted.invoices && provider.invoices ? [invoices(entities)] : []),
+    ];
   }
 
   async function askAll(entities: EntityContext, signal: AbortSignal): Promise<void> {
-    const wanted = config.extras;
     const before = known;
     const day = dayNow();
-    const step =
-      <T>(question: Question<T>) =>
-      () =>
-        askIfDue(question, signal);
-    // Registers of several meters are not one number.
-    const withOneMeter = entities.properties.filter(({ meterIdentifiers }) => meterIdentifiers.length <= 1);
-    const steps = [
-      ...(wanted.site && provider.site ? [step(site)] : []),
-      ...(wanted.meter_reading && provider.register
-        ? withOneMeter.map((one) => step(register(one, entities)))
-        : []),
-      ...(wanted.balance && provider.balance ? [step(amount('balance', entities))] : []),
-      ...(wanted.balance && provider.credit ? [step(amount('credit', entities))] : []),
-      ...(wanted.invoices && provider.invoices ? [step(invoices(entities))] : []),
-    ];
     let isComplete = true;
-    for (const next of steps) {
-      isComplete = await limit(next);
+    for (const next of stepsFor(entities)) {
+      isComplete = await limit(() => next(signal));
       if (!isComplete) break;
     }
     if (isComplete) done = { entities, day };
-    warnOfSite();
     if (known !== before) {
       changed(account);
       history.save();
     }
     log.debug({ asked: known !== before }, 'extras asked for');
-  }
-
-  function reasons(): Reason[] {
-    return siteReasons(config, known.site.found).map((reason) => ({ ...reason, account }));
-  }
-
-  function warnOfSite(): void {
-    const words = JSON.stringify(reasons());
-    if (words === warnedOf) return;
-    warnedOf = words;
-    for (const { message } of reasons()) log.warn(message);
   }
 
   return {
@@ -220,8 +204,7 @@ export async function openExtras(
       known.registers[registerKey(property)]?.found ?? null,
     /** Before anything is published, the currency had better be known. Never rejects. */
     async askSite(signal: AbortSignal): Promise<void> {
-      if (config.extras.site && provider.site) await askIfDue(site, signal);
-      warnOfSite();
+      if (wanted.site && provider.site) await site(signal);
     },
     /** Asks in the background for what is due. */
     begin(entities: EntityContext, signal: AbortSignal): void {

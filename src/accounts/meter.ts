@@ -30,22 +30,6 @@ import { ledgerFile, type MeterLedger, openMeterLedger } from './meterLedger.ts'
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
 type FromAccount = () => Pick<MeterView, 'currency' | 'register'> & { readonly lastSuccessAt: number | null };
-type Reading = Pick<MeterView, 'meter' | 'readingAt' | 'late'>;
-type Sums = Pick<
-  MeterView,
-  | 'ledger'
-  | 'tenancy'
-  | 'totals'
-  | 'tariff'
-  | 'monthForecast'
-  | 'weather'
-  | 'weatherChange'
-  | 'changeOver'
-  | 'degreeDaysMonth'
-  | 'heatParts'
-  | 'use'
->;
-
 const HOUR_MS = 3_600_000;
 const DECISIONS = {
   same_day: 'a reading counts for the day on which it is taken',
@@ -221,7 +205,7 @@ export class Meter {
   }
 
   /** Part of the view. */
-  reading(): Reading | null {
+  reading(): Pick<MeterView, 'meter' | 'readingAt' | 'late'> | null {
     const ledger = this.store.saved;
     if (!ledger.complete) return null;
     const { config, clock } = this.#needs;
@@ -274,7 +258,7 @@ export class Meter {
     this.#needs.log.info({ origin: ledger.origin, ...sums }, 'history complete');
   }
 
-  #sumsOf(ledger: Ledger): Sums & { readonly known: Known } {
+  #sumsOf(ledger: Ledger) {
     const { zone, clock, outdoor } = this.#needs;
     const tenancy = ledger === this.store.saved ? this.store.tenancy : ledger;
     const today = zone.dayAt(clock.now());

@@ -1,4 +1,5 @@
 // What is published of an account: its state, its invoices, and the event of a new one.
+import type { Invoices } from '../domain/extras.ts';
 import { billCheckRecord } from '../domain/insight/billWords.ts';
 import { type Invoice, invoiceRecord } from '../domain/invoice.ts';
 import type { Message } from '../mqtt/message.ts';
@@ -13,20 +14,16 @@ const NEWEST = 24;
 export const accountStateMessage = (topics: Topics, view: AccountView): Message =>
   topics.message('account/<account>/state', [view.account], stateFrom(ACCOUNT_ROWS, view));
 
-/** Nothing until the provider has given a list. */
-export function invoicesMessages(
+export const invoicesMessage = (
   topics: Topics,
-  view: Pick<AccountView, 'account' | 'invoices' | Facts>,
-): Message[] {
-  const { account, invoices, currency, zone } = view;
-  if (invoices === null) return [];
-  const payload = {
-    fetched_at: zone.iso(invoices.fetchedAt),
-    currency,
-    invoices: invoices.all.slice(0, NEWEST).map((invoice) => recordOf(invoice, view)),
-  };
-  return [topics.message('account/<account>/invoices', [account], payload)];
-}
+  view: Pick<AccountView, 'account' | Facts>,
+  { fetchedAt, all }: Invoices,
+): Message =>
+  topics.message('account/<account>/invoices', [view.account], {
+    fetched_at: view.zone.iso(fetchedAt),
+    currency: view.currency,
+    invoices: all.slice(0, NEWEST).map((invoice) => recordOf(invoice, view)),
+  });
 
 /** `at`: ISO 8601. */
 export const billMessage = (

@@ -9,7 +9,6 @@ import { periodSums } from '../domain/totals.ts';
 import type { Message } from '../mqtt/message.ts';
 import { stateFrom } from './entities/entityRow.ts';
 import { METER_ROWS } from './entities/meterEntities.ts';
-import type { UsageBucket } from './payloads/payloads.ts';
 import type { Topics } from './topics.ts';
 import type { MeterView } from './views.ts';
 
@@ -18,23 +17,8 @@ const NEWEST = { day: 62, week: 26, month: 36 } as const;
 export const meterStateMessage = (topics: Topics, view: MeterView): Message =>
   topics.message('meter/<meter>/state', [view.meter], stateFrom(METER_ROWS, view));
 
-/** The history and the three usage topics: they change with the ledger only. */
-export const usageMessages = (topics: Topics, view: MeterView): Message[] => [
-  historyMessage(topics, view),
-  ...(['day', 'week', 'month'] as const).map((interval) =>
-    topics.message('meter/<meter>/usage/<interval>', [view.meter, interval], {
-      interval,
-      timezone: view.zone.name,
-      currency: view.currency,
-      buckets: buckets(view, interval),
-    }),
-  ),
-];
-
-function historyMessage(
-  topics: Topics,
-  { meter, zone, readingCloses, currency, ledger }: MeterView,
-): Message {
+export function historyMessage(topics: Topics, view: MeterView): Message {
+  const { meter, zone, readingCloses, currency, ledger } = view;
   const days = [...ledger.days]
     .sort(([a], [b]) => compareText(a, b))
     .map(([day, { energy, cost }]): [Day, number | null, number | null] => [
@@ -51,8 +35,9 @@ function historyMessage(
   });
 }
 
-function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'): UsageBucket[] {
-  return periodSums(ledger, interval, NEWEST[interval]).map((period) => ({
+export function usageMessage(topics: Topics, view: MeterView, interval: keyof typeof NEWEST): Message {
+  const { meter, ledger, zone, currency } = view;
+  const buckets = periodSums(ledger, interval, NEWEST[interval]).map((period) => ({
     start: zone.iso(zone.startOf(period.start)),
     end: zone.iso(zone.startOf(period.end)),
     energy_kwh: knownUnits(period.energy),
@@ -60,6 +45,8 @@ function buckets({ ledger, zone }: MeterView, interval: 'day' | 'week' | 'month'
     revision: period.revision,
     received_at: zone.iso(period.receivedAt),
   }));
+  const payload = { interval, timezone: zone.name, currency, buckets };
+  return topics.message('meter/<meter>/usage/<interval>', [meter, interval], payload);
 }
 
 export function changeMessage(

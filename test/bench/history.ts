@@ -9,7 +9,7 @@ import type { Bucket } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import { createLog, createScrubber } from '../../src/foundation/log.ts';
-import { meterStateMessage, usageMessages } from '../../src/publication/meterMessages.ts';
+import { historyMessage, meterStateMessage, usageMessage } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { ledgerCodec } from '../../src/store/ledgerDocument.ts';
 import { StateDirectory } from '../../src/store/stateDirectory.ts';
@@ -82,7 +82,11 @@ async function oneLength(years: number, runs: number): Promise<string[]> {
       use: judgeUse(merged.ledger.days, today, null, null),
       readingCloses: 'same_day' as const,
     };
-    const messages = [meterStateMessage(topics, view), ...usageMessages(topics, view)];
+    const messages = [
+      meterStateMessage(topics, view),
+      historyMessage(topics, view),
+      ...(['day', 'week', 'month'] as const).map((interval) => usageMessage(topics, view, interval)),
+    ];
     const polled = performance.now();
     if (messages.length === 0) throw new Error('nothing to say');
     ledger = merged.ledger;

@@ -6,7 +6,7 @@ import { addDays, type Day } from '../../src/domain/period.ts';
 import type { Bucket } from '../../src/domain/reading.ts';
 import { readRetainedHistory, restoreLedger } from '../../src/domain/recovery.ts';
 import { totals } from '../../src/domain/totals.ts';
-import { usageMessages } from '../../src/publication/meterMessages.ts';
+import { historyMessage } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { meterView } from '../support/inventedHome.ts';
 import { believableTurns, birth, type Life, live, type Turn } from './providerModel.ts';
@@ -92,11 +92,9 @@ function memoryOf({ truth }: Life, forgotten: Lives['forgotten'], { forgets, ret
 export function published(ledger: Ledger) {
   const topics = new Topics('heat2mqtt');
   const view = meterView(ledger);
-  const message = usageMessages(topics, view).find(
-    ({ topic }) => topic === topics.of('meter/<meter>/history', view.meter),
-  );
-  const found = readRetainedHistory(Buffer.from(message?.payload ?? ''));
-  if (found === null) throw new Error(`not understood: ${message?.payload}`);
+  const { payload } = historyMessage(topics, view);
+  const found = readRetainedHistory(Buffer.from(payload));
+  if (found === null) throw new Error(`not understood: ${payload}`);
   return found;
 }
 

@@ -1,11 +1,11 @@
 // An account on MQTT: its state, the retained list of invoices, the event of a new one, and what Home Assistant shows.
 import { expect, test } from 'vitest';
 import type { Invoice } from '../../src/domain/invoice.ts';
-import { accountStateMessage, billMessage, invoicesMessages } from '../../src/publication/accountMessages.ts';
+import { accountStateMessage, billMessage, invoicesMessage } from '../../src/publication/accountMessages.ts';
 import { accountDocument } from '../../src/publication/discovery.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import { discoveryComplaints } from '../support/homeAssistantRules.ts';
-import { ACCOUNT, bodyOf, discoveryBelow } from '../support/inventedHome.ts';
+import { ACCOUNT, bodyOf, discoveryBelow, INVOICES } from '../support/inventedHome.ts';
 
 const topics = new Topics('heat2mqtt');
 const discovery = discoveryBelow('heat2mqtt');
@@ -76,7 +76,7 @@ test('what the provider has not given is null', () => {
 });
 
 test('the list of invoices is retained', () => {
-  const [list] = invoicesMessages(topics, ACCOUNT);
+  const list = invoicesMessage(topics, ACCOUNT, INVOICES);
   expect(list).toMatchObject({ topic: 'heat2mqtt/account/home/invoices', retain: true });
   const invoice = {
     id: '880123',
@@ -111,16 +111,15 @@ test('the list of invoices is retained', () => {
   });
 });
 
-test('the newest 24 of many; an empty list is a list; none is none', () => {
+test('the newest 24 of many; an empty list is a list', () => {
   const many = Array.from({ length: 40 }, (_, at) => ({ ...INVOICE, id: String(at) }));
   const ids = (all: readonly Invoice[]) => {
     const invoices = { all, knownIds: [], profiles: [], notFoundAt: null, fetchedAt: 0 };
-    const [list] = invoicesMessages(topics, { ...ACCOUNT, invoices });
+    const list = invoicesMessage(topics, ACCOUNT, invoices);
     return (bodyOf(list).invoices as { id: string }[]).map(({ id }) => id);
   };
   expect(ids(many)).toEqual(many.slice(0, 24).map(({ id }) => id));
   expect(ids([])).toEqual([]);
-  expect(invoicesMessages(topics, { ...ACCOUNT, ...NOTHING })).toEqual([]);
 });
 
 test('an invoice of which only the id is known is all null, not zero', () => {

@@ -1,5 +1,6 @@
 // An invented home as the publication sees it: one meter, one account, a healthy bridge.
 
+import type { Invoices } from '../../src/domain/extras.ts';
 import type { HealthRecord } from '../../src/domain/health.ts';
 import { judgeUse } from '../../src/domain/insight/alarm.ts';
 import { billJudge } from '../../src/domain/insight/bill.ts';
@@ -12,7 +13,7 @@ import type { RegisterHistory } from '../../src/domain/reading.ts';
 import { fitTariff } from '../../src/domain/tariff/tariff.ts';
 import { totals } from '../../src/domain/totals.ts';
 import type { Message } from '../../src/mqtt/message.ts';
-import { accountStateMessage, invoicesMessages } from '../../src/publication/accountMessages.ts';
+import { accountStateMessage, invoicesMessage } from '../../src/publication/accountMessages.ts';
 import { healthMessage, infoMessage, stateMessage } from '../../src/publication/bridgeMessages.ts';
 import { summaryMessage } from '../../src/publication/constituencyMessages.ts';
 import {
@@ -22,7 +23,7 @@ import {
   type DiscoveryOptions,
   meterDocument,
 } from '../../src/publication/discovery.ts';
-import { meterStateMessage, usageMessages } from '../../src/publication/meterMessages.ts';
+import { historyMessage, meterStateMessage, usageMessage } from '../../src/publication/meterMessages.ts';
 import { Topics } from '../../src/publication/topics.ts';
 import type { AccountView, BridgeView, MeterView } from '../../src/publication/views.ts';
 import { ledgerOf, row } from '../domain/ledgers.ts';
@@ -106,6 +107,14 @@ const WEATHER: Pick<MeterView, 'weather' | 'degreeDaysMonth' | 'weatherChange' |
 export const FULL = { ...meterView(ledgerOf(row('2025-01-01', 180, 5.25, 1.337))), ...WEATHER };
 export const EMPTY = meterView(ledgerOf([]));
 
+export const INVOICES: Invoices = {
+  all: [INVOICE],
+  knownIds: [INVOICE.id],
+  profiles: [''],
+  notFoundAt: null,
+  fetchedAt: NOW,
+};
+
 export const ACCOUNT: AccountView = {
   account: 'home',
   auth: {
@@ -119,7 +128,7 @@ export const ACCOUNT: AccountView = {
   currency: 'EUR',
   balance: { amount: 48_120_000 },
   credit: { amount: 0 },
-  invoices: { all: [INVOICE], knownIds: [INVOICE.id], profiles: [''], notFoundAt: null, fetchedAt: NOW },
+  invoices: INVOICES,
   newestInvoice: INVOICE,
   checks: billJudge()([INVOICE], [FULL.ledger], DUBLIN),
   nextBill: {
@@ -164,7 +173,8 @@ export const discoveryOf = (options: DiscoveryOptions, meter: MeterView = FULL):
 /** Everything that is said of one meter. */
 export const meterMessages = (topics: Topics, view: MeterView): Message[] => [
   meterStateMessage(topics, view),
-  ...usageMessages(topics, view),
+  historyMessage(topics, view),
+  ...(['day', 'week', 'month'] as const).map((interval) => usageMessage(topics, view, interval)),
 ];
 
 /** Everything retained but discovery. */
@@ -173,7 +183,7 @@ export const statesOf = (topics: Topics, meter: MeterView = FULL): Message[] => 
   infoMessage(topics, bridgeView([meter])),
   healthMessage(topics, WELL, DUBLIN),
   accountStateMessage(topics, ACCOUNT),
-  ...invoicesMessages(topics, ACCOUNT),
+  invoicesMessage(topics, ACCOUNT, INVOICES),
   ...meterMessages(topics, meter),
   summaryMessage(topics, DUBLIN, 'dail/34', null),
 ];

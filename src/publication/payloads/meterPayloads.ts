@@ -48,7 +48,7 @@ export const meterState = stateOf(METER_ROWS, {
   'Everything that is known of a heat meter now. A sum over days is that of its days with a reading since the origin; without any it is null.',
 );
 
-export const usageBucket = z.strictObject({
+const usageBucket = z.strictObject({
   start: instant.describe('First instant.'),
   end: instant.describe('First instant after the end.'),
   energy_kwh: energyKwh,

@@ -3,7 +3,7 @@ import type * as z from 'zod';
 import { accountEvent, accountInvoices, accountState } from './accountPayloads.ts';
 import { bridgeEvent, bridgeHealth, bridgeInfo, bridgeState, processState } from './bridgePayloads.ts';
 import { constituenciesSummary, constituencyList, type constituencyRecord } from './constituencyPayloads.ts';
-import { meterEvent, meterHistory, meterState, meterUsage, type usageBucket } from './meterPayloads.ts';
+import { meterEvent, meterHistory, meterState, meterUsage } from './meterPayloads.ts';
 import { REQUESTS } from './requests.ts';
 import { RESPONSES, unknownRequest } from './responses.ts';
 import { meterStatement } from './statement.ts';
@@ -49,5 +49,4 @@ type JsonTopic = Exclude<
 
 /** What the bridge publishes by itself. Instants are ISO 8601 with offset, days `YYYY-MM-DD`; `null` = not known. */
 export type PayloadByTopic = { [T in JsonTopic]: Fixed<Unnumbered<z.infer<(typeof TOPICS)[T]>>> };
-export type UsageBucket = Fixed<z.infer<typeof usageBucket>>;
 export type ConstituencyRecord = Fixed<z.infer<typeof constituencyRecord>>;

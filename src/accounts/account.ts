@@ -13,8 +13,8 @@ import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
 import { Meter } from './meter.ts';
 import { withLedger } from './meterLedger.ts';
+import type { SeriesNames } from './names.ts';
 import type { PollHistory } from './pollHistory.ts';
-import type { SeriesNames } from './seriesNames.ts';
 import type { Upstream } from './upstream.ts';
 
 interface Parts {

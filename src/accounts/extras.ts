@@ -77,9 +77,9 @@ export async function openExtras(
   const dayNow = (): Day => zone.dayAt(clock.now() - DAY_BEGINS_MS);
 
   async function keep(changes: Partial<Extras>): Promise<void> {
-    const isNewSite = changes.site !== undefined && changes.site.found !== known.site.found;
+    const before = JSON.stringify(known.site.found);
     known = { ...known, ...changes };
-    if (isNewSite) warnOfSite();
+    if (JSON.stringify(known.site.found) !== before) warnOfSite();
     await upstream.extras
       .write(known)
       .catch((err) =>

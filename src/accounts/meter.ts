@@ -1,5 +1,6 @@
 // One property while the daemon runs: how a poll takes new readings in, and what there is to publish of them.
 import { knownUnits, sumKnown } from '../domain/amount.ts';
+import type { Progress } from '../domain/health.ts';
 import { judgeUse } from '../domain/insight/alarm.ts';
 import {
   degreeDaysWithin,
@@ -23,9 +24,9 @@ import { ProviderRefused } from '../provider/request.ts';
 import { completeMonths } from '../publication/statement/statement.ts';
 import type { MeterView } from '../publication/views.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
-import { friendlyNameOf } from './friendlyNames.ts';
 import { lastAnswer } from './lastAnswer.ts';
 import { ledgerFile, type MeterLedger, openMeterLedger } from './meterLedger.ts';
+import { friendlyNameOf } from './names.ts';
 
 type Needs = Pick<AccountContext, 'config' | 'zone' | 'state' | 'clock' | 'log' | 'changed' | 'outdoor'>;
 /** What the account knows of the meter beside its usage. */
@@ -242,12 +243,13 @@ export class Meter {
   }
 
   /** Days asked for so far, and in all, while the history is read for the first time; `null` once it is complete. */
-  progress(): { readonly daysRead: number; readonly daysTotal: number } | null {
-    if (this.ledger.complete) return null;
-    const { origin, readTo } = this.ledger;
+  progress(): Progress | null {
+    const { account, name: meter } = this;
+    const { origin, readTo, complete } = this.ledger;
+    if (complete) return null;
     const { zone, clock } = this.#needs;
     const end = addDays(zone.dayAt(clock.now()), 1);
-    return { daysRead: daysBetween(origin, readTo), daysTotal: daysBetween(origin, end) };
+    return { account, meter, days_read: daysBetween(origin, readTo), days_total: daysBetween(origin, end) };
   }
 
   #tellHistory(): void {

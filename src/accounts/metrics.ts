@@ -43,14 +43,14 @@ export interface MetricsSource extends Omit<Counters, 'countRequest' | 'countPol
 }
 
 // A counter that only appears with its first count hides that first one from Prometheus.
-const COMMON_FAILURES = [
-  'provider_unreachable',
-  'provider_refused',
-  'unexpected_reply',
-  'incomplete_reply',
-  'issuer_unreachable',
-  'bad_credentials_or_locked',
-];
+const NONE_FAILED = {
+  provider_unreachable: 0,
+  provider_refused: 0,
+  unexpected_reply: 0,
+  incomplete_reply: 0,
+  issuer_unreachable: 0,
+  bad_credentials_or_locked: 0,
+};
 
 type Kind = 'counter' | 'gauge';
 type Labels = Readonly<Record<string, string>>;
@@ -65,53 +65,49 @@ export function metricLines(kind: Kind, name: string, help: string, samples: rea
 
 /** Prometheus' text format, version 0.0.4. */
 export function renderMetrics(source: MetricsSource): { contentType: string; text: string } {
-  const { now, meters } = source;
-  const one = (value: number): Sample[] => [[{}, value]];
-  const failures = Object.entries({
-    ...Object.fromEntries(COMMON_FAILURES.map((code) => [code, 0])),
-    ...source.pollFailures,
-  });
-  const tokens = Object.entries(source.accessExpiresAt).flatMap(([account, at]): Sample[] =>
+  const { now, meters, accessExpiresAt } = source;
+  const failures = { ...NONE_FAILED, ...source.pollFailures };
+  const ofMeters = (pick: (meter: MetricsSource['meters'][number]) => number | null) =>
+    meters.flatMap((each): Sample[] => {
+      const value = pick(each);
+      return value === null ? [] : [[{ meter: each.meter }, value]];
+    });
+  const tokens = Object.entries(accessExpiresAt).flatMap(([account, at]): Sample[] =>
     at === null ? [] : [[{ account }, (at - now) / 1000]],
   );
-  const ofMeters = (pick: (meter: MetricsSource['meters'][number]) => number): Sample[] =>
-    meters.map((each) => [{ meter: each.meter }, pick(each)]);
-  const ages = meters.flatMap(({ meter, readingAt }): Sample[] =>
-    readingAt === null ? [] : [[{ meter }, (now - readingAt) / 1000]],
+  const lines: string[] = [];
+  const add = (kind: Kind, name: string, help: string, samples: readonly Sample[] | number) => {
+    const all: readonly Sample[] = typeof samples === 'number' ? [[{}, samples]] : samples;
+    lines.push(...metricLines(kind, name, help, all));
+  };
+  const started = 'When the process started, seconds since the Unix epoch.';
+  add('gauge', 'start_time_seconds', started, source.startedAt / 1000);
+  add('counter', 'polls', 'Polls of an account.', source.polls);
+  const byCode = Object.entries(failures).map(([code, count]): Sample => [{ code }, count]);
+  add('counter', 'poll_failures', 'Failed polls of an account, by the code of the failure.', byCode);
+  add('counter', 'provider_requests', 'Requests to the provider and its issuer.', source.requests);
+  add('counter', 'provider_request_seconds', 'Time spent waiting for them.', source.requestSeconds);
+  add('counter', 'provider_requests_unanswered', 'Requests that got no answer.', source.requestsUnanswered);
+  add('counter', 'logins', 'Successful logins of the running bridge.', source.logins);
+  add('counter', 'token_refreshes', 'Refreshed sessions.', source.refreshes);
+  add('gauge', 'access_token_seconds_left', 'Life left in the access token.', tokens);
+  add('counter', 'mqtt_published', 'Messages that the broker has acknowledged.', source.published);
+  add('gauge', 'mqtt_outbox', 'Messages waiting for the broker.', source.waiting);
+  add('gauge', 'mqtt_connected', '1 while connected to the broker.', source.connected ? 1 : 0);
+  add(
+    'gauge',
+    'days',
+    'Days known in the ledger.',
+    ofMeters(({ days }) => days),
   );
-  const metrics: readonly Parameters<typeof metricLines>[] = [
-    [
-      'gauge',
-      'start_time_seconds',
-      'When the process started, seconds since the Unix epoch.',
-      one(source.startedAt / 1000),
-    ],
-    ['counter', 'polls', 'Polls of an account.', one(source.polls)],
-    [
-      'counter',
-      'poll_failures',
-      'Failed polls of an account, by the code of the failure.',
-      failures.map(([code, count]) => [{ code }, count]),
-    ],
-    ['counter', 'provider_requests', 'Requests to the provider and its issuer.', one(source.requests)],
-    ['counter', 'provider_request_seconds', 'Time spent waiting for them.', one(source.requestSeconds)],
-    [
-      'counter',
-      'provider_requests_unanswered',
-      'Requests that got no answer.',
-      one(source.requestsUnanswered),
-    ],
-    ['counter', 'logins', 'Successful logins of the running bridge.', one(source.logins)],
-    ['counter', 'token_refreshes', 'Refreshed sessions.', one(source.refreshes)],
-    ['gauge', 'access_token_seconds_left', 'Life left in the access token.', tokens],
-    ['counter', 'mqtt_published', 'Messages that the broker has acknowledged.', one(source.published)],
-    ['gauge', 'mqtt_outbox', 'Messages waiting for the broker.', one(source.waiting)],
-    ['gauge', 'mqtt_connected', '1 while connected to the broker.', one(source.connected ? 1 : 0)],
-    ['gauge', 'days', 'Days known in the ledger.', ofMeters(({ days }) => days)],
-    ['gauge', 'revisions', 'Corrections taken in so far.', ofMeters(({ revisions }) => revisions)],
-    ['gauge', 'reading_age_seconds', 'Age of the newest reading.', ages],
-  ];
-  const lines = metrics.flatMap((metric) => metricLines(...metric));
+  add(
+    'gauge',
+    'revisions',
+    'Corrections taken in so far.',
+    ofMeters(({ revisions }) => revisions),
+  );
+  const ages = ofMeters(({ readingAt }) => readingAt && (now - readingAt) / 1000);
+  add('gauge', 'reading_age_seconds', 'Age of the newest reading.', ages);
   return { contentType: 'text/plain; version=0.0.4; charset=utf-8', text: `${lines.join('\n')}\n` };
 }
 

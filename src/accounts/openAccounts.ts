@@ -7,9 +7,9 @@ import { Account } from './account.ts';
 import type { AccountContext } from './context.ts';
 import { openExtras } from './extras.ts';
 import type { Meter } from './meter.ts';
+import { SeriesNames } from './names.ts';
 import { openPollHistories } from './pollHistory.ts';
 import { openReplyShapes } from './replyShapes.ts';
-import { SeriesNames } from './seriesNames.ts';
 import { openUpstream } from './upstream.ts';
 
 export async function openAccounts(

@@ -1,6 +1,6 @@
 // heat2mqtt check: tries everything that run needs, one line each; the worst result decides the exit code.
 import { access, constants, stat } from 'node:fs/promises';
-import { strayNames } from '../accounts/friendlyNames.ts';
+import { strayNames } from '../accounts/names.ts';
 import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
 import { PublicList } from '../constituencies/publicList.ts';

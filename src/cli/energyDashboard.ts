@@ -1,5 +1,5 @@
 // heat2mqtt energy-dashboard: shows, adds or removes the meters' gas sources in Home Assistant's Energy dashboard.
-import { knownMeters } from '../accounts/knownMeters.ts';
+import { knownMeters } from '../accounts/names.ts';
 import { changeDashboard, type Dashboard, lookAtDashboard } from '../daemon/homeAssistant/energyDashboard.ts';
 import { EXIT, failure } from '../foundation/failure.ts';
 import { type Arguments, type Command, type Io, isAgreed, mustBeAnswerable, wrongUsage } from './command.ts';

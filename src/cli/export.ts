@@ -1,6 +1,6 @@
 // heat2mqtt export: the ledgers on disk as CSV, JSON or line protocol. No request is made.
 import { ledgerFile } from '../accounts/meterLedger.ts';
-import { SeriesNames } from '../accounts/seriesNames.ts';
+import { SeriesNames } from '../accounts/names.ts';
 import { knownInFull } from '../domain/amount.ts';
 import { type Ledger, ledgerSince } from '../domain/ledger.ts';
 import { zone as zoneOf } from '../domain/period.ts';

@@ -1,7 +1,7 @@
 // heat2mqtt statement: one page about one complete month, from what is on this disk. No request is made.
 import { chosenMonth } from '../accounts/chosenMonth.ts';
 import { currencyOf } from '../accounts/extras.ts';
-import { friendlyNameOf } from '../accounts/friendlyNames.ts';
+import { friendlyNameOf } from '../accounts/names.ts';
 import { registerKey } from '../domain/extras.ts';
 import { billJudge } from '../domain/insight/bill.ts';
 import { weatherChanges } from '../domain/insight/weatherChanges.ts';

@@ -1,6 +1,6 @@
 // heat2mqtt usage: asks the provider for a period, in the interval that was asked for, and prints it: for people a table with
 // bars for each meter, for programs JSON or CSV.
-import { friendlyNameOf } from '../accounts/friendlyNames.ts';
+import { friendlyNameOf } from '../accounts/names.ts';
 import { knownUnits, type Micro, sumKnown, toMicro } from '../domain/amount.ts';
 import { costAt, type Prices, pricesInWords } from '../domain/insight/anotherTariff.ts';
 import { LONGEST_CARRIED_DAYS } from '../domain/insight/readings.ts';

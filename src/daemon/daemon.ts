@@ -3,8 +3,8 @@ import type { Account } from '../accounts/account.ts';
 import { isIncomplete } from '../accounts/composition.ts';
 import type { AccountContext } from '../accounts/context.ts';
 import { eventsOfRefresh } from '../accounts/events.ts';
-import { strayNamesWarning } from '../accounts/friendlyNames.ts';
 import { Counters } from '../accounts/metrics.ts';
+import { strayNamesWarning } from '../accounts/names.ts';
 import { openAccounts } from '../accounts/openAccounts.ts';
 import { keepAlive } from '../auth/keepAlive.ts';
 import { openConstituencies } from '../constituencies/onDemand.ts';
@@ -126,7 +126,7 @@ export async function startDaemon({
           onPostponed: tellSkipped,
         });
   const publisher = await openPublisher(bridgeStatus, constituencies, context);
-  const warnOfStrayNames = strayNamesWarning(accounts, context);
+  const warnOfStrayNames = strayNamesWarning(accounts, config.meters, log);
   warnOfStrayNames();
   signals.on('pollEnded', warnOfStrayNames);
   signals.on('pollEnded', () => signals.emit('bridgeChanged'));

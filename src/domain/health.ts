@@ -28,24 +28,24 @@ export interface Reason {
   readonly meter?: string;
 }
 
-/** How far the first reading of an account's history has come. */
+/** How far the first reading of an account's history has come, as it is published. */
 export interface Progress {
   readonly account: string;
   readonly meter: string;
-  readonly daysRead: number;
-  readonly daysTotal: number;
+  readonly days_read: number;
+  readonly days_total: number;
 }
 
-/** How Home Assistant's long-term statistics stand. */
+/** How Home Assistant's long-term statistics stand, as it is published. */
 export interface StatisticsStatus {
   readonly state: 'waiting' | 'importing' | 'ok' | 'failing';
   /** While importing: the series, and how many of its rows have been stored and read back. */
   readonly series: string | null;
-  readonly rowsStored: number | null;
-  readonly rowsTotal: number | null;
-  /** Epoch milliseconds. */
-  readonly lastSuccessAt: number | null;
-  readonly nextAttemptAt: number | null;
+  readonly rows_stored: number | null;
+  readonly rows_total: number | null;
+  /** ISO 8601. */
+  readonly last_success_at: string | null;
+  readonly next_attempt_at: string | null;
 }
 
 /** The processes of a fleet and their accounts; times in epoch milliseconds. */

@@ -2,7 +2,7 @@
 // bridge/state has a connection of its own, which the keeper holds under one client id. Its will waits, so that the next keeper
 // takes the session over before a subscriber reads offline; when all are gone, the broker publishes it.
 import type { AccountContext } from '../accounts/context.ts';
-import { friendlyNameOf } from '../accounts/friendlyNames.ts';
+import { friendlyNameOf } from '../accounts/names.ts';
 import type { ReadingCloses } from '../domain/readingCloses.ts';
 import { safeWords } from '../foundation/failure.ts';
 import { brokerAddress } from '../mqtt/broker.ts';

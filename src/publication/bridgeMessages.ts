@@ -56,22 +56,10 @@ export function healthMessage(topics: Topics, record: HealthRecord, zone: Zone):
   ]);
   return topics.message('bridge/health', [], {
     state: verdict(record),
-    reasons: [...record.reasons],
+    reasons: record.reasons,
     auth: Object.fromEntries(auth),
-    progress: record.progress.map(({ account, meter, daysRead, daysTotal }) => ({
-      account,
-      meter,
-      days_read: daysRead,
-      days_total: daysTotal,
-    })),
-    statistics: record.statistics && {
-      state: record.statistics.state,
-      series: record.statistics.series,
-      rows_stored: record.statistics.rowsStored,
-      rows_total: record.statistics.rowsTotal,
-      last_success_at: instant(record.statistics.lastSuccessAt),
-      next_attempt_at: instant(record.statistics.nextAttemptAt),
-    },
+    progress: record.progress,
+    statistics: record.statistics,
     last_poll_at: instant(record.lastPollAt),
     last_success_at: instant(record.lastSuccessAt),
     next_poll_at: instant(record.nextPollAt),

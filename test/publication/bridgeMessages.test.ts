@@ -86,7 +86,7 @@ test.each<[string, Partial<HealthRecord>, object]>([
   ],
   [
     'while the history is read',
-    { progress: [{ account: 'home', meter: '70418235', daysRead: 366, daysTotal: 900 }] },
+    { progress: [{ account: 'home', meter: '70418235', days_read: 366, days_total: 900 }] },
     { progress: [{ account: 'home', meter: '70418235', days_read: 366, days_total: 900 }] },
   ],
   [

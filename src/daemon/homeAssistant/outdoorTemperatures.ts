@@ -1,32 +1,15 @@
 // Daily means of the outdoor temperature: read from Home Assistant now and then, and kept on disk.
-import type { Config } from '../../config/schema.ts';
+import type { AccountContext } from '../../accounts/context.ts';
 import { dailyMeans } from '../../domain/insight/dailyMeans.ts';
 import type { Temperatures, Weather } from '../../domain/insight/degreeDays.ts';
 import { compareText } from '../../domain/order.ts';
-import { addDays, type Day, type Zone } from '../../domain/period.ts';
-import type { Clock } from '../../foundation/clock.ts';
+import { addDays, type Day } from '../../domain/period.ts';
 import { safeWords } from '../../foundation/failure.ts';
-import type { Log } from '../../foundation/log.ts';
 import type { HomeAssistant } from '../../homeassistant/connection.ts';
 import { checkTemperature, hourlyTemperatures } from '../../homeassistant/recorder.ts';
 import { HomeAssistantTrouble, type TroubleKind } from '../../homeassistant/trouble.ts';
 import { temperaturesCodec } from '../../store/documents.ts';
-import { owned, type StateStore } from '../../store/stateStore.ts';
-
-/** A part of the context, which is not complete without this one. */
-interface Needs {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly zone: Zone;
-  readonly log: Log;
-  readonly state: StateStore;
-}
-
-interface Known {
-  /** The first day that was asked for. */
-  readonly from: Day;
-  readonly days: Temperatures;
-}
+import { owned } from '../../store/stateStore.ts';
 
 const ASK_EVERY_MS = 3 * 3_600_000;
 const LONGEST_HISTORY_DAYS = 3 * 365 + 1;
@@ -37,17 +20,25 @@ const OWN: readonly TroubleKind[] = ['no_temperatures', 'not_a_temperature', 're
 
 export type OutdoorTemperatures = Awaited<ReturnType<typeof openOutdoorTemperatures>>;
 
-export async function openOutdoorTemperatures({ config, clock, zone, log, state }: Needs) {
+/** The context is not complete without this one. */
+export async function openOutdoorTemperatures({
+  config,
+  clock,
+  zone,
+  log,
+  state,
+}: Pick<AccountContext, 'config' | 'clock' | 'zone' | 'log' | 'state'>) {
   const { outdoor_temperature: sensor, degree_day_base: base = null } = config.home_assistant ?? {};
   const document = owned(state.document('outdoor-temperatures', temperaturesCodec), `${sensor} ${zone.name}`);
-  let known: Known | null = null;
+  /** `from`: the first day that was asked for. */
+  let known: { readonly from: Day; readonly days: Temperatures } | null = null;
   let weather: Weather | null = null;
   let askedAt = Number.NEGATIVE_INFINITY;
   let fault: HomeAssistantTrouble | null = null;
   const stored = sensor === undefined ? null : await document.read();
-  if (stored !== null) know({ from: stored.from, days: new Map(stored.days) });
+  if (stored !== null) know(stored.from, new Map(stored.days));
 
-  function know({ from, days }: Known): void {
+  function know(from: Day, days: Temperatures): void {
     const inOrder = new Map([...days].sort(([a], [b]) => compareText(a, b)));
     known = { from, days: inOrder };
     weather = days.size === 0 ? null : { temperatures: inOrder, base };
@@ -69,10 +60,10 @@ export async function openOutdoorTemperatures({ config, clock, zone, log, state 
     const isSame =
       days.size === before?.days.size && [...found].every(([day, mean]) => before.days.get(day) === mean);
     if (isSame && isLongEnough) return false;
-    const next = { from: isLongEnough ? before.from : first, days };
-    know(next);
+    const earliestAsked = isLongEnough ? before.from : first;
+    know(earliestAsked, days);
     await document
-      .write({ from: next.from, days: [...(weather?.temperatures ?? [])] })
+      .write({ from: earliestAsked, days: [...(weather?.temperatures ?? [])] })
       // The state directory tells of it.
       .catch((err: unknown) => log.error({ err }, 'outdoor temperatures could not be saved'));
     return !isSame;

@@ -10,20 +10,13 @@ import { dismiss, notify, standingNotifications } from '../../homeassistant/noti
 import { HomeAssistantTrouble } from '../../homeassistant/trouble.ts';
 import type { Context } from '../context.ts';
 
-export interface SignInNotices {
-  /** Home Assistant has started anew: it keeps no notification. */
-  forget(): void;
-  /** Rejects when the connection is of no use any more. Whatever else goes wrong is tried again at the next visit. */
-  deliver(home: HomeAssistant): Promise<void>;
-}
-
 // What many accounts have in common needs no notice for each of them.
 const MOST_NOTICES = 10;
 // A notice takes such an address as a path.
 const IN_FRONTEND = /^homeassistant:\/\//;
 const MINUTE_MS = 60_000;
 
-export function signInNotices({ accounts, config, topics, zone, clock, log }: Context): SignInNotices {
+export function signInNotices({ accounts, config, topics, zone, clock, log }: Context) {
   /** What was told last, by account. */
   const told = new Map<string, { readonly code: string; readonly message: string }>();
   const idOf = ({ id }: Account) => `${topics.base}/account/${id}/sign_in`;
@@ -65,8 +58,10 @@ export function signInNotices({ accounts, config, topics, zone, clock, log }: Co
   }
 
   return {
+    /** Home Assistant has started anew: it keeps no notification. */
     forget: () => told.clear(),
-    async deliver(home) {
+    /** Rejects when the connection is of no use any more. Whatever else goes wrong is tried again at the next visit. */
+    async deliver(home: HomeAssistant): Promise<void> {
       try {
         // Some may be from before a restart of this program.
         const standing = new Set(await standingNotifications(home));

@@ -59,8 +59,9 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
   let fault: unknown = null;
   let failures = 0;
   let progress: SeriesProgress | null = null;
-  let lastSuccessAt: number | null = null;
-  let nextAttemptAt: number | null = null;
+  /** ISO 8601, as the next. */
+  let lastSuccessAt: string | null = null;
+  let nextAttemptAt: string | null = null;
   let warnedOfZone: string | null = null;
   /** When all rows of a series were compared last; on the monotonic clock. */
   const comparedAt = new Map<string, number>();
@@ -93,7 +94,7 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
       fault = null;
       failures = 0;
       // Before the first history is complete nothing can have succeeded.
-      if (sent.length > 0) lastSuccessAt = clock.now();
+      if (sent.length > 0) lastSuccessAt = zone.iso(clock.now());
       return sent;
     } catch (err) {
       if (!stopping.signal.aborted) fail(err);
@@ -203,7 +204,7 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     failures += 1;
     fault = err;
     const waitMs = refused?.restsMs ?? backOffMs(err, failures, random);
-    nextAttemptAt = clock.now() + waitMs;
+    nextAttemptAt = zone.iso(clock.now() + waitMs);
     wakeIn(refused === null ? waitMs : LOOK_FOR_NEW_TOKEN_MS);
   }
 
@@ -234,10 +235,10 @@ export function openStatistics(outdoor: OutdoorTemperatures, context: Context) {
     status: (): StatisticsStatus => ({
       state: stateNow(),
       series: progress?.series ?? null,
-      rowsStored: progress?.stored ?? null,
-      rowsTotal: progress?.total ?? null,
-      lastSuccessAt,
-      nextAttemptAt,
+      rows_stored: progress?.stored ?? null,
+      rows_total: progress?.total ?? null,
+      last_success_at: lastSuccessAt,
+      next_attempt_at: nextAttemptAt,
     }),
     async stop(): Promise<void> {
       stopping.abort();

@@ -77,10 +77,7 @@ export function openBridgeStatus({ poller, schedule, statistics }: Parts, contex
   function health(): HealthRecord {
     const records = accounts.map(({ history }) => history.record);
     const today = accounts.map(({ history }) => history.today());
-    const progress = metersOf(context).flatMap((meter) => {
-      const read = meter.progress();
-      return read === null ? [] : [{ account: meter.account, meter: meter.name, ...read }];
-    });
+    const progress = metersOf(context).flatMap((meter) => meter.progress() ?? []);
     const failures = [...poller.troubles.values()].map(({ failuresInARow }) => failuresInARow);
     return {
       isSomeAccountWell: accounts.some(

@@ -2,7 +2,6 @@
 import { knownUnits } from '../../domain/amount.ts';
 import type { AuthState } from '../../domain/health.ts';
 import type { Verdict } from '../../domain/insight/bill.ts';
-import type { BillForecast } from '../../domain/insight/billForecast.ts';
 import { billCheckRecord } from '../../domain/insight/billWords.ts';
 import {
   type Invoice,
@@ -13,14 +12,17 @@ import {
 } from '../../domain/invoice.ts';
 import { addDays } from '../../domain/period.ts';
 import type { AccountView } from '../views.ts';
-import { type AttributeRow, band, type EntityRow, LOWER_END, UPPER_END } from './entityRow.ts';
+import { band, type EntityRow, fieldsOf, LOWER_END, UPPER_END, withAll } from './entityRow.ts';
 
 type Row = EntityRow<AccountView>;
-type Attribute = AttributeRow<AccountView>;
 
 const money = { platform: 'sensor', deviceClass: 'monetary', unit: '{currency}', precision: 2 } as const;
 const date = { platform: 'sensor', deviceClass: 'date' } as const;
+const diagnostic = { platform: 'sensor', category: 'diagnostic', enabled: false } as const;
 const inMoney = { unit: '{currency}' };
+const inDays = { unit: 'd' };
+const inKwh = { unit: 'kWh' };
+const asDate = { deviceClass: 'date' };
 
 const AUTH_STATES: readonly AuthState[] = [
   'ok',
@@ -55,7 +57,6 @@ const INVOICE_ROWS: readonly Row[] = [
     ...money,
     key: 'invoice_amount',
     help: 'Amount of the newest invoice.',
-    given: hasInvoices,
     read: (view) => newest(view)?.amount ?? null,
     attributes: [{ key: 'currency', help: 'Of all amounts of money.', read: ({ currency }) => currency }],
   },
@@ -63,7 +64,6 @@ const INVOICE_ROWS: readonly Row[] = [
     ...date,
     key: 'invoice_due',
     help: 'Day by which the newest invoice is to be paid.',
-    given: hasInvoices,
     read: (view) => newest(view)?.due ?? null,
   },
   {
@@ -73,7 +73,6 @@ const INVOICE_ROWS: readonly Row[] = [
     deviceClass: 'enum',
     icon: 'mdi:file-document-check-outline',
     options: PAYMENTS,
-    given: hasInvoices,
     read: (view) => view.newestInvoice && paymentOf(view.newestInvoice, overdue(view)),
   },
   {
@@ -82,7 +81,6 @@ const INVOICE_ROWS: readonly Row[] = [
     platform: 'sensor',
     icon: 'mdi:file-document-outline',
     enabled: false,
-    given: hasInvoices,
     read: (view) => newest(view)?.status ?? null,
   },
   {
@@ -90,7 +88,6 @@ const INVOICE_ROWS: readonly Row[] = [
     key: 'invoice_issued',
     help: 'Day on which the period of the newest invoice ended. After an end at midnight it is the day that begins then.',
     enabled: false,
-    given: hasInvoices,
     read: (view) => newest(view)?.issued ?? null,
   },
   {
@@ -98,7 +95,6 @@ const INVOICE_ROWS: readonly Row[] = [
     help: 'An invoice is past its due day and not paid, the newest or an older one; null when the provider does not tell.',
     platform: 'binary_sensor',
     deviceClass: 'problem',
-    given: hasInvoices,
     read(view) {
       const found = overdue(view);
       return found && found.length > 0;
@@ -113,11 +109,7 @@ const INVOICE_ROWS: readonly Row[] = [
   },
 ];
 
-const ofCheck = (
-  as: keyof NonNullable<ReturnType<typeof newestCheck>>,
-  help: string,
-  shape: Pick<Row, 'unit' | 'deviceClass'> = {},
-): Attribute => ({ ...shape, as, help, read: (view) => newestCheck(view)?.[as] ?? null });
+const ofCheck = fieldsOf(newestCheck);
 
 /** The newest invoice against its days. */
 const CHECK_ROWS: readonly Row[] = [
@@ -127,7 +119,6 @@ const CHECK_ROWS: readonly Row[] = [
     help: 'What of the newest invoice neither its days nor the usual tax and fees explain; null while the verdict is unknown.',
     icon: 'mdi:scale-unbalanced',
     derived: true,
-    given: hasInvoices,
     read: (view) => newestCheck(view)?.unexplained ?? null,
     alsoShows: 'invoice_difference',
   },
@@ -138,7 +129,6 @@ const CHECK_ROWS: readonly Row[] = [
     deviceClass: 'enum',
     icon: 'mdi:scale-balance',
     options: VERDICTS,
-    given: hasInvoices,
     read: (view) => view.newestInvoice && (newestCheck(view)?.verdict ?? 'unknown'),
   },
   {
@@ -147,36 +137,73 @@ const CHECK_ROWS: readonly Row[] = [
     help: 'Total of the newest invoice less the cost of the days of its period, with the usual tax and fees in it; null where the days are not known.',
     icon: 'mdi:scale-balance',
     enabled: false,
-    given: hasInvoices,
     read: (view) => newestCheck(view)?.difference ?? null,
     attributes: [
       ofCheck(
         'explained_percent',
         'What invoices have on top of the sum of their days, such as VAT; null until the rule is known, and where it has another form.',
+        (check) => check.explained_percent,
         { unit: '%' },
       ),
-      ofCheck('explained_amount', 'The same amount that each invoice has on top besides.', inMoney),
+      ofCheck(
+        'explained_amount',
+        'The same amount that each invoice has on top besides.',
+        (check) => check.explained_amount,
+        inMoney,
+      ),
       ofCheck(
         'rest',
         'What the usual percentage and amount leave of the difference; null while they are not known or days are missing.',
+        ({ rest }) => rest,
         inMoney,
       ),
-      ofCheck('from', 'First day of the period.', { deviceClass: 'date' }),
-      ofCheck('to', 'Last day of the period.', { deviceClass: 'date' }),
-      ofCheck('days_missing', 'Days of the period that are not in the sum.', { unit: 'd' }),
-      ofCheck('days_estimated', 'Days of the period whose cost came with a later reading.', { unit: 'd' }),
-      ofCheck('sum_of_days', 'Cost of the days of the period, of all meters.', inMoney),
-      ofCheck('sentence', 'All of it in one sentence.'),
+      ofCheck('from', 'First day of the period.', ({ from }) => from, asDate),
+      ofCheck('to', 'Last day of the period.', ({ to }) => to, asDate),
+      ofCheck(
+        'days_missing',
+        'Days of the period that are not in the sum.',
+        (one) => one.days_missing,
+        inDays,
+      ),
+      ofCheck(
+        'days_estimated',
+        'Days of the period whose cost came with a later reading.',
+        (check) => check.days_estimated,
+        inDays,
+      ),
+      ofCheck(
+        'sum_of_days',
+        'Cost of the days of the period, of all meters.',
+        (one) => one.sum_of_days,
+        inMoney,
+      ),
+      ofCheck('sentence', 'All of it in one sentence.', ({ sentence }) => sentence),
     ],
   },
 ];
 
-const ofNextBill = (
-  as: string,
-  help: string,
-  shape: Pick<Row, 'unit' | 'deviceClass'>,
-  read: (bill: BillForecast) => number | string | null,
-): Attribute => ({ ...shape, as, help, read: ({ nextBill }) => nextBill && read(nextBill) });
+const ofNextBill = fieldsOf(({ nextBill }: AccountView) => nextBill);
+
+const FORECAST_ROW: Row = {
+  ...money,
+  key: 'invoice_forecast',
+  help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
+  icon: 'mdi:invoice-clock-outline',
+  read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
+  attributes: [
+    ...band<AccountView>('{currency}', LOWER_END, ({ nextBill }, end) => knownUnits(nextBill?.cost?.[end])),
+    ofNextBill('from', 'First day of its period.', ({ span }) => span.from, asDate),
+    ofNextBill(
+      'to',
+      'Last day of its period, as long as the periods before.',
+      ({ span }) => addDays(span.to, -1),
+      asDate,
+    ),
+    ofNextBill('energy', 'Heat of the period.', ({ energy }) => knownUnits(energy?.amount), inKwh),
+    ofNextBill('energy_low', LOWER_END, ({ energy }) => knownUnits(energy?.low), inKwh),
+    ofNextBill('energy_high', UPPER_END, ({ energy }) => knownUnits(energy?.high), inKwh),
+  ],
+};
 
 export const ACCOUNT_ROWS: readonly Row[] = [
   {
@@ -204,46 +231,18 @@ export const ACCOUNT_ROWS: readonly Row[] = [
     given: ({ credit }) => credit !== null,
     read: ({ credit }) => knownUnits(credit?.amount),
   },
-  ...INVOICE_ROWS,
-  ...CHECK_ROWS,
+  ...withAll({ given: hasInvoices }, [...INVOICE_ROWS, ...CHECK_ROWS, FORECAST_ROW]),
   {
-    ...money,
-    key: 'invoice_forecast',
-    help: 'What the days since the newest invoice will cost by the usual end of a period, of all meters, with what invoices usually have on top; null without invoices that tell their periods.',
-    icon: 'mdi:invoice-clock-outline',
-    given: hasInvoices,
-    read: ({ nextBill }) => knownUnits(nextBill?.cost?.amount),
-    attributes: [
-      ...band<AccountView>('{currency}', LOWER_END, ({ nextBill }, end) => knownUnits(nextBill?.cost?.[end])),
-      ofNextBill('from', 'First day of its period.', { deviceClass: 'date' }, ({ span }) => span.from),
-      ofNextBill(
-        'to',
-        'Last day of its period, as long as the periods before.',
-        { deviceClass: 'date' },
-        ({ span }) => addDays(span.to, -1),
-      ),
-      ofNextBill('energy', 'Heat of the period.', { unit: 'kWh' }, ({ energy }) =>
-        knownUnits(energy?.amount),
-      ),
-      ofNextBill('energy_low', LOWER_END, { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.low)),
-      ofNextBill('energy_high', UPPER_END, { unit: 'kWh' }, ({ energy }) => knownUnits(energy?.high)),
-    ],
-  },
-  {
+    ...diagnostic,
     key: 'requests_today',
     help: 'Requests to the provider since local midnight.',
-    platform: 'sensor',
-    category: 'diagnostic',
-    enabled: false,
     icon: 'mdi:swap-vertical',
     read: ({ requestsToday }) => requestsToday,
   },
   {
+    ...diagnostic,
     key: 'logins_today',
     help: 'Successful logins of the running bridge since local midnight, without refreshes of the session.',
-    platform: 'sensor',
-    category: 'diagnostic',
-    enabled: false,
     icon: 'mdi:login',
     read: ({ loginsToday }) => loginsToday,
   },

@@ -67,6 +67,28 @@ export const attributesOf = <View>(entity: EntityRow<View>): (StateKey<View> & {
 export const stateFrom = <View>(rows: readonly EntityRow<View>[], view: View): Record<string, Value> =>
   Object.fromEntries(keysOf(rows).map(({ key, read }) => [key, read(view)]));
 
+/** Attributes that are fields of one thing, and `null` where there is none. */
+export const fieldsOf =
+  <View, Found extends object>(find: (view: View) => Found | null | undefined) =>
+  (
+    as: string,
+    help: string,
+    read: (found: Found) => Value | undefined,
+    shape: Pick<Fact<View>, 'unit' | 'deviceClass'> = {},
+  ): AttributeRow<View> => ({
+    ...shape,
+    as,
+    help,
+    read(view) {
+      const found = find(view);
+      return (found && read(found)) ?? null;
+    },
+  });
+
+/** What some rows have in common. */
+export const withAll = <View>(common: Partial<EntityRow<View>>, rows: readonly EntityRow<View>[]) =>
+  rows.map((row): EntityRow<View> => ({ ...common, ...row }));
+
 export const LOWER_END = 'Lower end of the range in which the value lies in 80 of 100 cases.';
 export const UPPER_END = 'Upper end of that range.';
 

@@ -2,12 +2,19 @@
 import { inFull, knownUnits, toMicro, toUnits } from '../../domain/amount.ts';
 import type { Expectation } from '../../domain/insight/alarm.ts';
 import type { Part } from '../../domain/insight/degreeDays.ts';
-import type { WeatherChange } from '../../domain/insight/weatherChange.ts';
 import { addDays, type DaySpan } from '../../domain/period.ts';
 import { dayClosedBy } from '../../domain/readingCloses.ts';
 import { standingPart } from '../../domain/tariff/tariff.ts';
 import type { MeterView } from '../views.ts';
-import { type AttributeRow, band, type EntityRow, LOWER_END, UPPER_END } from './entityRow.ts';
+import {
+  type AttributeRow,
+  band,
+  type EntityRow,
+  fieldsOf,
+  LOWER_END,
+  UPPER_END,
+  withAll,
+} from './entityRow.ts';
 
 type Row = EntityRow<MeterView>;
 type Attribute = AttributeRow<MeterView>;
@@ -75,7 +82,6 @@ const TARIFF_ROWS: readonly Row[] = [
     unit: '{currency}/kWh',
     precision: 3,
     icon: 'mdi:tag-outline',
-    derived: true,
     read: ({ tariff }) => tariff?.unitRate ?? null,
     attributes: [
       {
@@ -98,14 +104,12 @@ const TARIFF_ROWS: readonly Row[] = [
     unit: '{currency}/d',
     precision: 3,
     icon: 'mdi:calendar-today-outline',
-    derived: true,
     read: ({ tariff }) => tariff && inFull(tariff.standingCharge),
   },
   {
     ...money,
     key: 'cost_day_consumption',
     help: 'The part of cost_day that heat made; null while the tariff does not explain the day.',
-    derived: true,
     enabled: false,
     read: (view) => costParts(view).consumption,
   },
@@ -113,7 +117,6 @@ const TARIFF_ROWS: readonly Row[] = [
     ...money,
     key: 'cost_day_standing',
     help: 'The other part of cost_day: the standing charge of the days that its reading carries.',
-    derived: true,
     enabled: false,
     read: (view) => costParts(view).standing,
   },
@@ -130,8 +133,6 @@ function costParts({ tariff, ledger, totals: { day, newestDay } }: MeterView): {
   return { consumption: toUnits(toMicro(toUnits(day.cost)) - toMicro(standing)), standing };
 }
 
-const hasWeather = ({ weather }: MeterView): boolean => weather !== null;
-
 /** Where a value is missing, a word in its place tells why. */
 const known = <T extends object>(found: T | string | null): T | null =>
   typeof found === 'string' ? null : found;
@@ -145,20 +146,7 @@ const silence = (read: (view: MeterView) => object | string | null): Attribute =
   },
 });
 
-const ofChange = (
-  as: string,
-  help: string,
-  read: (change: WeatherChange) => number | string,
-  shape: Pick<Row, 'unit'> = {},
-): Attribute => ({
-  ...shape,
-  as,
-  help,
-  read({ weatherChange }) {
-    const change = known(weatherChange);
-    return change && read(change);
-  },
-});
+const ofChange = fieldsOf(({ weatherChange }: MeterView) => known(weatherChange));
 
 /** Heating or hot water of the running month. */
 function heatPart(
@@ -177,11 +165,12 @@ function heatPart(
     help: `Estimated: the part of energy_month that is ${words.toLowerCase()}, by the outdoor temperatures of its days; null with the reason in an attribute.`,
     icon,
     derived: true,
-    given: hasWeather,
     read: (view) => amountOf(view, 'energy'),
     attributes: [...band('kWh', LOWER_END, amountOf), silence(({ heatParts }) => heatParts)],
   };
 }
+
+const ofDegreeDays = fieldsOf(({ degreeDaysMonth }: MeterView) => degreeDaysMonth);
 
 /** Shown where an outdoor temperature is known. */
 const WEATHER_ROWS: readonly Row[] = [
@@ -193,7 +182,6 @@ const WEATHER_ROWS: readonly Row[] = [
     precision: 1,
     icon: 'mdi:home-thermometer-outline',
     derived: true,
-    given: hasWeather,
     read({ weatherChange }) {
       const change = known(weatherChange);
       return change && toTenths(change.percent);
@@ -223,15 +211,8 @@ const WEATHER_ROWS: readonly Row[] = [
     unit: 'K·d',
     precision: 0,
     icon: 'mdi:thermometer-low',
-    given: hasWeather,
     read: ({ degreeDaysMonth }) => degreeDaysMonth && toTenths(degreeDaysMonth.sum),
-    attributes: [
-      {
-        as: 'days',
-        help: 'How many days of this month have a temperature.',
-        read: ({ degreeDaysMonth }) => degreeDaysMonth?.days ?? null,
-      },
-    ],
+    attributes: [ofDegreeDays('days', 'How many days of this month have a temperature.', ({ days }) => days)],
   },
 ];
 
@@ -239,11 +220,7 @@ const WEATHER_ROWS: readonly Row[] = [
 const expectation = ({ use, totals: { newestDay } }: MeterView): Expectation | null =>
   use?.newest.day === newestDay ? use.newest : null;
 
-const unusual = (as: 'since' | 'direction' | 'reason', help: string): Attribute => ({
-  as,
-  help,
-  read: ({ use }) => use?.unusual?.[as] ?? null,
-});
+const ofUnusual = fieldsOf(({ use }: MeterView) => use?.unusual);
 
 /** What was expected of the latest day, and whether the heat used is unusual. */
 const USE_ROWS: readonly Row[] = [
@@ -257,11 +234,7 @@ const USE_ROWS: readonly Row[] = [
       ...band<MeterView>('kWh', 'The lower end of the band that holds 99 of 100 usual days.', (view, end) =>
         knownUnits(expectation(view)?.[end]),
       ),
-      {
-        as: 'by',
-        help: 'What the expectation is made of: `weather` or `season`.',
-        read: (view) => expectation(view)?.by ?? null,
-      },
+      fieldsOf(expectation)('by', 'What the expectation is made of: `weather` or `season`.', ({ by }) => by),
     ],
   },
   {
@@ -270,14 +243,22 @@ const USE_ROWS: readonly Row[] = [
     help: 'The latest day is far above what was expected, or, where the weather is known, the latest three are so together (`high`); or most of the heat that was due is missing on two days (`low`). It stays until the mean of three days is usual again.',
     read: ({ use }) => use && use.unusual !== null,
     attributes: [
-      unusual('since', 'The day by which it was noticed; null while all is as usual.'),
-      unusual('direction', 'More heat than usual (`high`), or less (`low`).'),
-      unusual('reason', 'One day far off (`day`), or two or three days together (`drift`).'),
+      ofUnusual(
+        'since',
+        'The day by which it was noticed; null while all is as usual.',
+        ({ since }) => since,
+      ),
+      ofUnusual('direction', 'More heat than usual (`high`), or less (`low`).', ({ direction }) => direction),
+      ofUnusual(
+        'reason',
+        'One day far off (`day`), or two or three days together (`drift`).',
+        ({ reason }) => reason,
+      ),
     ],
   },
 ];
 
-const hasRegister = ({ register }: MeterView): boolean => register !== null;
+const ofRegister = fieldsOf(({ registerCheck }: MeterView) => registerCheck);
 
 const REGISTER_ROWS: readonly Row[] = [
   {
@@ -285,7 +266,6 @@ const REGISTER_ROWS: readonly Row[] = [
     key: 'meter_reading',
     help: "The meter's own register, where the provider gives it; null with several meters. Not for the Energy dashboard: beside energy_total it would count twice.",
     icon: 'mdi:counter',
-    given: hasRegister,
     read: ({ register }) => knownUnits(register?.energy),
   },
   {
@@ -293,33 +273,21 @@ const REGISTER_ROWS: readonly Row[] = [
     key: 'register_difference',
     help: 'What the register has grown by between two of its readings, less the sum of the days between; null without two readings.',
     icon: 'mdi:scale-balance',
-    given: hasRegister,
     read: ({ registerCheck }) => knownUnits(registerCheck?.difference),
     attributes: [
-      {
-        as: 'from',
-        help: 'First day between the two readings.',
+      ofRegister('from', 'First day between the two readings.', ({ from }) => from, { deviceClass: 'date' }),
+      ofRegister('to', 'Last day, at whose end the second reading was taken.', ({ to }) => to, {
         deviceClass: 'date',
-        read: ({ registerCheck }) => registerCheck?.from ?? null,
-      },
-      {
-        as: 'to',
-        help: 'Last day, at whose end the second reading was taken.',
-        deviceClass: 'date',
-        read: ({ registerCheck }) => registerCheck?.to ?? null,
-      },
-      {
-        as: 'days_missing',
-        help: 'Days between the two readings that are not in the sum.',
-        unit: 'd',
-        read: ({ registerCheck }) => registerCheck?.daysMissing ?? null,
-      },
-      {
-        as: 'register_growth',
-        help: 'What the register has grown by.',
+      }),
+      ofRegister(
+        'days_missing',
+        'Days between the two readings that are not in the sum.',
+        ({ daysMissing }) => daysMissing,
+        { unit: 'd' },
+      ),
+      ofRegister('register_growth', 'What the register has grown by.', ({ growth }) => knownUnits(growth), {
         unit: 'kWh',
-        read: ({ registerCheck }) => knownUnits(registerCheck?.growth),
-      },
+      }),
     ],
   },
 ];
@@ -393,12 +361,12 @@ export const METER_ROWS: readonly Row[] = [
     category: 'diagnostic',
     read: (view) => instant(view, view.readingAt),
   },
-  ...TARIFF_ROWS,
+  ...withAll({ derived: true }, TARIFF_ROWS),
   forecast('energy', 'Heat used', energy),
   forecast('cost', 'Cost of the heat used', money),
-  ...WEATHER_ROWS,
+  ...withAll({ given: ({ weather }) => weather !== null }, WEATHER_ROWS),
   ...USE_ROWS,
-  ...REGISTER_ROWS,
+  ...withAll({ given: ({ register }) => register !== null }, REGISTER_ROWS),
   {
     ...problem,
     key: 'data_late',

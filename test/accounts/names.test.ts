@@ -1,6 +1,6 @@
 // Which meter has which name of the configuration.
 import { expect, test } from 'vitest';
-import { friendlyNameOf } from '../../src/accounts/friendlyNames.ts';
+import { friendlyNameOf } from '../../src/accounts/names.ts';
 import { seriesName } from '../../src/domain/reading.ts';
 
 const names = { a_1: { name: 'Flat' }, 'b/2': { name: 'Shop' }, 7: { name: 'Cellar' } };

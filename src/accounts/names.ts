@@ -1,0 +1,110 @@
+// What meters are called: the series of each property, which account keeps it, and the name that the configuration gives it.
+import type { Config } from '../config/schema.ts';
+import { type Property, seriesName, topicSafe } from '../domain/reading.ts';
+import type { Log } from '../foundation/log.ts';
+import { contextCodec } from '../store/documents.ts';
+import type { StateStore } from '../store/stateStore.ts';
+import { withLedger } from './meterLedger.ts';
+
+/** Which account keeps a property, and under which name: of two that would be the same, the first one. `Owner`: an account, or its id. */
+export class SeriesNames<Owner> {
+  readonly #owners = new Map<string, Owner>();
+  /** The property that has the name. */
+  readonly #names = new Map<string, string>();
+
+  /**
+   * Those of an account's properties that it may read: in a fleet another process may read some for another account. Asked when the
+   * account is opened, and after each discovery.
+   */
+  async claim(properties: readonly Property[]): Promise<readonly Property[]> {
+    return properties;
+  }
+
+  /** The first that claims the property. */
+  ownerOf({ propertyCustomerId }: Property, claimant: Owner): Owner {
+    const owner = this.#owners.get(propertyCustomerId) ?? claimant;
+    this.#owners.set(propertyCustomerId, owner);
+    return owner;
+  }
+
+  isOwner({ propertyCustomerId }: Property, owner: Owner): boolean {
+    return this.#owners.get(propertyCustomerId) === owner;
+  }
+
+  /** The name of its series in topics. Of two properties with the same meter the first one keeps the plain name. */
+  nameOf(property: Property): string {
+    const { propertyCustomerId } = property;
+    const name = seriesName(property);
+    const holder = this.#names.get(name) ?? propertyCustomerId;
+    this.#names.set(name, holder);
+    return holder === propertyCustomerId ? name : `${name}-${topicSafe(propertyCustomerId)}`;
+  }
+
+  /** The property is gone: its meter may have moved to another one. */
+  release({ propertyCustomerId }: Property): void {
+    this.#owners.delete(propertyCustomerId);
+    for (const [name, holder] of this.#names) if (holder === propertyCustomerId) this.#names.delete(name);
+  }
+}
+
+/** The name of the configuration for its series, or for one of its meters; `null` without one. */
+export function friendlyNameOf(
+  names: Config['meters'],
+  property: Pick<Property, 'meterIdentifiers'>,
+  series: string,
+): string | null {
+  // Identifiers come from the provider: one may be the name of something that every object has.
+  const key = [series, ...property.meterIdentifiers].find((each) => Object.hasOwn(names, each));
+  return key === undefined ? null : (names[key]?.name ?? null);
+}
+
+const MOST_NAMED = 20;
+
+/** To be called at the start and after each poll. Warns once, when all meters are known, of names that fit none. */
+export function strayNamesWarning(
+  accounts: readonly { readonly meters: readonly Named[] | null }[],
+  names: Config['meters'],
+  log: Log,
+): () => void {
+  let isTold = false;
+  return () => {
+    if (isTold || accounts.some(({ meters }) => meters === null)) return;
+    isTold = true;
+    const meters = accounts.flatMap((account) => account.meters ?? []);
+    const known = new Set(meters.flatMap(({ name, property }) => [name, ...property.meterIdentifiers]));
+    const strays = strayNames(names, known);
+    if (strays.length === 0) return;
+    const some = [...known].slice(0, MOST_NAMED);
+    log.warn({ meters: strays, known: some }, 'the configuration names meters that no account has');
+  };
+}
+
+/** The names whose keys are neither the series nor an identifier of one of these. */
+export const strayNames = (names: Config['meters'], known: ReadonlySet<string>): string[] =>
+  Object.keys(names).filter((key) => !known.has(key));
+
+/** `name`: of its series. */
+interface Named {
+  readonly name: string;
+  readonly property: Property;
+}
+
+/** The meters that the state directory knows, in the order of the configuration, as the daemon calls them. */
+export async function knownMeters(
+  state: StateStore,
+  { accounts, meters }: Pick<Config, 'accounts' | 'meters'>,
+): Promise<(Named & { readonly friendlyName: string | null })[]> {
+  const names = new SeriesNames<string>();
+  const found: { readonly account: string; readonly property: Property }[] = [];
+  for (const { id: account } of accounts) {
+    const context = await state.document(`accounts/${account}/context`, contextCodec).read();
+    const properties = context?.value.properties ?? [];
+    found.push(...properties.map((property) => ({ account, property })));
+    for (const property of await withLedger(state, account, properties)) names.ownerOf(property, account);
+  }
+  const own = found.filter(({ account, property }) => names.ownerOf(property, account) === account);
+  return own.map(({ property }) => {
+    const name = names.nameOf(property);
+    return { name, property, friendlyName: friendlyNameOf(meters, property, name) };
+  });
+}

@@ -10,7 +10,7 @@ import { ThrottledLog } from '../foundation/limits.ts';
 import type { Log, LogTail } from '../foundation/log.ts';
 import type { PageWords } from '../publication/language.ts';
 import { createStreams, type DocumentSource } from './events.ts';
-import type { DashboardChange, Session } from './page/answers.ts';
+import type { Session } from './page/answers.ts';
 import { createSessions } from './sessions.ts';
 import { type Entrance, refusalOf, type Visitor, visitorFrom } from './visitor.ts';
 
@@ -18,34 +18,10 @@ export interface PageOptions extends Entrance {
   readonly version: string;
   readonly documents: DocumentSource;
   readonly logTail: LogTail;
-  readonly requests: {
-    isKnown(name: string): boolean;
-    /** As JSON. Never rejects. */
-    answer(name: string, payload: Buffer): Promise<string>;
-  };
-  /** The routes below `/sign-in`. */
-  readonly signInRoutes: readonly Route[];
-  /** `null`: Home Assistant is not configured. What rejects does so with a Failure. */
-  readonly energyDashboard: {
-    look(): Promise<DashboardChange>;
-    /** Unless it is no longer what the digest was made of. */
-    add(digest: string): Promise<unknown>;
-  } | null;
-  readonly report: () => Promise<string>;
-  /** As CSV; `null`: there is no such meter. */
-  readonly ledger: (meter: string) => string | null;
-  /**
-   * A page of its own, in the language of the visitor, and the hash of its style as a content security policy has it. Rejects with a
-   * Failure for a month that there is not. `null`: there is no such meter.
-   */
-  readonly statement: (asked: {
-    meter: string | null;
-    month: string | undefined;
-    languages: string;
-  }) => { page: string; style: string } | null;
   /** The words of the page in one language. `languages`: the visitor's, as an `Accept-Language` header. */
   readonly words: (languages: string) => PageWords;
-  readonly metrics: () => { readonly contentType: string; readonly text: string };
+  /** What else there is for those who are signed in. */
+  readonly routes: readonly Route[];
   readonly metricsRefused: () => void;
   readonly clock: Clock;
   readonly log: Log;
@@ -65,6 +41,8 @@ export interface Exchange {
 export interface Reply {
   readonly status?: number;
   readonly headers?: OutgoingHttpHeaders;
+  /** Directives of the content security policy, in place of those of the page. */
+  readonly allows?: string;
   readonly body?: string | Uint8Array;
 }
 
@@ -85,18 +63,18 @@ export const json = (value: unknown, status = 200, headers: OutgoingHttpHeaders 
 });
 export const refuse = (status: number, code: string, message: string, headers?: OutgoingHttpHeaders): Reply =>
   json({ error: { code, message } }, status, headers);
-const text = (body: string, type: string, headers: OutgoingHttpHeaders = {}): Reply => ({
+export const text = (body: string, type = 'text/plain', headers: OutgoingHttpHeaders = {}): Reply => ({
   headers: { 'content-type': `${type}; charset=utf-8`, ...headers },
   body,
 });
-const download = (name: string, body: string, type: string): Reply =>
+export const download = (name: string, body: string, type: string): Reply =>
   text(body, type, { 'content-disposition': `attachment; filename="${name}"` });
 
-const NOT_FOUND = refuse(404, 'not_found', 'There is nothing here.');
-const NO_METER = refuse(404, 'unknown_meter', 'There is no such meter.');
+const PAGE_ALLOWS =
+  "script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'";
 
 /** Rejects with too_large, after the whole body has been taken: a visitor who still sends hears no answer. */
-async function bodyOf({ request }: Exchange): Promise<Buffer> {
+export async function bodyOf({ request }: Exchange): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
@@ -123,11 +101,11 @@ export async function fieldsOf(exchange: Exchange): Promise<Readonly<Record<stri
 
 const tokenOf = ({ headers }: IncomingMessage): string | undefined =>
   new RegExp(`(?:^|; *)${COOKIE}=([\\w-]+)`).exec(headers.cookie ?? '')?.[1];
-const languagesOf = ({ headers }: IncomingMessage): string => headers['accept-language'] ?? '';
+export const languagesOf = ({ headers }: IncomingMessage): string => headers['accept-language'] ?? '';
 
 /** A listener for Node's server. */
 export function createPage(options: PageOptions): RequestListener {
-  const { log, clock, requests, energyDashboard, isIngress } = options;
+  const { log, clock, isIngress } = options;
   const folder = options.folder ?? new URL('../page/', import.meta.url);
   const sessions = options.readPassword && createSessions(options.readPassword, clock);
   const serveStream = createStreams(options.documents, options.logTail, clock);
@@ -148,21 +126,9 @@ export function createPage(options: PageOptions): RequestListener {
     ['POST /session', openSession],
     ['DELETE /session', endSession],
   ]);
-  const forSignedIn = new Map<string, Handler>([
-    ['GET /events', follow],
-    ['POST /request/:name', ask],
-    ['GET /metrics', metrics],
-    ['GET /ledger.csv', ledger],
-    ['GET /statement', statement],
-    ['GET /report.txt', report],
-    ['GET /energy-dashboard', lookAtEnergyDashboard],
-    ['POST /energy-dashboard', addToEnergyDashboard],
-    ...options.signInRoutes,
-  ]);
-
-  const frames = isIngress ? "'self'" : "'none'";
-  const headers = {
-    'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors ${frames}`,
+  const forSignedIn = new Map<string, Handler>([['GET /events', follow], ...options.routes]);
+  const headersWith = (allows = PAGE_ALLOWS) => ({
+    'content-security-policy': `default-src 'none'; ${allows}; base-uri 'none'; frame-ancestors ${isIngress ? "'self'" : "'none'"}`,
     'x-frame-options': isIngress ? 'SAMEORIGIN' : 'DENY',
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
@@ -170,7 +136,7 @@ export function createPage(options: PageOptions): RequestListener {
     'cross-origin-opener-policy': 'same-origin',
     'origin-agent-cluster': '?1',
     'cache-control': 'no-store',
-  };
+  });
 
   const sessionOf = async ({ request, visitor }: Exchange): Promise<Session> => ({
     version: options.version,
@@ -216,59 +182,17 @@ export function createPage(options: PageOptions): RequestListener {
   function follow({ request, response }: Exchange): Reply | null {
     const stream = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
     if (request.method === 'HEAD') return { headers: stream };
-    response.writeHead(200, { ...headers, ...stream });
+    response.writeHead(200, { ...headersWith(), ...stream });
     serveStream(response, () => isSignedIn(request), sessions?.ending(tokenOf(request))).catch((err) =>
       log.error({ err }, 'a stream of the page has failed'),
     );
     return null;
   }
 
-  async function ask(exchange: Exchange): Promise<Reply> {
-    const body = await requests.answer(exchange.name, await bodyOf(exchange));
-    const status = requests.isKnown(exchange.name) ? 200 : 404;
-    return { status, headers: { 'content-type': 'application/json' }, body };
-  }
-
-  function metrics(): Reply {
-    const { contentType, text: body } = options.metrics();
-    return { headers: { 'content-type': contentType }, body };
-  }
-
-  function ledger({ query }: Exchange): Reply {
-    const meter = query.get('meter') ?? '';
-    const csv = options.ledger(meter);
-    return csv === null ? NO_METER : download(`heat2mqtt-${meter}.csv`, csv, 'text/csv');
-  }
-
-  function statement({ query, request }: Exchange): Reply {
-    const meter = query.get('meter');
-    const month = query.get('month') ?? undefined;
-    const found = options.statement({ meter, month, languages: languagesOf(request) });
-    if (found === null) return NO_METER;
-    const policy = `default-src 'none'; style-src '${found.style}'; base-uri 'none'; form-action 'none'; frame-ancestors ${frames}`;
-    return text(found.page, 'text/html', { 'content-security-policy': policy });
-  }
-
-  async function report(): Promise<Reply> {
-    return download('heat2mqtt-report.txt', await options.report(), 'text/plain');
-  }
-
-  async function lookAtEnergyDashboard(): Promise<Reply> {
-    return energyDashboard === null ? NOT_FOUND : json(await energyDashboard.look());
-  }
-
-  async function addToEnergyDashboard(exchange: Exchange): Promise<Reply> {
-    if (energyDashboard === null) return NOT_FOUND;
-    const { digest } = await fieldsOf(exchange);
-    if (digest === undefined) return refuse(400, 'request_malformed', 'The digest is missing.');
-    await energyDashboard.add(digest);
-    return json({ state: 'done' });
-  }
-
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<Reply | null> {
     const visitor = visitorFrom(request, options);
     const refusal = refusalOf(request, visitor, options);
-    if (refusal !== null) return { ...text(`${refusal[1]}\n`, 'text/plain'), status: refusal[0] };
+    if (refusal !== null) return { ...text(`${refusal[1]}\n`), status: refusal[0] };
     const [path = '', query] = (request.url ?? '').split('?');
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     const route = `${method} ${path.replace(NAMED, '$1/:name')}`;
@@ -277,7 +201,7 @@ export function createPage(options: PageOptions): RequestListener {
       return refuse(401, 'sign_in', 'Sign in with the password of the page.');
     }
     const handler = forEveryone.get(route) ?? forSignedIn.get(route);
-    if (handler === undefined) return NOT_FOUND;
+    if (handler === undefined) return refuse(404, 'not_found', 'There is nothing here.');
     try {
       const name = path.split('/')[2] ?? '';
       return await handler({ request, response, visitor, name, query: new URLSearchParams(query) });
@@ -295,7 +219,7 @@ export function createPage(options: PageOptions): RequestListener {
   return async (request, response) => {
     const reply = await answer(request, response);
     if (reply === null) return;
-    response.writeHead(reply.status ?? 200, { ...headers, ...reply.headers });
+    response.writeHead(reply.status ?? 200, { ...headersWith(reply.allows), ...reply.headers });
     response.end(reply.body);
   };
 }

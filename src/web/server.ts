@@ -1,5 +1,5 @@
 // An HTTP server that no visitor fills: each connection gets one answer at a time, and each address has so many connections.
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { splitHostAndPort } from '../config/listenAddress.ts';
 import type { Clock } from '../foundation/clock.ts';
@@ -43,8 +43,8 @@ interface Connection {
   readonly socket: Socket;
   readonly network: string;
   readonly since: number;
-  /** Requests without a whole answer, the first of which is being answered. */
-  readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
+  /** Answers that are not whole, the first of which is being given. */
+  readonly waiting: ServerResponse[];
   /** There are too many from the same place: only health is answered. */
   isExtra: boolean;
 }
@@ -82,18 +82,17 @@ export async function openServer(
     else connection.isExtra = true;
   }
 
-  function answerFirst({ waiting, isExtra }: Connection): void {
-    const [request, response] = waiting[0] ?? [];
-    if (!request || !response) return;
-    if (!isExtra || VITAL.test(request.url ?? '')) answer(request, response);
+  function answerFirst({ waiting: [response], isExtra }: Connection): void {
+    if (response === undefined) return;
+    if (!isExtra || VITAL.test(response.req.url ?? '')) answer(response.req, response);
     else response.writeHead(503, { connection: 'close' }).end('too many connections\n');
   }
 
   server.on('connection', (socket) => {
     const from = withoutPrefix(socket.remoteAddress ?? '');
     if (!admits(from)) return void socket.destroy();
-    const since = clock.monotonic();
-    const connection: Connection = { socket, network: networkOf(from), since, waiting: [], isExtra: false };
+    const came = { socket, network: networkOf(from), since: clock.monotonic() };
+    const connection: Connection = { ...came, waiting: [], isExtra: false };
     open.set(socket, connection);
     socket.once('close', () => open.delete(socket));
     // Node then hands the parser only what is read here.
@@ -104,7 +103,7 @@ export async function openServer(
   server.on('request', (request, response) => {
     const connection = open.get(request.socket);
     if (connection === undefined) return;
-    connection.waiting.push([request, response]);
+    connection.waiting.push(response);
     response.once('close', () =>
       inTurn(() => {
         connection.waiting.shift();
@@ -138,7 +137,7 @@ export async function openServer(
 /** Reads the next requests when the answer to the last one has left: what a visitor does not read is not computed. */
 function readOn({ socket, waiting }: Connection): void {
   // A request that is on its way is read to its end.
-  const mayRead = () => !socket.writableNeedDrain && !waiting.at(-1)?.[0].complete;
+  const mayRead = () => !socket.writableNeedDrain && !waiting.at(-1)?.req.complete;
   while (mayRead()) {
     const slice = Math.min(SLICE_BYTES, socket.readableLength);
     if (socket.read(slice || undefined) === null) return;

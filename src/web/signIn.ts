@@ -12,7 +12,7 @@ import type { Log } from '../foundation/log.ts';
 import type { Device, Method, SignIn } from './page/answers.ts';
 import { type Exchange, fieldsOf, type Handler, json, type Reply, type Route, refuse } from './page.ts';
 
-export interface SignInAccount {
+interface Account {
   readonly id: string;
   readonly upstream: {
     readonly session: Session;
@@ -23,8 +23,8 @@ export interface SignInAccount {
   };
 }
 
-export interface SignInOptions {
-  readonly accounts: readonly SignInAccount[];
+interface Options {
+  readonly accounts: readonly Account[];
   readonly redirectUri: string | undefined;
   readonly signedIn: (account: string) => void;
   /** Masks it in the log. */
@@ -45,7 +45,7 @@ const malformed = (message: string) => refuse(400, 'request_malformed', message)
 const impossible = (code: string, message: string) =>
   failure(code, message, { exit: EXIT.usage, retry: 'never' });
 
-export function createSignIns(options: SignInOptions): { readonly routes: readonly Route[]; stop(): void } {
+export function createSignIns(options: Options): { readonly routes: readonly Route[]; stop(): void } {
   const all = new Map(options.accounts.map((account) => [account.id, createAttempts(account, options)]));
   async function waiting({ visitor }: Exchange): Promise<Reply> {
     const listed = [...all.values()].filter((attempts) => attempts.isWaiting()).slice(0, MOST_LISTED);
@@ -70,7 +70,7 @@ export function createSignIns(options: SignInOptions): { readonly routes: readon
 }
 
 /** What is under way for one account. What rejects does so with a Failure. */
-function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions) {
+function createAttempts({ id, upstream }: Account, options: Options) {
   const { session, login, issuer, askForLogin } = upstream;
   const { redirectUri, clock, log } = options;
   const limit = new RateLimit(clock, MOST_ATTEMPTS, ATTEMPTS_WINDOW_MS);
@@ -118,17 +118,17 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
     const mistake = mistakeOf(pasted, flow);
     if (mistake !== null) throw impossible('wrong_address', mistake);
     link = null;
-    let isFirst = true;
-    const finish = async (scope: string) => {
-      if (!isFirst) return beginCodeFlow(scope);
-      isFirst = false;
+    let step = async (_: string): Promise<CodeFlow | null> => {
+      step = beginCodeFlow;
       await storeGrant(await flow.finish(new URL(pasted)), upstream);
       return null;
     };
-    link = await issuer.withScope(finish).catch((err) => {
+    try {
+      link = await issuer.withScope((scope) => step(scope));
+    } catch (err) {
       link = flow;
       throw err;
-    });
+    }
     if (link === null) signedIn('link');
   }
 
@@ -149,20 +149,18 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
         redirectUri !== undefined && 'link',
       ] as const;
       const suspension = await login.suspendedBy();
-      const iso = (at: number | null) => (at === null ? null : options.iso(at));
+      const nextAttemptAt = login.needsPerson ? null : (suspension?.nextAttemptAt ?? null);
       return {
         account: id,
         state: session.status().state,
         reason: session.fault && safeWords(session.fault),
         methods: methods.filter((method) => method !== false),
-        budget:
-          suspension === null || suspension.refusals === 0
-            ? null
-            : {
-                refusals: suspension.refusals,
-                nextAttemptAt: iso(login.needsPerson ? null : suspension.nextAttemptAt),
-                askedAt: iso(suspension.askedAt),
-              },
+        budget: suspension?.refusals
+          ? {
+              refusals: suspension.refusals,
+              nextAttemptAt: nextAttemptAt === null ? null : options.iso(nextAttemptAt),
+            }
+          : null,
         device: device?.view ?? null,
         link: link?.url.href ?? null,
       };
@@ -213,7 +211,7 @@ function createAttempts({ id, upstream }: SignInAccount, options: SignInOptions)
 
 const NOT_ENCRYPTED = 'Passwords can be typed on this machine, in Home Assistant, or over HTTPS only.';
 
-async function viewOf(flow: DeviceFlow, { clock, iso }: SignInOptions): Promise<Device> {
+async function viewOf(flow: DeviceFlow, { clock, iso }: Options): Promise<Device> {
   const { verificationUri, completeUri, userCode, expiresInSeconds } = flow;
   const { encode } = await import('uqr');
   const { data, size } = encode(completeUri ?? verificationUri);

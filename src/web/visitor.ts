@@ -1,6 +1,7 @@
 // Who asks: the address, whether the way is encrypted, and whether a browser that came this way is answered.
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import { isLoopback } from '../config/listenAddress.ts';
 
 export interface Visitor {
   /** Of the client, as far as a trusted proxy tells it. */
@@ -87,8 +88,6 @@ const nameOf = (address: string): string | null =>
 /** Without the port that the scheme implies: a proxy may leave it out. */
 const hostOf = (address: string): string | null =>
   URL.canParse(address) ? new URL(address).host.replace(/:(80|443)$/, '') : null;
-
-const isLoopback = (ip: string): boolean => ip.startsWith('127.') || ip === '::1';
 
 /** An IPv4 address that arrives at an IPv6 socket, as it is usually written. */
 export const withoutPrefix = (ip: string): string => ip.replace(/^::ffff:(?=\d+\.)/i, '');

@@ -4,12 +4,11 @@ import { addDays } from '../../src/domain/period.ts';
 import type { AccountOptions } from '../../src/simulator/accounts.ts';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
-import { dayIn } from '../../src/web/page/words.ts';
 import { openHome } from '../e2e/program.ts';
 import { home, METER, PROPERTY, person, reading } from '../support/homes.ts';
 import { waitFor } from '../support/waitFor.ts';
 
-export const TODAY = dayIn('Europe/Dublin', Date.now());
+export const TODAY = new Date().toLocaleDateString('sv', { timeZone: 'Europe/Dublin' });
 export const SINCE = addDays(TODAY, -420);
 /** How many days ago nothing was read. */
 const GAPS = [12, 13, 20, 380];

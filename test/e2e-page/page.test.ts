@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addDays } from '../../src/domain/period.ts';
-import { dayWords } from '../../src/web/page/words.ts';
+import { write } from '../../src/web/page/words.ts';
 import { startPretendHomeAssistant } from '../support/pretendHomeAssistant.ts';
 import { waitFor } from '../support/waitFor.ts';
 import { complaints, look, openBrowser, PHONE, picture, ready } from './browser.ts';
@@ -58,7 +58,7 @@ test('small, and soon there; bars by day, week and month, by energy and cost, by
   const slider = page.getByRole('slider');
   await slider.focus();
   await page.keyboard.press('End');
-  expect(await slider.getAttribute('aria-valuetext')).toContain(dayWords(NEWEST, 'short').slice(0, 3));
+  expect(await slider.getAttribute('aria-valuetext')).toContain(write('short', NEWEST).slice(0, 3));
   for (let times = 0; times < 11; times += 1) await page.keyboard.press('ArrowLeft');
   expect(await slider.getAttribute('aria-valuetext')).toMatch(/^–.*no reading/);
   expect(await page.locator('.readout').innerText()).toContain('no reading');

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
 import { pageWords, visitorsLanguage } from '../../src/publication/language.ts';
 import type { Document, DocumentSource, Listener } from '../../src/web/events.ts';
-import { createPage, json, type PageOptions } from '../../src/web/page.ts';
+import { bodyOf, createPage, json, type PageOptions, text } from '../../src/web/page.ts';
 import { openServer as listen, type ServerOptions } from '../../src/web/server.ts';
 import { within } from '../../src/web/visitor.ts';
 import { handClock } from '../support/clock.ts';
@@ -58,8 +58,6 @@ export interface Asked {
   readonly body?: string;
 }
 
-const unused = () => Promise.reject(new Error('not used'));
-
 export async function openServer({
   trustedProxy,
   limits = {},
@@ -81,18 +79,14 @@ export async function openServer({
     readPassword: null,
     documents: documents.follow,
     logTail,
-    requests: {
-      isKnown: (name) => name === 'refresh',
-      answer: async (name, payload) => JSON.stringify({ asked: [name, payload.toString('utf8')] }),
-    },
-    signInRoutes: [['GET /sign-in', () => json([])]],
-    energyDashboard: { look: unused, add: unused },
-    report: async () => 'a report\n',
-    statement: () => null,
     words: (languages) => pageWords(visitorsLanguage('auto', languages)),
-    ledger: (meter) => (meter === 'm1' ? 'day\r\n' : null),
-    metrics: () => ({ contentType: 'text/plain', text: 'up 1\n' }),
-    metricsRefused: () => void log.warn('metrics refused'),
+    routes: [
+      ['GET /report.txt', () => text('a report\n')],
+      ['GET /metrics', () => text('up 1\n')],
+      ['GET /sign-in', () => json([])],
+      ['POST /request/:name', async (exchange) => text(`${exchange.name} ${await bodyOf(exchange)}`)],
+    ],
+    metricsRefused: () => log.warn('metrics refused'),
     clock,
     log,
     folder: pathToFileURL(`${folder}/`),

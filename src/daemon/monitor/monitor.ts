@@ -38,7 +38,7 @@ export async function startMonitor(
     heartbeat,
     ingress,
     ...parts
-  }: PageParts & { readonly heartbeat: Heartbeat; readonly ingress: Ingress | null },
+  }: Omit<PageParts, 'metrics'> & { readonly heartbeat: Heartbeat; readonly ingress: Ingress | null },
   context: Context,
 ): Promise<{ readonly port: number | null; stop(): Promise<void> } | null> {
   const { config, clock, counters, log, link, accounts } = context;
@@ -79,7 +79,7 @@ export async function startMonitor(
     async (request, response) => {
       try {
         page ??= import('./page.ts').then((module) =>
-          module.openPage(parts, { metrics, metricsRefused }, context),
+          module.openPage({ ...parts, metrics }, metricsRefused, context),
         );
         (await page)[which](request, response);
       } catch (err) {

@@ -1,9 +1,18 @@
 // What can be asked of the bridge, each with what came of it: a poll, days again, constituencies, the Energy dashboard. And its log.
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
-import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
-import { Facts, has, Result, Scroll, Search, Table, typedIn, useSending } from './widgets.tsx';
-import { clockWords, dayIn, say, sayCount } from './words.ts';
+import {
+  ask,
+  type Constituencies,
+  type Health,
+  type Info,
+  type State,
+  store,
+  textOf,
+  today,
+} from './store.ts';
+import { Button, Facts, Scroll, Table, typedIn, useSearch, useSending } from './widgets.tsx';
+import { say, sayCount, write } from './words.ts';
 
 interface Answer {
   readonly status: string;
@@ -11,59 +20,47 @@ interface Answer {
   readonly error?: { readonly message: string; readonly hint?: string };
 }
 
-/** Today, there where the meters are. */
-export const today = (): string => dayIn(store.get<Info>('bridge/info')?.timezone ?? 'UTC', Date.now());
-
-/** A request by its name: what came of it, in words and as data, and from when on the same is possible again. */
+/** A request by its name: what came of it, in words and as data. `possibleAt`: the same is possible again. */
 function useRequest(name: string, possibleAt: string | null = null) {
-  const { words, isBusy, send } = useSending();
   const [data, setData] = useState<State | null>(null);
-  const nextAt = possibleAt ?? textOf(data, 'next_at');
-  const hasToWait = !isBusy && nextAt !== null && Date.parse(nextAt) > Date.now();
-  return {
-    data,
-    words: hasToWait ? `${words || say('poll.asked')} ${say('poll.possible', { at: nextAt })}` : words,
-    isDisabled: isBusy || hasToWait,
-    ask: (parameters: object = {}) =>
-      send(async () => {
-        const answer = await ask<Answer>('POST', `request/${name}`, parameters);
-        setData(answer.data ?? null);
-        return wordsOf(answer);
-      }),
-  };
+  const { send, ...sending } = useSending(possibleAt ?? textOf(data, 'next_at'));
+  const request = (parameters: object = {}) =>
+    send(async () => {
+      const answer = await ask<Answer>('POST', `request/${name}`, parameters);
+      setData(answer.data ?? null);
+      return wordsOf(answer);
+    });
+  return { ...sending, data, request };
 }
 
 function wordsOf({ status, data, error }: Answer): string {
-  if (error) return `${error.message} ${error.hint ?? ''}`;
+  const accounts = (data?.accounts ?? []) as readonly { changes: number; error?: Answer['error'] }[];
+  const fault = error ?? accounts.find((account) => account.error)?.error;
+  if (fault) return `${fault.message} ${fault.hint ?? ''}`;
   if (status === 'skipped') return '';
   if (typeof data?.count === 'number') return sayCount('constituencies.found', data.count);
-  const accounts = (data?.accounts ?? []) as readonly { changes: number; error?: Answer['error'] }[];
-  const failed = accounts.find((account) => account.error)?.error;
-  if (failed) return `${failed.message} ${failed.hint ?? ''}`;
   const changes = accounts.reduce((sum, account) => sum + account.changes, 0);
   return changes === 0 ? say('poll.nothingNew') : sayCount('poll.new', changes);
 }
 
-/** Of requests that poll: they share one cooldown. */
-const pollPossibleAt = () => store.get<Health>('bridge/health')?.poll_now_at ?? null;
+/** A request that polls: all of them share one cooldown. */
+const usePoll = (name: string) => useRequest(name, store.get<Health>('bridge/health')?.poll_now_at ?? null);
 
 export function PollNow() {
-  const request = useRequest('refresh', pollPossibleAt());
+  const { request, disabled, result } = usePoll('refresh');
   return (
     <>
-      <button type="button" class="main" disabled={request.isDisabled} onClick={() => request.ask()}>
-        {say('poll.now')}
-      </button>
-      <Result words={request.words} />
+      <Button label={say('poll.now')} isMain disabled={disabled} onClick={() => request()} />
+      {result}
     </>
   );
 }
 
 export function ReadAgain() {
-  const request = useRequest('backfill', pollPossibleAt());
+  const { request, disabled, result } = usePoll('backfill');
   const [from, setFrom] = useState('');
   return (
-    <form onSubmit={(event) => request.ask(typedIn(event))}>
+    <form onSubmit={(event) => request(typedIn(event))}>
       <p>{say('readAgain.what')}</p>
       <div class="fields">
         <label>
@@ -80,11 +77,9 @@ export function ReadAgain() {
           {say('readAgain.to')}
           <input type="date" name="to" min={from} max={today()} />
         </label>
-        <button type="submit" disabled={request.isDisabled}>
-          {say('readAgain.send')}
-        </button>
+        <Button type="submit" label={say('readAgain.send')} disabled={disabled} />
       </div>
-      <Result words={request.words} />
+      {result}
     </form>
   );
 }
@@ -94,30 +89,27 @@ function newestList(answered: State | null): Constituencies | null {
   const base = store.get<Info>('bridge/info')?.base_topic ?? '';
   const topic = textOf(store.get('bridge/constituencies'), 'topic') ?? '';
   const kept = store.below<Constituencies>('constituencies/');
-  const usual = store.get<Constituencies>(topic.slice(base.length + 1));
   const [newest] = [...kept].sort((a, b) => (a.fetched_at < b.fetched_at ? 1 : -1));
   const given = answered?.constituencies ? (answered as unknown as Constituencies) : null;
-  return usual ?? newest ?? given;
+  return store.get<Constituencies>(topic.slice(base.length + 1)) ?? newest ?? given;
 }
 
 export function ConstituencyTable() {
-  const request = useRequest('constituencies');
-  const [search, setSearch] = useState('');
-  const list = newestList(request.data);
+  const { request, data, disabled, result } = useRequest('constituencies');
+  const [search, isFound] = useSearch(say('filter'));
+  const list = newestList(data);
   const rows = (list?.constituencies ?? [])
     .map(({ uri, name, code, house }) => ({ key: uri, cells: [name, code, house.name] }))
-    .filter(({ cells }) => has(cells.join(' '), search));
+    .filter(({ cells }) => isFound(cells.join(' ')));
   const head = [say('constituencies.name'), say('constituencies.code'), say('constituencies.house')];
   return (
     <>
       <p>{say('constituencies.why')}</p>
       <div class="fields">
-        <button type="button" disabled={request.isDisabled} onClick={() => request.ask()}>
-          {say('constituencies.refresh')}
-        </button>
-        <Search name={say('filter')} onInput={setSearch} />
+        <Button label={say('constituencies.refresh')} disabled={disabled} onClick={() => request()} />
+        {search}
       </div>
-      <Result words={request.words} />
+      {result}
       {list ? (
         <>
           <p>
@@ -136,7 +128,7 @@ export function ConstituencyTable() {
 
 /** The change is shown, and made when it is pressed for once more. */
 export function EnergyDashboard() {
-  const { words, isBusy, send } = useSending();
+  const { result, disabled, send } = useSending();
   const [shown, setShown] = useState<DashboardChange | null>(null);
   const look = async () => {
     const found = await ask<DashboardChange>('GET', 'energy-dashboard');
@@ -153,9 +145,7 @@ export function EnergyDashboard() {
     <>
       <p>{say('dashboard.what')}</p>
       {shown === null ? (
-        <button type="button" disabled={isBusy} onClick={() => send(look)}>
-          {say('dashboard.add')}
-        </button>
+        <Button label={say('dashboard.add')} disabled={disabled} onClick={() => send(look)} />
       ) : (
         <>
           <Facts
@@ -171,31 +161,27 @@ export function EnergyDashboard() {
             </p>
           ))}
           <div class="fields">
-            <button type="button" class="main" onClick={() => send(() => add(shown))}>
-              {say('dashboard.confirm')}
-            </button>
-            <button type="button" onClick={() => setShown(null)}>
-              {say('signIn.cancel')}
-            </button>
+            <Button label={say('dashboard.confirm')} isMain onClick={() => send(() => add(shown))} />
+            <Button label={say('signIn.cancel')} onClick={() => setShown(null)} />
           </div>
         </>
       )}
-      <Result words={words} />
+      {result}
     </>
   );
 }
 
 export function Log() {
-  const [search, setSearch] = useState('');
-  const lines = store.log.filter(({ level = '', message }) => has(`${level} ${message}`, search));
+  const [search, isFound] = useSearch(say('filter'));
+  const lines = store.log.filter(({ level = '', message }) => isFound(`${level} ${message}`));
   return (
     <>
-      <Search name={say('filter')} onInput={setSearch} />
+      {search}
       <Scroll name={say('log.lines')} kind="log">
         {lines.length === 0 && <p class="empty">{say(store.log.length > 0 ? 'log.none' : 'log.empty')}</p>}
         {[...lines].reverse().map(({ time, level, message }, index) => (
           <p key={lines.length - index} class={level}>
-            <time>{clockWords(time)}</time> <b>{level}</b> {message}
+            <time>{write('clock', time)}</time> <b>{level}</b> {message}
           </p>
         ))}
       </Scroll>

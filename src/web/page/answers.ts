@@ -15,12 +15,8 @@ export interface SignIn {
   readonly state: string;
   readonly reason: { readonly message: string } | null;
   readonly methods: readonly (Method | 'form')[];
-  /** While a refusal is in force. `askedAt`: when one more attempt was made all the same. */
-  readonly budget: {
-    readonly refusals: number;
-    readonly nextAttemptAt: string | null;
-    readonly askedAt: string | null;
-  } | null;
+  /** While a refusal is in force. */
+  readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
   /** What is under way: a code, and the address of a link. */
   readonly device: Device | null;
   readonly link: string | null;

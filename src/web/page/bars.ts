@@ -5,18 +5,17 @@ export type Interval = 'day' | 'week' | 'month';
 export type What = 'kwh' | 'cost';
 /** As in the retained history. */
 export type DayRow = readonly [day: string, kwh: number | null, cost: number | null, ...more: unknown[]];
-export type Days = ReadonlyMap<string, DayRow>;
 
-export interface Bar {
+/** `null`: none of the days has a reading. */
+type Sums = Readonly<Record<What, number | null>>;
+
+export interface Bar extends Sums {
   /** First and last day, `YYYY-MM-DD`; the last one is before the end of the period while it runs. */
   readonly from: string;
   readonly to: string;
   readonly isRunning: boolean;
-  /** `null`: none of its days has a reading. */
-  readonly kwh: number | null;
-  readonly cost: number | null;
   /** As many days, a year before; not known when the first of them is before the origin. */
-  readonly before: { readonly kwh: number | null; readonly cost: number | null };
+  readonly before: Sums;
   readonly days: number;
   /** Of these, without a reading. */
   readonly missing: number;
@@ -25,8 +24,6 @@ export interface Bar {
 
 export const SHOWN: Readonly<Record<Interval, number>> = { day: 31, week: 26, month: 12 };
 
-export const dayMap = (rows: readonly DayRow[]): Days => new Map(rows.map((row) => [row[0], row]));
-
 /** The same day of the month, for weeks the same day of the week; `null` for 29 February. */
 function yearBefore(interval: Interval, day: string): string | null {
   if (interval === 'week') return addDays(day, -364);
@@ -34,13 +31,16 @@ function yearBefore(interval: Interval, day: string): string | null {
   return addDays(before, 0) === before ? before : null;
 }
 
-function sum(days: Days, from: string, count: number) {
+/** Of those that are known; `null`: none is. */
+export function sumOf(values: readonly (number | null | undefined)[]): number | null {
+  const known = values.flatMap((value) => value ?? []);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+}
+
+function daysFrom(days: ReadonlyMap<string, DayRow>, from: string, count: number) {
   const rows = Array.from({ length: count }, (_, index) => days.get(addDays(from, index)));
-  const add = (column: 1 | 2) => {
-    const known = rows.flatMap((row) => row?.[column] ?? []);
-    return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
-  };
-  return { kwh: add(1), cost: add(2), missing: rows.filter((row) => row?.[1] == null).length };
+  const [kwh, cost] = [sumOf(rows.map((row) => row?.[1])), sumOf(rows.map((row) => row?.[2]))];
+  return { kwh, cost, missing: rows.filter((row) => row?.[1] == null).length };
 }
 
 /**
@@ -48,10 +48,11 @@ function sum(days: Days, from: string, count: number) {
  * `corrected`: first days of the periods with a revision.
  */
 export function barsOf(
-  days: Days,
+  rows: readonly DayRow[],
   { interval, first, last, page = 0 }: { interval: Interval; first: string; last: string; page?: number },
   corrected: ReadonlySet<string> = new Set(),
 ): Bar[] {
+  const days = new Map(rows.map((row) => [row[0], row]));
   const count = SHOWN[interval];
   const bars = Array.from({ length: count }, (_, index): Bar | null => {
     const start = intervalStart(interval, last, index + 1 - count * (page + 1));
@@ -61,16 +62,16 @@ export function barsOf(
     const to = end > last ? last : end;
     const length = daysBetween(from, to) + 1;
     const before = yearBefore(interval, from);
-    const isWholeMonth = interval === 'month' && end <= last && from === start;
+    const isWhole = interval === 'month' && end <= last && from === start;
     const lengthBefore = (day: string) =>
-      isWholeMonth ? daysBetween(day, intervalStart('month', day, 1)) : length;
+      isWhole ? daysBetween(day, intervalStart('month', day, 1)) : length;
     return {
-      ...sum(days, from, length),
+      ...daysFrom(days, from, length),
       ...{ from, to, days: length, isRunning: end > last, isCorrected: corrected.has(start) },
       before:
         before === null || before < first
           ? { kwh: null, cost: null }
-          : sum(days, before, lengthBefore(before)),
+          : daysFrom(days, before, lengthBefore(before)),
     };
   });
   return bars.filter((bar) => bar !== null);

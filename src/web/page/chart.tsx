@@ -2,87 +2,74 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { addDays, intervalStart } from '../../domain/period.ts';
-import { axis, type Bar, barsOf, dayMap, type Interval, SHOWN, type What } from './bars.ts';
-import type { History, Usage } from './store.ts';
-import { Choice, Table } from './widgets.tsx';
-import { dayWords, energy, joined, kWh, money, say } from './words.ts';
+import { axis, type Bar, barsOf, type Interval, SHOWN, sumOf, type What } from './bars.ts';
+import { type History, numberOf, type State, store, textOf, today, type Usage } from './store.ts';
+import { Button, Choice, Table } from './widgets.tsx';
+import { joined, say, write } from './words.ts';
 
-/** `usage`: of each interval, for what has been corrected. `today`: there where the meter is. `forecast`: of this month. `statement`: its link, for a month that has one. */
-export function Chart(props: {
-  history: History;
-  usage: (interval: Interval) => Usage | null;
-  today: string;
-  forecast: Record<What, number | null>;
-  statement: (month: string) => ComponentChildren;
-}) {
-  const { history, today } = props;
+/** `history`: of the meter, with days. */
+export function Chart({ meter, history }: { meter: string; history: History }) {
   const [interval, setInterval] = useState<Interval>('day');
   const [what, setWhat] = useState<What>('kwh');
   const [page, setPage] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
-  const usage = props.usage(interval);
-  const days = useMemo(() => dayMap(history.days), [history]);
+  const usage = store.get<Usage>(`meter/${meter}/usage/${interval}`);
   // The newest days may well come later; only what is more than a day late is a gap.
-  const last = [history.days.at(-1)?.[0] ?? history.origin, addDays(today, -2)].sort()[1] ?? today;
+  const last = [history.days.at(-1)?.[0] ?? history.origin, addDays(today(), -2)].sort()[1] ?? today();
   const bars = useMemo(() => {
     const revised = usage?.buckets.filter(({ revision }) => revision > 0) ?? [];
     const corrected = new Set(revised.map(({ start }) => start.slice(0, 10)));
-    return barsOf(days, { interval, first: history.origin, last, page }, corrected);
-  }, [days, usage, interval, last, page, history.origin]);
+    return barsOf(history.days, { interval, first: history.origin, last, page }, corrected);
+  }, [history, usage, interval, last, page]);
   const turn = (to: number, by = interval) => {
     setInterval(by);
     setPage(to);
     setChosen(null);
   };
-  const amount = (value: number | null) => (what === 'kwh' ? kWh(value) : money(value, history.currency));
-  const period = ({ from, to }: Bar) => {
-    if (interval === 'day') return dayWords(from, 'short');
-    if (interval === 'month' && from.endsWith('-01')) return dayWords(from, 'month');
-    return `${dayWords(from, 'tick')} – ${dayWords(to, 'tick')}`;
+  const format = what === 'kwh' ? 'kWh' : 'money';
+  const amount = (value: number | null) => write(format, value, history.currency);
+  const isMonth = ({ from }: Bar) => interval === 'month' && from.endsWith('-01');
+  const period = (bar: Bar) => {
+    if (interval === 'day') return write('short', bar.from);
+    return isMonth(bar) ? write('month', bar.from) : `${write('tick', bar.from)} – ${write('tick', bar.to)}`;
   };
-  const statementOf = ({ from }: Bar) =>
-    interval === 'month' && from.endsWith('-01') ? props.statement(from.slice(0, 7)) : null;
+  const statementOf = (bar: Bar) => isMonth(bar) && statementLink(meter, bar.from.slice(0, 7));
   const about = (bar: Bar) => {
     const before = bar.before[what];
-    return joined(
-      [period(bar), before !== null && say('chart.before', { amount: amount(before) }), notesOn(bar)],
-      ' · ',
-    );
+    const told = before !== null && say('chart.before', { amount: amount(before) });
+    return joined([period(bar), told, notesOn(bar)], ' · ');
   };
   /** At the end it keeps the focus, which a disabled button would lose. */
-  const turnTo = (name: 'earlier' | 'later', sign: string, to: number, isEnd: boolean) => (
-    <button
-      type="button"
-      aria-label={say(`chart.${name}`)}
-      aria-disabled={isEnd}
-      onClick={() => isEnd || turn(to)}
-    >
-      {sign}
-    </button>
-  );
+  const turnTo = (name: 'earlier' | 'later', label: string, to: number, isEnd: boolean) => {
+    const attributes = { label, 'aria-label': say(`chart.${name}`), 'aria-disabled': isEnd };
+    return <Button {...attributes} onClick={() => isEnd || turn(to)} />;
+  };
   const isOldest = intervalStart(interval, last, 1 - SHOWN[interval] * (page + 1)) <= history.origin;
-  const forecast = interval === 'month' && page === 0 ? props.forecast[what] : null;
+  const forecasts = interval === 'month' && page === 0 ? store.get<State>(`meter/${meter}/state`) : null;
+  const forecast = numberOf(forecasts, `${what === 'kwh' ? 'energy' : 'cost'}_month_forecast`);
   const bar = chosen === null ? undefined : bars[chosen];
   return (
     <section aria-label={say('chart.title')}>
       <div class="row">
         <Choice
           name={say('chart.period')}
-          options={(['day', 'week', 'month'] as const).map((one) => [one, say(`chart.${one}`)])}
+          words="chart"
+          options={['day', 'week', 'month']}
           value={interval}
           onChange={(by) => turn(0, by)}
         />
         <Choice
           name={say('chart.show')}
-          options={(['kwh', 'cost'] as const).map((one) => [one, say(`chart.${one}`)])}
+          words="chart"
+          options={['kwh', 'cost']}
           value={what}
           onChange={setWhat}
         />
       </div>
       <div class="row readout">
         <p>
-          <strong>{amount(bar ? bar[what] : sumOf(bars, what))}</strong> {bar ? about(bar) : wholeOf(bars)}{' '}
-          {bar && statementOf(bar)}
+          <strong>{amount(bar ? bar[what] : sumOf(bars.map((one) => one[what])))}</strong>{' '}
+          {bar ? about(bar) : wholeOf(bars)} {bar && statementOf(bar)}
         </p>
         <span class="turn">
           {turnTo('earlier', '‹', page + 1, isOldest)}
@@ -103,8 +90,8 @@ export function Chart(props: {
             key: one.from,
             cells: [
               period(one),
-              kWh(one.kwh),
-              money(one.cost, history.currency),
+              write('kWh', one.kwh),
+              write('money', one.cost, history.currency),
               amount(one.before[what]),
               <>
                 {notesOn(one)} {statementOf(one)}
@@ -117,31 +104,38 @@ export function Chart(props: {
   );
 }
 
+/** Only a month that is complete has a statement. `month`: `2026-10`. */
+export function statementLink(meter: string, month: string): ComponentChildren {
+  const state = store.get<State>(`meter/${meter}/state`);
+  const newest = textOf(state, 'statement_month') ?? '';
+  if (month > newest || `${month}-01` < (textOf(state, 'history_since') ?? '')) return null;
+  return (
+    <a key={month} href={`statement?meter=${encodeURIComponent(meter)}&month=${month}`}>
+      {say('bill.statement', { month })}
+    </a>
+  );
+}
+
 function notesOn({ missing, days, isRunning, isCorrected }: Bar): string {
   const gap = days === 1 ? say('chart.noReading') : say('chart.missing', { missing, days });
   return joined([isRunning && say('chart.soFar'), missing > 0 && gap, isCorrected && say('chart.corrected')]);
 }
 
-function sumOf(bars: readonly Bar[], what: What): number | null {
-  const known = bars.flatMap((bar) => bar[what] ?? []);
-  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
-}
-
 function wholeOf(bars: readonly Bar[]): string {
   const [first, last] = [bars[0]?.from, bars.at(-1)?.to];
   const isOneYear = first?.slice(0, 4) === last?.slice(0, 4);
-  return `${dayWords(first, isOneYear ? 'tick' : 'date')} – ${dayWords(last, 'date')}`;
+  return `${write(isOneYear ? 'tick' : 'date', first)} – ${write('date', last)}`;
 }
 
 function Legend({ bars, what, forecast }: { bars: readonly Bar[]; what: What; forecast: number | null }) {
-  const signs = [
-    ['bar', say(`legend.${what}`), true],
-    ['before', say('legend.before'), bars.some(({ before }) => before[what] !== null)],
-    ['forecast', say('legend.forecast'), forecast !== null],
-    ['gap', say('chart.noReading'), bars.some(({ missing }) => missing > 0)],
-    ['corrected', say('chart.corrected'), bars.some(({ isCorrected }) => isCorrected)],
-  ] as const;
-  const shown = signs.filter(([, , isThere]) => isThere);
+  const signs = {
+    bar: say(`legend.${what}`),
+    before: bars.some(({ before }) => before[what] !== null) && say('legend.before'),
+    forecast: forecast !== null && say('legend.forecast'),
+    gap: bars.some(({ missing }) => missing > 0) && say('chart.noReading'),
+    corrected: bars.some(({ isCorrected }) => isCorrected) && say('chart.corrected'),
+  };
+  const shown = Object.entries(signs).filter(([, words]) => words);
   return (
     <ul class="legend">
       {shown.map(([sign, words]) => (
@@ -186,25 +180,26 @@ function Picture(props: {
 }) {
   const { bars, interval, what, chosen, setChosen } = props;
   const [ref, width] = useWidth();
-  const forecastOf = (bar: Bar) => (interval === 'month' && bar.isRunning ? (props.forecast ?? 0) : 0);
+  const forecastOf = (bar: Bar) => (bar.isRunning ? (props.forecast ?? 0) : 0);
   const heights = bars.flatMap((bar) => [bar[what] ?? 0, bar.before[what] ?? 0, forecastOf(bar)]);
   const { top, ticks } = axis(Math.max(0, ...heights));
   // A credit hangs below the line.
   const bottom = Math.min(0, ...heights);
   const slot = Math.min(WIDEST_SLOT, Math.max(0, width - LEFT) / Math.max(bars.length, 1));
+  const x = (index: number) => LEFT + slot * (index + 0.5);
   const y = (value: number) => TOP + (HEIGHT * (top - value)) / (top - bottom);
   const newest = bars.length - 1;
   const shown = bars[chosen ?? newest];
   const move = (to: number) => setChosen(Math.max(0, Math.min(newest, to)));
   const onPointer = (event: PointerEvent) => move(Math.floor((event.offsetX - LEFT) / slot));
   const onKey = (event: KeyboardEvent) => {
-    const keys = {
+    const keys: Readonly<Record<string, number>> = {
       ArrowLeft: (chosen ?? newest + 1) - 1,
       ArrowRight: (chosen ?? -1) + 1,
       Home: 0,
       End: newest,
     };
-    const to = keys[event.key as keyof typeof keys];
+    const to = keys[event.key];
     if (to === undefined) return;
     event.preventDefault();
     move(to);
@@ -222,36 +217,32 @@ function Picture(props: {
     const anchor = interval !== 'month' && index > bars.length - 3 ? 'end' : 'middle';
     return (
       isNamed[interval] && (
-        <text class="tick" x={LEFT + slot * (index + 0.5)} y={HEIGHT + TOP + 17} text-anchor={anchor}>
-          {dayWords(from, interval === 'day' ? 'tick' : 'monthTick')}
+        <text class="tick" x={x(index)} y={HEIGHT + TOP + 17} text-anchor={anchor}>
+          {write(interval === 'day' ? 'tick' : 'monthTick', from)}
         </text>
       )
     );
   }
   function drawn(bar: Bar, index: number) {
-    const rect = (kind: string, value: number, share: number, isHatched = false) => (
+    const { [what]: value, missing, days } = bar;
+    const [before, forecast] = [bar.before[what], forecastOf(bar)];
+    const rect = (kind: string, height: number, share: number) => (
       <rect
         class={kind}
-        rx={isHatched ? 0 : 2}
+        rx={2}
         x={LEFT + slot * (index + (1 - share) / 2)}
         width={slot * share}
-        y={y(Math.max(0, value))}
-        height={Math.abs(y(0) - y(value))}
-        {...(isHatched && { fill: 'url(#hatch)' })}
+        y={y(Math.max(0, height))}
+        height={Math.abs(y(0) - y(height))}
       />
     );
-    const { [what]: value, missing, days } = bar;
-    const before = bar.before[what];
-    const forecast = forecastOf(bar);
     return (
       <g key={bar.from} class={chosen === null || chosen === index ? '' : 'faded'}>
         {before !== null && rect('before', before, WIDE)}
         {forecast > 0 && rect('forecast', forecast, NARROW)}
-        {value === null ? rect('gap', top, WIDE, true) : rect('bar', value, NARROW)}
-        {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW, true)}
-        {bar.isCorrected && (
-          <circle class="corrected" cx={LEFT + slot * (index + 0.5)} cy={y(value ?? 0) - 7} r="3" />
-        )}
+        {value === null ? rect('gap', top, WIDE) : rect('bar', value, NARROW)}
+        {value !== null && missing > 0 && rect('partly', (value * missing) / days, NARROW)}
+        {bar.isCorrected && <circle class="corrected" cx={x(index)} cy={y(value ?? 0) - 7} r="3" />}
         {tick(bar, index)}
       </g>
     );
@@ -282,7 +273,7 @@ function Picture(props: {
           <g key={value}>
             <line class="grid" x1={LEFT} x2={width} y1={y(value)} y2={y(value)} />
             <text class="tick" x={LEFT - 6} y={y(value) + 4} text-anchor="end">
-              {top < 1 ? value : energy(value).replace(/[.,]0$/, '')}
+              {top < 1 ? value : write('energy', value).replace(/[.,]0$/, '')}
             </text>
           </g>
         ))}

@@ -8,7 +8,7 @@ import { Bills, Meter, MeterList } from './meter.tsx';
 import { SignIns } from './signIn.tsx';
 import { Status } from './status.tsx';
 import { ask, type Health, type Info, type MeterInfo, nameOf, store } from './store.ts';
-import { Fold, Form, ReadableWords } from './widgets.tsx';
+import { Button, Fold, Form, ReadableWords } from './widgets.tsx';
 import { say, useWords } from './words.ts';
 
 const TICK_MS = 10_000;
@@ -21,7 +21,7 @@ function Page() {
     ask<Session>('GET', 'session')
       .then((found) => {
         setSession(found);
-        if (found.signedIn || !found.needsPassword) store.open(look);
+        if (found.signedIn) store.open(look);
       })
       .catch(() => setTimeout(look, AGAIN_MS));
   };
@@ -31,18 +31,12 @@ function Page() {
     const timer = setInterval(() => redraw(0), TICK_MS);
     return () => clearInterval(timer);
   }, []);
-  if (session?.needsPassword && !session.signedIn) return <PagePassword onSignedIn={look} />;
-  return <Screen session={session} />;
+  return session?.signedIn === false ? <PagePassword onSignedIn={look} /> : <Screen session={session} />;
 }
 
 function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
   const page = useRef<HTMLElement>(null);
   useEffect(() => page.current?.querySelector('input')?.focus(), []);
-  const onSend = async (typed: object) => {
-    await ask('POST', 'session', typed);
-    onSignedIn();
-    return '';
-  };
   return (
     <main class="card gate" ref={page}>
       <h1>{say('title')}</h1>
@@ -53,9 +47,13 @@ function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
       </p>
       <ReadableWords instead={say('password.safer')} />
       <Form
-        fields={[{ name: 'password', label: say('signIn.password') }]}
+        fields={['password']}
         button={say('password.open')}
-        onSend={onSend}
+        onSend={async (typed) => {
+          await ask('POST', 'session', typed);
+          onSignedIn();
+          return '';
+        }}
       />
     </main>
   );
@@ -73,6 +71,9 @@ function Screen({ session }: { session: Session | null }) {
   const documentation = info?.links.documentation ?? '';
   const hasAccounts = info?.schedule !== null;
   const waiting = store.isReady ? 'page.noMeter' : 'loading';
+  const hasBills = meter !== undefined && store.get(`account/${meter.account}/invoices`) !== null;
+  const hasStatistics = store.get<Health>('bridge/health')?.statistics != null;
+  const hasConstituencies = store.get('bridge/constituencies') !== null;
   return (
     <>
       <header>
@@ -103,17 +104,11 @@ function Screen({ session }: { session: Session | null }) {
           </p>
         </section>
         <div class="more">
-          {meter && store.get(`account/${meter.account}/invoices`) && (
-            <Fold title={say('bill.title')}>{() => <Bills {...meter} />}</Fold>
-          )}
-          {hasAccounts && <Fold title={say('readAgain.title')}>{() => <ReadAgain />}</Fold>}
-          {store.get<Health>('bridge/health')?.statistics && (
-            <Fold title={say('dashboard.title')}>{() => <EnergyDashboard />}</Fold>
-          )}
-          {store.get('bridge/constituencies') && (
-            <Fold title={say('constituencies.title')}>{() => <ConstituencyTable />}</Fold>
-          )}
-          <Fold title={say('log.title')}>{() => <Log />}</Fold>
+          {hasBills && <Fold words="bill">{() => <Bills {...meter} />}</Fold>}
+          {hasAccounts && <Fold words="readAgain">{() => <ReadAgain />}</Fold>}
+          {hasStatistics && <Fold words="dashboard">{() => <EnergyDashboard />}</Fold>}
+          {hasConstituencies && <Fold words="constituencies">{() => <ConstituencyTable />}</Fold>}
+          <Fold words="log">{() => <Log />}</Fold>
         </div>
       </main>
       <News meters={meters} />
@@ -125,9 +120,10 @@ function Screen({ session }: { session: Session | null }) {
           </a>
         )}
         {session?.needsPassword && (
-          <button type="button" onClick={() => void ask('DELETE', 'session').then(() => location.reload())}>
-            {say('page.close')}
-          </button>
+          <Button
+            label={say('page.close')}
+            onClick={() => void ask('DELETE', 'session').then(() => location.reload())}
+          />
         )}
       </footer>
     </>
@@ -140,15 +136,7 @@ function Trouble() {
     store.broker === 'disconnected' && say('trouble.brokerLost'),
     store.broker === 'none' && say('trouble.brokerNone'),
   ];
-  return (
-    <div role="alert">
-      {all.filter(Boolean).map((sentence) => (
-        <p key={sentence} class="trouble">
-          {sentence}
-        </p>
-      ))}
-    </div>
-  );
+  return <div role="alert">{all.map((sentence) => sentence && <p class="trouble">{sentence}</p>)}</div>;
 }
 
 /** The newest event of a meter, for those who listen rather than look. */

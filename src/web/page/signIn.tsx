@@ -2,8 +2,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Device, Method, SignIn } from './answers.ts';
 import { ask, type Health, store } from './store.ts';
-import { Choice, Form, ReadableWords, Result, useSending } from './widgets.tsx';
-import { joined, say, sayCount, sessionWords, tell } from './words.ts';
+import { Choice, Form, ReadableWords, Sender } from './widgets.tsx';
+import { say, sayCount, sessionWords, tell } from './words.ts';
 
 const NEEDS_A_PERSON = ['login_needed', 'needs_user_action', 'bad_credentials_or_locked', 'method_disabled'];
 const MOST_SHOWN = 3;
@@ -14,9 +14,7 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const [needed, setNeeded] = useState<readonly SignIn[]>([]);
   const auth = Object.entries(store.get<Health>('bridge/health')?.auth ?? {});
   // A refusal after a refusal changes only the time of the next attempt.
-  const states = auth.map(
-    ([account, { state, next_attempt_at }]) => `${account} ${state} ${next_attempt_at}`,
-  );
+  const states = auth.map(([id, { state, next_attempt_at: next }]) => `${id} ${state} ${next}`);
   const isAllWell = auth.every(([, { state }]) => state === 'ok');
   const isDeviceAwaited = needed.some(({ device }) => device?.state === 'waiting');
   // Its form stays while an attempt from here is under way.
@@ -47,6 +45,9 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   );
 }
 
+/** Asks the bridge, and says what came of it. */
+type Act = (verb: 'POST' | 'DELETE', by: Method, typed?: object) => Promise<string>;
+
 function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => Promise<void> }) {
   const { account, state, reason, budget, device, link, mayTypePasswords, look } = props;
   const [hasTried, setTried] = useState(false);
@@ -57,37 +58,37 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
   if (!isSecureContext)
     methods.sort((one, other) => Number(one === 'password') - Number(other === 'password'));
   const method = chosen ?? methods[0];
-  const onChange = (to: Method) => {
-    setMethod(to);
-    setTried(false);
-  };
-  /** Asks the bridge, and looks at what it keeps then. */
   const act: Act = async (verb, by, typed) => {
-    const answer = await ask<{ address?: string } | null>(
-      verb,
-      `sign-in/${encodeURIComponent(account)}/${by}`,
-      typed,
-    ).finally(look);
-    return answer?.address === undefined ? say('signIn.done') : say('signIn.again');
-  };
-  const onPassword = (typed: object) => {
-    // What comes of it stands below the form, in place of the card's reason.
-    setTried(true);
-    return act('POST', 'password', typed);
+    // What comes of a password stands below the form, in place of the card's reason.
+    setTried(by === 'password');
+    const path = `sign-in/${encodeURIComponent(account)}/${by}`;
+    const answer = await ask<{ readonly state?: string } | null>(verb, path, typed).finally(look);
+    if (answer === null) return say('signIn.ended');
+    if (answer.state === 'done') return say('signIn.done');
+    return typed === undefined ? '' : say('signIn.again');
   };
   return (
     <section class="card signin" aria-label={say('signIn.label', { account })}>
       <h2>{say('signIn.title', { account })}</h2>
       <p>
         {!hasTried && (reason?.message ?? `${sessionWords(state)}.`)}
-        {budget && <small>{budgetWords(budget)}</small>}
+        {budget && (
+          <small>
+            {sayCount('signIn.refused', budget.refusals)}{' '}
+            {tell('signIn.triesAgain', budget) ?? say('signIn.gaveUp')}
+          </small>
+        )}
       </p>
       {methods.length > 1 && (
         <Choice
           name={say('signIn.method')}
-          options={methods.map((one) => [one, say(`signIn.${one}`)])}
+          words="signIn"
+          options={methods}
           value={method}
-          onChange={onChange}
+          onChange={(to) => {
+            setMethod(to);
+            setTried(false);
+          }}
         />
       )}
       {method === 'password' && (
@@ -95,13 +96,9 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
           <ReadableWords instead={say('signIn.instead')} />
           <p>{say('signIn.once')}</p>
           <Form
-            fields={[
-              { name: 'username', label: say('signIn.userName') },
-              { name: 'password', label: say('signIn.password') },
-              { name: 'code', label: say('signIn.code'), isOptional: true },
-            ]}
+            fields={['username', 'password', 'code']}
             button={say('signIn.send')}
-            onSend={onPassword}
+            onSend={(typed) => act('POST', 'password', typed)}
           />
         </>
       )}
@@ -112,19 +109,8 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
   );
 }
 
-type Act = (verb: 'POST' | 'DELETE', by: Method, typed?: object) => Promise<string>;
-
-const budgetWords = (budget: NonNullable<SignIn['budget']>): string =>
-  joined(
-    [sayCount('signIn.refused', budget.refusals), tell('signIn.triesAgain', budget) ?? say('signIn.gaveUp')],
-    ' ',
-  );
-
 function ByDevice({ device, act }: { device: Device | null; act: Act }) {
-  const { words, isBusy, send } = useSending();
   const isWaiting = device?.state === 'waiting';
-  const begin = () => act('POST', 'device').then(() => '');
-  const cancel = () => act('DELETE', 'device').then(() => say('signIn.ended'));
   return (
     <>
       <p>{say('signIn.onDevice')}</p>
@@ -134,54 +120,38 @@ function ByDevice({ device, act }: { device: Device | null; act: Act }) {
           <div>
             {isWaiting && <p class="code">{device.user_code}</p>}
             {isWaiting && <Address address={device.verification_uri_complete ?? device.verification_uri} />}
-            <p role="status">{deviceWords(device)}</p>
+            <p role="status">
+              {device.error?.message ?? say(isWaiting ? 'signIn.waiting' : 'signIn.done', device)}
+            </p>
           </div>
         </div>
       )}
-      <button
-        type="button"
-        class={isWaiting ? '' : 'main'}
-        disabled={isBusy}
-        onClick={() => send(isWaiting ? cancel : begin)}
-      >
-        {say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
-      </button>
-      <Result words={words} />
+      <Sender
+        label={say(isWaiting ? 'signIn.cancel' : 'signIn.getCode')}
+        isMain={!isWaiting}
+        onSend={() => act(isWaiting ? 'DELETE' : 'POST', 'device')}
+      />
     </>
   );
 }
 
-function deviceWords(device: Device): string {
-  if (device.error) return device.error.message;
-  return device.state === 'done' ? say('signIn.done') : say('signIn.waiting', device);
-}
-
-function ByLink({ link, act }: { link: string | null; act: Act }) {
-  const { words, isBusy, send } = useSending();
-  const begin = () => act('POST', 'link', {}).then(() => '');
-  return (
-    <>
-      <p>{say('signIn.byLink')}</p>
-      {link === null ? (
-        <>
-          <button type="button" class="main" disabled={isBusy} onClick={() => send(begin)}>
-            {say('signIn.getLink')}
-          </button>
-          <Result words={words} />
-        </>
-      ) : (
-        <>
-          <Address address={link} />
-          <Form
-            fields={[{ name: 'pasted', label: say('signIn.pasted') }]}
-            button={say('signIn.send')}
-            onSend={(typed) => act('POST', 'link', typed)}
-          />
-        </>
-      )}
-    </>
-  );
-}
+const ByLink = ({ link, act }: { link: string | null; act: Act }) => (
+  <>
+    <p>{say('signIn.byLink')}</p>
+    {link === null ? (
+      <Sender label={say('signIn.getLink')} isMain onSend={() => act('POST', 'link')} />
+    ) : (
+      <>
+        <Address address={link} />
+        <Form
+          fields={['pasted']}
+          button={say('signIn.send')}
+          onSend={(typed) => act('POST', 'link', typed)}
+        />
+      </>
+    )}
+  </>
+);
 
 /** What the provider gives as an address is one only if it is for the web. */
 const Address = ({ address }: { address: string }) => (

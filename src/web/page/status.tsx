@@ -8,8 +8,9 @@ export function Status() {
   if (!health) return <p class="empty">{say(store.isReady ? 'status.unknown' : 'loading')}</p>;
   const { state, reasons, last_poll_at, last_success_at, next_poll_at } = health;
   const isNotYet = state !== 'ok' && last_success_at === null;
-  const poll = (name: string, at: string | null, why: string): Fact =>
-    at === null ? [name, null, why] : [name, say('when', { at })];
+  const poll = (key: 'lastPoll' | 'lastGood' | 'nextPoll', at: string | null, why: string): Fact =>
+    at === null ? [say(`status.${key}`), null, why] : [say(`status.${key}`), say('when', { at })];
+  const today = [sayCount('requests', health.requests_today), sayCount('signIns', health.logins_today)];
   return (
     <>
       <p class={`verdict ${state}`}>{say(isNotYet ? 'status.notYet' : `status.${state}`)}</p>
@@ -23,15 +24,11 @@ export function Status() {
       <Progress {...health} />
       <Facts
         facts={[
-          poll(say('status.lastPoll'), last_poll_at, say('status.noPoll')),
-          last_success_at !== last_poll_at &&
-            poll(say('status.lastGood'), last_success_at, say('status.noPoll')),
-          poll(say('status.nextPoll'), next_poll_at, say('status.nonePlanned')),
+          poll('lastPoll', last_poll_at, say('status.noPoll')),
+          last_success_at !== last_poll_at && poll('lastGood', last_success_at, say('status.noPoll')),
+          poll('nextPoll', next_poll_at, say('status.nonePlanned')),
           ...sessionFacts(health),
-          [
-            say('status.today'),
-            joined([sayCount('requests', health.requests_today), sayCount('signIns', health.logins_today)]),
-          ],
+          [say('status.today'), joined(today)],
         ]}
       />
     </>
@@ -59,21 +56,20 @@ const attemptWords = (session: Health['auth'][string]): string =>
   say(session.state === 'provider_down' ? 'status.nextPollTries' : 'status.noAttempt');
 
 function Progress({ progress, statistics }: Health) {
-  const total = progress.reduce((sum, { days_total }) => sum + days_total, 0);
-  const read = progress.reduce((sum, { days_read }) => sum + days_read, 0);
+  const sum = (of: 'days_total' | 'days_read') => progress.reduce((all, one) => all + one[of], 0);
   const { state, series, rows_stored, rows_total } = statistics ?? {};
-  const bar = (unit: 'days' | 'rows', what: string, done: number, all: number) => (
-    <label class="progress">
-      {say(`progress.${unit}`, { what, done, all })}
-      <progress max={all} value={done} />
-    </label>
-  );
+  const bar = (unit: 'days' | 'rows', what: string, done: number, all: number) =>
+    all > 0 && (
+      <label class="progress">
+        {say(`progress.${unit}`, { what, done, all })}
+        <progress max={all} value={done} />
+      </label>
+    );
   return (
     <>
-      {total > 0 && bar('days', say('status.history'), read, total)}
+      {bar('days', say('status.history'), sum('days_read'), sum('days_total'))}
       {state === 'importing' &&
-        rows_total &&
-        bar('rows', say('status.statistics', { series }), rows_stored ?? 0, rows_total)}
+        bar('rows', say('status.statistics', { series }), rows_stored ?? 0, rows_total ?? 0)}
       {state === 'failing' && <p class="late">{say('status.noStatistics')}</p>}
     </>
   );

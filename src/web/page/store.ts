@@ -51,17 +51,15 @@ export const store = {
         read(JSON.parse((event as MessageEvent).data || 'null'));
         changed();
       });
-    opened.onopen = () => {
+    on('open', () => {
       told = new Set();
       store.stream = 'open';
       store.log = [];
-      changed();
-    };
-    opened.onerror = () => {
+    });
+    on('error', () => {
       store.stream = 'lost';
-      changed();
       if (opened.readyState === EventSource.CLOSED) setTimeout(onClosed, RECONNECT_MS);
-    };
+    });
     on('message', ({ topic, payload }: { topic: string; payload: State | null }) => {
       told.add(topic);
       if (payload === null) documents.delete(topic);
@@ -97,9 +95,15 @@ export const textOf = (state: State | null, key: string): string | null =>
   typeof state?.[key] === 'string' ? state[key] : null;
 
 export const nameOf = ({ name, meter }: MeterInfo): string => name || say('meter.name', { meter });
-/** Of a meter without any reading it is not known, and no amount either. */
-export const currencyOf = (meter: string): string =>
-  store.get<History>(`meter/${meter}/history`)?.currency ?? 'EUR';
+/** A document, with the currency of the meter: without any reading it is not known, and no amount either. */
+export const withCurrency = (document: State | null, meter: string): State => ({
+  ...document,
+  currency: store.get<History>(`meter/${meter}/history`)?.currency ?? 'EUR',
+});
+
+/** `2026-11-21`, there where the meters are. */
+export const today = (): string =>
+  new Date().toLocaleDateString('sv', { timeZone: store.get<Info>('bridge/info')?.timezone ?? 'UTC' });
 
 /** The reply as JSON. Rejects with a sentence for the reader. */
 export async function ask<T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<T> {

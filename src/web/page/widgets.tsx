@@ -1,41 +1,43 @@
 // Parts that several places of the page use: choices, facts, lists that scroll, forms, and what came of what was sent.
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, ComponentProps } from 'preact';
 import { useState } from 'preact/hooks';
-import { say, UNKNOWN } from './words.ts';
+import { type Key, say, UNKNOWN } from './words.ts';
 
-/** One of a few, as buttons side by side. */
+/** One of a few, as buttons side by side. `words`: what the keys of their labels begin with. */
 export function Choice<T extends string>(props: {
   name: string;
-  options: readonly (readonly [value: T, label: string])[];
+  words: 'chart' | 'signIn';
+  options: readonly T[];
   value: T | undefined;
   onChange: (value: T) => void;
 }) {
   return (
     <fieldset class="choice">
       <legend class="hidden">{props.name}</legend>
-      {props.options.map(([value, label]) => (
-        <button
+      {props.options.map((value) => (
+        <Button
           key={value}
-          type="button"
+          label={say(`${props.words}.${value}` as Key)}
           aria-pressed={value === props.value}
           onClick={() => props.onChange(value)}
-        >
-          {label}
-        </button>
+        />
       ))}
     </fieldset>
   );
 }
 
 /** Closed until it is asked for, and made only then. */
-export function Fold({ title, children }: { title: string; children: () => ComponentChildren }) {
+export function Fold(props: {
+  words: 'bill' | 'readAgain' | 'dashboard' | 'constituencies' | 'log';
+  children: () => ComponentChildren;
+}) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="card fold" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <h2>{title}</h2>
+        <h2>{say(`${props.words}.title`)}</h2>
       </summary>
-      {isOpen && children()}
+      {isOpen && props.children()}
     </details>
   );
 }
@@ -63,22 +65,12 @@ export function Facts({ facts }: { facts: readonly (Fact | false | null)[] }) {
 export const late = (words: string, isLate = true) => (isLate ? <span class="late">{words}</span> : words);
 
 /** Scrolls within itself, by keys as well. */
-export function Scroll({
-  name,
-  kind = '',
-  children,
-}: {
-  name: string;
-  kind?: string;
-  children: ComponentChildren;
-}) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: otherwise no key would scroll it.
-    <section tabIndex={0} aria-label={name} class={`scroll ${kind}`}>
-      {children}
-    </section>
-  );
-}
+export const Scroll = (props: { name: string; kind?: string; children: ComponentChildren }) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: otherwise no key would scroll it.
+  <section tabIndex={0} aria-label={props.name} class={`scroll ${props.kind ?? ''}`}>
+    {props.children}
+  </section>
+);
 
 /** The first cell of a row names it. */
 export function Table(props: {
@@ -113,22 +105,29 @@ export function Table(props: {
   );
 }
 
-export function Search({ name, onInput }: { name: string; onInput: (words: string) => void }) {
-  return (
+/** A field for words, and whether a text has all of them, whatever their case. */
+export function useSearch(name: string) {
+  const [search, setSearch] = useState('');
+  const words = search.toLowerCase().split(/\s+/);
+  const field = (
     <label class="field">
-      {name} <input type="search" onInput={(event) => onInput(event.currentTarget.value)} />
+      {name} <input type="search" onInput={(event) => setSearch(event.currentTarget.value)} />
     </label>
   );
+  return [field, (text: string) => words.every((word) => text.toLowerCase().includes(word))] as const;
 }
 
-/** Every word of `search` is in the text, whatever its case. */
-export function has(text: string, search: string): boolean {
-  const words = search.toLowerCase().split(/\s+/);
-  return words.every((word) => text.toLowerCase().includes(word));
-}
+export const Button = (props: ComponentProps<'button'> & { label: string; isMain?: boolean }) => {
+  const { label, isMain, ...more } = props;
+  return (
+    <button type="button" class={isMain ? 'main' : undefined} {...more}>
+      {label}
+    </button>
+  );
+};
 
-/** Sends, and says what came of it; `isBusy` meanwhile. */
-export function useSending() {
+/** Sends, with what came of it. `possibleAt`: it has to wait until then. */
+export function useSending(possibleAt: string | null = null) {
   const [words, setWords] = useState('');
   const [isBusy, setBusy] = useState(false);
   const send = (what: () => Promise<string>) => {
@@ -141,14 +140,27 @@ export function useSending() {
         setBusy(false);
       });
   };
-  return { words: isBusy ? say('asking') : words, isBusy, send };
+  const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
+  const waiting = hasToWait && `${words || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`;
+  const result = (
+    <p class="result" role="status">
+      {waiting || (isBusy ? say('asking') : words)}
+    </p>
+  );
+  return { result, disabled: isBusy || hasToWait, send };
 }
 
-export const Result = ({ words }: { words: string }) => (
-  <p class="result" role="status">
-    {words}
-  </p>
-);
+/** A button that sends, and what came of it. */
+export function Sender(props: { label: string; isMain?: boolean; onSend: () => Promise<string> }) {
+  const { result, disabled, send } = useSending();
+  const { onSend, ...button } = props;
+  return (
+    <>
+      <Button {...button} disabled={disabled} onClick={() => send(onSend)} />
+      {result}
+    </>
+  );
+}
 
 /** What has been typed into the fields of a form, by name, without those that are empty. */
 export function typedIn(event: SubmitEvent): Readonly<Record<string, unknown>> {
@@ -157,47 +169,37 @@ export function typedIn(event: SubmitEvent): Readonly<Record<string, unknown>> {
   return Object.fromEntries(fields.filter(([, value]) => value !== ''));
 }
 
-interface Field {
-  readonly name: 'username' | 'password' | 'code' | 'pasted';
-  readonly label: string;
-  readonly isOptional?: boolean;
-}
-
-const AUTOCOMPLETE = {
-  username: 'username',
-  password: 'current-password',
-  code: 'one-time-code',
-  pasted: 'off',
+const FIELDS = {
+  username: { label: 'signIn.userName', autocomplete: 'username' },
+  password: { label: 'signIn.password', autocomplete: 'current-password', type: 'password' as 'text' },
+  code: { label: 'signIn.code', autocomplete: 'one-time-code', required: false },
+  pasted: { label: 'signIn.pasted', autocomplete: 'off' },
 } as const;
 
 /** `onSend` is told what has been typed, and gives what to say of it. */
 export function Form(props: {
-  fields: readonly Field[];
+  fields: readonly (keyof typeof FIELDS)[];
   button: string;
   onSend: (typed: object) => Promise<string>;
 }) {
-  const { words, isBusy, send } = useSending();
+  const { result, disabled, send } = useSending();
   const onSubmit = (event: SubmitEvent) => {
     const typed = typedIn(event);
     send(() => props.onSend(typed));
   };
   return (
     <form class="fields" onSubmit={onSubmit}>
-      {props.fields.map(({ name, label, isOptional = false }) => (
-        <label key={name}>
-          {label}
-          <input
-            name={name}
-            type={(name === 'password' ? 'password' : 'text') as 'text'}
-            required={!isOptional}
-            autocomplete={AUTOCOMPLETE[name]}
-          />
-        </label>
-      ))}
-      <button type="submit" class="main" disabled={isBusy}>
-        {props.button}
-      </button>
-      <Result words={words} />
+      {props.fields.map((name) => {
+        const { label, ...input } = FIELDS[name];
+        return (
+          <label key={name}>
+            {say(label)}
+            <input name={name} type="text" required {...input} />
+          </label>
+        );
+      })}
+      <Button type="submit" label={props.button} isMain disabled={disabled} />
+      {result}
     </form>
   );
 }

@@ -1,14 +1,14 @@
 // What the bars of the page show: periods, gaps that are never 0, the year before, corrections, and round figures beside them.
 import { expect, test } from 'vitest';
 import { addDays } from '../../../src/domain/period.ts';
-import { axis, barsOf, type DayRow, dayMap, type Interval } from '../../../src/web/page/bars.ts';
+import { axis, barsOf, type DayRow, type Interval } from '../../../src/web/page/bars.ts';
 
 /** Each day has its distance from `from` as kWh, and a tenth of it as cost. */
 const rows = (from: string, count: number, without: readonly string[] = []): DayRow[] =>
   Array.from({ length: count }, (_, index): DayRow => [addDays(from, index), index, index / 10]).filter(
     ([day]) => !without.includes(day),
   );
-const days = dayMap(rows('2024-01-01', 1056, ['2026-11-08', '2026-11-09', '2025-11-09']));
+const days = rows('2024-01-01', 1056, ['2026-11-08', '2026-11-09', '2025-11-09']);
 const show = (interval: Interval, over: { last?: string; page?: number; first?: string } = {}) =>
   barsOf(days, { interval, first: '2024-01-01', last: '2026-11-21', ...over });
 
@@ -34,7 +34,7 @@ test('days: a month of them, the newest last, with the same day a year before', 
   const newest = show('day', { first: '2026-11-20' });
   expect(newest.map(({ from }) => from)).toEqual(['2026-11-20', '2026-11-21']);
   // A reading of 0 is 0; a cost that is not known is not.
-  const known = dayMap([['2026-11-21', 0, null]]);
+  const known: DayRow[] = [['2026-11-21', 0, null]];
   const [bar] = barsOf(known, { interval: 'day', first: '2026-11-21', last: '2026-11-21' });
   expect(bar).toMatchObject({ kwh: 0, cost: null, missing: 0 });
 });

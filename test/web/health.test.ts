@@ -128,11 +128,17 @@ test('beyond this machine there is no page without a password, and the log says 
   expect(story.logged('metrics were asked for and refused')).toMatchObject([
     { hint: expect.stringContaining('http.metrics: open') },
   ]);
-  const { port, stop } = await serveIngress(HERE, () => undefined, systemClock);
+  // Nothing else of these tests listens there, so that the port is still free after the stop.
+  const address = '127.0.0.77';
+  const { port, stop } = await serveIngress(
+    { ...HERE, listen: `${address}:0` },
+    () => undefined,
+    systemClock,
+  );
   await stop();
   const other = await openStory();
-  await other.start(everywhere, { ...HERE, listen: `127.0.0.1:${port}` });
-  const [, session] = await asking(`http://127.0.0.1:${port}`)('/session');
+  await other.start(everywhere, { ...HERE, listen: `${address}:${port}` });
+  const [, session] = await asking(`http://${address}:${port}`)('/session');
   expect(JSON.parse(String(session))).toMatchObject({ signedIn: true, needsPassword: false });
   expect(other.logged('no page: beyond this machine it is served with a password only')).toEqual([]);
 });

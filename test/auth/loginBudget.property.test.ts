@@ -45,7 +45,7 @@ const events = (issuer: Readonly<Partial<Record<Answer, number>>>, ...more: fc.A
       { weight: 8, arbitrary: passing },
       ...more.map((arbitrary) => ({ weight: 2, arbitrary })),
     ),
-    { minLength: 20, maxLength: 100 },
+    { minLength: 20, maxLength: 60 },
   );
 };
 

@@ -12,12 +12,17 @@ type Kind = 'energy' | 'cost';
 const DAY_MS = 86_400_000;
 const ORIGIN = '2023-01-01';
 const amount = fc.option(fc.integer({ min: 0, max: 9_000_000 }), { freq: 6 });
-/** Of more than five years from the origin on, two leap days among them. */
-const days = fc.array(fc.option(fc.record({ energy: amount, cost: amount }), { freq: 5 }), {
-  minLength: 500,
-  maxLength: 2_000,
-  size: 'max',
-});
+/** Up to two years of readings, which begin within four years of the origin, two leap days among them. */
+const days = fc
+  .tuple(
+    fc.nat({ max: 1_300 }),
+    fc.array(fc.option(fc.record({ energy: amount, cost: amount }), { freq: 5 }), {
+      minLength: 300,
+      maxLength: 700,
+      size: 'max',
+    }),
+  )
+  .map(([before, read]) => [...Array<null>(before).fill(null), ...read]);
 const dublin = zone('Europe/Dublin');
 /** The local day at an instant: near midnight and the clock changes too. */
 const today = fc

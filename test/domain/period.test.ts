@@ -36,24 +36,19 @@ test.each([
 });
 
 test('chunks tile the span: no day twice, none left out, none too long; a turned span has none', () => {
-  holds(
-    anyDay,
-    fc.integer({ min: -2, max: 2000 }),
-    fc.integer({ min: 1, max: 400 }),
-    (from, length, most) => {
-      const to = addDays(from, length);
-      const pieces = chunks({ from, to }, most);
-      expect(pieces.length).toBe(Math.max(0, Math.ceil(length / most)));
-      let reached = from;
-      for (const piece of pieces) {
-        expect(piece.from).toBe(reached);
-        expect(daysBetween(piece.from, piece.to)).toBeGreaterThan(0);
-        expect(daysBetween(piece.from, piece.to)).toBeLessThanOrEqual(most);
-        reached = piece.to;
-      }
-      if (length >= 0) expect(reached).toBe(to);
-    },
-  );
+  holds(anyDay, fc.integer({ min: -2, max: 800 }), fc.integer({ min: 1, max: 400 }), (from, length, most) => {
+    const to = addDays(from, length);
+    const pieces = chunks({ from, to }, most);
+    expect(pieces.length).toBe(Math.max(0, Math.ceil(length / most)));
+    let reached = from;
+    for (const piece of pieces) {
+      expect(piece.from).toBe(reached);
+      expect(daysBetween(piece.from, piece.to)).toBeGreaterThan(0);
+      expect(daysBetween(piece.from, piece.to)).toBeLessThanOrEqual(most);
+      reached = piece.to;
+    }
+    if (length >= 0) expect(reached).toBe(to);
+  });
 });
 
 test('weeks and months of any day contain it', () => {

@@ -138,18 +138,6 @@ test('what happens while the question is open counts; a restore that is repeated
   );
 });
 
-test('a state directory from a backup cannot write over the question', async () => {
-  const { path, type } = await running();
-  const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
-  await writeFile(
-    path('b.gz'),
-    pack({ madeAt: 0, madeBy: '0.1.0', config, secretsTaken: [], documents: {} }),
-  );
-  await expect(type('restore', path('b.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
-    out: expect.stringContaining('/x [2K nothing'),
-  });
-});
-
 test('with --force the configuration is replaced, and the state still goes where the given one has it', async () => {
   const { path, type, here, story } = await running();
   await type('backup', path('b.gz'), ...here);
@@ -164,6 +152,16 @@ test('with --force the configuration is replaced, and the state still goes where
   expect(text).toContain(`state_dir: ${state_dir}\n`);
   expect(text).not.toContain(story.stateDir);
   expect(await modeOf(join(state_dir, 'journal.json'))).toBe('600');
+
+  // The name of a state directory cannot write over the question.
+  const config = 'state_dir: "./x\\e[2K\\rnothing"\n';
+  await writeFile(
+    path('c.gz'),
+    pack({ madeAt: 0, madeBy: '0.1.0', config, secretsTaken: [], documents: {} }),
+  );
+  await expect(type('restore', path('c.gz'), '--config', path('none.yaml'), '--yes')).resolves.toMatchObject({
+    out: expect.stringContaining('/x [2K nothing'),
+  });
 });
 
 test('for another user: what was beside the configuration is beside it again, and a place that is not theirs is replaced', async () => {

@@ -100,10 +100,22 @@ test('it is shown, added once after asking, and taken out again; all else stays 
   expect((await energy('--remove --yes')).exitCode).toBe(0);
   expect(kept.preferences).toEqual(OTHERS);
   expect((await energy('--remove --yes')).out).toBe('Nothing to remove.\n');
+
+  // Another person changes the dashboard while it is shown: nothing is saved.
+  const changed = { ...OTHERS, device_consumption: [] };
+  const ask = async () => {
+    kept.preferences = changed;
+    return 'yes';
+  };
+  await expect(energy('--add', { ask })).rejects.toMatchObject({
+    code: 'home_assistant_energy_changed',
+    exitCode: 7,
+  });
+  expect(kept.preferences).toBe(changed);
 });
 
 test('without statistics the entities are added, whatever they are called; then the statistics would count twice', async () => {
-  const { ha, kept, energy } = await beside({ written: false });
+  const { ha, kept, energy, ask } = await beside({ written: false });
   expect(await energy('--add --yes')).toMatchObject({
     err: `Home Assistant does not know ${METER} yet: neither statistics nor entities.\n`,
     exitCode: 2,
@@ -131,6 +143,8 @@ test('without statistics the entities are added, whatever they are called; then 
   expect(kept.preferences).toBe(preferences);
   await energy('--remove --yes');
   expect(kept.preferences).toMatchObject({ energy_sources: [] });
+  // Without home_assistant the page has no way to it.
+  expect(await ask('GET')).toMatchObject({ status: 404 });
 });
 
 test('several meters have their names; a gas meter in cubic metres is a word of caution', async () => {
@@ -144,21 +158,24 @@ test('several meters have their names; a gas meter in cubic metres is a word of 
   expect(sources.slice(3).map((one) => Object(one).name)).toEqual(['Heat Flat 3', 'Heat 5']);
 });
 
-test('somebody else changes the dashboard while it is shown: nothing is saved', async () => {
-  const { kept, energy } = await beside();
-  const ask = async () => {
-    kept.preferences = OTHERS;
-    return 'yes';
-  };
-  await expect(energy('--add', { ask })).rejects.toMatchObject({
-    code: 'home_assistant_energy_changed',
-    exitCode: 7,
+test('the page shows the change, and makes it only as it was shown; what keeps the command from its work is told with its exit code', async () => {
+  const { ha, kept, energy, env, ask } = await beside();
+  const { added, digest, ...rest } = await ask('GET');
+  expect(added).toEqual([{ name: 'Heat', energy: ENERGY, cost: COST, meter: METER, way: 'statistics' }]);
+  expect(rest).toEqual({ status: 200, refusals: [], cautions: [] });
+  kept.preferences = OTHERS;
+  expect(await ask('POST', { digest })).toMatchObject({
+    status: 422,
+    error: { code: 'home_assistant_energy_changed' },
   });
+  expect(await ask('POST', {})).toMatchObject({ status: 400 });
   expect(kept.preferences).toBe(OTHERS);
-});
+  const again = await ask('GET');
+  expect(await ask('POST', { digest: again.digest })).toEqual({ status: 200, state: 'done' });
+  expect(kept.preferences).toEqual({ ...OTHERS, energy_sources: [...OTHERS.energy_sources, HEAT] });
+  expect((await ask('GET')).added).toEqual([]);
 
-test('what keeps it from its work is told with the right exit code', async () => {
-  const { ha, kept, energy, env } = await beside();
+  kept.preferences = null;
   const nobody = { isInteractive: false };
   await expect(energy('--add', nobody)).rejects.toMatchObject({ exitCode: 2 });
   await expect(energy('--add --remove --yes')).rejects.toMatchObject({ exitCode: 2 });
@@ -188,26 +205,4 @@ test('what keeps it from its work is told with the right exit code', async () =>
     code: 'home_assistant_energy_refused',
     exitCode: 7,
   });
-});
-
-test('the page shows the change, and makes it only as it was shown', async () => {
-  const { kept, ask } = await beside();
-  const { added, digest, ...rest } = await ask('GET');
-  expect(added).toEqual([{ name: 'Heat', energy: ENERGY, cost: COST, meter: METER, way: 'statistics' }]);
-  expect(rest).toEqual({ status: 200, refusals: [], cautions: [] });
-  kept.preferences = OTHERS;
-  expect(await ask('POST', { digest })).toMatchObject({
-    status: 422,
-    error: { code: 'home_assistant_energy_changed' },
-  });
-  expect(await ask('POST', {})).toMatchObject({ status: 400 });
-  expect(kept.preferences).toBe(OTHERS);
-  const again = await ask('GET');
-  expect(await ask('POST', { digest: again.digest })).toEqual({ status: 200, state: 'done' });
-  expect(kept.preferences).toEqual({ ...OTHERS, energy_sources: [...OTHERS.energy_sources, HEAT] });
-  expect((await ask('GET')).added).toEqual([]);
-});
-
-test('without home_assistant the page has no way to it', async () => {
-  expect(await (await beside({ written: false })).ask('GET')).toMatchObject({ status: 404 });
 });

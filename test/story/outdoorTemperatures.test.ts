@@ -18,8 +18,11 @@ const HOUSEHOLD = new Household({
 const AT = '2025-03-10';
 
 /** A household until yesterday, and a thermometer that knows its weather until now. */
-async function openWeatherStory() {
-  const told = await openStatisticsStory(HOUSEHOLD.events().filter(({ at }) => at < DUBLIN.startOf(AT)));
+async function openWeatherStory(since = '2023-10-01') {
+  const events = HOUSEHOLD.events().filter(
+    ({ at }) => at >= DUBLIN.startOf(since) && at < DUBLIN.startOf(AT),
+  );
+  const told = await openStatisticsStory(events);
   const { story, ha } = told;
   const section = { url: ha.url, token: ha.switches.token, outdoor_temperature: SENSOR };
   const sensor = {
@@ -39,7 +42,7 @@ async function openWeatherStory() {
     settled: () =>
       told.settled({
         home_assistant: section,
-        usage: { history_since: '2023-10-01', reading_closes: 'same_day' },
+        usage: { history_since: since, reading_closes: 'same_day' },
       }),
   };
 }
@@ -101,7 +104,7 @@ test('a household that saved a fifth is told so, with its band, whether Home Ass
 });
 
 test('a sensor in trouble is told with advice, the days are written all the same, and nothing becomes zero', async () => {
-  const { ha, sensor, probe, codes, settled, pollAt } = await openWeatherStory();
+  const { ha, sensor, probe, codes, settled, pollAt } = await openWeatherStory('2024-10-01');
   const isUnknown = () =>
     expect(probe.json(STATE)).toMatchObject({ weather_adjusted_change: null, degree_days_month: null });
   ha.sensors.clear();

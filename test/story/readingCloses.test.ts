@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ExplicitEvent } from '../../src/simulator/meter.ts';
 import { look } from '../simulator/visitor.ts';
-import { EVENT, HEALTH, home, METER, person, STATE, USAGE } from '../support/homes.ts';
+import { EVENT, HEALTH, home, METER, PROPERTY, person, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
 import { firstPoll, HOUR_MS, type Story } from '../support/story.ts';
 
@@ -14,7 +14,6 @@ const HISTORY = `heat2mqtt/meter/${METER}/history`;
 const INFO = 'heat2mqtt/bridge/info';
 const NIGHT = 30_000;
 const NOON = 12 * HOUR_MS;
-const dateOf = (utc: number) => new Date(utc).toISOString().slice(0, 10);
 
 /** One reading a day, `after` that many milliseconds from midnight UTC; the n-th has n tenths of a kWh. */
 const daily = (after: number, from = 0, days = 69): ExplicitEvent[] =>
@@ -29,50 +28,38 @@ const daily = (after: number, from = 0, days = 69): ExplicitEvent[] =>
 const opened = (events: ExplicitEvent[], config: Readonly<Record<string, unknown>> = AUTO) =>
   firstPoll({ accounts: [person('me', [home(METER, { events })])], config });
 
-const intervals = ({ simulator }: Story) =>
+/** Of all questions for usage, or of those for one property. */
+const intervals = ({ simulator }: Story, property = '') =>
   simulator.requests
-    .filter(({ route }) => route === USAGE)
+    .filter(({ route, body }) => route === USAGE && JSON.stringify(body).includes(property))
     .map(({ body }) => look(body, 'aggs.resources.aggs.readings.aggs.intervals.date_histogram.interval'));
-const closes = (probe: Probe) => look(probe.json(INFO), 'meters.0.reading_closes');
+const closes = (probe: Probe, nth = 0) => look(probe.json(INFO), `meters.${nth}.reading_closes`);
 const days = (probe: Probe) => probe.json(HISTORY)?.days as [string, number, number][];
 const reasons = (probe: Probe) => look(probe.json(HEALTH), 'reasons') as { code: string; hint: string }[];
 
-test('readings at 00:00:30 UTC: one more question, each counts for the day before, and nothing lies in the future', async () => {
-  const { story, probe, state } = await opened(daily(NIGHT));
-  expect(intervals(story)).toEqual(['hour', 'day']);
+test('readings at 00:00:30 UTC: one more question, each counts for the day before; those at noon stay; silent meters are asked about their last weeks', async () => {
+  const homes = [daily(NIGHT), daily(NOON), daily(NIGHT, 0, 20)].map((events, at) =>
+    home(`${METER}${at || ''}`, { events }, PROPERTY + at),
+  );
+  const { story, probe, state } = await firstPoll({ accounts: [person('me', homes)], config: AUTO });
+  const asked = (at: number) => intervals(story, `${PROPERTY + at}`);
+  expect(asked(0)).toEqual(['hour', 'day']);
   expect(
-    story.logged('readings are taken in the first hours of a day: each counts for the day before'),
-  ).toMatchObject([{ readingCloses: 'previous_day', from: '2025-02-11', to: '2025-03-10' }]);
-  expect(closes(probe)).toBe('previous_day');
+    story.logged('readings are taken in the first hours of a day: each counts for the day before')[0],
+  ).toMatchObject({ readingCloses: 'previous_day', from: '2025-02-11', to: '2025-03-10' });
+  expect([0, 1, 2].map((at) => closes(probe, at))).toEqual(['previous_day', 'same_day', 'previous_day']);
   expect(probe.json(HISTORY)).toMatchObject({ reading_closes: 'previous_day' });
   // The reading of New Year's morning says what was used on New Year's Eve, before the origin.
   expect(days(probe)[0]).toEqual(['2025-01-01', 0.2, 1]);
   expect(state).toMatchObject({ day: '2025-03-09', reading_at: '2025-03-10T00:00:30+00:00' });
-  expect(reasons(probe)).toEqual([]);
-  await story.nextPoll(4 * HOUR_MS);
-  expect(intervals(story)).toEqual(['hour', 'day', 'day']);
-});
-
-test('readings at noon stay on their day', async () => {
-  const { probe, state } = await opened(daily(NOON));
-  expect(closes(probe)).toBe('same_day');
-  expect(state).toMatchObject({ day: '2025-03-09', reading_at: '2025-03-09T12:00:00+00:00' });
-});
-
-test('a whole year of readings at 00:00:30 UTC (01:00:30 in summer) is on the days that used the heat', async () => {
-  const dates = Array.from({ length: 430 }, (_, at) => Date.parse('2024-01-01T00:00:00Z') + at * DAY_MS);
-  const events = dates.map((utc, n) => ({ at: utc + NIGHT, kwh: (n + 1) / 10, eur: 1 }));
-  const { probe, state } = await opened(events, {
-    usage: { reading_closes: 'auto', history_since: '2024-01-01' },
+  expect(probe.json(`heat2mqtt/meter/${METER}1/state`)).toMatchObject({
+    day: '2025-03-09',
+    reading_at: '2025-03-09T12:00:00+00:00',
   });
-  const expected = dates.map((utc, n) => [dateOf(utc - DAY_MS), (n + 1) / 10, 1]).slice(1);
-  expect(days(probe)).toEqual(expected);
-  expect(state).toMatchObject({ day: expected.at(-1)?.[0], missing_days: 0 });
-  const february = expected.filter(([day]) => String(day).startsWith('2025-02'));
-  expect(state.energy_last_month).toBeCloseTo(
-    february.reduce((sum, [, kwh]) => sum + Number(kwh), 0),
-    3,
-  );
+  expect(asked(2)).toEqual(['hour', 'day', 'hour', 'day']);
+  expect(reasons(probe)).toMatchObject([{ code: 'data_late', meter: `${METER}2` }]);
+  await story.nextPoll(4 * HOUR_MS);
+  expect(asked(0)).toEqual(['hour', 'day', 'day']);
 });
 
 test('a restart and a lost state directory keep the decision, whatever readings would say now', async () => {
@@ -93,10 +80,20 @@ test('a restart and a lost state directory keep the decision, whatever readings 
 });
 
 test('state that was read by another decision keeps it, says so on health, and a backfill of everything decides anew', async () => {
-  const { story, probe, restart } = await opened(daily(NIGHT), { usage: { reading_closes: 'same_day' } });
+  const explicit = { usage: { reading_closes: 'same_day' } };
+  const { story, probe, restart } = await opened(daily(NIGHT), explicit);
+  await story.nextPoll(4 * HOUR_MS);
+  // An explicit value is never doubted.
   expect(reasons(probe)).toEqual([]);
   expect(days(probe)[0]).toEqual(['2025-01-01', 0.1, 1]);
   await restart(AUTO);
+  const backfill = (from: string) =>
+    probe.publish('heat2mqtt/bridge/request/backfill', JSON.stringify({ from }));
+  await backfill('2025-01-02');
+  await probe.until('heat2mqtt/bridge/response/backfill');
+  // One of some days decides nothing.
+  expect(closes(probe)).toBe('same_day');
+  expect(intervals(story)).not.toContain('hour');
   await story.nextPoll(4 * HOUR_MS);
   expect(closes(probe)).toBe('same_day');
   expect(reasons(probe)).toEqual([
@@ -108,7 +105,7 @@ test('state that was read by another decision keeps it, says so on health, and a
   ]);
   const total = probe.json(STATE)?.energy_total;
   probe.forget();
-  probe.publish('heat2mqtt/bridge/request/backfill', JSON.stringify({ from: '2025-01-01' }));
+  await backfill('2025-01-01');
   await probe.until(HISTORY, ({ reading_closes }) => reading_closes === 'previous_day');
   await story.rest();
   expect(days(probe)[0]).toEqual(['2025-01-01', 0.2, 1]);
@@ -117,27 +114,6 @@ test('state that was read by another decision keeps it, says so on health, and a
   expect(probe.json(STATE)?.energy_total).toBeCloseTo(Number(total) - 0.1, 3);
   expect(probe.on(EVENT)).toEqual([]);
   expect(reasons(probe)).toEqual([]);
-});
-
-test('a backfill of some days decides nothing; an explicit value is never doubted', async () => {
-  const { story, probe, restart } = await opened(daily(NIGHT), { usage: { reading_closes: 'same_day' } });
-  const second = await restart(AUTO);
-  probe.publish('heat2mqtt/bridge/request/backfill', JSON.stringify({ from: '2025-01-02' }));
-  await probe.until('heat2mqtt/bridge/response/backfill');
-  expect(closes(probe)).toBe('same_day');
-  expect(intervals(story)).not.toContain('hour');
-  await story.stop(second);
-  probe.forget();
-  await story.start({ usage: { reading_closes: 'same_day' } });
-  await story.nextPoll(4 * HOUR_MS);
-  expect(reasons(probe)).toEqual([]);
-});
-
-test('a meter that has been silent for months is asked about its last weeks', async () => {
-  const { story, probe } = await opened(daily(NIGHT, 0, 20));
-  expect(intervals(story)).toEqual(['hour', 'day', 'hour', 'day']);
-  expect(closes(probe)).toBe('previous_day');
-  expect(days(probe)[0]).toEqual(['2025-01-01', 0.2, 1]);
 });
 
 test('a new meter without any reading decides with its first ones', async () => {

@@ -1,11 +1,12 @@
-// Is something wrong? A day and three days against the days that were most like them, in units of their median deviation.
+// Is something wrong? A day and three days against what a line through the days most like them makes of each, in units of their
+// median deviation.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
-import { addDays, type Day, daysBetween } from '../period.ts';
+import { addDays, type Day } from '../period.ts';
 import { chargesOn, type Tariff } from '../tariff/tariff.ts';
 import { feltOn, type Temperatures, YEAR_DAYS } from './degreeDays.ts';
+import { leastSquares, meanOf, median, medianDeviation } from './leastSquares.ts';
 import { estimatedRuns, readingsIn } from './readings.ts';
-import { meanOf, median, medianDeviation } from './robust.ts';
 
 /** What the days before let expect of one. */
 export interface Expectation {
@@ -39,41 +40,42 @@ interface Single {
   /** Counts days. */
   readonly at: number;
   readonly kwh: number;
-  /** °C as the house felt it; `null`: not known. */
-  readonly felt: number | null;
+  /** By what it is compared: °C as the house felt it, or the day's number where the weather is not known. */
+  readonly by: number;
 }
 
 /** By square roots, which stray alike on days of little and of much heat. */
 interface Compared extends Single {
-  /** Median root of the days most alike, and their median absolute deviation from it. */
+  /** What the days most alike let expect, and their median absolute deviation from it. */
   readonly usual: number;
   readonly deviation: number;
-  /** In such deviations. */
+  /** In such deviations, and counted as at most three. */
   readonly off: number;
+  readonly counted: number;
 }
 
 /** A year, and a month for what its first days are compared with. */
 const LOOK_BACK_DAYS = 400;
 /** A month tells what days are like. */
 const FEWEST_DAYS = 30;
-/** With the weather the days that are most alike in temperature, without it the newest three weeks. */
-const ALIKE = { weather: 40, season: 21 };
 /** Three months away the sun and the windows are others. */
 const SEASON_DAYS = 90;
-/** What a house did lately says more than what it did a year ago: as if that day were so many °C further off. */
-const YEAR_AWAY = 1;
+/** So many days most alike in temperature, or the newest ones: half of those of the season. */
+const ALIKE = 90;
 const TOGETHER_DAYS = 3;
 /** The mean of three days, each counted as at most so much: so that there are two false alarms a year. */
 const DRIFT = 1.9;
 const MOST_OF_A_DAY = 3;
 /** One day alone: what correct days are once in years, as their noise has heavy tails. */
-const FAR = { weather: 6, season: 8 };
+const FAR = 6;
+/** An alarm ends when the mean of three days is nearer. */
+const NEAR = 1;
 /** So many days of less than this share of what is due, while more than a mean day is due: on holidays half of the heat goes on. */
 const FAILED = { days: 2, share: 0.42 };
 /** The rule is followed from so many days back; what has lasted longer has an alarm that began then. */
 const LONGEST_DAYS = 14;
-/** However even the days were: a root 3 % off is nothing. */
-const LEAST_DEVIATION = 0.03;
+/** However even the days were: a root this far off, of a day of 10 kWh 0.6 kWh, is nothing. */
+const LEAST_DEVIATION = 0.1;
 /** 99 % of the normal distribution. */
 const BAND = 2.576;
 
@@ -84,8 +86,11 @@ export function judgeUse(
   temperatures: Temperatures | null,
   tariff: Tariff | null,
 ): UseJudgement | null {
-  const all = singleDays(days, before, temperatures, tariff);
-  const known = all.filter(({ felt }) => felt !== null);
+  const all = singleDays(days, before, tariff);
+  const known = all.flatMap((one) => {
+    const felt = temperatures && feltOn(temperatures, one.day);
+    return felt === null ? [] : [{ ...one, by: felt }];
+  });
   const wait = (all.at(-1)?.at ?? 0) - (known.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   // Without a temperature for longer the season has to do.
   const by = wait <= TOGETHER_DAYS && known.length > FEWEST_DAYS ? 'weather' : 'season';
@@ -100,15 +105,13 @@ export function judgeUse(
     const found = finding(newest, mean, by, judged.slice(0, first + at + 1));
     const sign = unusual?.direction === 'low' ? -1 : 1;
     if (found && found.direction !== unusual?.direction) unusual = { since: day, ...found };
-    else if (!found && meanOf(newest, ({ off }) => sign * clipped(off)) < 1) unusual = null;
+    else if (!found && meanOf(newest, ({ counted }) => sign * counted) < NEAR) unusual = null;
   }
   const { day, kwh, usual, deviation } = watched.at(-1) as Compared;
   const end = (deviations: number) => toMicro(Math.max(0, usual + deviations * deviation) ** 2);
   const band = { expected: end(0), low: end(-BAND), high: end(BAND) };
   return { newest: { day, energy: toMicro(kwh), ...band, by }, unusual };
 }
-
-const clipped = (off: number): number => Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
 
 /** The rule, for the last of at most three days. Without the weather three cold days look like a fault. */
 function finding(
@@ -123,9 +126,8 @@ function finding(
     .slice(-FAILED.days)
     .filter(({ kwh, usual }) => kwh < FAILED.share * usual ** 2 && usual ** 2 > mean);
   if (failed.length === FAILED.days || isStopped(all)) return { direction: 'low', reason: 'drift' };
-  if (last.off > FAR[by]) return { direction: 'high', reason: 'day' };
-  const isDrift =
-    together.length === TOGETHER_DAYS && meanOf(together, ({ off }) => Math.min(MOST_OF_A_DAY, off)) > DRIFT;
+  if (last.off > FAR) return { direction: 'high', reason: 'day' };
+  const isDrift = together.length === TOGETHER_DAYS && meanOf(together, ({ counted }) => counted) > DRIFT;
   return isDrift && by === 'weather' ? { direction: 'high', reason: 'drift' } : null;
 }
 
@@ -136,49 +138,45 @@ function isStopped(days: readonly Single[]): boolean {
   return !days.slice(0, used).some(({ kwh }, at) => kwh === 0 && days[at + 1]?.kwh === 0);
 }
 
+/** Local regression: the line of least squares through the roots of the days most alike, and how far these lie off it. */
 function compared(one: Single, days: readonly Single[], by: Expectation['by']): Compared {
-  const earlier = days.filter(({ at }) => at <= one.at - TOGETHER_DAYS);
-  const alike = by === 'weather' ? nearest(earlier, one) : [];
-  const roots = (alike.length > 0 ? alike : earlier.slice(-ALIKE.season)).map(({ kwh }) => Math.sqrt(kwh));
-  const usual = median(roots);
-  const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION * usual, 1e-3);
-  return { ...one, usual, deviation, off: (Math.sqrt(one.kwh) - usual) / deviation };
+  const alike = nearest(one, days, by);
+  const lines = alike.map((other) => ({ row: [1, other.by - one.by], value: Math.sqrt(other.kwh) }));
+  const [, slope = 0] = leastSquares(lines)?.coefficients ?? [];
+  const roots = lines.map(({ row: [, apart = 0], value }) => value - slope * apart);
+  const usual = Math.max(0, median(roots));
+  const deviation = Math.max(medianDeviation(roots, usual), LEAST_DEVIATION);
+  const off = (Math.sqrt(one.kwh) - usual) / deviation;
+  const counted = Math.max(-MOST_OF_A_DAY, Math.min(MOST_OF_A_DAY, off));
+  return { ...one, usual, deviation, off, counted };
 }
 
-/** The days of the same season that are nearest in temperature. */
-function nearest(earlier: readonly Single[], { at, felt }: Single): readonly Single[] {
-  const distances = earlier.map((one) => {
-    const ago = at - one.at;
+/** The days before that are nearest in temperature within the season, or in time. */
+function nearest(one: Single, days: readonly Single[], by: Expectation['by']): readonly Single[] {
+  const earlier = days.filter(({ at }) => {
+    const ago = one.at - at;
     const isOfSeason = Math.min(ago % YEAR_DAYS, YEAR_DAYS - (ago % YEAR_DAYS)) <= SEASON_DAYS;
-    const apart = Math.abs((one.felt ?? 0) - (felt ?? 0)) + (ago > SEASON_DAYS ? YEAR_AWAY : 0);
-    return isOfSeason ? apart : Number.POSITIVE_INFINITY;
+    return ago >= TOGETHER_DAYS && (isOfSeason || by === 'season');
   });
-  const farthest = Float64Array.from(distances).sort()[ALIKE.weather - 1] ?? Number.POSITIVE_INFINITY;
-  return farthest === Number.POSITIVE_INFINITY
-    ? []
-    : earlier.filter((_, index) => (distances[index] as number) <= farthest);
+  const apart = earlier.map((other) => Math.abs(other.by - one.by));
+  const farthest = Float64Array.from(apart).sort()[ALIKE - 1] ?? Number.POSITIVE_INFINITY;
+  return earlier.filter((_, at) => (apart[at] as number) <= farthest);
 }
 
 /**
  * A reading after a missed one may hold its day as well, and so may one after a day of 0; a day of 0 after others may be a
  * missed reading. Estimates are not judged, nor is the reading that puts them right.
  */
-function singleDays(
-  days: Ledger['days'],
-  before: Day,
-  temperatures: Temperatures | null,
-  tariff: Tariff | null,
-): Single[] {
+function singleDays(days: Ledger['days'], before: Day, tariff: Tariff | null): Single[] {
   const readings = readingsIn('energy', days, { from: addDays(before, -LOOK_BACK_DAYS), to: before });
   const estimated = new Set<number>();
   for (const { first, next } of estimatedRuns(readings))
     for (let at = first; at <= next; at += 1) estimated.add(at);
-  return readings.flatMap(({ day, amount, missed }, at) => {
-    const previous = readings[at - 1]?.amount;
+  return readings.flatMap(({ day, at, amount, missed }, index) => {
+    const previous = readings[index - 1]?.amount;
     const isAlone = previous !== undefined && missed === 0 && amount > 0 === previous > 0;
     const carries = tariff && !days.has(addDays(day, 1)) ? (chargesOn(tariff, days, day) ?? 1) : 1;
-    if (!isAlone || estimated.has(at) || carries > 1) return [];
-    const felt = temperatures && feltOn(temperatures, day);
-    return [{ day, at: daysBetween(before, day), kwh: inFull(amount), felt }];
+    if (!isAlone || estimated.has(index) || carries > 1) return [];
+    return [{ day, at, kwh: inFull(amount), by: at }];
   });
 }

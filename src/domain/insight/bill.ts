@@ -13,8 +13,8 @@ import {
   predict,
   type Rule,
 } from './billRule.ts';
+import { median } from './leastSquares.ts';
 import { AROUND_DAYS } from './readings.ts';
-import { median } from './robust.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
 export type Verdict = (typeof VERDICTS)[number];

@@ -6,7 +6,7 @@ import type { BillCheck } from './bill.ts';
 import { billPeriods } from './billPeriods.ts';
 import { predict } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
-import { median } from './robust.ts';
+import { median } from './leastSquares.ts';
 
 export interface BillForecast extends Forecasts {
   readonly span: DaySpan;

@@ -1,6 +1,5 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
-import { type Line, leastSquares, quadratic, residual, student } from './leastSquares.ts';
-import { median } from './robust.ts';
+import { type Line, leastSquares, median, quadratic, residual, student } from './leastSquares.ts';
 
 /** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself. */
 const TERMS = ['sum', 'energy', 'days', 'bills'] as const;

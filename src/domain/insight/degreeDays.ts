@@ -2,9 +2,8 @@
 import { inFull } from '../amount.ts';
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
-import { dot, quadratic, regression } from './leastSquares.ts';
-import { readingsIn } from './readings.ts';
-import { BAND, medianDeviation } from './robust.ts';
+import { BAND, dot, leastSquares, meanOf, medianDeviation, quadratic, residual } from './leastSquares.ts';
+import { LONGEST_SPAN_DAYS, readingsIn } from './readings.ts';
 
 /** Mean outdoor temperature of local days, °C. */
 export type Temperatures = ReadonlyMap<Day, number>;
@@ -29,12 +28,10 @@ export interface HouseFit {
 /** Why the weather tells nothing. */
 export type WeatherSilence = 'days_missing' | 'not_heated' | 'not_sure';
 
-/** A reading, with the days that it is about. */
-export interface HeatSpan {
-  /** kWh of all its days. */
-  readonly energy: number;
-  /** °C as the house felt each of them. */
-  readonly felt: readonly number[];
+/** Heat of a day, kWh, and its temperature as the house felt it, °C. */
+export interface HeatDay {
+  readonly kwh: number;
+  readonly felt: number;
 }
 
 /** Custom in Ireland and Britain, for a house that does not tell its own. */
@@ -46,8 +43,6 @@ const OF_YESTERDAY = 1 / 3;
 export const YEAR_DAYS = 365;
 /** Two months have days of different temperatures. */
 const FEWEST_DAYS = 60;
-/** A reading of more days tells little of each. */
-const LONGEST_SPAN_DAYS = 7;
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
 /** Rounds until weights and base no longer change. */
@@ -57,14 +52,14 @@ const SURE_SLOPE = 2;
 /** Days off the line are followed by others for about so long: a holiday. */
 const MEMORY_DAYS = 14;
 
-/** K·d of these days: how far the mean of each lies below the base. */
-export const degreeDays = (means: readonly number[], base: number): number =>
-  means.reduce((sum, mean) => sum + Math.max(0, base - mean), 0);
+/** K·d of a day: how far its mean lies below the base. */
+export const degreesBelow = (base: number, mean: number): number => Math.max(0, base - mean);
 
 /** K·d of the days of the span whose temperature is known, and how many these are; `null`: none. */
 export function degreeDaysWithin(temperatures: Temperatures, base: number, span: DaySpan) {
   const known = daysOf(span).flatMap((day) => temperatures.get(day) ?? []);
-  return known.length === 0 ? null : { sum: degreeDays(known, base), days: known.length };
+  const sum = known.reduce((all, mean) => all + degreesBelow(base, mean), 0);
+  return known.length === 0 ? null : { sum, days: known.length };
 }
 
 /** The temperature as a house feels it; `null` where that of the day is not known. */
@@ -74,94 +69,60 @@ export function feltOn(temperatures: Temperatures, day: Day): number | null {
   return own + OF_YESTERDAY * ((temperatures.get(addDays(day, -1)) ?? own) - own);
 }
 
-/** Readings whose days all lie within the span and have a temperature, oldest first. */
-export function heatSpans(
-  days: Ledger['days'],
-  temperatures: Temperatures,
-  { from, to }: DaySpan,
-): HeatSpan[] {
+/** The days of the span, oldest first; of a reading with all its days in it and their temperatures known, each has the mean. */
+export function heatDays(days: Ledger['days'], temperatures: Temperatures, { from, to }: DaySpan): HeatDay[] {
   const [, ...readings] = readingsIn('energy', days, { from: addDays(from, -LONGEST_SPAN_DAYS), to });
   return readings.flatMap(({ day, amount, missed }) => {
-    if (addDays(day, -missed) < from || missed >= LONGEST_SPAN_DAYS) return [];
-    const about = Array.from({ length: missed + 1 }, (_, at) => addDays(day, at - missed));
+    if (missed >= LONGEST_SPAN_DAYS || addDays(day, -missed) < from) return [];
+    const about = Array.from({ length: missed + 1 }, (_, back) => addDays(day, -back));
     const felt = about.flatMap((one) => feltOn(temperatures, one) ?? []);
-    return felt.length > missed ? [{ energy: inFull(amount), felt }] : [];
+    if (felt.length <= missed) return [];
+    const mean = { kwh: inFull(amount) / felt.length, felt: meanOf(felt, (one) => one) };
+    return felt.map(() => mean);
   });
 }
 
-export const daysIn = (spans: readonly HeatSpan[]): number =>
-  spans.reduce((sum, { felt }) => sum + felt.length, 0);
-
 /**
  * The line through the days of up to a year before `before`, or why there is none: Huber's M-estimate by iterated weights,
- * with the base of the least squares in every round. A reading of several days counts as the mean of them.
+ * with the base of the least squares in every round.
  */
 export function fitHouse(
   days: Ledger['days'],
   { temperatures, base }: Weather,
   before: Day,
 ): HouseFit | WeatherSilence {
-  const spans = heatSpans(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
-  if (daysIn(spans) < FEWEST_DAYS) return 'days_missing';
-  const use = spans.map(({ energy, felt }) => energy / felt.length);
+  const known = heatDays(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
+  if (known.length < FEWEST_DAYS) return 'days_missing';
   const bases = (base === null ? BASES : [base]).map((one) => ({
     base: one,
-    degrees: spans.map(({ felt }) => degreeDays(felt, one) / felt.length),
+    lines: known.map(({ kwh, felt }) => ({ row: [1, degreesBelow(one, felt)], value: kwh })),
   }));
-  let weights = spans.map(({ felt }) => felt.length);
+  let weights = known.map(() => 1);
   for (let round = 1; ; round += 1) {
-    const lines = bases.flatMap((one) => lineThrough(one, use, weights) ?? []);
-    const [first, ...others] = lines;
+    const fits = bases.flatMap((one) => {
+      const fit = leastSquares(one.lines, weights);
+      return fit ? { ...one, ...fit } : [];
+    });
+    const [first, ...others] = fits;
     if (first === undefined) return 'not_heated';
     const likeliest = others.reduce((least, one) => (one.squares < least.squares ? one : least), first);
-    const usual = lines.find((one) => one.base === USUAL_BASE) ?? likeliest;
+    const usual = fits.find((one) => one.base === USUAL_BASE) ?? likeliest;
     // Schwarz's criterion: a base of its own is one parameter more.
-    const gain = spans.length * Math.log(usual.squares / likeliest.squares);
-    const line = gain > Math.log(spans.length) ? likeliest : usual;
-    const off = spans.map(({ felt }, at) => {
-      const expected = line.hotWater + line.slope * (line.degrees[at] as number);
-      return Math.sqrt(felt.length) * ((use[at] as number) - expected);
-    });
+    const gain = known.length * Math.log(usual.squares / likeliest.squares);
+    const fit = gain > Math.log(known.length) ? likeliest : usual;
+    const off = fit.lines.map((line) => residual(line, fit.coefficients));
     const scatter = medianDeviation(off, 0) || Number.MIN_VALUE;
-    if (round === ROUNDS) return withDoubt(line, off, scatter);
-    weights = spans.map(
-      ({ felt }, at) => felt.length * Math.min(1, (HUBER * scatter) / Math.abs(off[at] as number)),
-    );
+    if (round < ROUNDS) {
+      weights = off.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
+      continue;
+    }
+    // The scatter is wider by what days have in common with those after them.
+    const variance = scatter ** 2 * Math.max(1, longRun(off) / (dot(off, off) || 1));
+    const covariance = fit.inverse.map((line) => line.map((one) => one * variance));
+    const [hotWater = 0, slope = 0] = fit.coefficients;
+    const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
+    return isSure ? { base: fit.base, hotWater: Math.max(0, hotWater), slope, covariance } : 'not_heated';
   }
-}
-
-/** Weighted least squares among the lines that do not begin below zero. `null`: all days are alike. */
-function lineThrough<T extends { readonly degrees: readonly number[] }>(
-  base: T,
-  use: readonly number[],
-  weights: readonly number[],
-) {
-  const roots = weights.map(Math.sqrt);
-  const weighted = (column: readonly number[]) => column.map((one, at) => one * (roots[at] as number));
-  const [degrees, values] = [weighted(base.degrees), weighted(use)];
-  const fit = regression([roots, degrees], values);
-  if (fit === null) return null;
-  const [hotWater = 0, slope = 0] = fit.coefficients;
-  if (hotWater >= 0) return { ...base, ...fit, hotWater, slope };
-  const { coefficients: [only = 0] = [], squares = 0 } = regression([degrees], values) ?? {};
-  return { ...base, ...fit, squares, hotWater: 0, slope: only };
-}
-
-/** The scatter is wider by what days have in common with those after them. A line within its doubt of a level is none. */
-function withDoubt(
-  {
-    base,
-    hotWater,
-    slope,
-    inverse,
-  }: Omit<HouseFit, 'covariance'> & { readonly inverse: HouseFit['covariance'] },
-  off: readonly number[],
-  scatter: number,
-): HouseFit | WeatherSilence {
-  const variance = scatter ** 2 * Math.max(1, longRun(off) / (dot(off, off) || 1));
-  const covariance = inverse.map((line) => line.map((one) => one * variance));
-  const deviation = Math.sqrt(covariance[1]?.[1] ?? 0);
-  return slope > SURE_SLOPE * deviation ? { base, hotWater, slope, covariance } : 'not_heated';
 }
 
 /** Variance of the sum of residuals, with what one day has in common with those after it (Newey and West). */
@@ -198,7 +159,7 @@ export function splitHeat(
   const felt = readings.flatMap(({ day }) => feltOn(temperatures, day) ?? []);
   if (readings.length === 0 || felt.length < readings.length) return 'days_missing';
   const energy = inFull(readings.reduce((sum, { amount }) => sum + amount, 0));
-  const degrees = degreeDays(felt, fit.base);
+  const degrees = felt.reduce((sum, one) => sum + degreesBelow(fit.base, one), 0);
   const line = fit.hotWater * felt.length + fit.slope * degrees || 1;
   const share = (fit.slope * degrees) / line;
   // How the share changes with each coefficient.

@@ -1,11 +1,11 @@
-// What a span of days will come to by its end, with the band that it should lie in four times out of five.
+// What a span of days will come to by its end, with the band that it should lie in four times out of five: Harvey's structural
+// time series model, by a Kalman filter.
 import { inFull, type Micro, toMicro } from '../amount.ts';
 import type { Amounts } from '../ledger.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, daysOf, monthStart } from '../period.ts';
 import type { Days, Tariff } from '../tariff/tariff.ts';
-import { readingOfEachDay, readingsIn } from './readings.ts';
-import { BAND } from './robust.ts';
-import { sumOfSquares } from './structuralModel.ts';
+import { addTo, BAND, dot, meanOf, quadratic } from './leastSquares.ts';
+import { LONGEST_SPAN_DAYS, readingOfEachDay, readingsIn } from './readings.ts';
 
 /** `low`, `high`: the 80 % band; `null` with fewer than 30 days of readings. */
 export interface Forecast {
@@ -33,24 +33,45 @@ interface Outlook {
   readonly variance: number | null;
 }
 
+/** A reading as the square root of the use of one day: roots stray alike in winter and summer. `at` counts days. */
+interface Point {
+  readonly at: number;
+  readonly root: number;
+  readonly use: number;
+  readonly days: number;
+}
+
 /** Two winters and two summers. */
 const LEARNT_FROM_DAYS = 2 * 366;
 const NEWEST_WITHIN_DAYS = 31;
 /** Fewer days teach nothing: the mean of the newest readings goes on. */
 const FEWEST_DAYS = 30;
 const RECENT_READINGS = 14;
-/** A reading of more days tells little of each. */
-const LONGEST_POINT_DAYS = 7;
+const YEAR_DAYS = 365.25;
+/** When it is coldest, a month after the shortest day: the season of before the first summer and winter were seen. */
+const COLDEST_DAY = 20;
+/**
+ * The states: level, cosine and sine of the year and of half a year, and a deviation that fades. Before anything is known,
+ * as shares of the mean root: half of the way from summer to winter is 0.3, and all is unsure by what houses differ.
+ */
+const MEAN = [1, 0.3, 0, 0, 0, 0];
+const UNSURE = [0.4, 0.2, 0.2, 0.05, 0.05, 0];
+const DEVIATION = 5;
+/** How far the level moves in a year, as a share of the mean root: people and houses change slowly. */
+const DRIFT = 0.06;
+/** Correlation of a day's deviation with that of the day before: weather lasts for a week. */
+const PERSISTENCE = 0.85;
+/** Deviation that lasts, and that of single days, in mean differences of one reading and the next. */
+const LASTING = 1.4;
+const SINGLE = 0.65;
 
 export const forecastMonth = (known: Known): Forecasts =>
   forecastSpan({ from: monthStart(known.today), to: addMonths(known.today, 1) }, known);
 
 /** Energy and cost, each from the days that have it: those of the span without it count like days to come. */
-export function forecastSpan(span: DaySpan, { days, tariff, today }: Known): Forecasts {
-  const isRecent = (kind: keyof Amounts): boolean =>
-    readingsIn(kind, days, { from: addDays(today, -NEWEST_WITHIN_DAYS), to: addDays(today, 1) }).length > 0;
-  const followed = (kind: keyof Amounts) => outlook(kind, days, daysLeft(kind, days, span), today);
-  const ahead = isRecent('energy') ? followed('energy') : null;
+export function forecastSpan(span: DaySpan, known: Known): Forecasts {
+  const { days, tariff } = known;
+  const ahead = outlook('energy', span, known);
   const energy = ahead && banded(sumIn('energy', days, span), ahead);
   const costs = sumIn('cost', days, span);
   if (tariff && ahead) {
@@ -60,7 +81,8 @@ export function forecastSpan(span: DaySpan, { days, tariff, today }: Known): For
     const sure = Math.round(tariff.unitRate * read) + tariff.standingCharge * left.length;
     return { energy, cost: banded(costs + sure, ahead, tariff.unitRate) };
   }
-  return { energy, cost: isRecent('cost') ? banded(costs, followed('cost')) : null };
+  const followed = outlook('cost', span, known);
+  return { energy, cost: followed && banded(costs, followed) };
 }
 
 /** `price`: of one unit of what is ahead. */
@@ -80,21 +102,79 @@ function daysLeft(kind: keyof Amounts, days: Days, span: DaySpan): Day[] {
   return daysOf(span).filter((_, at) => (readings[at]?.day ?? span.to) >= span.to);
 }
 
-function outlook(kind: keyof Amounts, days: Days, left: readonly Day[], today: Day): Outlook {
+function outlook(kind: keyof Amounts, span: DaySpan, { days, today }: Known): Outlook | null {
+  const from = addDays(today, -LEARNT_FROM_DAYS);
+  const readings = readingsIn(kind, days, { from, to: addDays(today, 1) });
+  if ((readings.at(-1)?.at ?? 0) < LEARNT_FROM_DAYS - NEWEST_WITHIN_DAYS) return null;
+  const left = daysLeft(kind, days, span).map((day) => daysBetween(from, day));
   if (left.length === 0) return { mean: 0, variance: 0 };
-  const learnt = { from: addDays(today, -LEARNT_FROM_DAYS), to: addDays(today, 1) };
-  const points = readingsIn(kind, days, learnt)
-    .filter(({ missed }) => missed < LONGEST_POINT_DAYS)
-    .map(({ day, amount, missed }) => {
+  const points = readings
+    .filter(({ missed }) => missed < LONGEST_SPAN_DAYS)
+    .map(({ at, amount, missed }): Point => {
       const use = Math.max(0, inFull(amount));
-      return { at: daysBetween(today, day), use, value: Math.sqrt(use / (missed + 1)), days: missed + 1 };
+      return { at, use, root: Math.sqrt(use / (missed + 1)), days: missed + 1 };
     });
-  const daysIn = (some: typeof points) => some.reduce((sum, one) => sum + one.days, 0);
-  if (daysIn(points) < FEWEST_DAYS) {
-    const newest = points.slice(-RECENT_READINGS);
-    const use = newest.reduce((sum, one) => sum + one.use, 0);
-    return { mean: (use / Math.max(1, daysIn(newest))) * left.length, variance: null };
+  const daysIn = (some: readonly Point[]) => some.reduce((sum, one) => sum + one.days, 0);
+  if (daysIn(points) >= FEWEST_DAYS) return expectedOf(left, points, daysBetween(yearStart(from), from));
+  const newest = points.slice(-RECENT_READINGS);
+  const use = newest.reduce((sum, one) => sum + one.use, 0);
+  return { mean: (use / Math.max(1, daysIn(newest))) * left.length, variance: null };
+}
+
+const yearStart = (day: Day): Day => `${day.slice(0, 4)}-01-01`;
+
+/**
+ * The sum of the squares of the roots on the days `left`, which have no point of their own, and its variance by the expansion
+ * of first order. `dayOfYear`: of day 0, from 0 on.
+ */
+function expectedOf(left: readonly number[], points: readonly Point[], dayOfYear: number): Outlook {
+  const usual = meanOf(points, ({ root }) => root);
+  // An absolute difference, which a holiday spoils less than a square.
+  const apart = points.slice(1).map(({ root }, at) => Math.abs(root - (points[at]?.root ?? 0)));
+  const scatter = meanOf(apart, (one) => one);
+  const [lasting, single] = [(LASTING * scatter) ** 2, (SINGLE * scatter) ** 2];
+  const drift = (DRIFT * usual) ** 2 / YEAR_DAYS;
+  /** What the states have to do with a day, where that much of the deviation has not faded. */
+  const rowOf = (at: number, unfaded: number): number[] => {
+    const angle = (2 * Math.PI * (dayOfYear + at - COLDEST_DAY)) / YEAR_DAYS;
+    return [1, Math.cos(angle), Math.sin(angle), Math.cos(2 * angle), Math.sin(2 * angle), unfaded];
+  };
+  const state = MEAN.map((share) => share * usual);
+  const covariance = UNSURE.map((share, at) =>
+    UNSURE.map((_, other) => (at === other ? (share * usual) ** 2 : 0)),
+  );
+  const [level, deviation] = [covariance[0], covariance[DEVIATION]] as [number[], number[]];
+  deviation[DEVIATION] = lasting;
+  let newest = points[0]?.at ?? 0;
+  for (const { at, root, days } of points) {
+    const unfaded = PERSISTENCE ** (at - newest);
+    state[DEVIATION] = unfaded * (state[DEVIATION] as number);
+    for (const line of covariance) line[DEVIATION] = unfaded * (line[DEVIATION] as number);
+    addTo(deviation, unfaded - 1, deviation);
+    deviation[DEVIATION] = (deviation[DEVIATION] as number) + (1 - unfaded ** 2) * lasting;
+    level[0] = (level[0] as number) + drift * (at - newest);
+    newest = at;
+    const row = rowOf(at, 1);
+    const gain = covariance.map((line) => dot(line, row));
+    const variance = dot(row, gain) + single / days;
+    addTo(state, (root - dot(row, state)) / variance, gain);
+    for (const [one, line] of covariance.entries()) addTo(line, -(gain[one] as number) / variance, gain);
   }
-  const ahead = left.map((day) => daysBetween(today, day));
-  return sumOfSquares(points, ahead, daysBetween(`${today.slice(0, 4)}-01-01`, today));
+
+  const gradient = state.map(() => 0);
+  let [mean, variance, next, shock, moved] = [0, 0, newest, 0, 0];
+  for (const at of left.toReversed()) {
+    const row = rowOf(at, PERSISTENCE ** Math.abs(at - newest));
+    const root = Math.max(0, dot(row, state));
+    const unknown = (1 - (row[DEVIATION] as number) ** 2) * lasting + single;
+    mean += root ** 2 + quadratic(row, covariance) + unknown;
+    // The square's slope; and what a shock of this day does to the sum, as it lasts into the days after it.
+    const slope = 2 * root;
+    addTo(gradient, slope, row);
+    shock = slope + PERSISTENCE ** Math.abs(next - at) * shock;
+    moved += slope;
+    next = at;
+    variance += slope ** 2 * single + shock ** 2 * (1 - PERSISTENCE ** 2) * lasting + moved ** 2 * drift;
+  }
+  return { mean, variance: variance + quadratic(gradient, covariance) };
 }

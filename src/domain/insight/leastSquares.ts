@@ -1,4 +1,4 @@
-// Least squares by the normal equations, and the limits of Student's distribution that go with them.
+// Least squares by the normal equations, the limits of Student's distribution that go with them, and medians.
 
 type Matrix = readonly (readonly number[])[];
 
@@ -10,27 +10,27 @@ export interface Line {
 
 export interface LeastSquares {
   readonly coefficients: readonly number[];
-  /** Covariance of the coefficients for a residual variance of 1: the inverse of X'X. */
+  /** Covariance of the coefficients for a residual variance of 1: the inverse of X'WX. */
   readonly inverse: Matrix;
-  /** Sum of the squares that are left. */
+  /** Weighted sum of the squares that are left. */
   readonly squares: number;
 }
 
 /** `null`: the terms cannot be told apart. */
-export const leastSquares = (lines: readonly Line[]): LeastSquares | null =>
-  regression(
-    (lines[0]?.row ?? []).map((_, at) => lines.map(({ row }) => row[at] as number)),
-    lines.map(({ value }) => value),
-  );
-
-/** The same from a column for each term. */
-export function regression(columns: Matrix, values: readonly number[]): LeastSquares | null {
-  const inverse = inverted(columns.map((one) => columns.map((other) => dot(one, other))));
+export function leastSquares(lines: readonly Line[], weights?: readonly number[]): LeastSquares | null {
+  const moments = (lines[0]?.row ?? []).map((_, __, row) => row.map(() => 0));
+  const products = moments.map(() => 0);
+  let squares = 0;
+  for (const [at, { row, value }] of lines.entries()) {
+    const weight = weights?.[at] ?? 1;
+    addTo(products, weight * value, row);
+    for (const [term, line] of moments.entries()) addTo(line, weight * (row[term] as number), row);
+    squares += weight * value ** 2;
+  }
+  const inverse = inverted(moments);
   if (inverse === null) return null;
-  const moments = columns.map((column) => dot(column, values));
-  const coefficients = inverse.map((line) => dot(line, moments));
-  const squares = Math.max(0, dot(values, values) - dot(coefficients, moments));
-  return { coefficients, inverse, squares };
+  const coefficients = inverse.map((line) => dot(line, products));
+  return { coefficients, inverse, squares: Math.max(0, squares - dot(coefficients, products)) };
 }
 
 export const residual = ({ row, value }: Line, coefficients: readonly number[]): number =>
@@ -75,3 +75,22 @@ export const student = (z: number, freedom: number): number =>
   (z ** 3 + z) / (4 * freedom) +
   (5 * z ** 5 + 16 * z ** 3 + 3 * z) / (96 * freedom ** 2) +
   (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / (384 * freedom ** 3);
+
+/** Four of five normal errors are smaller than so many standard deviations: the bands of 80 %. */
+export const BAND = 1.2816;
+
+/** A median absolute deviation of normal noise times this is its standard deviation. */
+const NORMAL_PER_DEVIATION = 1.4826;
+
+/** The upper one of two in the middle; 0 of none. */
+export function median(values: ArrayLike<number>): number {
+  const sorted = Float64Array.from(values).sort();
+  return sorted[sorted.length >> 1] ?? 0;
+}
+
+/** The median absolute deviation from the center, as the standard deviation of normal noise. */
+export const medianDeviation = (values: readonly number[], center: number): number =>
+  NORMAL_PER_DEVIATION * median(values.map((value) => Math.abs(value - center)));
+
+export const meanOf = <T>(all: readonly T[], of: (one: T) => number): number =>
+  all.reduce((sum, one) => sum + of(one), 0) / all.length;

@@ -5,6 +5,8 @@ import { addDays, type Day, type DaySpan, daysOf } from '../period.ts';
 
 export interface Reading {
   readonly day: Day;
+  /** Counts the days of the span that is looked at. */
+  readonly at: number;
   readonly amount: Micro;
   /** Days without a reading directly before it; 0 for the first one. */
   readonly missed: number;
@@ -14,6 +16,8 @@ export interface Reading {
 export const LONGEST_CARRIED_DAYS = 31;
 /** To see the readings on both sides of such a gap. */
 export const AROUND_DAYS = LONGEST_CARRIED_DAYS + 1;
+/** A reading of more days tells little of each. */
+export const LONGEST_SPAN_DAYS = 7;
 /** The same reading so many days in a row is an estimate, and one day more for whole kWh; heat is not used that evenly. */
 export const FLAT_DAYS = 4;
 const KWH = toMicro(1);
@@ -28,9 +32,9 @@ export function readingsIn<Kind extends keyof Amounts>(
 ): Reading[] {
   const found: Reading[] = [];
   let missed = 0;
-  for (const day of daysOf(span)) {
+  for (const [at, day] of daysOf(span).entries()) {
     const amount = days.get(day)?.[kind] ?? null;
-    if (amount !== null) found.push({ day, amount, missed: found.length === 0 ? 0 : missed });
+    if (amount !== null) found.push({ day, at, amount, missed: found.length === 0 ? 0 : missed });
     missed = amount === null ? missed + 1 : 0;
   }
   return found;

@@ -2,17 +2,16 @@
 import type { Ledger } from '../ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween } from '../period.ts';
 import {
-  daysIn,
-  degreeDays,
+  degreesBelow,
   fitHouse,
-  type HeatSpan,
-  heatSpans,
+  type HeatDay,
+  heatDays,
   longRun,
   type Weather,
   type WeatherSilence,
   YEAR_DAYS,
 } from './degreeDays.ts';
-import { BAND } from './robust.ts';
+import { BAND, meanOf } from './leastSquares.ts';
 
 export interface WeatherChange {
   /** How much more was used than the year before, at this year's weather; percent. */
@@ -56,37 +55,33 @@ export function compareWithYearBefore(
   { from, to }: DaySpan,
 ): WeatherChange | WeatherSilence {
   const yearBefore = { from: addDays(from, -YEAR_DAYS), to: addDays(to, -YEAR_DAYS) };
-  const spans = heatSpans(days, weather.temperatures, { from, to });
-  const spansBefore = heatSpans(days, weather.temperatures, yearBefore);
+  const now = heatDays(days, weather.temperatures, { from, to });
+  const before = heatDays(days, weather.temperatures, yearBefore);
   const fewest = SHARE_KNOWN * daysBetween(from, to);
-  if (daysIn(spans) < fewest || daysIn(spansBefore) < fewest) return 'days_missing';
+  if (now.length < fewest || before.length < fewest) return 'days_missing';
   const fit = fitHouse(days, weather, from);
   if (typeof fit === 'string') return fit;
-  const [now, before] = [sumOf(spans, fit.base), sumOf(spansBefore, fit.base)];
-  if (fit.slope * Math.max(now.degrees, before.degrees) < LEAST_HEATED * before.energy) return 'not_heated';
+  const degreesOf = ({ felt }: HeatDay) => degreesBelow(fit.base, felt);
+  const [degrees, degreesBefore] = [meanOf(now, degreesOf), meanOf(before, degreesOf)];
+  const usedBefore = meanOf(before, ({ kwh }) => kwh);
+  if (fit.slope * Math.max(degrees, degreesBefore) < LEAST_HEATED * usedBefore) return 'not_heated';
 
   // The line alone would take a change in the middle of the year before for one of this year.
-  const level = (before.energy - fit.slope * before.degrees) / before.days;
-  const expectedOf = ({ felt }: HeatSpan) => felt.length * level + fit.slope * degreeDays(felt, fit.base);
-  const expected = now.days * level + fit.slope * now.degrees;
+  const level = usedBefore - fit.slope * degreesBefore;
+  const expectedOf = (day: HeatDay) => level + fit.slope * degreesOf(day);
+  const expected = level + fit.slope * degrees;
   if (expected <= 0) return 'not_sure';
-  const ratio = now.energy / expected;
-  const own = longRun(spans.map((span) => span.energy - ratio * expectedOf(span)));
-  const others = longRun(spansBefore.map((span) => span.energy - expectedOf(span)));
-  const share = now.days / before.days;
-  const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (now.degrees - share * before.degrees) ** 2;
-  const band = (BAND * Math.sqrt(own + ratio ** 2 * (share ** 2 * others + ofSlope))) / expected;
+  const ratio = meanOf(now, ({ kwh }) => kwh) / expected;
+  const own = longRun(now.map((day) => day.kwh - ratio * expectedOf(day))) / now.length ** 2;
+  const others = longRun(before.map((day) => day.kwh - expectedOf(day))) / before.length ** 2;
+  const ofSlope = (fit.covariance[1]?.[1] ?? 0) * (degrees - degreesBefore) ** 2;
+  const band = (BAND * Math.sqrt(own + ratio ** 2 * (others + ofSlope))) / expected;
   if (!(band <= LEAST_SURE)) return 'not_sure';
   return {
     percent: 100 * (ratio - 1),
     low: 100 * Math.max(-1, ratio - 1 - band),
     high: 100 * (ratio - 1 + band),
-    ...{ from, to: addDays(to, -1), days: now.days, used: now.energy, expected },
+    ...{ from, to: addDays(to, -1), days: now.length },
+    ...{ used: ratio * expected * now.length, expected: expected * now.length },
   };
 }
-
-const sumOf = (spans: readonly HeatSpan[], base: number) => ({
-  days: daysIn(spans),
-  energy: spans.reduce((sum, { energy }) => sum + energy, 0),
-  degrees: spans.reduce((sum, { felt }) => sum + degreeDays(felt, base), 0),
-});

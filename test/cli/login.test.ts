@@ -1,7 +1,8 @@
-// heat2mqtt login and logout against a simulated provider: each way in, what can go wrong, and what is left on the disk.
-import { readdir, readFile } from 'node:fs/promises';
+// heat2mqtt login and logout against a simulated provider: each way in, what can go wrong, who else is at work, and what is left
+// on the disk.
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Io } from '../../src/cli/command.ts';
 import type { Simulator } from '../../src/simulator/provider.ts';
 import { Browser, REDIRECT } from '../simulator/browser.ts';
@@ -10,7 +11,6 @@ import { openProviderFor, typed } from '../support/typed.ts';
 import { waitFor } from '../support/waitFor.ts';
 
 const ME = person('me', [home(METER, quiet({ since: '2026-01-01' }))]);
-const METER_USER = ME.username;
 let simulator: Simulator;
 let stateDir: string;
 let own: Record<string, string>;
@@ -18,6 +18,7 @@ let told: string;
 
 /** Notes a login until the API has accepted its tokens. */
 const BUDGET = 'accounts/home/login-budget.json';
+const TOKENS = 'accounts/home/tokens.json';
 
 beforeEach(async () => {
   ({ simulator, stateDir, env: own } = await openProviderFor(ME));
@@ -26,12 +27,16 @@ beforeEach(async () => {
 });
 
 const WITH_REDIRECT = { HEAT2MQTT_PROVIDER_REDIRECT_URI: REDIRECT };
+const BY_PERSON = { HEAT2MQTT_PASSWORD: undefined };
+const DEVICE = { ...BY_PERSON, HEAT2MQTT_PROVIDER_SIGN_IN: 'device' };
+const LINK = { ...BY_PERSON, ...WITH_REDIRECT, HEAT2MQTT_PROVIDER_SIGN_IN: 'link' };
+const WRONG = { HEAT2MQTT_PASSWORD: 'wrong', HEAT2MQTT_MQTT_EMBEDDED: 'true' };
 
-/** `answer` gets what was printed so far and the question, and types a line. */
+/** `answer` gets what was printed so far, and types a line. Resolves to the exit code. */
 async function type(
   words: string,
   env: Record<string, string | undefined> = {},
-  answer: (told: string, question: string) => Promise<string | null> | string | null = () => null,
+  answer: (told: string) => Promise<string | null> | string | null = () => null,
   more: Partial<Io> = {},
 ) {
   const note = (text: string) => {
@@ -43,7 +48,7 @@ async function type(
     err: note,
     ask: async (question) => {
       note(question);
-      return answer(told, question);
+      return answer(told);
     },
     ...more,
   });
@@ -51,9 +56,9 @@ async function type(
 }
 const files = async (): Promise<string[]> =>
   (await readdir(stateDir, { recursive: true })).filter((name) => /\.\w+$/.test(name)).sort();
-const tokens = async () =>
-  JSON.parse(await readFile(join(stateDir, 'accounts/home/tokens.json'), 'utf8')).value;
-const BY_PERSON = { HEAT2MQTT_PASSWORD: undefined };
+const kept = () => readFile(join(stateDir, TOKENS), 'utf8');
+const tokens = async () => JSON.parse(await kept()).value;
+const logins = () => simulator.counters.passwordGrants.asked;
 /** The person opens the printed address, and copies where it leads. */
 const signIn = async (text: string): Promise<string> => {
   const url = /http\S+\/openid-connect\/auth\?\S+/.exec(text)?.[0] ?? '';
@@ -61,7 +66,6 @@ const signIn = async (text: string): Promise<string> => {
 };
 
 describe('on another device', () => {
-  const DEVICE = { ...BY_PERSON, HEAT2MQTT_PROVIDER_SIGN_IN: 'device' };
   /** A person who looks at the screen, and answers as soon as there is a code. */
   async function beside(answer: (code: string) => void): Promise<void> {
     await waitFor('a user code', () => simulator.device.pending().length === 1);
@@ -69,21 +73,26 @@ describe('on another device', () => {
   }
 
   test('address, code and a QR code are shown, and the session is stored', async () => {
-    const agreed = beside((code) => simulator.device.approve(code, METER_USER));
+    const agreed = beside((code) => simulator.device.approve(code, ME.username));
     expect(await type('login', DEVICE, undefined, { isTerminal: true })).toBe(0);
     await agreed;
-    expect(told).toMatch(/Open http\S+\/device\?user_code=\S+\n/);
-    expect(told).toMatch(/[█▀▄]{8}/);
-    expect(told).toContain('the session of home is stored');
-    expect(await files()).toEqual(['accounts/home/tokens.json']);
+    expect(told).toMatch(/[█▀▄]{8}.*Open http\S+\/device\?user_code=\S+\n.*session of home is stored/s);
+    expect(await files()).toEqual([TOKENS]);
     expect(await tokens()).toMatchObject({ scopes: ['openid', 'service-energy'] });
-    expect(simulator.counters.passwordGrants.asked).toBe(0);
+    expect(logins()).toBe(0);
   });
 
-  test('a person who declines is told so, and nothing is stored', async () => {
+  test('a person who declines is told so, Ctrl-C ends the wait, and nothing is stored', async () => {
     const denied = beside((code) => simulator.device.deny(code));
     await expect(type('login', DEVICE)).rejects.toMatchObject({ code: 'code_refused', exitCode: 5 });
     await denied;
+    const { signal: interrupted, ...stopping } = withAbort();
+    const pressed = beside(stopping.abort);
+    await expect(type('login', DEVICE, undefined, { interrupted })).rejects.toMatchObject({
+      exitCode: 1,
+      message: 'Ended before the sign-in was complete.',
+    });
+    await pressed;
     expect(await files()).toEqual([]);
   });
 
@@ -96,29 +105,21 @@ describe('on another device', () => {
       message: expect.stringContaining('does not offer'),
     });
   });
-
-  test('Ctrl-C ends the wait', async () => {
-    const stopping = new AbortController();
-    const pressed = beside(() => stopping.abort());
-    await expect(type('login', DEVICE, undefined, { interrupted: stopping.signal })).rejects.toMatchObject({
-      message: expect.stringMatching(/./),
-    });
-    await pressed;
-    expect(await files()).toEqual([]);
-  });
 });
 
-describe('by a link', () => {
-  const LINK = { ...BY_PERSON, ...WITH_REDIRECT, HEAT2MQTT_PROVIDER_SIGN_IN: 'link' };
+function withAbort() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: () => controller.abort() };
+}
 
+describe('by a link', () => {
   test.each([false, true])(
     'the pasted address is exchanged (code in the fragment: %s)',
-    async (isInFragment) => {
-      simulator.switches.token.codeInFragment = isInFragment;
-      expect(await type('login', LINK, (text) => signIn(text))).toBe(0);
-      expect(await files()).toEqual(['accounts/home/tokens.json']);
-      const code = /code=([\w.-]+)/.exec(await readFile(join(stateDir, 'accounts/home/tokens.json'), 'utf8'));
-      expect(code).toBeNull();
+    async (codeInFragment) => {
+      Object.assign(simulator.switches.token, { codeInFragment });
+      expect(await type('login', LINK, signIn)).toBe(0);
+      expect(await files()).toEqual([TOKENS]);
+      expect(await kept()).not.toMatch(/code=[\w.-]+/);
     },
   );
 
@@ -144,11 +145,8 @@ describe('by a link', () => {
     await expect(again).rejects.toMatchObject({ code: 'code_refused' });
   });
 
-  test('without a terminal it ends with exit 2', async () => {
+  test('without a terminal it ends with exit 2; without an address to come back to it says where to find one', async () => {
     await expect(type('login', LINK)).rejects.toMatchObject({ exitCode: 2 });
-  });
-
-  test('needs an address to come back to, and says where to find it', async () => {
     await expect(type('login --method link')).rejects.toMatchObject({
       exitCode: 3,
       message: expect.stringContaining('provider.redirect_uri'),
@@ -158,13 +156,9 @@ describe('by a link', () => {
 });
 
 describe('by itself', () => {
-  test('a password is enough where the issuer lets it', async () => {
-    expect(await type('login')).toBe(0);
-    expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
-  });
-
-  test('where nobody sits at the input, nothing is asked beforehand', async () => {
+  test('a password is enough where the issuer lets it; where no person sits, nothing is asked beforehand', async () => {
     expect(await type('login', {}, undefined, { isInteractive: false })).toBe(0);
+    expect(simulator.counters.passwordGrants).toEqual({ asked: 1, ok: 1 });
     expect(told).not.toContain('One-time code');
   });
 
@@ -180,14 +174,12 @@ describe('by itself', () => {
     const answers = ['', '246810'];
     expect(await type('login', WITH_REDIRECT, () => answers.shift() ?? null)).toBe(0);
     expect(simulator.counters.postedPasswords).toBe(1);
-    expect(await files()).toEqual([BUDGET, 'accounts/home/tokens.json', 'accounts/home/way-in.json']);
+    expect(await files()).toEqual([BUDGET, TOKENS, 'accounts/home/way-in.json']);
   });
 
   test('where nothing works without a person, it goes on to the device, then to the link', async () => {
     const { token } = simulator.switches;
-    token.passwordGrantAllowed = false;
-    token.loginPage = 'captcha';
-    token.deviceAllowed = false;
+    Object.assign(token, { passwordGrantAllowed: false, loginPage: 'captcha', deviceAllowed: false });
     const browser = async (text: string) => {
       if (!text.includes('Paste')) return '';
       token.loginPage = 'usual';
@@ -198,69 +190,139 @@ describe('by itself', () => {
     expect(simulator.counters.postedPasswords).toBe(1);
   });
 
-  test('a realm that is switched off is told from an address that is not registered', async () => {
-    const { token } = simulator.switches;
-    token.realmEnabled = false;
-    const trying = () => type('login --method form', WITH_REDIRECT);
-    await expect(trying()).rejects.toMatchObject({ code: 'issuer_refused', exitCode: 5 });
-    token.realmEnabled = true;
-    token.redirectUris = [];
-    await expect(trying()).rejects.toMatchObject({ code: 'client_refused', exitCode: 4 });
-    token.redirectUris = [REDIRECT];
-    expect(await trying()).toBe(0);
-    expect(simulator.counters.postedPasswords).toBe(1);
-  });
-
-  test('a wrong password stays a wrong password', async () => {
-    await expect(type('login', { HEAT2MQTT_PASSWORD: 'wrong' })).rejects.toMatchObject({
-      code: 'bad_credentials_or_locked',
-      exitCode: 4,
-    });
+  test('a wrong password stays one, and a sign-in by a person ends its waits', async () => {
+    const wrong = { ...WRONG, ...WITH_REDIRECT };
+    const refused = { code: 'bad_credentials_or_locked', exitCode: 4 };
+    await expect(type('login', wrong)).rejects.toMatchObject(refused);
+    expect(await files()).toEqual([BUDGET]);
+    expect(await type('login --method link', wrong, signIn)).toBe(0);
+    expect(await files()).toEqual([TOKENS]);
     await expect(type('login --method password', BY_PERSON)).rejects.toMatchObject({ exitCode: 3 });
   });
 
-  test('a sign-in by a person ends the waits of a refused password', async () => {
-    const WRONG = { HEAT2MQTT_PASSWORD: 'wrong', ...WITH_REDIRECT };
-    await expect(type('login', WRONG)).rejects.toHaveProperty('code', 'bad_credentials_or_locked');
-    expect(await files()).toEqual(['accounts/home/login-budget.json']);
-    expect(await type('login --method link', WRONG, (text) => signIn(text))).toBe(0);
-    expect(await files()).toEqual(['accounts/home/tokens.json']);
+  test('Ctrl-C at the question for a code ends it: no password is sent', async () => {
+    const { signal: interrupted, abort } = withAbort();
+    const ask = async () => {
+      abort();
+      return null;
+    };
+    await expect(type('login', {}, undefined, { ask, interrupted })).rejects.toMatchObject({
+      exitCode: 1,
+      message: expect.stringContaining('Ended before'),
+    });
+    expect([logins(), await files()]).toEqual([0, []]);
+  });
+
+  test('who walks away from that question keeps a running bridge from its session for some minutes only', async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    const ask = () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      setImmediate(() => {
+        vi.advanceTimersByTime(5 * 60_000);
+        vi.useRealTimers();
+      });
+      return new Promise<null>(() => undefined);
+    };
+    await expect(type('login', {}, undefined, { ask })).rejects.toMatchObject({ exitCode: 1 });
+    expect([logins(), await files()]).toEqual([0, []]);
+  });
+
+  test('a session that cannot be stored is a fault, and says why', async () => {
+    const file = join(stateDir, 'full');
+    await writeFile(file, 'a file where the directory should be');
+    await expect(type('login', { HEAT2MQTT_STATE_DIR: file })).rejects.toMatchObject({
+      code: 'state_unwritable',
+      exitCode: 1,
+    });
   });
 });
 
 describe('offline_access', () => {
-  const OFFLINE = { HEAT2MQTT_PROVIDER_OFFLINE_ACCESS: 'true', ...WITH_REDIRECT };
+  const OFFLINE = {
+    HEAT2MQTT_PROVIDER_OFFLINE_ACCESS: 'true',
+    HEAT2MQTT_MQTT_EMBEDDED: 'true',
+    ...WITH_REDIRECT,
+  };
+  const answer = (text: string) => (text.includes('Paste') ? signIn(text) : '');
 
-  test.each([
-    ['login', ''],
-    ['login --method form', ''],
-    ['login --method link', ''],
-  ])('%s: a session without an end', async (words) => {
-    expect(await type(words, OFFLINE, (text) => (text.includes('Paste') ? signIn(text) : ''))).toBe(0);
-    expect(await tokens()).toMatchObject({
-      refreshExpiresAt: null,
-      scopes: ['openid', 'service-energy', 'offline_access'],
-    });
-  });
+  test.each(['login', 'login --method form', 'login --method link'])(
+    '%s: a session without an end',
+    async (words) => {
+      expect(await type(words, OFFLINE, answer)).toBe(0);
+      const scopes = ['openid', 'service-energy', 'offline_access'];
+      expect(await tokens()).toMatchObject({ refreshExpiresAt: null, scopes });
+    },
+  );
 
   test.each(['scope_refused', 'user_may_not'] as const)(
     '%s: an ordinary one instead, and that is said',
-    async (refusal) => {
-      simulator.switches.token.offlineAccess = refusal;
-      for (const words of ['login', 'login --method form']) {
-        expect(await type(words, OFFLINE, () => '')).toBe(0);
-        expect(await tokens()).toMatchObject({ refreshExpiresAt: expect.any(Number) });
-        expect(told).toContain('offline_access');
-      }
+    async (no) => {
+      simulator.switches.token.offlineAccess = no;
+      expect(await type('login --method form', OFFLINE, answer)).toBe(0);
+      expect(await tokens()).toMatchObject({ refreshExpiresAt: expect.any(Number) });
+      expect(told).toContain('offline_access');
     },
   );
+
+  test('that no refresh token came is said by check --live and login', async () => {
+    simulator.switches.token.offlineAccess = 'with_consent';
+    expect(await type('check --live', OFFLINE)).toBe(0);
+    expect(told).toContain('without a refresh token, though');
+    await type('login', OFFLINE, answer);
+    expect(told).toContain('the issuer gave no refresh token');
+  });
+});
+
+describe('check --live and the login budget', () => {
+  const EMBEDDED = { HEAT2MQTT_MQTT_EMBEDDED: 'true' };
+
+  test('beside a login under way: its one extra try an hour is not forgotten', async () => {
+    let checked = '';
+    const out = (text: string) => {
+      checked += text;
+    };
+    let checking: ReturnType<typeof type> | null = null;
+    const ask = async () => {
+      checking = type('check --live', WRONG, undefined, { out });
+      await expect.poll(() => checked, { timeout: 20_000 }).toContain('state directory');
+      // Time to ask for the extra try, if it does not wait.
+      for (let count = 0; count < 20; count += 1) await files();
+      return '';
+    };
+    await expect(type('login', WRONG, undefined, { ask })).rejects.toMatchObject({ exitCode: 4 });
+    expect([await checking, logins()]).toEqual([4, 2]);
+    expect([await type('check --live', WRONG), logins()]).toEqual([4, 2]);
+  });
+
+  test('what the owner has to do elsewhere is tried again whenever it is typed, and its reason is told each time', async () => {
+    simulator.switches.token.accountStates.set(ME.username, 'not_fully_set_up');
+    for (let count = 1; count <= 3; count += 1) {
+      told = '';
+      expect([await type('check --live', EMBEDDED), logins()]).toEqual([4, count]);
+      expect(told).toContain('something only its owner can do');
+    }
+    simulator.switches.token.accountStates.clear();
+    expect(await type('check --live', EMBEDDED)).toBe(0);
+    expect(told).toContain('signed in');
+  });
+
+  test('a login whose token names no customer is of no use: the next one waits, unless the configuration is corrected', async () => {
+    simulator.switches.token.claims = { customer_code: undefined, code: ME.customerCode };
+    expect(await type('check --live', EMBEDDED)).toBe(5);
+    await rm(join(stateDir, TOKENS));
+    told = '';
+    expect([await type('check --live', EMBEDDED), logins()]).toEqual([5, 1]);
+    expect(told).toMatch(/no claim "customer_code".* waits until .*\n.*provider\.claims/);
+    const corrected = { ...EMBEDDED, HEAT2MQTT_PROVIDER_CLAIMS_CUSTOMER_CODE: 'code' };
+    expect(await type('check --live', corrected)).toBe(0);
+  });
 });
 
 describe('logout', () => {
-  test('ends the session at the issuer and forgets the tokens', async () => {
+  test('ends the session at the issuer, whatever its scopes, and forgets the tokens', async () => {
     await type('login');
     const { refreshToken } = await tokens();
-    expect(await type('logout')).toBe(0);
+    expect(await type('logout', { HEAT2MQTT_PROVIDER_SCOPES: 'openid' })).toBe(0);
     expect(simulator.counters.revocations).toBe(1);
     expect(told).toMatch(/Signed out.*has a password/s);
     expect(told).not.toContain(refreshToken);
@@ -269,16 +331,10 @@ describe('logout', () => {
     expect(told).toContain('No session is stored.');
   });
 
-  test('also ends one that was asked for with other scopes', async () => {
-    await type('login');
-    expect(await type('logout', { HEAT2MQTT_PROVIDER_SCOPES: 'openid' })).toBe(0);
-    expect(simulator.counters.revocations).toBe(1);
-  });
-
   test('keeps the tokens while the issuer cannot be told', async () => {
     await type('login');
     simulator.switches.token.realmEnabled = false;
     await expect(type('logout')).rejects.toMatchObject({ exitCode: 5 });
-    expect(await files()).toEqual([BUDGET, 'accounts/home/tokens.json']);
+    expect(await files()).toEqual([BUDGET, TOKENS]);
   });
 });

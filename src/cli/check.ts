@@ -33,14 +33,8 @@ interface Result {
 type Probe = readonly [string, () => Promise<string>];
 
 /** A wrong configuration comes first, then what needs the user, then what may pass by itself. */
-const WORST_FIRST = [
-  EXIT.config,
-  EXIT.credentials,
-  EXIT.unexpected,
-  EXIT.provider,
-  EXIT.broker,
-  EXIT.homeAssistant,
-];
+const { config, credentials, unexpected, provider, broker, homeAssistant } = EXIT;
+const WORST_FIRST = [config, credentials, unexpected, provider, broker, homeAssistant];
 
 export const check: Command = async (given, io) => {
   const { live, json } = given.options;

@@ -8,17 +8,10 @@ import { printJson } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const config: Command = async (given, io) => {
-  const [word, ...rest] = given.words;
-  if (rest.length > 0) throw wrongUsage('config takes one word: example, schema or show.');
-  if (word === 'example') {
-    io.out(exampleConfig());
-  } else if (word === 'schema') {
-    printJson(configJsonSchema(), io);
-  } else if (word === 'show') {
-    io.out(showConfig(await loadSettings(given, io)));
-  } else {
-    const found = word === undefined ? 'nothing' : word.slice(0, 40);
-    throw wrongUsage(`config takes one word: example, schema or show; found: ${found}.`);
-  }
+  const word = given.words.join(' ').slice(0, 40) || 'nothing';
+  if (word === 'example') io.out(exampleConfig());
+  else if (word === 'schema') printJson(configJsonSchema(), io);
+  else if (word === 'show') io.out(showConfig(await loadSettings(given, io)));
+  else throw wrongUsage(`config takes one word: example, schema or show; found: ${word}.`);
   return EXIT.fine;
 };

@@ -3,7 +3,7 @@ import { PublicList } from '../constituencies/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Arguments, Command } from './command.ts';
-import { type Column, formatFrom, print, printJson, tableLines } from './printing.ts';
+import { type Column, formatFrom, keyColumns, print, printJson, tableLines } from './printing.ts';
 import { loadSettings } from './settings.ts';
 
 export const constituencies: Command = async (given, io) => {
@@ -49,10 +49,7 @@ const recordOf = ({ house: { houseNo, ...house }, ...row }: Constituency) => ({
 type Listed = ReturnType<typeof recordOf>;
 
 const CSV_COLUMNS: readonly Column<Listed>[] = [
-  { head: 'uri', value: ({ uri }) => uri },
-  { head: 'name', value: ({ name }) => name },
-  { head: 'code', value: ({ code }) => code },
-  { head: 'type', value: ({ type }) => type },
+  ...keyColumns('uri', 'name', 'code', 'type'),
   { head: 'chamber', value: ({ house }) => house.chamber },
   { head: 'house_no', value: ({ house }) => house.house_no },
   { head: 'house_name', value: ({ house }) => house.name },

@@ -8,9 +8,7 @@ export type Format = (typeof FORMATS)[number];
 export interface Column<Row> {
   readonly head: string;
   readonly value: (row: Row) => Cell;
-  /** In a table numbers stand right and text left, unless this says otherwise. */
-  readonly align?: 'right';
-  /** In a table; without it, as many as the number of the column that needs most. */
+  /** Of the numbers in a table, which stand right; without it, as many as that number has which needs most. */
   readonly decimals?: number;
 }
 
@@ -30,15 +28,10 @@ export function print<Row>(
   { records, csv, table }: { records: readonly Row[]; csv: readonly Column<Row>[]; table: () => string[] },
   io: Io,
 ): void {
-  if (format === 'json') {
-    printJson(records, io);
-  } else if (format === 'table') {
-    for (const line of table()) io.out(`${line}\n`);
-  } else {
-    const heads = csv.map(({ head }) => head);
-    const rows = records.map((record) => csv.map(({ value }) => value(record)));
-    io.out(csvOf([heads, ...rows]));
-  }
+  const heads = csv.map(({ head }) => head);
+  if (format === 'json') printJson(records, io);
+  else if (format === 'table') for (const line of table()) io.out(`${line}\n`);
+  else io.out(csvOf([heads, ...records.map((record) => csv.map(({ value }) => value(record)))]));
 }
 
 export const printJson = (value: unknown, io: Io): void => io.out(`${JSON.stringify(value, null, 2)}\n`);
@@ -55,35 +48,35 @@ export function tableLines<Row>(
     readonly width?: number;
   } = {},
 ): string[] {
-  const { total, remark = () => '', width = 0 } = more;
-  const cells = rows.map((row) => columns.map(({ value }) => value(row)));
+  const { total = [], remark = () => '', width = 0 } = more;
   const formats = columns.map((column, at) =>
-    formatOf(
-      column,
-      [...cells, total ?? []].map((row) => row[at] ?? null),
-    ),
+    formatOf(column, [...rows.map(column.value), total[at] ?? null]),
   );
-  const line = (padded: readonly string[]) => padded.join('  ').trimEnd();
-  const padded = (row: readonly Cell[]) => formats.map(({ pad }, at) => pad(row[at] ?? null));
+  const line = (cells: readonly string[]) => cells.join('  ').trimEnd();
   const room = width - formats.reduce((sum, { widest }) => sum + widest + 2, 0);
+  const lines = rows.map((row, at) =>
+    line([...formats.map(({ cells }) => cells[at] ?? ''), remark(row, room)]),
+  );
+  const rule = line(formats.map(({ widest }) => '─'.repeat(widest)));
   return [
     line(formats.map(({ head }) => head)),
-    ...rows.map((row, at) => line([...padded(cells[at] ?? []), remark(row, room)])),
-    ...(total ? [line(formats.map(({ widest }) => '─'.repeat(widest))), line(padded(total))] : []),
+    ...lines,
+    ...(total.length > 0 ? [rule, line(formats.map(({ cells }) => cells.at(-1) ?? ''))] : []),
   ];
 }
 
 /** How the cells of one column are written. */
-function formatOf({ head, align, decimals }: Column<never>, cells: readonly Cell[]) {
+function formatOf({ head, decimals }: Column<never>, cells: readonly Cell[]) {
   const digits = decimals ?? Math.max(0, ...cells.map(decimalsOf));
   const write = (cell: Cell) => {
     if (cell === null) return '–';
     return typeof cell === 'number' ? cell.toFixed(digits) : printable(String(cell));
   };
-  const widest = Math.max(head.length, ...cells.map((cell) => write(cell).length));
-  const isRight = align === 'right' || cells.some((cell) => typeof cell === 'number');
+  const written = cells.map(write);
+  const widest = Math.max(head.length, ...written.map((text) => text.length));
+  const isRight = decimals !== undefined || cells.some((cell) => typeof cell === 'number');
   const stretch = (text: string) => (isRight ? text.padStart(widest) : text.padEnd(widest));
-  return { widest, head: stretch(head), pad: (cell: Cell) => stretch(write(cell)) };
+  return { widest, head: stretch(head), cells: written.map(stretch) };
 }
 
 /** Amounts have three at most. */

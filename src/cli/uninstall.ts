@@ -8,7 +8,7 @@ import { filtersOf, isDiscovery, isOurs } from '../publication/ownership.ts';
 import { clear, Topics } from '../publication/topics.ts';
 import { announcedCodec } from '../store/documents.ts';
 import { isDaemonRunning } from '../store/locks.ts';
-import { type Command, type Io, isAgreed, mustBeAnswerable } from './command.ts';
+import { type Command, isAgreed, mustBeAnswerable } from './command.ts';
 import { loadSettings, type Settings, secretsOf } from './settings.ts';
 
 const stillRunning = (where: string) =>
@@ -25,6 +25,8 @@ const notCleared = (what: string, cause?: unknown) =>
     hint: 'Check that the broker lets mqtt.username write there. What was cleared stays cleared.',
     cause,
   });
+
+const MOST_NAMED = 20;
 
 export const uninstall: Command = async (given, io) => {
   mustBeAnswerable('uninstall', given, io);
@@ -44,7 +46,10 @@ export const uninstall: Command = async (given, io) => {
     if (topics.length === 0) {
       io.out(`Nothing of ${mqtt.base_topic} is retained at ${mqtt.url}.\n`);
     } else {
-      tell(topics, mqtt.url, io);
+      const [devices, more] = [topics.filter(isDiscovery).length, topics.length - MOST_NAMED];
+      io.out(`At ${mqtt.url}, topics: ${topics.length}, of them devices in Home Assistant: ${devices}\n`);
+      for (const topic of topics.slice(0, MOST_NAMED)) io.out(`  ${topic}\n`);
+      if (more > 0) io.out(`  and ${more} more\n`);
       if (!(await isAgreed('Clear them all? Home Assistant then removes the devices.', given, io)))
         return EXIT.fine;
       await broker.clear();
@@ -57,15 +62,6 @@ export const uninstall: Command = async (given, io) => {
   io.out(whatIsLeft(settings));
   return EXIT.fine;
 };
-
-const MOST_NAMED = 20;
-
-function tell(topics: readonly string[], url: string, io: Io): void {
-  const devices = topics.filter(isDiscovery).length;
-  io.out(`At ${url}, topics: ${topics.length}, of them devices in Home Assistant: ${devices}\n`);
-  for (const topic of topics.slice(0, MOST_NAMED)) io.out(`  ${topic}\n`);
-  if (topics.length > MOST_NAMED) io.out(`  and ${topics.length - MOST_NAMED} more\n`);
-}
 
 function whatIsLeft({ config, path }: Settings): string {
   const { accounts, fleet, state_dir, home_assistant } = config;

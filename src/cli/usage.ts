@@ -12,21 +12,13 @@ import {
   INTERVALS,
   type Interval,
   intervalStart,
-  type Piece,
   piecesOf,
 } from '../domain/period.ts';
 import { type Bucket, type Property, seriesName } from '../domain/reading.ts';
 import { fitTariff, type Tariff } from '../domain/tariff/tariff.ts';
 import { sumAmounts } from '../domain/totals.ts';
 import { EXIT, Failure } from '../foundation/failure.ts';
-import {
-  type Closing,
-  closingWords,
-  findClosing,
-  findCurrency,
-  type Opened,
-  openAccount,
-} from './account.ts';
+import { closingWords, findClosing, findCurrency, type Opened, openAccount } from './account.ts';
 import { type Arguments, type Command, choiceOf, type Io, wrongOption, wrongUsage } from './command.ts';
 import {
   type Column,
@@ -46,21 +38,8 @@ interface Period {
   readonly prices: Prices | null;
 }
 
-interface Row extends Piece {
-  readonly energy: Micro | null;
-  readonly cost: Micro | null;
-  readonly costAtTariff: Micro | null;
-}
-
-interface MeterUsage {
-  readonly meter: string;
-  readonly friendlyName: string | null;
-  readonly closing: Closing;
-  readonly rows: readonly Row[];
-  readonly tariff: Tariff | null;
-  /** Of a period that ends today: the newest day that has been read. The days after it are not missing yet. */
-  readonly readTo: Day | null;
-}
+type Row = ReturnType<typeof rowsOf>[number];
+type MeterUsage = Awaited<ReturnType<typeof readMeter>>;
 
 export const usage: Command = async (given, io) => {
   const { options } = given;
@@ -150,7 +129,7 @@ async function readMeter(
   { interval, span, today, prices }: Period,
   format: Format,
   io: Io,
-): Promise<MeterUsage> {
+) {
   const { config, upstream, zone } = opened;
   const closing = await findClosing(opened, property, io);
   const { propertyCustomerId } = property;
@@ -175,6 +154,7 @@ async function readMeter(
     closing,
     rows: rowsOf(span, interval, buckets, prices && { prices, days: byDay(all) }),
     tariff: fitTariff(byDay(days)),
+    /** In a period that ends today, the newest day that has been read: the days after it are not missing yet. */
     readTo: span.to > today ? (days.at(-1)?.day ?? null) : null,
   };
 }
@@ -209,7 +189,7 @@ function rowsOf(
   interval: Interval,
   buckets: readonly Bucket[],
   tariff: { readonly prices: Prices; readonly days: ReadonlyMap<Day, Bucket> } | null,
-): Row[] {
+) {
   const byStart = new Map<Day, Bucket[]>();
   for (const bucket of buckets) {
     const start = intervalStart(interval, bucket.day);
@@ -268,15 +248,14 @@ function meterLines(
 ): string[] {
   const { friendlyName, closing, rows, readTo } = meter;
   const called = friendlyName === null ? `Meter ${meter.meter}` : `${friendlyName} (meter ${meter.meter})`;
-  const money = { align: 'right', decimals: 2 } as const;
   const columns: Column<Row>[] = [
     {
       head: interval === 'week' ? 'week of' : interval,
       value: ({ start, isPartial }) => `${nameOf(start, interval)}${isPartial ? ' *' : ''}`,
     },
-    { head: 'kWh', value: ({ energy }) => knownUnits(energy), ...money },
-    { head: currency, value: ({ cost }) => knownUnits(cost), ...money },
-    { head: 'At tariff', value: ({ costAtTariff }) => knownUnits(costAtTariff), ...money },
+    { head: 'kWh', value: ({ energy }) => knownUnits(energy), decimals: 2 },
+    { head: currency, value: ({ cost }) => knownUnits(cost), decimals: 2 },
+    { head: 'At tariff', value: ({ costAtTariff }) => knownUnits(costAtTariff), decimals: 2 },
   ];
   const { energy, cost, costAtTariff } = totalOf(rows);
   const most = Math.max(0, ...rows.map((row) => row.energy ?? 0));

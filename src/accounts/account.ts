@@ -11,7 +11,7 @@ import { backOffMs } from '../foundation/retry.ts';
 import { ProviderRefused } from '../provider/request.ts';
 import type { AccountContext, MeterEvent } from './context.ts';
 import type { AccountExtras } from './extras.ts';
-import { Meter } from './meter.ts';
+import { type Meter, openMeter } from './meter.ts';
 import { withLedger } from './meterLedger.ts';
 import type { SeriesNames } from './names.ts';
 import type { PollHistory } from './pollHistory.ts';
@@ -22,17 +22,25 @@ interface Parts {
   readonly history: PollHistory;
   readonly extras: AccountExtras;
   /** Shared by all accounts. */
-  readonly names: SeriesNames<Account>;
+  readonly names: SeriesNames;
   /** All accounts, in the order of the configuration. */
-  readonly all: readonly Account[];
+  readonly all: readonly Neighbour[];
   /** To be called with each meter that is opened: its history may be kept elsewhere, such as on the broker. */
   readonly restore: (meter: Meter) => Promise<void>;
 }
 
-/** A property whose ledger another account of the configuration keeps. */
+/** What an account looks at of another one. */
+interface Neighbour {
+  readonly id: string;
+  readonly meters: readonly Meter[] | null;
+  /** While it asks for its properties. */
+  readonly discovery: Promise<unknown> | null;
+}
+
+/** A property whose ledger another account of the configuration keeps; `owner`: its id. */
 interface Duplicate {
   readonly property: Property;
-  readonly owner: Account;
+  readonly owner: string;
 }
 
 /** What came of the poll of one account. Properties that could be read are read, whatever happens to the others. */
@@ -66,6 +74,8 @@ interface Round {
   readonly events: MeterEvent[];
 }
 
+export type Account = Awaited<ReturnType<typeof openAccount>>;
+
 const DAY_MS = 24 * 3_600_000;
 const DISCOVERY_IS_OLD_MS = 7 * DAY_MS;
 const LONGEST_WAIT_MS = 3_000;
@@ -78,192 +88,127 @@ const clockNotSet = () =>
     hint: 'Check its time service (NTP).',
   });
 
-export class Account {
-  readonly id: string;
-  readonly upstream: Upstream;
-  readonly history: PollHistory;
-  readonly extras: AccountExtras;
-  /** What events have told of it. */
-  told: Told = { needsPerson: false, late: {}, use: {} };
+/** Reads what the disk has of its properties; `claimWhatItHasRead` and `openKnownMeters` follow, each for all accounts. */
+export async function openAccount(
+  id: string,
+  { upstream, history, extras, names, all, restore }: Parts,
+  context: AccountContext,
+) {
+  const { zone, clock, random, log, state, changed } = context;
+  const judge = billJudge();
   /** `null` until the properties are known. */
-  meters: readonly Meter[] | null = null;
+  let meters: readonly Meter[] | null = null;
   /** What this account has besides its meters. */
-  duplicates: readonly Duplicate[] = [];
-  readonly #parts: Parts;
-  readonly #context: AccountContext;
-  readonly #judge = billJudge();
-  #entities: EntityContext | null = null;
+  let duplicates: readonly Duplicate[] = [];
+  let entities: EntityContext | null = null;
   /** Its properties but the duplicates. */
-  #ownEntities: EntityContext | null = null;
-  #discovery: Promise<unknown> | null = null;
+  let ownEntities: EntityContext | null = null;
+  let discovery: Promise<unknown> | null = null;
+  const known = await upstream.context.read();
+  if (known !== null) entities = await claimed(known);
 
-  /** What the disk has of it is opened by the three steps that follow, each of them for all accounts. */
-  constructor(id: string, parts: Parts, context: AccountContext) {
-    this.id = id;
-    this.upstream = parts.upstream;
-    this.history = parts.history;
-    this.extras = parts.extras;
-    this.#parts = parts;
-    this.#context = context;
-  }
-
-  async readContext(): Promise<void> {
-    const known = await this.upstream.context.read();
-    if (known !== null) this.#entities = await this.#claimed(known);
-  }
-
-  async claimWhatItHasRead(): Promise<void> {
-    const properties = this.#entities?.properties ?? [];
-    for (const property of await withLedger(this.#context.state, this.id, properties))
-      this.#parts.names.ownerOf(property, this);
-  }
-
-  async openKnownMeters(): Promise<void> {
-    if (this.#entities !== null) this.meters = await this.#openMeters(this.#entities);
+  /** What is left to this account, where other processes read as well. */
+  async function claimed(found: EntityContext): Promise<EntityContext> {
+    return { ...found, properties: await names.claim(found.properties) };
   }
 
   /** Its sign-in is not suspended, and needs no person. */
-  get isUsable(): boolean {
-    const { session } = this.upstream;
-    return !session.isSuspended && !needsAPerson(session.status().state);
-  }
+  const isUsable = (): boolean =>
+    !upstream.session.isSuspended && !needsAPerson(upstream.session.status().state);
+
+  /** The meters of other accounts that it has too. */
+  const sharedMeters = (): Meter[] =>
+    duplicates.flatMap(
+      ({ property, owner }) =>
+        all.find((one) => one.id === owner)?.meters?.find((meter) => isOf(meter, property)) ?? [],
+    );
 
   /**
    * Never rejects. `again`: those days instead of what is due. `chosen`: the known meters that it is to read; it also reads those
    * that it finds meanwhile, and that are its own.
    */
-  async poll(
+  async function poll(
     signal: AbortSignal,
     again?: DaySpan,
-    chosen: readonly Meter[] = this.meters ?? [],
+    chosen: readonly Meter[] = meters ?? [],
   ): Promise<AccountOutcome> {
-    const round = this.#begin(signal, again, chosen);
-    const outcome = this.#outcome(round, await this.#attempt(round).catch((fault: unknown) => fault));
+    const round = begin(signal, again, chosen);
+    const outcome = outcomeOf(round, await attempt(round).catch((fault: unknown) => fault));
     // A stop in the middle of a poll says nothing about the provider.
     if (signal.aborted) return outcome;
-    this.history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
-    this.history.save();
-    if (outcome.fault === null && this.#ownEntities !== null) this.extras.begin(this.#ownEntities, signal);
+    history.notePoll(outcome.fault === null ? null : safeWords(outcome.fault).code);
+    history.save();
+    if (outcome.fault === null && ownEntities !== null) extras.begin(ownEntities, signal);
     return outcome;
   }
 
-  /** Milliseconds after a failed poll until the next try; `null`: waiting would not help. `failures`: in a row, this one included. */
-  retryDelayMs(fault: unknown, failures: number): number | null {
-    const { clock, random } = this.#context;
-    if (!(fault instanceof Failure) || fault.retry !== 'never') return backOffMs(fault, failures, random);
-    const { nextAttemptAt } = this.upstream.session.status();
-    return nextAttemptAt === null ? null : Math.max(0, nextAttemptAt - clock.now());
-  }
+  const begin = (signal: AbortSignal, again: DaySpan | undefined, chosen: readonly Meter[]): Round => {
+    return { signal, again, chosen, before: meters ?? [], read: new Set(), events: [] };
+  };
 
-  /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
-  async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
-    const round = this.#begin(signal, again, [meter]);
-    const [fault = null] = await this.#pollMeters([meter], round);
-    return this.#outcome(round, fault);
-  }
-
-  /** The meters of other accounts that it has too. */
-  sharedMeters(): Meter[] {
-    return this.duplicates.flatMap(
-      ({ property, owner }) => owner.meters?.find((meter) => isOf(meter, property)) ?? [],
-    );
-  }
-
-  /** Its bills against the days of its meters, by the id of the invoice. The same map as long as nothing changes. */
-  checks(): BillChecks {
-    const ledgers = this.#billedMeters().map(({ store }) => store.tenancy);
-    return this.#judge(this.#invoices(), ledgers, this.#context.zone);
-  }
-
-  /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
-  nextBill(today: Day): BillForecast | null {
-    const span = nextBillSpan(this.#invoices(), today, this.#context.zone);
-    const meters = this.#billedMeters();
-    if (!span || meters.some(({ store }) => store.tenancy.origin > span.from)) return null;
-    const checks = this.checks();
-    const explained = this.#invoices().map(({ id }) => checks.get(id));
-    const forecasts = meters.map((meter) => meter.forecastOver(span));
-    return forecastBill(span, forecasts, explained.find((check) => check?.rule) ?? null);
-  }
-
-  /** Resolves once nothing is under way, and everything is on the disk. */
-  async settled(): Promise<void> {
-    await this.extras.settled();
-    await this.history.saved();
-  }
-
-  #invoices(): readonly Invoice[] {
-    return this.extras.known.invoices.found?.all ?? NO_INVOICES;
-  }
-
-  /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
-  #billedMeters(): readonly Meter[] {
-    const all = [...(this.meters ?? []), ...this.sharedMeters()];
-    const areKnown = all.length === (this.meters?.length ?? 0) + this.duplicates.length;
-    return areKnown && all.every(({ isComplete }) => isComplete) ? all : [];
-  }
-
-  #begin(signal: AbortSignal, again: DaySpan | undefined, chosen: readonly Meter[]): Round {
-    return { signal, again, chosen, before: this.meters ?? [], read: new Set(), events: [] };
+  function outcomeOf({ chosen, read, events }: Round, fault: unknown): AccountOutcome {
+    const unread = fault === null ? [] : chosen.filter((meter) => !read.has(meter));
+    return { account: id, events, fault, unread };
   }
 
   /** Resolves to the first thing that went wrong with a meter, or to `null`. */
-  async #attempt(round: Round): Promise<unknown> {
-    const { clock, log } = this.#context;
+  async function attempt(round: Round): Promise<unknown> {
     const { signal } = round;
     if (!isClockSet(clock.now())) throw clockNotSet();
-    if (this.duplicates.some(({ property, owner }) => !this.#parts.names.isOwner(property, owner)))
-      await this.openKnownMeters();
-    const isKnown = this.meters !== null;
-    if (!isKnown) await this.#discover(signal);
-    else if (!this.isUsable) await this.#signIn(round);
-    let faults = await this.#pollMeters(this.#metersOf(round), round);
+    if (duplicates.some(({ property, owner }) => !names.isOwner(property, owner))) await openKnownMeters();
+    const isKnown = meters !== null;
+    if (!isKnown) await discover(signal);
+    else if (!isUsable()) await signIn(round);
+    let faults = await pollMeters(metersIn(round), round);
     const isRefused = faults.some((err) => err instanceof ProviderRefused && [403, 404].includes(err.status));
-    if (isKnown && isRefused && this.history.tryOnceADay('rediscoveredAt')) {
+    if (isKnown && isRefused && history.tryOnceADay('rediscoveredAt')) {
       log.info('the provider refuses a known property: discovering again');
-      await this.#discover(signal);
-      faults = await this.#pollMeters(this.#metersOf(round), round);
+      await discover(signal);
+      faults = await pollMeters(metersIn(round), round);
       // It helped: the next refusal is a new one.
-      if (faults.length === 0) this.history.allowAgain('rediscoveredAt');
+      if (faults.length === 0) history.allowAgain('rediscoveredAt');
     }
-    if (isKnown && faults.length === 0 && this.#discoveryIsOld() && this.history.tryOnceADay('searchedAt')) {
-      await this.#searchNew(this.meters ?? [], signal);
-      faults = await this.#pollMeters(this.#metersOf(round), round);
+    if (isKnown && faults.length === 0 && isDiscoveryOld() && history.tryOnceADay('searchedAt')) {
+      // Properties may have appeared since the last discovery.
+      const properties = (meters ?? []).map(({ property }) => property);
+      await discover(signal, properties).catch((err) =>
+        log.warn(safeWords(err), 'new properties could not be looked for'),
+      );
+      faults = await pollMeters(metersIn(round), round);
     }
     return faults[0] ?? null;
   }
 
-  /** What it is to read in the round and has not read: nothing that another account may be reading. */
-  #metersOf({ chosen, before, read }: Round): readonly Meter[] {
-    const isWanted = (meter: Meter) => chosen.includes(meter) || !before.includes(meter);
-    const others = this.sharedMeters().filter((meter) => chosen.includes(meter));
-    return [...(this.meters ?? []).filter(isWanted), ...others].filter((meter) => !read.has(meter));
+  function isDiscoveryOld(): boolean {
+    const { discoveredAt } = history.record;
+    // A clock that was far ahead must not put it off for long.
+    return discoveredAt === null || Math.abs(clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
   }
 
-  #outcome({ chosen, read, events }: Round, fault: unknown): AccountOutcome {
-    const unread = fault === null ? [] : chosen.filter((meter) => !read.has(meter));
-    return { account: this.id, events, fault, unread };
+  /** What it is to read in the round and has not read: nothing that another account may be reading. */
+  function metersIn({ chosen, before, read }: Round): readonly Meter[] {
+    const isWanted = (meter: Meter) => chosen.includes(meter) || !before.includes(meter);
+    const others = sharedMeters().filter((meter) => chosen.includes(meter));
+    return [...(meters ?? []).filter(isWanted), ...others].filter((meter) => !read.has(meter));
   }
 
   /** While others read its meters, no request of its own would show that it is signed in again. */
-  async #signIn({ chosen }: Round): Promise<void> {
-    const { session } = this.upstream;
+  async function signIn({ chosen }: Round): Promise<void> {
+    const { session } = upstream;
     await session.accessToken();
     // An access token that still serves reads what the account is to read, whatever its last refresh came to.
-    if (chosen.length === 0 && !this.isUsable && session.fault !== null) throw session.fault;
+    if (chosen.length === 0 && !isUsable() && session.fault !== null) throw session.fault;
   }
 
   /** Resolves to what went wrong. */
-  async #pollMeters(
-    meters: readonly Meter[],
-    { signal, again, read, events }: Round,
-  ): Promise<readonly unknown[]> {
+  async function pollMeters(some: readonly Meter[], round: Round): Promise<readonly unknown[]> {
+    const { signal, again, read, events } = round;
     const faults: unknown[] = [];
-    for (const meter of meters) {
+    for (const meter of some) {
       try {
-        const changes = await meter.poll(this.upstream.provider, signal, again);
+        const changes = await meter.poll(upstream.provider, signal, again);
         read.add(meter);
-        this.#tellReader(meter);
+        noteReader(meter);
         events.push(...changes.map((change) => ({ meter: meter.name, change })));
       } catch (err) {
         faults.push(err);
@@ -274,122 +219,161 @@ export class Account {
     return faults;
   }
 
-  #tellReader(meter: Meter): void {
+  function noteReader(meter: Meter): void {
     const { account, name, readBy } = meter;
-    meter.readBy = this.id;
-    if (account === this.id) return;
-    if (readBy !== this.id)
-      this.#context.log.info({ meter: name, insteadOf: account }, 'read in place of another account');
-    this.#context.changed(account);
+    meter.readBy = id;
+    if (account === id) return;
+    if (readBy !== id) log.info({ meter: name, insteadOf: account }, 'read in place of another account');
+    changed(account);
   }
 
-  #discover(signal: AbortSignal, known: readonly Property[] = []): Promise<readonly Meter[]> {
-    const discovery = this.#discoverNow(signal, known);
+  async function discover(signal: AbortSignal, before: readonly Property[] = []): Promise<void> {
+    const finding = findProperties(signal, before);
     const ended = () => {
-      this.#discovery = null;
+      discovery = null;
     };
-    this.#discovery = discovery.then(ended, ended);
-    return discovery;
+    discovery = finding.then(ended, ended);
+    await finding;
+  }
+
+  async function findProperties(signal: AbortSignal, before: readonly Property[]): Promise<void> {
+    const listed = await upstream.provider.discover(signal);
+    history.noteDiscovery();
+    const found = { ...listed, properties: withFound(before, listed.properties) };
+    log.info({ properties: found.properties.length }, 'heat meters found');
+    await upstream.context
+      .write(found)
+      .catch((err) => log.error({ err }, 'entity context could not be saved'));
+    await extras.askSite(signal);
+    await waitForEarlierOnes();
+    entities = await claimed(found);
+    meters = await openMeters(entities);
+    changed(id);
   }
 
   /** When two find the same property at once, the first one of the configuration is to keep its ledger. */
-  async #waitForEarlierOnes(): Promise<void> {
-    const { all } = this.#parts;
-    const earlier = all.slice(0, all.indexOf(this)).flatMap((one) => one.#discovery ?? []);
+  async function waitForEarlierOnes(): Promise<void> {
+    const place = all.findIndex((one) => one.id === id);
+    const earlier = all.slice(0, place).flatMap((one) => one.discovery ?? []);
     if (earlier.length === 0) return;
     const over = new AbortController();
-    const { clock } = this.#context;
     // A slow one is not waited for: what is read by the second is not lost.
     await Promise.race([Promise.all(earlier), clock.sleep(LONGEST_WAIT_MS, over.signal)]);
     over.abort();
   }
 
-  async #discoverNow(signal: AbortSignal, known: readonly Property[]): Promise<readonly Meter[]> {
-    const { log, changed } = this.#context;
-    const listed = await this.upstream.provider.discover(signal);
-    this.history.noteDiscovery();
-    const all = { ...listed, properties: withFound(known, listed.properties) };
-    log.info({ properties: all.properties.length }, 'heat meters found');
-    await this.upstream.context
-      .write(all)
-      .catch((err) => log.error({ err }, 'entity context could not be saved'));
-    await this.extras.askSite(signal);
-    await this.#waitForEarlierOnes();
-    this.#entities = await this.#claimed(all);
-    this.meters = await this.#openMeters(this.#entities);
-    changed(this.id);
-    return this.meters;
+  async function openKnownMeters(): Promise<void> {
+    if (entities !== null) meters = await openMeters(entities);
   }
 
-  /** What is left to this account, where other processes read as well. */
-  async #claimed(all: EntityContext): Promise<EntityContext> {
-    return { ...all, properties: await this.#parts.names.claim(all.properties) };
-  }
-
-  #discoveryIsOld(): boolean {
-    const { discoveredAt } = this.history.record;
-    // A clock that was far ahead must not put it off for long.
-    return discoveredAt === null || Math.abs(this.#context.clock.now() - discoveredAt) >= DISCOVERY_IS_OLD_MS;
-  }
-
-  /** Looks for properties that have appeared since the last discovery. */
-  async #searchNew(known: readonly Meter[], signal: AbortSignal): Promise<void> {
-    try {
-      const properties = known.map(({ property }) => property);
-      await this.#discover(signal, properties);
-    } catch (err) {
-      this.#context.log.warn(safeWords(err), 'new properties could not be looked for');
-    }
-  }
-
-  async #openMeters(entities: EntityContext): Promise<Meter[]> {
-    const { properties } = entities;
+  async function openMeters({ properties, ...rest }: EntityContext): Promise<Meter[]> {
     const present = new Set(properties.map(({ propertyCustomerId }) => propertyCustomerId));
-    const gone = (this.meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
-    for (const { property } of gone) this.#parts.names.release(property);
+    const gone = (meters ?? []).filter(({ property }) => !present.has(property.propertyCustomerId));
+    for (const { property } of gone) names.release(property);
     const opened: Meter[] = [];
-    const duplicates: Duplicate[] = [];
+    const others: Duplicate[] = [];
     for (const property of properties) {
-      const owner = this.#parts.names.ownerOf(property, this);
-      if (owner !== this) {
-        duplicates.push({ property, owner });
+      const owner = names.ownerOf(property, id);
+      if (owner !== id) {
+        log.warn(
+          { meter: seriesName(property), otherAccount: owner },
+          'another account has this meter already',
+        );
+        others.push({ property, owner });
         continue;
       }
-      const name = this.#parts.names.nameOf(property);
-      const known = this.meters?.find((meter) => meter.name === name && isSame(meter.property, property));
+      const name = names.nameOf(property);
+      const before = meters?.find((meter) => meter.name === name && isSame(meter.property, property));
       // A property that is gone and had this name: its series goes on.
       const predecessor = gone.find((meter) => meter.name === name);
-      opened.push(known ?? (await this.#openMeter(property, name, predecessor)));
+      opened.push(before ?? (await openOne(property, name, predecessor)));
     }
-    this.#noteDuplicates(entities, duplicates);
+    duplicates = others;
+    ownEntities = { ...rest, properties: opened.map(({ property }) => property) };
     return opened;
   }
 
-  #noteDuplicates(entities: EntityContext, duplicates: readonly Duplicate[]): void {
-    const isOwn = (property: Property) => !duplicates.some((one) => one.property === property);
-    for (const { property, owner } of duplicates) {
-      const meter = seriesName(property);
-      this.#context.log.warn({ meter, otherAccount: owner.id }, 'another account has this meter already');
-    }
-    this.duplicates = duplicates;
-    this.#ownEntities =
-      duplicates.length === 0 ? entities : { ...entities, properties: entities.properties.filter(isOwn) };
-  }
-
-  async #openMeter(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
-    const meter = await Meter.open(
-      { account: this.id, property, name },
-      () => ({
-        currency: this.extras.currency,
-        register: this.extras.register(property),
-        lastSuccessAt: this.history.record.lastSuccessAt,
-      }),
-      this.#context,
-    );
+  async function openOne(property: Property, name: string, predecessor?: Meter): Promise<Meter> {
+    const fromAccount = () => ({
+      currency: extras.currency,
+      register: extras.register(property),
+      lastSuccessAt: history.record.lastSuccessAt,
+    });
+    const meter = await openMeter({ account: id, property, name }, fromAccount, context);
     if (predecessor?.ledger.complete) await meter.store.restore(predecessor.store.history);
-    await this.#parts.restore(meter);
+    await restore(meter);
     return meter;
   }
+
+  const invoices = (): readonly Invoice[] => extras.known.invoices.found?.all ?? NO_INVOICES;
+
+  /** All its meters: the bills are about those that another account reads as well. None while one is not complete. */
+  function billedMeters(): readonly Meter[] {
+    const both = [...(meters ?? []), ...sharedMeters()];
+    const areKnown = both.length === (meters?.length ?? 0) + duplicates.length;
+    return areKnown && both.every(({ isComplete }) => isComplete) ? both : [];
+  }
+
+  /** Its bills against the days of its meters, by the id of the invoice. The same map as long as nothing changes. */
+  const checks = (): BillChecks =>
+    judge(
+      invoices(),
+      billedMeters().map(({ store }) => store.tenancy),
+      zone,
+    );
+
+  return {
+    id,
+    upstream,
+    history,
+    extras,
+    /** What events have told of it. */
+    told: { needsPerson: false, late: {}, use: {} } as Told,
+    get meters(): readonly Meter[] | null {
+      return meters;
+    },
+    get discovery(): Promise<unknown> | null {
+      return discovery;
+    },
+    get isUsable(): boolean {
+      return isUsable();
+    },
+    sharedMeters,
+    openKnownMeters,
+    poll,
+    checks,
+    async claimWhatItHasRead(): Promise<void> {
+      for (const property of await withLedger(state, id, entities?.properties ?? []))
+        names.ownerOf(property, id);
+    },
+    /** After a poll of its own: one meter that another account was to read, and could not. Never rejects. */
+    async readInstead(meter: Meter, signal: AbortSignal, again?: DaySpan): Promise<AccountOutcome> {
+      const round = begin(signal, again, [meter]);
+      const [fault = null] = await pollMeters([meter], round);
+      return outcomeOf(round, fault);
+    },
+    /** Milliseconds after a failed poll until the next try; `null`: waiting would not help. `failures`: in a row, this one included. */
+    retryDelayMs(fault: unknown, failures: number): number | null {
+      if (!(fault instanceof Failure) || fault.retry !== 'never') return backOffMs(fault, failures, random);
+      const { nextAttemptAt } = upstream.session.status();
+      return nextAttemptAt === null ? null : Math.max(0, nextAttemptAt - clock.now());
+    },
+    /** The bill after the newest one. `null` without invoices that tell a period, and while the ledgers do not cover it. */
+    nextBill(today: Day): BillForecast | null {
+      const span = nextBillSpan(invoices(), today, zone);
+      const billed = billedMeters();
+      if (!span || billed.some(({ store }) => store.tenancy.origin > span.from)) return null;
+      const found = checks();
+      const explained = invoices().map((invoice) => found.get(invoice.id));
+      const forecasts = billed.map((meter) => meter.forecastOver(span));
+      return forecastBill(span, forecasts, explained.find((check) => check?.rule) ?? null);
+    },
+    /** Resolves once nothing is under way, and everything is on the disk. */
+    async settled(): Promise<void> {
+      await extras.settled();
+      await history.saved();
+    },
+  };
 }
 
 const isOf = ({ property }: Meter, { propertyCustomerId }: Property): boolean =>

@@ -6,9 +6,9 @@ import { contextCodec } from '../store/documents.ts';
 import type { StateStore } from '../store/stateStore.ts';
 import { withLedger } from './meterLedger.ts';
 
-/** Which account keeps a property, and under which name: of two that would be the same, the first one. `Owner`: an account, or its id. */
-export class SeriesNames<Owner> {
-  readonly #owners = new Map<string, Owner>();
+/** Which account keeps a property, and under which name: of two that would be the same, the first one. */
+export class SeriesNames {
+  readonly #owners = new Map<string, string>();
   /** The property that has the name. */
   readonly #names = new Map<string, string>();
 
@@ -20,14 +20,14 @@ export class SeriesNames<Owner> {
     return properties;
   }
 
-  /** The first that claims the property. */
-  ownerOf({ propertyCustomerId }: Property, claimant: Owner): Owner {
+  /** The id of the first account that claims the property. */
+  ownerOf({ propertyCustomerId }: Property, claimant: string): string {
     const owner = this.#owners.get(propertyCustomerId) ?? claimant;
     this.#owners.set(propertyCustomerId, owner);
     return owner;
   }
 
-  isOwner({ propertyCustomerId }: Property, owner: Owner): boolean {
+  isOwner({ propertyCustomerId }: Property, owner: string): boolean {
     return this.#owners.get(propertyCustomerId) === owner;
   }
 
@@ -94,7 +94,7 @@ export async function knownMeters(
   state: StateStore,
   { accounts, meters }: Pick<Config, 'accounts' | 'meters'>,
 ): Promise<(Named & { readonly friendlyName: string | null })[]> {
-  const names = new SeriesNames<string>();
+  const names = new SeriesNames();
   const found: { readonly account: string; readonly property: Property }[] = [];
   for (const { id: account } of accounts) {
     const context = await state.document(`accounts/${account}/context`, contextCodec).read();

@@ -3,7 +3,7 @@ import type { IssuerMemory } from '../auth/oidc.ts';
 import { concurrencyLimit } from '../foundation/limits.ts';
 import type { Gate } from '../http/client.ts';
 import type { Reply } from '../provider/request.ts';
-import { Account } from './account.ts';
+import { type Account, openAccount } from './account.ts';
 import type { AccountContext } from './context.ts';
 import { openExtras } from './extras.ts';
 import type { Meter } from './meter.ts';
@@ -18,7 +18,7 @@ export async function openAccounts(
   restore: (meter: Meter) => Promise<void>,
   /** What the accounts of a fleet share beyond these. */
   shared: {
-    readonly names?: SeriesNames<Account>;
+    readonly names?: SeriesNames;
     readonly issuerMemory?: IssuerMemory;
     readonly gate?: (to: 'issuer' | 'provider') => Gate;
     /** Notes the shapes of replies. */
@@ -26,7 +26,7 @@ export async function openAccounts(
   } = {},
 ): Promise<Account[]> {
   const { config, counters, changed } = context;
-  const { names = new SeriesNames<Account>(), issuerMemory = { metadata: null }, gate } = shared;
+  const { names = new SeriesNames(), issuerMemory = { metadata: null }, gate } = shared;
   // The rounds of extras of all accounts, one after the other.
   const extrasQueue = concurrencyLimit(1);
   const onReply = shared.onReply ?? (await openReplyShapes(context));
@@ -55,9 +55,8 @@ export async function openAccounts(
       onChange: () => changed(id),
     });
     const extras = await openExtras(id, { upstream, history, queue: extrasQueue }, own);
-    opened.push(new Account(id, { upstream, history, extras, names, all: opened, restore }, own));
+    opened.push(await openAccount(id, { upstream, history, extras, names, all: opened, restore }, own));
   }
-  for (const account of opened) await account.readContext();
   // When two have the same property, the one that has read it keeps it, else the first.
   for (const account of opened) await account.claimWhatItHasRead();
   for (const account of opened) await account.openKnownMeters();

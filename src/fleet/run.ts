@@ -386,7 +386,7 @@ export const wantedSeries = (property: Property) => {
 };
 
 /** Of all accounts of the fleet the lowest id that is usable reads a property, under a name that no other has. */
-class FleetNames extends SeriesNames<Account> {
+class FleetNames extends SeriesNames {
   readonly #state: AccountState;
 
   constructor(state: AccountState) {

@@ -44,13 +44,10 @@ describe('without a file', () => {
 describe('every kind of value', () => {
   it.each([
     ['USAGE_CONCURRENCY', ' 8 ', 'usage.concurrency', 8],
-    ['USAGE_LATE_AFTER_HOURS', '1.5', 'usage.late_after_hours', 1.5],
     ['PROVIDER_KEEP_ALIVE', 'False', 'provider.keep_alive', false],
     ['PROVIDER_CLIENT_ID', '42', 'provider.client_id', '42'],
     ['PROVIDER_CLIENT_ID', ' a', 'provider.client_id', ' a'],
     ['PROVIDER_SCOPES', 'openid, a  b,c', 'provider.scopes', ['openid', 'a', 'b', 'c']],
-    ['PROVIDER_CLAIMS_CUSTOMER_CODE', 'cc', 'provider.claims.customer_code', 'cc'],
-    ['STATE_DIR', '/data', 'state_dir', '/data'],
     ['LOG_LEVEL', 'DEBUG', 'log.level', 'debug'],
     ['MQTT_PROTOCOL', '5', 'mqtt.protocol', '5'],
     ['MQTT_DISCOVERY_PREFIX', 'false', 'mqtt.discovery_prefix', false],
@@ -60,9 +57,6 @@ describe('every kind of value', () => {
     ['HTTP', 'false', 'http', false],
     ['HTTP', 'true', 'http', { listen: '127.0.0.1:8099', metrics: 'page' }],
     ['HTTP_LISTEN', '0.0.0.0:1', 'http', { listen: '0.0.0.0:1', metrics: 'page' }],
-    ['WEB', 'false', 'web', false],
-    ['WEB_HOSTS', 'heat.example.org heat', 'web', { hosts: ['heat.example.org', 'heat'] }],
-    ['CONSTITUENCIES_HOUSE_NO', '34', 'constituencies.house_no', 34],
     ['METERS_70418235_NAME', '3', 'meters.70418235.name', '3'],
     ['METERS_HM-7_name_NAME', 'Flat 3', 'meters.HM-7_name.name', 'Flat 3'],
   ] as const)('%s=%s', async (name, text, path, value) => {
@@ -156,7 +150,6 @@ describe('names', () => {
     ['PASSWROD', 'did you mean HEAT2MQTT_PASSWORD?'],
     ['MQTT_URI', 'did you mean HEAT2MQTT_MQTT_URL?'],
     ['MQTT_PORT', 'an unknown variable'],
-    ['PORT', 'an unknown variable'],
     ['ACCOUNTS_0_PASWORD', 'did you mean HEAT2MQTT_ACCOUNTS_0_PASSWORD?'],
   ])('HEAT2MQTT_%s is unknown, and its value is not told', async (name, says) => {
     const { message, faults } = await refusal(BASE, { [`HEAT2MQTT_${name}`]: 'canary-1883' });
@@ -173,17 +166,11 @@ describe('names', () => {
 
   it('what Kubernetes and Docker inject is no mistake', async () => {
     const address = 'tcp://10.0.0.1:8099';
-    await load(BASE, {
-      HEAT2MQTT_CONFIG: 'config.yaml',
-      HEAT2MQTT_SERVICE_HOST: '10.0.0.1',
-      HEAT2MQTT_SERVICE_PORT: '8099',
-      HEAT2MQTT_SERVICE_PORT_HTTP: '8099',
-      HEAT2MQTT_PORT: address,
-      HEAT2MQTT_PORT_8099_TCP: address,
-      HEAT2MQTT_PORT_8099_TCP_ADDR: '10.0.0.1',
-      HEAT2MQTT_MQTT_PORT: 'tcp://10.0.0.1:1883',
-      heat2mqtt_mqtt_url: 'lower case is not ours',
-    });
+    const names = ['HEAT2MQTT_SERVICE_HOST', 'HEAT2MQTT_SERVICE_PORT', 'HEAT2MQTT_SERVICE_PORT_HTTP'];
+    const addresses = ['HEAT2MQTT_PORT', 'HEAT2MQTT_PORT_8099_TCP', 'HEAT2MQTT_PORT_8099_TCP_ADDR'];
+    const injected = [...names, ...addresses, 'HEAT2MQTT_MQTT_PORT'].map((name) => [name, address]);
+    const lower = { HEAT2MQTT_CONFIG: 'config.yaml', heat2mqtt_mqtt_url: 'lower case is not ours' };
+    await load(BASE, { ...lower, ...Object.fromEntries(injected) });
   });
 
   it('systemd names the state directory where nothing else does', async () => {

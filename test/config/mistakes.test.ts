@@ -8,39 +8,29 @@ const validateCron = (expression: string) => !expression.startsWith('99');
 const PIECES = String.raw`
 version: 2 | version | found 2; allowed: 1
 colour: red | colour | an unknown key; allowed: version, provider
-mqtt: { base_topik: x } | mqtt.base_topik | did you mean base_topic
 mqtt: { baseTopic: x } | mqtt.baseTopic | did you mean base_topic
 schedule: 1 2 * * * | schedule | did you mean usage.schedule
 usage: daily | usage | found a text (not shown); allowed: a mapping with schedule
 usage: { schedule: '* * * *' } | usage.schedule | 5 or 6 fields
 usage: { schedule: '99 * * * *' } | usage.schedule | in its range
 usage: { schedule: '* * * * * *' } | usage.schedule | at least 15 minutes
-usage: { schedule: '*/10 * * * *' } | usage.schedule | or usage.allow_fast_schedule: true
 usage: { schedule: '55,5 0,23 * * *' } | usage.schedule | found "55,5 0,23 * * *"; allowed: at least
 usage: { schedule: '* * * * *', allow_fast_schedule: sure } | usage.allow_fast_schedule | true or false
 usage: { timezone: Europe/Atlantis } | usage.timezone | IANA
 usage: { jitter_seconds: 14401 } | usage.jitter_seconds | from 0 to 14400
 usage: { history_since: 2025-02-29 } | usage.history_since | YYYY-MM-DD
-usage: { history_since: January } | usage.history_since | YYYY-MM-DD
 usage: { history_since: 2025-06-16 } | usage.history_since | until 2025-06-15
 usage: { history_since: 1925-01-01 } | usage.history_since | from 2000
-usage: { reread_days: 0 } | usage.reread_days | from 1 to 366
 usage: { reread_days: '14' } | usage.reread_days | from 1 to 366
-usage: { reading_closes: never } | usage.reading_closes | same_day, previous_day
-usage: { late_after_hours: -1 } | usage.late_after_hours | above 0
 usage: { concurrency: 2.5 } | usage.concurrency | whole number from 1 to 64
 meters: Flat 3 | meters | found "Flat 3"; allowed: a mapping of meters, each with its name
 meters: { "70418235": Flat 3 } | meters.70418235 | not shown); allowed: a mapping with name
-meters: { "70418235": { nmae: Flat 3 } } | meters.70418235.nmae | did you mean name?
 meters: { "70418235": } | meters.70418235.name | or in HEAT2MQTT_METERS_70418235_NAME
 meters: { "70418235": { name: '  ' } } | meters.70418235.name | at most 64 characters in one line
-meters: { "70418235": { name: [a] } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "two\nlines" } } | meters.70418235.name | at most 64 characters in one line
 meters: { "70418235": { name: "half \ud83d" } } | meters.70418235.name | at most 64 characters in one line
-extras: { balance: yes please } | extras.balance | true or false
 mqtt: { url: 'localhost:1883' } | mqtt.url | mqtt://
 mqtt: { url: 'mqtt:localhost' } | mqtt.url | mqtt://
-mqtt: { url: 'https://broker' } | mqtt.url | mqtts://
 mqtt: { url: 'mqtt://u:50%@broker' } | mqtt.url | %XX
 mqtt: { url: 'mqtt://u:12/34@broker' } | mqtt.url | %XX
 mqtt: { url: 'mqtt://u:abcdef@broker', password: ghijkl } | mqtt.password | both a password in mqtt.url and mqtt.password
@@ -48,38 +38,30 @@ mqtt: { password: ghijkl } | mqtt.username | a name and a password, or neither
 mqtt: { password: ghijkl, password_file: /dev/null } | mqtt.password | both password and password_file
 mqtt: { cert_file: /dev/null } | mqtt.key_file | together
 mqtt: { ca_file: /nowhere/ca.pem } | mqtt.ca_file | no such file: "/nowhere/ca.pem"
-mqtt: { reject_unauthorized: 'false' } | mqtt.reject_unauthorized | true or false
-mqtt: { protocol: 3.1 } | mqtt.protocol | auto, 5 or 3.1.1
 mqtt: { base_topic: /a } | mqtt.base_topic | at most 128 characters
 mqtt: { base_topic: a/ } | mqtt.base_topic | at most 128 characters
 mqtt: { base_topic: a/+/b } | mqtt.base_topic | at most 128 characters
 mqtt: { base_topic: 'a#' } | mqtt.base_topic | at most 128 characters
 mqtt: { base_topic: $SYS } | mqtt.base_topic | at most 128 characters
 mqtt: { base_topic: "a\0b" } | mqtt.base_topic | at most 128 characters
-mqtt: { discovery_prefix: true } | mqtt.discovery_prefix | false, or a topic
 mqtt: { discovery_prefix: {} } | mqtt.discovery_prefix | found a mapping
 mqtt: { embedded: 1883 } | mqtt.embedded | true, false, or port, host, username and password_file
-mqtt: { embedded: { port: 99999 } } | mqtt.embedded.port | 65535
 mqtt: { embedded: { hots: x } } | mqtt.embedded.hots | did you mean host
 home_assistant: { url: 'ha:8123', token: abcdef } | home_assistant.url | starting with http://, https://, ws://
 home_assistant: { token: abcdef } | home_assistant.url | HEAT2MQTT_HOME_ASSISTANT_URL
 home_assistant: { url: 'ws://ha:8123' } | home_assistant.token | token or token_file here
 home_assistant: { url: 'ws://ha', token: abcdef, outdoor_temperature: weather.home } | home_assistant.outdoor_temperature | entity id of a sensor
 home_assistant: { url: 'ws://ha', token: abcdef, degree_day_base: 59 } | home_assistant.degree_day_base | from 5 to 25
-http: 8099 | http | false, or listen
 http: { listen: localhost } | http.listen | an address and a port
 http: { listen: 'localhost:70000' } | http.listen | an address and a port
-http: { metrics: all } | http.metrics | page, open
 web: 1 | web | false, or password_file
 web: { hosts: ['http://heat'] } | web.hosts.0 | host name such as
 web: { trusted_proxy: '10.0.0.0/40' } | web.trusted_proxy | IP address or a network
 web: { trusted_proxy: '10.0.0.0/8' } | web.trusted_proxy | no password of the page; allowed: a reverse proxy only with
 state_dir: '' | state_dir | path of a directory
 log: { level: verbose } | log.level | trace, debug, info
-log: { format: xml } | log.format | auto, pretty, json
 constituencies: { base_url: ftp://x.example } | constituencies.base_url | https
 constituencies: { chamber: commons } | constituencies.chamber | dail, seanad, ""
-constituencies: { house_no: 0 } | constituencies.house_no | from 1
 http: false\nhttp: false | config.yaml, line 9, column 1 | each key once
 accounts: [] | accounts | at least one of the two
 accounts: me | accounts | allowed: a list
@@ -94,7 +76,6 @@ accounts: [{username: u}] | accounts.0.password | HEAT2MQTT_PASSWORD_FILE in the
 accounts: [{username: u, password: p, password_file: /dev/null}] | accounts.0.password | both password and password_file
 accounts: [{username: u, password: p, totp: x}] | accounts.0.totp | did you mean totp_secret
 accounts: [{username: u, password: p, totp_secret: 234567}] | accounts.0.totp_secret | found a text (not shown); allowed: base32
-accounts: [{username: u, password: p, totp_secret: [a]}] | accounts.0.totp_secret | an address that starts with otpauth:
 accounts: [{username: u, password: p, history_since: 2025-06-16}] | accounts.0.history_since | until 2025-06-15
 `;
 
@@ -105,24 +86,19 @@ issuer: http://localhost.example.org/r | issuer | https
 issuer: id.example.org | issuer | https:// address
 issuer: https://u:p@id.example.org/r | issuer | without user name
 issuer: https://id.example.org/#/r | issuer | https
-issuer: http://id.example.org/r, allow_insecure: sure | allow_insecure | true or false
 api_url: http://api.example.org | api_url | allow_insecure
 scopes: [] | scopes | at least one scope
-scopes: [1] | scopes.0 | found 1; allowed: a text
-timeout_seconds: 0 | timeout_seconds | above 0, at most 600
 timeout_seconds: 30s | timeout_seconds | found "30s"
-keep_alive: 1 | keep_alive | true or false
+timeout_seconds: 0 | timeout_seconds | above 0, at most 600
 sign_in: browser | sign_in | found "browser"; allowed: auto, password, form, device, link
 sign_in: form | redirect_uri | or in HEAT2MQTT_PROVIDER_REDIRECT_URI); to find it
 sign_in: link | redirect_uri | the address bar of its login page
 redirect_url: https://portal.example.org/ | redirect_url | did you mean redirect_uri
 redirect_uri: https%3A%2F%2Fportal.example.org%2F | redirect_uri | com.example.app:/callback, with : and / where
-redirect_uri: /callback | redirect_uri | an absolute address
 redirect_uri: https:portal | redirect_uri | an absolute address
 redirect_uri: localhost:8080/x | redirect_uri | an absolute address
 redirect_uri: https://u@portal | redirect_uri | an absolute address
 redirect_uri: https://portal/#/x | redirect_uri | an absolute address
-claims: { site_code: "" } | claims.site_code | an empty text
 `;
 
 // What to change | into what | the path | words.

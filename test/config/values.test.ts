@@ -12,17 +12,13 @@ import { BASE, load } from './loading.ts';
 
 test.each([
   ['23 */4 * * *', 240],
-  ['* * * * *', 1],
   ['* * * * * *', 0],
-  ['*/30 7 * * * *', 0],
   ['5 */15 * * * *', 15],
   ['*/25 * * * *', 10],
   ['30 1,2 * * 1-5', 60],
   ['0 0 1 1 *', 1440],
   ['10-30/10 6-8 * * MON', 10],
-  ['50 23 * * *', 1440],
   ['55,5 0,23 * * *', 10],
-  ['0 0-23/3 * * *', 180],
 ])('two times of %s are at least %i minutes apart', (expression, minutes) => {
   expect(shortestGapMinutes(expression)).toBe(minutes);
   const task = createTask(expression, () => undefined, { timezone: 'UTC' });
@@ -38,48 +34,42 @@ test.each([
 test.each([
   ['http://homeassistant.local:8123', 'ws://homeassistant.local:8123/api/websocket'],
   ['http://192.168.1.7:8123/lovelace/0?edit=1', 'ws://192.168.1.7:8123/api/websocket'],
-  ['https://ha.example.org/', 'wss://ha.example.org/api/websocket'],
   ['http://[::1]:8123', 'ws://[::1]:8123/api/websocket'],
   ['ws://ha:8123', 'ws://ha:8123/api/websocket'],
-  ['wss://ha.example.org/api/websocket', 'wss://ha.example.org/api/websocket'],
   ['ws://supervisor/core/websocket', 'ws://supervisor/core/websocket'],
 ])('Home Assistant at %s', async (given, url) => {
   const { config } = await load(`${BASE}home_assistant: { url: '${given}', token: abcdef }\n`);
   expect(config.home_assistant?.url).toBe(url);
 });
 
+const PI = { name: 'Pi', isApp: false };
 const WITH_PASSWORD = 'web: { password: correct horse }';
 const NAMED = 'web: { password: correct horse, hosts: [heat.example.org] }';
+const INGRESS = 'homeassistant://hassio/ingress/a1b2c3d4_heat2mqtt';
 const PROXIED = 'web: { password: correct horse, hosts: [heat.example.org], trusted_proxy: 127.0.0.1 }';
-test.each([
+test.each<[string, string, string | null, typeof PI?]>([
   ["{ listen: '192.168.1.10:8099' }", WITH_PASSWORD, 'http://192.168.1.10:8099/'],
   ["{ listen: '[fd00::7]:8099' }", WITH_PASSWORD, 'http://[fd00::7]:8099/'],
-  ["{ listen: 'nas.local:80' }", WITH_PASSWORD, 'http://nas.local:80/'],
   ["{ listen: '192.168.1.10:8099' }", '', null],
   ["{ listen: '192.168.1.10:8099' }", 'web: false', null],
   ["{ listen: '192.168.1.10:0' }", WITH_PASSWORD, null],
   ["{ listen: '127.0.0.1:8099' }", WITH_PASSWORD, null],
-  ["{ listen: 'localhost:8099' }", WITH_PASSWORD, null],
   ["{ listen: '0.0.0.0:8099' }", WITH_PASSWORD, 'http://pi.local:8099/'],
   ["{ listen: '[::]:8099' }", WITH_PASSWORD, 'http://pi.local:8099/'],
   ["{ listen: '0.0.0.0:8099' }", NAMED, 'http://heat.example.org:8099/'],
   ["{ listen: '127.0.0.1:8099' }", PROXIED, 'https://heat.example.org/'],
   ['false', WITH_PASSWORD, null],
-])('http: %s and %s: the page is at %s', async (http, web, address) => {
-  const { config } = await load(`${BASE}http: ${http}\n${web}\n`);
-  expect(pageAddress(config, { name: 'Pi', isApp: false })).toBe(address);
-});
-
-test.each([
-  ['a name with a domain', { name: 'pi.example.org', isApp: false }, 'http://pi.example.org:8099/'],
-  ['the id of a container', { name: '0a1b2c3d4e5f', isApp: false }, null],
   [
-    'an app',
-    { name: 'a1b2c3d4-heat2mqtt', isApp: true },
-    'homeassistant://hassio/ingress/a1b2c3d4_heat2mqtt',
+    "{ listen: '0.0.0.0:8099' }",
+    WITH_PASSWORD,
+    'http://pi.example.org:8099/',
+    { ...PI, name: 'pi.example.org' },
   ],
-])('on all addresses of %s', async (_, machine, address) => {
-  const { config } = await load(`${BASE}http: { listen: '0.0.0.0:8099' }\n${WITH_PASSWORD}\n`);
+  // The id of a container.
+  ["{ listen: '0.0.0.0:8099' }", WITH_PASSWORD, null, { ...PI, name: '0a1b2c3d4e5f' }],
+  ["{ listen: '0.0.0.0:8099' }", WITH_PASSWORD, INGRESS, { name: 'a1b2c3d4-heat2mqtt', isApp: true }],
+])('http: %s and %s: the page is at %s', async (http, web, address, machine = PI) => {
+  const { config } = await load(`${BASE}http: ${http}\n${web}\n`);
   expect(pageAddress(config, machine)).toBe(address);
 });
 

@@ -3,7 +3,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { strayNames } from '../accounts/names.ts';
 import type { Account, Config } from '../config/schema.ts';
 import { keysIn, type Secret, totpParameters } from '../config/secret.ts';
-import { PublicList } from '../constituencies/publicList.ts';
+import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { addDays } from '../domain/period.ts';
 import { type Property, seriesName } from '../domain/reading.ts';
@@ -142,7 +142,7 @@ function liveProbes(settings: Settings, io: Io): Probe[] {
     probes.push([
       'constituencies',
       async () => {
-        const publicList = new PublicList(constituencies, io.clock);
+        const publicList = openPublicList(constituencies, io.clock);
         const answered = await publicList.read(publicList.readQuestion({}));
         return caveat(answered) ?? `${answered.list.constituencies?.length} in the configured list`;
       },

@@ -1,5 +1,5 @@
 // heat2mqtt constituencies: asks for the public list and prints it. Needs neither account nor broker.
-import { PublicList } from '../constituencies/publicList.ts';
+import { openPublicList } from '../constituencies/publicList.ts';
 import { type Constituency, caveat } from '../domain/constituency.ts';
 import { EXIT } from '../foundation/failure.ts';
 import type { Arguments, Command } from './command.ts';
@@ -10,7 +10,7 @@ export const constituencies: Command = async (given, io) => {
   const format = formatFrom(given.options.format, io);
   const { config } = await loadSettings(given, io, { assumeConstituencies: true });
   if (!config.constituencies) throw new TypeError('the configuration did not assume constituencies');
-  const publicList = new PublicList(config.constituencies, io.clock);
+  const publicList = openPublicList(config.constituencies, io.clock);
   const flagOf = (parameter: string) => `--${parameter.replace('_', '-')}`;
   const asked = publicList.readQuestion(parametersFrom(given.options), flagOf);
   const answered = await publicList.read(asked, io.interrupted);

@@ -21,7 +21,7 @@ import {
 import type { Topics } from '../publication/topics.ts';
 import { constituenciesCodec } from '../store/documents.ts';
 import { owned, type StateStore } from '../store/stateStore.ts';
-import { type Asked, type ConstituenciesSection, PublicList } from './publicList.ts';
+import { type Asked, type ConstituenciesSection, openPublicList } from './publicList.ts';
 
 const FRESH_MS = 60_000;
 const FOLDER = 'constituencies';
@@ -59,7 +59,7 @@ export type Constituencies = Awaited<ReturnType<typeof openConstituencies>>;
 
 export async function openConstituencies(section: ConstituenciesSection, deps: Deps) {
   const { clock, log, zone, topics, state } = deps;
-  const publicList = new PublicList(section, clock);
+  const publicList = openPublicList(section, clock);
   const rate = new RateLimit(clock, MOST_IN_WINDOW, WINDOW_MS);
   const stopping = new AbortController();
   const underWay = new Map<string, Promise<Answer>>();
@@ -67,8 +67,6 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
   const kept = new Map<string, Kept>();
   // Monotonic: setting the clock must neither shorten nor lengthen the wait.
   let retryAfter = Number.NEGATIVE_INFINITY;
-  /** The name of the configured list. `null`: the sitting house is not known yet. */
-  let configured: string | null = null;
 
   /** Lists of another service are not read. */
   const document = (file: string) =>
@@ -83,17 +81,14 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
     else if (view !== null) views.push(view);
   }
   for (const view of views.sort((a, b) => a.fetchedAt - b.fetchedAt)) remember(view);
-  configured = configuredName();
 
-  /** Where a sitting house is configured, that of the newest one known. */
+  /** Where a sitting house is configured, that of the newest one known. `null`: none is known yet. */
   function configuredName(): string | null {
-    const { chamber, house_no: houseNo } = section;
-    const question = { chamber: chamber || null, houseNo: houseNo ?? null };
-    if (question.chamber === null || question.houseNo !== null)
-      return listName({ ...question, chamberIds: [], skip: null, limit: null });
-    const houses = [...kept.values()].flatMap(({ view: { question } }) =>
-      question.chamber === chamber ? [question] : [],
-    );
+    const { question, isOfSittingHouse } = publicList.readQuestion({});
+    if (!isOfSittingHouse) return listName(question);
+    const houses = [...kept.values()]
+      .map(({ view }) => view.question)
+      .filter(({ chamber }) => chamber === question.chamber);
     const [newest] = houses.sort((a, b) => (b.houseNo ?? 0) - (a.houseNo ?? 0));
     return newest ? listName(newest) : null;
   }
@@ -106,10 +101,10 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
 
   async function keep(name: string, view: ConstituenciesView): Promise<void> {
     remember(view);
-    configured = configuredName();
     await document(fileOf(name))
       .write(view)
       .catch((err) => log.error({ err }, 'a list of constituencies could not be saved'));
+    const configured = configuredName();
     const others = [...kept.keys()].filter((each) => each !== configured);
     for (const oldest of others.slice(0, Math.max(0, others.length - MOST_KEPT))) {
       kept.delete(oldest);
@@ -141,9 +136,10 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
       const known = viewOf(name);
       if (known !== null) refuseWorse(known, answered);
       const view = { ...answered, fetchedAt: clock.now(), stale: false };
-      const isKept = name !== null && (known !== null || !isOfNothing(answered));
-      if (isKept) await keep(name, view);
       const warning = caveat(view);
+      // A house that does not exist has no rows: its topic would stay for ever.
+      const isKept = name !== null && (known !== null || warning !== null || countOf(view.list) !== 0);
+      if (isKept) await keep(name, view);
       const told = { list: name, count: countOf(view.list) };
       if (warning === null) log.info(told, 'constituencies fetched');
       else log.warn({ ...told, warning }, 'constituencies fetched');
@@ -194,7 +190,7 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
       const asked = publicList.readQuestion(parameters);
       const { question, isOfSittingHouse, force } = asked;
       const isConfigured = isOfSittingHouse && question.skip === null && question.limit === null;
-      const name = isConfigured ? configured : listName(question);
+      const name = isConfigured ? configuredName() : listName(question);
       const known = viewOf(name);
       const key = JSON.stringify(name ?? [question, isOfSittingHouse]);
       const running = underWay.get(key);
@@ -212,10 +208,11 @@ export async function openConstituencies(section: ConstituenciesSection, deps: D
       return fetching;
     },
     /** Everything retained. */
-    messages: (): Message[] => [
-      ...[...kept.values()].map(({ message }) => message),
-      summaryMessage(topics, zone, configured, viewOf(configured)),
-    ],
+    messages(): Message[] {
+      const configured = configuredName();
+      const lists = [...kept.values()].map(({ message }) => message);
+      return [...lists, summaryMessage(topics, zone, configured, viewOf(configured))];
+    },
     async stop(): Promise<void> {
       stopping.abort();
       await Promise.allSettled(underWay.values());
@@ -229,10 +226,6 @@ function isFresh({ fetchedAt, stale, list }: ConstituenciesView, now: number): b
   const age = now - fetchedAt;
   return !stale && list.constituencies !== null && age >= 0 && age < FRESH_MS;
 }
-
-/** A house that does not exist has no rows: its topic would stay for ever. */
-const isOfNothing = (answered: Answered): boolean =>
-  countOf(answered.list) === 0 && caveat(answered) === null;
 
 const saySame = (one: Answered, other: Answered): boolean =>
   JSON.stringify([one.list.constituencies, one.list.raw]) ===
@@ -249,13 +242,10 @@ function refuseWorse(known: Answered, came: Answered): void {
       'The list from before stays. If this lasts, please report it.',
     );
   const gap = caveat(came);
-  if (gap !== null && caveat(known) === null) throw listIncomplete(gap);
-}
-
-/** A list with gaps came where a whole one is kept. */
-const listIncomplete = (gap: string) =>
-  failure('incomplete_list', `${gap} The whole list from before stays.`, {
+  if (gap === null || caveat(known) !== null) return;
+  throw failure('incomplete_list', `${gap} The whole list from before stays.`, {
     exit: EXIT.provider,
     retry: 'later',
     hint: 'Ask again later, or for one house.',
   });
+}

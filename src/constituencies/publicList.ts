@@ -43,50 +43,37 @@ export interface Asked {
 }
 
 /** Knows no credentials. */
-export class PublicList {
-  readonly #section: ConstituenciesSection;
-  readonly #ask: Ask;
-  readonly #clock: Clock;
+export function openPublicList(section: ConstituenciesSection, clock: Clock) {
+  const ask = createAsk({
+    baseUrl: section.base_url,
+    timeoutSeconds: TIMEOUT_SECONDS,
+    send: new HttpClient(clock).send,
+    clock,
+    setting: 'constituencies.base_url',
+  });
 
-  constructor(section: ConstituenciesSection, clock: Clock) {
-    this.#section = section;
-    this.#clock = clock;
-    this.#ask = createAsk({
-      baseUrl: section.base_url,
-      timeoutSeconds: TIMEOUT_SECONDS,
-      send: new HttpClient(clock).send,
-      clock,
-      setting: 'constituencies.base_url',
-    });
-  }
-
-  /** Without parameters, what the configuration asks. `nameOf`: a parameter, as the user calls it. Throws request_malformed. */
-  readQuestion(parameters: Parameters, nameOf?: (parameter: string) => string): Asked {
-    const given = readParameters(REQUESTS.constituencies, parameters, nameOf);
-    const { chamber, house_no, chamber_id = [], skip = null, limit = null, force = false } = given;
-    // Without the host: both forms of the specification's URI are one and the same house.
-    const paths = [chamber_id].flat().map((uri) => uri.replace(/^https?:\/\/[^/]+/, ''));
-    const chamberIds = [...new Set(paths)].sort();
-    const isOpen = chamber === undefined && house_no === undefined && chamberIds.length === 0;
-    const asked = isOpen ? this.#section : given;
-    const question = {
-      chamber: asked.chamber || null,
-      houseNo: asked.house_no ?? null,
-      chamberIds,
-      skip,
-      limit,
-    };
-    const isOfSittingHouse = isOpen && question.chamber !== null && question.houseNo === null;
-    return { question, isOfSittingHouse, force };
-  }
-
-  /** Rejects with the failures of the provider's requests. */
-  async read({ question, isOfSittingHouse }: Asked, signal?: AbortSignal): Promise<Answered> {
-    const limit = deadline(this.#clock, LONGEST_FETCH_MS, signal);
-    const toAsk = isOfSittingHouse ? { ...question, skip: null, limit: null } : question;
-    const list = await readConstituencies(this.#ask, toAsk, limit.signal).finally(() => limit.clear());
-    return isOfSittingHouse ? ofSittingHouse(question, list) : { question, list };
-  }
+  return {
+    /** Without parameters, what the configuration asks. `nameOf`: a parameter, as the user calls it. Throws request_malformed. */
+    readQuestion(parameters: Parameters, nameOf?: (parameter: string) => string): Asked {
+      const given = readParameters(REQUESTS.constituencies, parameters, nameOf);
+      const { chamber, house_no, chamber_id = [], skip = null, limit = null, force = false } = given;
+      // Without the host: both forms of the specification's URI are one and the same house.
+      const paths = [chamber_id].flat().map((uri) => uri.replace(/^https?:\/\/[^/]+/, ''));
+      const chamberIds = [...new Set(paths)].sort();
+      const isOpen = chamber === undefined && house_no === undefined && chamberIds.length === 0;
+      const asked = isOpen ? section : given;
+      const which = { chamber: asked.chamber || null, houseNo: asked.house_no ?? null, chamberIds };
+      const isOfSittingHouse = isOpen && which.chamber !== null && which.houseNo === null;
+      return { question: { ...which, skip, limit }, isOfSittingHouse, force };
+    },
+    /** Rejects with the failures of the provider's requests. */
+    async read({ question, isOfSittingHouse }: Asked, signal?: AbortSignal): Promise<Answered> {
+      const limit = deadline(clock, LONGEST_FETCH_MS, signal);
+      const toAsk = isOfSittingHouse ? { ...question, skip: null, limit: null } : question;
+      const list = await readConstituencies(ask, toAsk, limit.signal).finally(() => limit.clear());
+      return isOfSittingHouse ? ofSittingHouse(question, list) : { question, list };
+    },
+  };
 }
 
 /** Rejects as a request does (provider/request.ts). */
@@ -140,17 +127,17 @@ async function readPages(
       limit = DEFAULT_LIMIT;
       continue;
     }
-    const page = parsePage(json);
-    if (page === null && received === 0) return passOn(json);
-    if (page === null) throw new UnexpectedReply(WHAT, 'another page like the first', 'another shape');
+    const { data } = page.safeParse(json);
+    if (data === undefined && received === 0) return passOn(json);
+    if (data === undefined) throw new UnexpectedReply(WHAT, 'another page like the first', 'another shape');
     const before = rows.size;
-    for (const row of page.rows) if (rows.size < wanted && !rows.has(row.uri)) rows.set(row.uri, row);
-    received += page.rows.length;
-    isPart ||= page.isOfOneHouse && !asksForOneHouse(question);
-    total = page.total ?? total;
+    for (const row of data.rows) if (rows.size < wanted && !rows.has(row.uri)) rows.set(row.uri, row);
+    received += data.rows.length;
+    isPart ||= data.isOfOneHouse && !asksForOneHouse(question);
+    total = data.total ?? total;
     // Fewer than there are: the service counts something else, or has ignored `skip`.
     if (total !== null && rows.size > 0 && total < from + rows.size) total = null;
-    isAtTheEnd = page.rows.length === 0;
+    isAtTheEnd = data.rows.length === 0;
     // With nothing new the service hands out the same page for ever.
     if (rows.size === before || rows.size >= wanted || (total !== null && from + received >= total)) break;
   }
@@ -187,86 +174,58 @@ function passOn(json: unknown): ConstituencyList {
   return { constituencies: null, total: null, complete: null, raw };
 }
 
-interface Page {
-  readonly rows: readonly Constituency[];
-  /** What the service says it has in all. */
-  readonly total: number | null;
-  /** The older shape has room for one house, however many match. */
-  readonly isOfOneHouse: boolean;
-}
-
-/** `null` when the reply has neither shape. */
-function parsePage(json: unknown): Page | null {
-  const newer = newerShape.safeParse(json);
-  if (newer.success) {
-    const rows = newer.data.results.map((row) => toConstituency(row.constituencyOrPanel, row.house));
-    return { rows, total: totalOf(newer.data.head), isOfOneHouse: false };
-  }
-  const older = olderShape.safeParse(json);
-  if (!older.success) return null;
-  const { house, constituenciesOrPanels } = older.data.results.house;
-  const rows = constituenciesOrPanels.map((row) => toConstituency(row.constituencyOrPanel, house));
-  return { rows, total: totalOf(older.data.head), isOfOneHouse: true };
-}
-
-const shown = z
-  .string()
-  .min(1)
-  .transform((text) => printable(text));
-const text = shown.nullish().catch(null);
-const uri = z
-  .string()
-  .min(1)
-  .transform((text) => printable(text, LONGEST_URI));
+const filled = z.string().min(1);
+const shown = filled.transform((text) => printable(text));
+const uri = filled.transform((text) => printable(text, LONGEST_URI));
+/** Only what identifies a row is needed: everything else may be missing. */
+const orNull = <T extends z.ZodType>(kind: T) =>
+  kind
+    .nullish()
+    .catch(null)
+    .transform((value) => value ?? null);
+const text = orNull(shown);
 // Numbers come as text here, and might one day not.
-const count = z
-  .union([
-    z.int().min(0),
-    z
-      .string()
-      .regex(/^\d{1,9}$/)
-      .transform(Number),
-  ])
-  .nullish()
-  .catch(null);
+const digits = z.string().regex(/^\d{1,9}$/);
+const count = orNull(z.union([z.int().min(0), digits.transform(Number)]));
 
-// Only what identifies a row is needed: everything else may be missing.
-const record = z.object({
-  uri,
-  showAs: shown,
-  representCode: text,
-  representType: text,
+const row = z.object({ uri, showAs: shown, representCode: text, representType: text });
+const house = orNull(z.object({ houseCode: text, houseNo: count, showAs: text, uri: orNull(uri) }));
+const head = orNull(z.object({ counts: orNull(z.object({ resultCount: count })) }));
+
+const newerShape = z
+  .object({ head, results: z.array(z.object({ constituencyOrPanel: row, house })) })
+  .transform(({ head, results }) => ({
+    rows: results.map((each) => toConstituency(each.constituencyOrPanel, each.house)),
+    total: head?.counts?.resultCount ?? null,
+    isOfOneHouse: false,
+  }));
+
+const rowsOfHouse = z.object({
+  house,
+  constituenciesOrPanels: z.array(z.object({ constituencyOrPanel: row })),
 });
-const house = z
-  .object({ houseCode: text, houseNo: count, showAs: text, uri: uri.nullish().catch(null) })
-  .nullish()
-  .catch(null);
-const head = z
-  .object({ counts: z.object({ resultCount: count }).nullish() })
-  .nullish()
-  .catch(null);
+const olderShape = z
+  .object({ head, results: z.object({ house: rowsOfHouse }) })
+  .transform(({ head, results: { house } }) => ({
+    rows: house.constituenciesOrPanels.map((each) => toConstituency(each.constituencyOrPanel, house.house)),
+    total: head?.counts?.resultCount ?? null,
+    // It has room for one house, however many match.
+    isOfOneHouse: true,
+  }));
 
-const newerShape = z.object({ head, results: z.array(z.object({ constituencyOrPanel: record, house })) });
-const olderShape = z.object({
-  head,
-  results: z.object({
-    house: z.object({ house, constituenciesOrPanels: z.array(z.object({ constituencyOrPanel: record })) }),
-  }),
+const page = z.union([newerShape, olderShape]);
+
+type House = z.infer<typeof house>;
+
+const toConstituency = (of: z.infer<typeof row>, at: House): Constituency => ({
+  uri: of.uri,
+  name: of.showAs,
+  code: of.representCode,
+  type: of.representType,
+  house: {
+    chamber: at?.houseCode ?? null,
+    houseNo: at?.houseNo ?? null,
+    name: at?.showAs ?? null,
+    uri: at?.uri ?? null,
+  },
 });
-
-const totalOf = (found: z.infer<typeof head>): number | null => found?.counts?.resultCount ?? null;
-
-function toConstituency(row: z.infer<typeof record>, of: z.infer<typeof house>): Constituency {
-  return {
-    uri: row.uri,
-    name: row.showAs,
-    code: row.representCode ?? null,
-    type: row.representType ?? null,
-    house: {
-      chamber: of?.houseCode ?? null,
-      houseNo: of?.houseNo ?? null,
-      name: of?.showAs ?? null,
-      uri: of?.uri ?? null,
-    },
-  };
-}

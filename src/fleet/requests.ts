@@ -1,6 +1,6 @@
 // What a fleet does when asked over MQTT: polls of all accounts, its health, and lists of constituencies.
 import type { AccountContext } from '../accounts/context.ts';
-import { PublicList } from '../constituencies/publicList.ts';
+import { openPublicList } from '../constituencies/publicList.ts';
 import { caveat } from '../domain/constituency.ts';
 import { verdict } from '../domain/health.ts';
 import { RateLimit } from '../foundation/limits.ts';
@@ -24,7 +24,7 @@ export function fleetHandlers(
   { database, health, publish }: Parts,
   { zone, config, clock, topics }: Pick<AccountContext, 'zone' | 'config' | 'clock' | 'topics'>,
 ): Readonly<Record<string, Handler>> {
-  const publicList = config.constituencies ? new PublicList(config.constituencies, clock) : null;
+  const publicList = config.constituencies ? openPublicList(config.constituencies, clock) : null;
   const fetches = new RateLimit(clock, MOST_FETCHES, FETCHES_WITHIN_MS);
   const skipped = (reason: string, nextAt: number) =>
     ({ status: 'skipped', data: { reason, next_at: zone.iso(nextAt) } }) as const;

@@ -1,12 +1,12 @@
 // Questions to the public list: what may be asked, and the parameter that each refusal names.
 import { describe, expect, test } from 'vitest';
-import { PublicList } from '../../src/constituencies/publicList.ts';
+import { openPublicList } from '../../src/constituencies/publicList.ts';
 import { requestMalformed } from '../../src/mqtt/requests.ts';
 import { handClock } from '../support/clock.ts';
 
 const CONFIG = { base_url: 'https://list.example.org/v1', chamber: 'dail', house_no: 34 } as const;
 const USUAL = { chamber: 'dail', houseNo: 34 };
-const publicList = new PublicList(CONFIG, handClock('2026-03-10T12:00:00Z'));
+const publicList = openPublicList(CONFIG, handClock('2026-03-10T12:00:00Z'));
 const questionFrom = (given: Record<string, unknown>) => publicList.readQuestion(given).question;
 const NOTHING = { chamber: null, houseNo: null, chamberIds: [], skip: null, limit: null };
 

@@ -1,21 +1,20 @@
 // From the customer code to every heat meter: several groups, properties and services, and none at all.
 import { describe, expect, test } from 'vitest';
 import { discover } from '../../src/provider/monetization/discovery.ts';
-import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { type Exchange, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { type GroupOptions, wideAccounts } from '../../src/simulator/accounts.ts';
 import { refusalOf } from '../auth/account.ts';
 import { FAULTS } from '../support/faults.ts';
 import { logLines } from '../support/logLines.ts';
 import { openProvider, type Provider } from './home.ts';
 
-const find = ({ ask, customerCode }: Provider) =>
+const find = ({ ask, customerCode }: Pick<Provider, 'ask' | 'customerCode'>) =>
   discover(ask, { customerCode, siteCodes: ['/harbour-yard'] }, logLines().log);
 const living = (groups: readonly GroupOptions[]) =>
   openProvider({ accounts: [{ username: 'me@example.org', password: 'p', customerId: 77, groups }] });
 const heat = (identifier: string | null) => ({ identifier, serviceType: 'HEAT_METER_READ_SERVICE' });
 const water = { identifier: 'W-1', serviceType: 'WATER_METER_READ_SERVICE' };
 const properties = '/api/v1/customers';
-const onlyProperties = { when: ({ query }: { query: URLSearchParams }) => query.has('parent-group') };
 
 test('the wide household: every payment group, every property with a heat meter, nothing of the neighbour’s', async () => {
   const provider = await openProvider({ accounts: wideAccounts() });
@@ -89,12 +88,13 @@ describe('other households', () => {
 });
 
 describe('other shapes of the same', () => {
-  async function withProperty(over: Record<string, unknown>) {
-    const provider = await living([{}]);
-    const body = [{ id: 12, status: 'active', ...over }];
-    provider.simulator.switches.fault(properties, { kind: 'reply', status: 200, body }, onlyProperties);
-    return provider;
-  }
+  const withProperty = (over: Record<string, unknown>) => ({
+    customerCode: 'code',
+    ask: async ({ path }: Exchange) => {
+      if (path.endsWith('/groups')) return [{ id: 901, type: 'PAYMENT' }];
+      return path === '/customers' ? [{ id: 12, status: 'active', ...over }] : { id: 77 };
+    },
+  });
   const service_type = { code: 'HEAT_METER_READ_SERVICE' };
   const subscription = (id: number, over = {}) => ({
     id,
@@ -131,8 +131,7 @@ describe('other shapes of the same', () => {
     ['no subscription', { services, subscriptions: null }, NONE],
     ['no type', { services: [{}, { service_type: null }, ...named] }, { meterIdentifiers: ['A'] }],
   ])('%s', async (_, over, expected) => {
-    const provider = await withProperty(over);
-    expect((await find(provider)).properties).toMatchObject([expected]);
+    expect((await find(withProperty(over))).properties).toMatchObject([expected]);
   });
 
   test.each<[string, Record<string, unknown>, string]>([
@@ -144,8 +143,7 @@ describe('other shapes of the same', () => {
     ['an id of 65 characters', { id: '7'.repeat(65) }, 'objects.0.id'],
     ['an id that cannot be printed', { id: '512\u0000001' }, 'objects.0.id'],
   ])('%s is not understood, and told', async (_, over, words) => {
-    const provider = await withProperty(over);
-    const err = await refusalOf(find(provider));
+    const err = await refusalOf(find(withProperty(over)));
     expect(err).toBeInstanceOf(UnexpectedReply);
     expect(String(err)).toContain(words);
     expect(String(err)).not.toContain('private');

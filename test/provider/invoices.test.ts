@@ -1,7 +1,8 @@
 // The list of invoices: what is asked, and how a strange one loses no other.
 import { describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/foundation/clock.ts';
 import { readInvoices } from '../../src/provider/monetization/billing.ts';
-import { ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
+import { type Ask, ProviderRefused, UnexpectedReply } from '../../src/provider/request.ts';
 import { FAULTS } from '../support/faults.ts';
 import { home, person } from '../support/homes.ts';
 import { openProvider, type Provider } from './home.ts';
@@ -9,19 +10,23 @@ import { openProvider, type Provider } from './home.ts';
 const PERSON = '77';
 const START = Date.parse('2026-02-01T00:00:00Z');
 
-async function withInvoices(invoices: readonly Record<string, unknown>[], filters = true): Promise<Provider> {
-  const provider = await openProvider({
-    accounts: [{ ...person('me', [home()]), customerId: Number(PERSON), invoices }],
-  });
-  provider.simulator.switches.api.ignoresInvoiceFilters = !filters;
-  return provider;
-}
+const withInvoices = (invoices: readonly Record<string, unknown>[]) =>
+  openProvider({ accounts: [{ ...person('me', [home()]), customerId: Number(PERSON), invoices }] });
 
 const question = { personCustomerId: PERSON, billingProfileIds: [] };
-const read = async ({ ask, clock }: Provider, billingProfileIds: string[] = []) => {
+const read = async (
+  { ask, clock }: { readonly ask: Ask; readonly clock: Pick<Clock, 'now'> },
+  billingProfileIds: string[] = [],
+) => {
   const { byProfile } = await readInvoices(ask, { ...question, billingProfileIds, now: clock.now() });
   return [...byProfile.values()].flat();
 };
+
+/** The rows that a provider gives, whatever is asked. */
+const given = (...objects: unknown[]) => ({
+  ask: async () => objects,
+  clock: { now: () => Date.parse('2026-03-10T12:00:00Z') },
+});
 
 const whole = (more: Record<string, unknown> = {}) => ({
   id: 1,
@@ -146,9 +151,8 @@ describe('bills', () => {
 describe('strange ones', () => {
   test('unknown statuses pass, others are not known', async () => {
     const statuses = ['past_due', 'in dispute', 'ÜBERFÄLLIG', '', 7, null, 'me@example.org', 'x'.repeat(41)];
-    const invoices = statuses.map((status, at) => whole({ id: `i${at}`, status }));
-    const provider = await withInvoices(invoices, false);
-    const found = new Map((await read(provider)).map(({ id, status }) => [id, status]));
+    const rows = statuses.map((status, at) => whole({ id: `i${at}`, status }));
+    const found = new Map((await read(given(...rows))).map(({ id, status }) => [id, status]));
     const passed = ['past_due', 'in dispute', 'ÜBERFÄLLIG', ...Array(5).fill(null)];
     expect(statuses.map((_, at) => found.get(`i${at}`))).toEqual(passed);
   });
@@ -164,36 +168,21 @@ describe('strange ones', () => {
     ['a time as text', { start_time: String(START) }, { startAt: START }],
     ['a time in words', { start_time: 'soon' }, { startAt: null }],
   ])('%s', async (_, strange, expected) => {
-    const found = await read(await withInvoices([whole({ id: 'a', ...strange }), whole({ id: 'b' })], false));
+    const found = await read(given(whole({ id: 'a', ...strange }), whole({ id: 'b' })));
     expect(found.map(({ id }) => id).sort()).toEqual(['a', 'b']);
     expect(found.find(({ id }) => id === 'a')).toMatchObject(expected);
   });
 
-  test('one without an id, or with one that is none, is left out alone', async () => {
+  test('one without an id, or with one that is none, and one that is no object, is left out alone', async () => {
     const ids = [undefined, null, '', {}, 'me@example.org', 'two\nlines', 'x'.repeat(65), 'INV/2026-02.1'];
-    const invoices = ids.map((id) => whole({ id }));
-    const provider = await withInvoices(invoices, false);
-    expect((await read(provider)).map(({ id }) => id)).toEqual(['INV/2026-02.1']);
-  });
-
-  test('rows that are no objects', async () => {
-    const provider = await withInvoices([]);
-    const objects = [null, 7, 'text', [], whole({ id: 3 })];
-    provider.simulator.switches.fault('/api/v1/invoices', { kind: 'reply', status: 200, body: { objects } });
-    expect((await read(provider)).map(({ id }) => id)).toEqual(['3']);
-  });
-
-  test('not one invoice among them is told', async () => {
-    await expect(read(await withInvoices([{ number: 7 }], false))).rejects.toThrow(UnexpectedReply);
+    const rows = [null, 7, 'text', [], ...ids.map((id) => whole({ id }))];
+    expect((await read(given(...rows))).map(({ id }) => id)).toEqual(['INV/2026-02.1']);
+    await expect(read(given({ number: 7 }))).rejects.toThrow(UnexpectedReply);
   });
 
   test('a list without end ends', async () => {
-    const provider = await withInvoices([]);
-    let next = 0;
-    provider.simulator.switches.fault('/api/v1/invoices', {
-      kind: 'change',
-      change: () => ({ objects: [whole({ id: next++ })], total_num: 1e9 }),
-    });
-    expect(await read(provider)).toHaveLength(20);
+    let id = 0;
+    const endless = { ...given(), ask: async () => ({ objects: [whole({ id: id++ })], total_num: 1e9 }) };
+    expect(await read(endless)).toHaveLength(20);
   });
 });

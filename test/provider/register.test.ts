@@ -1,15 +1,17 @@
 // The meter's register from single readings, in whatever order, unit and shape they come.
 import { expect, test } from 'vitest';
 import type { Property } from '../../src/domain/reading.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
 import { readRegister } from '../../src/provider/monetization/register.ts';
-import { UnexpectedReply } from '../../src/provider/request.ts';
-import type { Fault } from '../../src/simulator/faults.ts';
+import { type Ask, UnexpectedReply } from '../../src/provider/request.ts';
 import { home, METER, PROPERTY, person, quiet } from '../support/homes.ts';
 import { openProvider, type Provider } from './home.ts';
 
 const openHome = () =>
   openProvider({ accounts: [person('me', [home(METER, quiet({ since: '2026-01-01' }))])] });
-const reply = (body: unknown): Fault => ({ kind: 'reply', status: 200, body });
+/** A provider that answers so. */
+const answering = (body: unknown) => ({ ask: async () => body, clock: { now: () => NOW } });
+const NOW = Date.parse('2026-03-10T12:00:00Z');
 const property = (more: Partial<Property> = {}): Property => ({
   propertyCustomerId: String(PROPERTY),
   subscriptionId: null,
@@ -20,7 +22,7 @@ const property = (more: Partial<Property> = {}): Property => ({
 
 /** The newest. */
 async function read(
-  { ask, clock }: Provider,
+  { ask, clock }: { readonly ask: Ask; readonly clock: Pick<Clock, 'now'> },
   more: Partial<Property> = {},
   knownReadAt: number | null = null,
 ) {
@@ -63,14 +65,11 @@ test('is asked for since the last known reading, a week earlier', async () => {
 });
 
 test('nothing lately is null; so is a meter without a number, if it has no reading', async () => {
-  const provider = await openHome();
-  provider.simulator.switches.fault('/api/v1/customers/', reply({ objects: [], total_num: 0 }));
-  expect(await read(provider)).toBeNull();
-  expect(await read(provider, { meterIdentifiers: [] })).toBeNull();
+  expect(await read(answering({ objects: [], total_num: 0 }))).toBeNull();
+  expect(await read(answering([]), { meterIdentifiers: [] })).toBeNull();
 });
 
 test('a correction of the same moment counts, an estimate, another meter and the future do not', async () => {
-  const provider = await openHome();
   const at = day('2026-03-09');
   const objects = [
     { ...event('120.5', String(at)), created_at: at + 2 },
@@ -84,8 +83,7 @@ test('a correction of the same moment counts, an estimate, another meter and the
     null,
     'text',
   ];
-  provider.simulator.switches.fault('/api/v1/customers/', reply({ objects, total_num: objects.length }));
-  expect(await read(provider)).toEqual({ energy: 120_500_000, readAt: at });
+  expect(await read(answering(objects))).toEqual({ energy: 120_500_000, readAt: at });
 });
 
 test.each([
@@ -94,15 +92,10 @@ test.each([
   ['1250000', 'Wh', 1_250_000_000],
   [0, null, 0],
 ])('%s %s', async (value, unit, energy) => {
-  const provider = await openHome();
-  const objects = [event(value, day('2026-03-09'), { meter_value_unit: unit })];
-  provider.simulator.switches.fault('/api/v1/customers/', reply(objects), { times: 1 });
-  provider.simulator.switches.fault('/api/v1/customers/', reply([]));
-  expect(await read(provider)).toMatchObject({ energy });
+  const one = event(value, day('2026-03-09'), { meter_value_unit: unit });
+  expect(await read(answering([one]))).toMatchObject({ energy });
 });
 
 test('readings of which none can be read are told', async () => {
-  const provider = await openHome();
-  provider.simulator.switches.fault('/api/v1/customers/', reply({ objects: [{ id: 1 }], total_num: 1 }));
-  await expect(read(provider)).rejects.toThrow(UnexpectedReply);
+  await expect(read(answering([{ id: 1 }]))).rejects.toThrow(UnexpectedReply);
 });

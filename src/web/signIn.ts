@@ -144,7 +144,6 @@ function createAttempts({ id, upstream }: Account, options: Options) {
     async view(mayTypePasswords: boolean): Promise<SignIn> {
       const methods = [
         mayTypePasswords && 'password',
-        mayTypePasswords && redirectUri !== undefined && 'form',
         (await issuer.offersDevice().catch(() => false)) && 'device',
         redirectUri !== undefined && 'link',
       ] as const;

@@ -11,7 +11,7 @@ import {
   textOf,
   today,
 } from './store.ts';
-import { Button, Facts, Scroll, Table, typedIn, useSearch, useSending } from './widgets.tsx';
+import { Button, Facts, Scroll, Sender, Table, typedIn, useSearch, useSending } from './widgets.tsx';
 import { say, sayCount, write } from './words.ts';
 
 interface Answer {
@@ -20,47 +20,40 @@ interface Answer {
   readonly error?: { readonly message: string; readonly hint?: string };
 }
 
-/** A request by its name: what came of it, in words and as data. `possibleAt`: the same is possible again. */
-function useRequest(name: string, possibleAt: string | null = null) {
-  const [data, setData] = useState<State | null>(null);
-  const { send, ...sending } = useSending(possibleAt ?? textOf(data, 'next_at'));
-  const request = (parameters: object = {}) =>
-    send(async () => {
-      const answer = await ask<Answer>('POST', `request/${name}`, parameters);
-      setData(answer.data ?? null);
-      return wordsOf(answer);
-    });
-  return { ...sending, data, request };
-}
-
-function wordsOf({ status, data, error }: Answer): string {
+/** Sends a request of this name, and says what came of it. `onData`: is told its data. */
+async function request(
+  name: string,
+  parameters: object = {},
+  onData: (data: State | null) => void = () => {},
+): Promise<string | Date> {
+  const { status, data = null, error } = await ask<Answer>('POST', `request/${name}`, parameters);
+  onData(data);
   const accounts = (data?.accounts ?? []) as readonly { changes: number; error?: Answer['error'] }[];
   const fault = error ?? accounts.find((account) => account.error)?.error;
   if (fault) return `${fault.message} ${fault.hint ?? ''}`;
-  if (status === 'skipped') return '';
+  if (status === 'skipped') return new Date(String(data?.next_at));
   if (typeof data?.count === 'number') return sayCount('constituencies.found', data.count);
   const changes = accounts.reduce((sum, account) => sum + account.changes, 0);
   return changes === 0 ? say('poll.nothingNew') : sayCount('poll.new', changes);
 }
 
-/** A request that polls: all of them share one cooldown. */
-const usePoll = (name: string) => useRequest(name, store.get<Health>('bridge/health')?.poll_now_at ?? null);
+/** Of requests that poll: they share one cooldown. */
+const pollPossibleAt = () => store.get<Health>('bridge/health')?.poll_now_at ?? null;
 
-export function PollNow() {
-  const { request, disabled, result } = usePoll('refresh');
-  return (
-    <>
-      <Button label={say('poll.now')} isMain disabled={disabled} onClick={() => request()} />
-      {result}
-    </>
-  );
-}
+export const PollNow = () => (
+  <Sender label={say('poll.now')} isMain possibleAt={pollPossibleAt()} onSend={() => request('refresh')} />
+);
 
 export function ReadAgain() {
-  const { request, disabled, result } = usePoll('backfill');
+  const { send, disabled, result } = useSending(pollPossibleAt());
   const [from, setFrom] = useState('');
   return (
-    <form onSubmit={(event) => request(typedIn(event))}>
+    <form
+      onSubmit={(event) => {
+        const typed = typedIn(event);
+        send(() => request('backfill', typed));
+      }}
+    >
       <p>{say('readAgain.what')}</p>
       <div class="fields">
         <label>
@@ -95,7 +88,8 @@ function newestList(answered: State | null): Constituencies | null {
 }
 
 export function ConstituencyTable() {
-  const { request, data, disabled, result } = useRequest('constituencies');
+  const { send, disabled, result } = useSending();
+  const [data, setData] = useState<State | null>(null);
   const [search, isFound] = useSearch(say('filter'));
   const list = newestList(data);
   const rows = (list?.constituencies ?? [])
@@ -106,7 +100,11 @@ export function ConstituencyTable() {
     <>
       <p>{say('constituencies.why')}</p>
       <div class="fields">
-        <Button label={say('constituencies.refresh')} disabled={disabled} onClick={() => request()} />
+        <Button
+          label={say('constituencies.refresh')}
+          disabled={disabled}
+          onClick={() => send(() => request('constituencies', {}, setData))}
+        />
         {search}
       </div>
       {result}

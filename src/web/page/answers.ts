@@ -1,4 +1,5 @@
 // What the page asks for beside the documents, as the server answers it in JSON.
+import type { AuthState } from '../../domain/health.ts';
 
 export interface Session {
   readonly version: string;
@@ -12,9 +13,9 @@ export type Method = 'password' | 'device' | 'link';
 /** An account that has no session at the provider. */
 export interface SignIn {
   readonly account: string;
-  readonly state: string;
+  readonly state: AuthState;
   readonly reason: { readonly message: string } | null;
-  readonly methods: readonly (Method | 'form')[];
+  readonly methods: readonly Method[];
   /** While a refusal is in force. */
   readonly budget: { readonly refusals: number; readonly nextAttemptAt: string | null } | null;
   /** What is under way: a code, and the address of a link. */

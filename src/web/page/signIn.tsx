@@ -1,11 +1,11 @@
 // Signing in to the provider, while it wants a person, by whichever method there is. What is under way is kept by the bridge.
 import { useEffect, useState } from 'preact/hooks';
+import { needsAPerson } from '../../domain/health.ts';
 import type { Device, Method, SignIn } from './answers.ts';
 import { ask, type Health, store } from './store.ts';
 import { Choice, Form, ReadableWords, Sender } from './widgets.tsx';
 import { say, sayCount, sessionWords, tell } from './words.ts';
 
-const NEEDS_A_PERSON = ['login_needed', 'needs_user_action', 'bad_credentials_or_locked', 'method_disabled'];
 const MOST_SHOWN = 3;
 const LOOK_MS = 3_000;
 
@@ -19,7 +19,7 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
   const isDeviceAwaited = needed.some(({ device }) => device?.state === 'waiting');
   // Its form stays while an attempt from here is under way.
   const isNeeded = (shown: readonly SignIn[], { account, state }: SignIn) =>
-    NEEDS_A_PERSON.includes(state) || shown.some((one) => one.account === account);
+    needsAPerson(state) || shown.some((one) => one.account === account);
   const look = () =>
     ask<readonly SignIn[]>('GET', 'sign-in').then(
       (all) => setNeeded((shown) => all.filter((one) => isNeeded(shown, one))),
@@ -52,11 +52,9 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
   const { account, state, reason, budget, device, link, mayTypePasswords, look } = props;
   const [hasTried, setTried] = useState(false);
   const [chosen, setMethod] = useState<Method | undefined>(device ? 'device' : undefined);
-  // The bridge finds out whether the provider has a form for a password.
-  const methods = [...new Set(props.methods.map((method) => (method === 'form' ? 'password' : method)))];
   // A password comes last where it can be read on the way.
-  if (!isSecureContext)
-    methods.sort((one, other) => Number(one === 'password') - Number(other === 'password'));
+  const isLast = (method: Method) => !isSecureContext && method === 'password';
+  const methods = [...props.methods].sort((one, other) => Number(isLast(one)) - Number(isLast(other)));
   const method = chosen ?? methods[0];
   const act: Act = async (verb, by, typed) => {
     // What comes of a password stands below the form, in place of the card's reason.

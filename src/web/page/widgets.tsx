@@ -126,22 +126,27 @@ export const Button = (props: ComponentProps<'button'> & { label: string; isMain
   );
 };
 
+/** Words for the reader, or from when on it is possible. */
+type Said = string | Date;
+
 /** Sends, with what came of it. `possibleAt`: it has to wait until then. */
 export function useSending(possibleAt: string | null = null) {
-  const [words, setWords] = useState('');
+  const [said, setSaid] = useState<Said>('');
   const [isBusy, setBusy] = useState(false);
-  const send = (what: () => Promise<string>) => {
+  const send = (what: () => Promise<Said>) => {
     setBusy(true);
-    setWords('');
+    setSaid('');
     void what()
       .catch((err: Error) => err.message)
-      .then((said) => {
-        setWords(said);
+      .then((came) => {
+        setSaid(came);
         setBusy(false);
       });
   };
-  const hasToWait = !isBusy && possibleAt !== null && Date.parse(possibleAt) > Date.now();
-  const waiting = hasToWait && `${words || say('poll.asked')} ${say('poll.possible', { at: possibleAt })}`;
+  const words = said instanceof Date ? '' : said;
+  const at = possibleAt ?? (said instanceof Date ? said.toISOString() : null);
+  const hasToWait = !isBusy && at !== null && Date.parse(at) > Date.now();
+  const waiting = hasToWait && `${words || say('poll.asked')} ${say('poll.possible', { at })}`;
   const result = (
     <p class="result" role="status">
       {waiting || (isBusy ? say('asking') : words)}
@@ -151,9 +156,14 @@ export function useSending(possibleAt: string | null = null) {
 }
 
 /** A button that sends, and what came of it. */
-export function Sender(props: { label: string; isMain?: boolean; onSend: () => Promise<string> }) {
-  const { result, disabled, send } = useSending();
-  const { onSend, ...button } = props;
+export function Sender(props: {
+  label: string;
+  isMain?: boolean;
+  possibleAt?: string | null;
+  onSend: () => Promise<Said>;
+}) {
+  const { onSend, possibleAt, ...button } = props;
+  const { result, disabled, send } = useSending(possibleAt);
   return (
     <>
       <Button {...button} disabled={disabled} onClick={() => send(onSend)} />

@@ -8,33 +8,21 @@ import { cookieOf, openServer, PASSWORD } from './served.ts';
 
 const readPassword = async () => PASSWORD;
 const FILES = ['/', '/page.js', '/page.css', '/words', '/session'];
-const GUARDED = [
-  ...[
-    '/events',
-    '/ledger.csv?meter=m1',
-    '/report.txt',
-    '/energy-dashboard',
-    '/metrics',
-    '/sign-in',
-    '/nothing',
-  ],
-];
+const GUARDED = ['/events', '/report.txt', '/metrics', '/sign-in', '/nothing'];
 const POST = { method: 'POST' };
 
 test('Host: IP addresses, own and configured names, and no name that any page may point here', async () => {
   const { ask } = await openServer();
-  const statuses = async (host: string) =>
+  const answers = (host: string) =>
     Promise.all(['/', '/session', '/report.txt', '/metrics'].map((path) => ask(path, { headers: { host } })));
-  for (const host of [
-    ...['192.168.1.20:8099', '[fe80::1]:8099', 'localhost:8099', 'pi:8099', 'PI.local', 'pi.local.:8099'],
-    'heat.example.org',
-  ])
-    for (const { status } of await statuses(host)) expect([host, status]).toEqual([host, 200]);
-  for (const host of [
-    ...['evil.example.org:8099', '127.0.0.1.evil.example.org', 'localhost.evil.example.org:8099'],
-    ...['x.heat.example.org', 'pi.local.evil.example.org'],
-  ])
-    for (const { status, text } of await statuses(host))
+  const own =
+    '192.168.1.20:8099 [fe80::1]:8099 localhost:8099 pi:8099 PI.local pi.local.:8099 heat.example.org';
+  for (const host of own.split(' '))
+    for (const { status } of await answers(host)) expect([host, status]).toEqual([host, 200]);
+  const others =
+    'evil.example.org:8099 127.0.0.1.evil.example.org localhost.evil.example.org:8099 x.heat.example.org pi.local.evil.example.org';
+  for (const host of others.split(' '))
+    for (const { status, text } of await answers(host))
       expect([host, status, text]).toEqual([host, 421, expect.stringContaining('web.hosts')]);
 });
 
@@ -50,14 +38,10 @@ test.each<[string, IncomingHttpHeaders, number]>([
 ])('Origin: %s', async (_, more, status) => {
   const { ask } = await openServer();
   const headers = { host: 'pi.local:8099', ...more };
-  const isLink = headers['sec-fetch-mode'] === 'navigate';
   // A frame of another page would be a link, too.
-  const answers = [
-    await ask('/request/refresh', { ...POST, headers }),
-    await ask('/report.txt', { headers }),
-  ];
-  expect(answers.map((answer) => answer.status)).toEqual([status, status]);
-  expect((await ask('/', { headers })).status).toBe(isLink ? 200 : status);
+  expect((await ask('/request/refresh', { ...POST, headers })).status).toBe(status);
+  expect((await ask('/report.txt', { headers })).status).toBe(status);
+  expect((await ask('/', { headers })).status).toBe(headers['sec-fetch-mode'] === 'navigate' ? 200 : status);
 });
 
 test('under ingress no password is asked for, any name is fine, and Home Assistant may frame it', async () => {
@@ -66,19 +50,14 @@ test('under ingress no password is asked for, any name is fine, and Home Assista
   const page = await ask('/', { headers: { host, 'sec-fetch-site': 'same-origin' } });
   expect([page.status, page.headers['x-frame-options']]).toEqual([200, 'SAMEORIGIN']);
   expect(page.headers['content-security-policy']).toContain("frame-ancestors 'self'");
-  const session = await ask('/session', { headers: { host, 'x-forwarded-for': '192.0.2.1' } });
-  expect(JSON.parse(session.text)).toMatchObject({
-    signedIn: true,
-    needsPassword: false,
-    mayTypePasswords: true,
-  });
-  const posted = async (headers: IncomingHttpHeaders) =>
-    (await ask('/request/refresh', { ...POST, headers: { host, ...headers } })).status;
-  expect(await posted({ 'sec-fetch-site': 'cross-site' })).toBe(403);
-  expect(await posted({ origin: 'https://evil.example.org' })).toBe(403);
-  expect(await posted({ origin: 'null' })).toBe(403);
-  expect(await posted({ origin: `https://${host}:8443` })).toBe(200);
-  expect(await posted({ host: 'supervisor', 'x-forwarded-host': host, origin: `https://${host}` })).toBe(200);
+  for (const [headers, status] of [
+    [{ 'sec-fetch-site': 'cross-site' }, 403],
+    [{ origin: 'https://evil.example.org' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ origin: `https://${host}:8443` }, 200],
+    [{ host: 'supervisor', 'x-forwarded-host': host, origin: `https://${host}` }, 200],
+  ] as const)
+    expect((await ask('/request/refresh', { ...POST, headers: { host, ...headers } })).status).toBe(status);
 });
 
 test('without a session only the page itself and the way to sign in', async () => {
@@ -88,12 +67,7 @@ test('without a session only the page itself and the way to sign in', async () =
     const answer = await ask(path);
     expect([path, answer.status, JSON.parse(answer.text).error.code]).toEqual([path, 401, 'sign_in']);
   }
-  for (const path of [
-    '/request/refresh',
-    '/energy-dashboard',
-    '/sign-in/home/password',
-    '/sign-in/home/link',
-  ])
+  for (const path of ['/request/refresh', '/sign-in/home/password'])
     expect((await ask(path, POST)).status).toBe(401);
   expect(JSON.parse((await ask('/session')).text)).toEqual({
     ...{ version: '1.2.3', signedIn: false, needsPassword: true, mayTypePasswords: true },
@@ -123,13 +97,9 @@ test('the password opens a session, which ends with signing out, with age and wi
   expect(await sees(cookie)).toBe(false);
 
   const again = cookieOf(await signIn(PASSWORD));
-  for (const [now, isOpen] of [
-    ['another', false],
-    [null, false],
-    [PASSWORD, true],
-  ] as const) {
+  for (const now of ['another', null, PASSWORD]) {
     password = now;
-    expect(await sees(again)).toBe(isOpen);
+    expect(await sees(again)).toBe(now === PASSWORD);
   }
   password = null;
   const unreadable = await signIn(PASSWORD);
@@ -159,12 +129,11 @@ test('ten thousand guesses take days, from one network as from one address; othe
 });
 
 test('of many guesses at the same moment one is heard, and all are told how long to wait', async () => {
-  const clock = handClock('2026-03-10T12:00:00Z');
   let read = (_: string) => {};
   const password = new Promise<string>((resolve) => {
     read = resolve;
   });
-  const sessions = createSessions(() => password, clock);
+  const sessions = createSessions(() => password, handClock('2026-03-10T12:00:00Z'));
   const guesses = Array.from({ length: 20 }, (_, n) => sessions.signIn(`guess ${n}`, '192.0.2.7'));
   read(PASSWORD);
   const outcomes = await Promise.all(guesses);
@@ -174,49 +143,29 @@ test('of many guesses at the same moment one is heard, and all are told how long
 
 test('behind a trusted proxy each visitor has an address of its own, however the proxy writes it', async () => {
   const { signIn } = await openServer({ readPassword, trustedProxy: '127.0.0.0/8' });
-  const answersTo = async (password: string, ...from: string[]) => {
-    const answers = [];
-    for (const address of from) {
-      const way = { host: 'pi', 'x-forwarded-for': `10.9.9.9, ${address}` };
-      const { status, headers } = await signIn(password, way);
-      answers.push([status, headers['retry-after']]);
-    }
-    return answers;
+  const answer = async (password: string, address: string) => {
+    const way = { host: 'pi', 'x-forwarded-for': `10.9.9.9, ${address}` };
+    const { status, headers } = await signIn(password, way);
+    return `${status} ${headers['retry-after']}`;
   };
-  const once = [
-    [401, '1'],
-    [429, '1'],
-    [429, '1'],
-  ];
-  expect(await answersTo('wrong', '192.0.2.7:1000', '192.0.2.7:1001', '192.0.2.7')).toEqual(once);
-  expect(await answersTo('wrong', '[2001:db8::1]:1000', '[2001:db8::1]', '2001:db8::1')).toEqual(once);
-  expect(await answersTo('wrong', 'unknown', '_hidden', '127.0.0.1')).toEqual(once);
-  expect(await answersTo(PASSWORD, '192.0.2.8')).toEqual([[200, undefined]]);
+  for (const [first, ...same] of [
+    ['192.0.2.7:1000', '192.0.2.7:1001', '192.0.2.7'],
+    ['[2001:db8::1]:1000', '[2001:db8::1]', '2001:db8::1'],
+    ['unknown', '_hidden', '127.0.0.1'],
+  ] as const) {
+    expect(await answer('wrong', first)).toBe('401 1');
+    for (const address of same) expect(await answer('wrong', address)).toBe('429 1');
+  }
+  expect(await answer(PASSWORD, '192.0.2.8')).toBe('200 undefined');
 });
+
+const PROXIED = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' };
 
 test.each<[string, IncomingHttpHeaders, string | undefined, boolean, boolean]>([
   ['loopback', {}, undefined, true, false],
-  [
-    'a proxy that is not configured',
-    { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
-    undefined,
-    false,
-    false,
-  ],
-  [
-    'a proxy with TLS',
-    { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
-    '127.0.0.1',
-    true,
-    true,
-  ],
-  [
-    'a proxy without TLS',
-    { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'http' },
-    '127.0.0.1',
-    false,
-    false,
-  ],
+  ['a proxy that is not configured', PROXIED, undefined, false, false],
+  ['a proxy with TLS', PROXIED, '127.0.0.1', true, true],
+  ['a proxy without TLS', { ...PROXIED, 'x-forwarded-proto': 'http' }, '127.0.0.1', false, false],
   ['a scheme that the client has made up', { 'x-forwarded-proto': 'https, http' }, '127.0.0.1', false, false],
 ])('passwords may be typed: %s', async (_, headers, trustedProxy, mayTypePasswords, isSecure) => {
   const { ask, signIn } = await openServer({ readPassword, trustedProxy });
@@ -268,14 +217,13 @@ test('files are compressed where that is taken and not sent again, with what a b
   expect([same.status, same.text]).toEqual([304, '']);
   const zipped = await ask('/page.js', { headers: { 'accept-encoding': 'br, gzip' } });
   expect(zipped.headers['content-encoding']).toBe('gzip');
-  for (const [asked, language, title] of [
-    ['de-AT, en;q=0.5', 'de', 'Wärme'],
-    ['ga', 'ga', 'Teas'],
-    ['fr', 'en', 'Heat'],
+  for (const [asked, language] of [
+    ['de-AT, en;q=0.5', 'de'],
+    ['ga', 'ga'],
+    ['fr', 'en'],
   ] as const) {
     const { text, headers } = await ask('/words', { headers: { 'accept-language': asked } });
-    expect(JSON.parse(text)).toMatchObject({ language, words: { title } });
-    expect(headers.vary).toBe('accept-encoding, accept-language');
+    expect([JSON.parse(text).language, headers.vary]).toEqual([language, 'accept-encoding, accept-language']);
   }
 });
 

@@ -8,7 +8,8 @@ import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
 import { LogTail } from '../foundation/log.ts';
 import { Connection } from '../mqtt/connection.ts';
-import type { Simulator } from '../simulator/provider.ts';
+import { demoAccounts } from '../simulator/accounts.ts';
+import { type Simulator, startSimulator } from '../simulator/provider.ts';
 import type { Command, Io } from './command.ts';
 import { startHousehold } from './run.ts';
 import { openLog, openSettings, untilInterrupted } from './settings.ts';
@@ -21,9 +22,6 @@ const NO_READING = 'There is no reading yet.';
 
 export const demo: Command = async (given, io) => {
   const wanted = portFrom(given.options.port);
-  // Loaded here, since hardly any other command needs it.
-  const { startSimulator } = await import('../simulator/provider.ts');
-  const { demoAccounts } = await import('../simulator/accounts.ts');
   const estimate = { until: Number.POSITIVE_INFINITY };
   const accounts = demoAccounts(1, { estimate });
   const simulator = await startSimulator({ clock: systemClock, accounts });

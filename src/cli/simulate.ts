@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { systemClock } from '../foundation/clock.ts';
 import { EXIT } from '../foundation/failure.ts';
-import type { AccountOptions } from '../simulator/accounts.ts';
+import { type AccountOptions, demoAccounts, flatAccounts } from '../simulator/accounts.ts';
 import type { MeterOptions } from '../simulator/meter.ts';
-import type { Simulator } from '../simulator/provider.ts';
+import { type Simulator, startSimulator } from '../simulator/provider.ts';
 import { type Command, choiceOf, wrongOption, wrongUsage } from './command.ts';
 import { untilInterrupted } from './settings.ts';
 
@@ -70,9 +70,6 @@ export const simulate: Command = async (given, io) => {
     throw wrongOption('--accounts', count, `a number from 1 to ${MOST_ACCOUNTS}`);
   const names = Object.keys(BAD_DAYS) as (keyof typeof BAD_DAYS)[];
   const badDay: BadDay | null = fault === undefined ? null : BAD_DAYS[choiceOf('--fault', fault, names)];
-  // Loaded here, since hardly any other command needs it.
-  const { startSimulator } = await import('../simulator/provider.ts');
-  const { demoAccounts, flatAccounts } = await import('../simulator/accounts.ts');
   const heat = badDay?.heat?.(io.clock.now());
   const accounts = most === 1 ? demoAccounts(1, heat) : flatAccounts(most, heat);
   const onPort = await freePort(wanted, USUAL_PORT);

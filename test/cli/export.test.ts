@@ -70,15 +70,8 @@ test('days as they are in the ledger, each with its own hours; no cell is a form
 
 test('weeks and months are sums; revisions are two more columns', async () => {
   const exported = await household();
-  const { out } = await exported(
-    '--account',
-    'flat',
-    '--interval',
-    'month',
-    '--format',
-    'json',
-    '--revisions',
-  );
+  const flat = ['--account', 'flat', '--revisions'];
+  const { out } = await exported(...flat, '--interval', 'month', '--format', 'json');
   const march = { start: '2025-03-01T00:00:00+00:00', end: '2025-04-01T00:00:00+01:00' };
   const more = { revision: 0, received_at: '1970-01-01T01:00:00+01:00' };
   expect(JSON.parse(out)).toEqual([
@@ -101,10 +94,15 @@ test('line protocol: each day at its own first instant, and no field that is not
   ]);
 });
 
-test('nothing on disk is told beside the empty table; nonsense is refused', async () => {
+test('nothing on disk is told beside the empty table, and there is nothing to state; nonsense is refused', async () => {
   const exported = await household();
   const stateDir = await openStack().folder();
   const env = environmentOf(URLS, { username: 'me@example.org', password: 'secret words' }, stateDir);
+  await expect(typed(['statement'], { env })).rejects.toMatchObject({
+    code: 'no_statement',
+    exitCode: 2,
+    message: `No whole history of home is in ${stateDir} yet: there is nothing to state.`,
+  });
   const { out, err, exitCode } = await typed(['export'], { env });
   expect([out, exitCode]).toEqual(['account,meter,start,end,energy_kwh,cost\r\n', 0]);
   expect(err).toContain('No readings');
@@ -114,16 +112,6 @@ test('nothing on disk is told beside the empty table; nonsense is refused', asyn
     ['--account', 'nobody'],
   ])
     await expect(exported(...words)).rejects.toMatchObject({ exitCode: 2 });
-});
-
-test('where no history is on disk there is nothing to state, and that is said', async () => {
-  const stateDir = await openStack().folder();
-  const env = environmentOf(URLS, { username: 'me@example.org', password: 'secret words' }, stateDir);
-  await expect(typed(['statement'], { env })).rejects.toMatchObject({
-    code: 'no_statement',
-    exitCode: 2,
-    message: `No whole history of home is in ${stateDir} yet: there is nothing to state.`,
-  });
 });
 
 test.each([

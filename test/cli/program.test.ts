@@ -20,7 +20,16 @@ async function ended(words: readonly string[], env: Record<string, string> = {})
 
 test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
   ['an unknown command', ['commend'], {}, 2, /Unknown command: commend\.\n/],
-  ['an unknown option', ['usage', '--form'], {}, 2, /--form/],
+  ['an unknown option', ['usage', '--form'], {}, 2, /^Unknown option '--form'\.\n/],
+  ['an option without its value', ['usage', '--tariff'], {}, 2, /missing; allowed: --tariff UNIT_RATE,STAND/],
+  [
+    'a value that looks like an option',
+    ['usage', '--tariff', '-1,1'],
+    {},
+    2,
+    /ambiguous; allowed: --tariff U/,
+  ],
+  ['a word too many', ['usage', 'now'], {}, 2, /^usage takes no further words, found: now\.\n/],
   ['a mistake in the configuration', ['usage'], { ...PROVIDER, HEAT2MQTT_MQTT_URL: 'x' }, 3, /^mqtt\.url: /],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [

@@ -1,7 +1,7 @@
 // Three processes of which one after the other is killed, stopped for longer than its claim, or loses the database: whoever
 // looks from the provider, from the database or from the broker sees one fleet that works.
 import { expect, test } from 'vitest';
-import { tell } from '../support/figures.ts';
+import { tell } from '../slow/figures.ts';
 import { turn, waitFor } from '../support/waitFor.ts';
 import { leaksIn } from './dump.ts';
 import { carryOut, planOf } from './faultPlan.ts';

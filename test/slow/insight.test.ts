@@ -6,7 +6,7 @@ import { forecastMonth } from '../../src/domain/insight/forecast.ts';
 import { weatherChange } from '../../src/domain/insight/weatherChange.ts';
 import { addDays, addMonths, type Day } from '../../src/domain/period.ts';
 import { type Billing, Building, DUBLIN, type Event, type TrueBill } from '../support/building.ts';
-import { mean, median, seeds, share, tell } from '../support/figures.ts';
+import { mean, median, seeds, share, tell } from './figures.ts';
 
 /** As many buildings of a kind as `HEAT2MQTT_PROPERTY_RUNS` asks for, at least so many. */
 const buildings = (fewest: number) =>

@@ -4,8 +4,8 @@ import { checkRegister, withReadings } from '../../src/domain/insight/registerCh
 import { addDays, type Day, daysBetween } from '../../src/domain/period.ts';
 import type { Register, RegisterHistory } from '../../src/domain/reading.ts';
 import { drawFor } from '../../src/simulator/random.ts';
-import { seeds } from '../support/figures.ts';
 import { DUBLIN, Household, type HouseholdOptions } from '../support/household.ts';
+import { seeds } from './figures.ts';
 
 const KWH = 1_000_000;
 const START: Day = '2024-07-01';

@@ -61,26 +61,6 @@ test('a changed password file is picked up there as well', async () => {
   expect(counters.passwordGrants.asked).toBe(3);
 });
 
-test('an outage that ends the session: the log tells of a login, of no refresh', async () => {
-  const story = await openStory();
-  const { counters, switches } = story.simulator;
-  Object.assign(switches.token, { accessSeconds: 60, refreshSeconds: 900 });
-  await story.start();
-  await story.polled(1);
-  await story.pass(2 * MINUTE_MS);
-  const down = switches.fault('/auth/', FAULTS.serverError);
-  await story.pass(2 * MINUTE_MS);
-  expect(story.logged('refresh ahead of expiry failed')).toHaveLength(1);
-  story.simulator.endSessions();
-  down.remove();
-  story.forgetLog();
-  await story.pass(3 * MINUTE_MS);
-  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
-  const messages = story.log.map(({ msg }) => String(msg));
-  expect(messages).toContain('logged in');
-  expect(messages.filter((message) => /refreshed/.test(message))).toEqual([]);
-});
-
 test('an outage in the middle of the login: it is tried again by itself, before the next poll', async () => {
   const story = await openStory();
   const { counters, switches } = story.simulator;

@@ -154,9 +154,3 @@ test('a service that tells of one house only: not taken for the sitting one, nor
   });
   expect(probe.json(SUMMARY)?.note).toBe('The service does not tell whether these are all.');
 });
-
-test('a reply that tells no number is passed on as it came', async () => {
-  const { probe, switches } = await openListStory({});
-  switches.constituencies.shape = 'third';
-  expect(await asking(probe)).toMatchObject({ status: 'ok', data: { count: null } });
-});

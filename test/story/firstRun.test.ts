@@ -1,6 +1,6 @@
 // The first run: from sign-in to retained states and discovery, history complete before the first word on a meter.
 import { expect, test } from 'vitest';
-import { booked, home, ME, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
+import { booked, home, METER, person, quiet, STATE, USAGE } from '../support/homes.ts';
 import type { Probe } from '../support/probe.ts';
 import { untilTrue } from '../support/rest.ts';
 import { firstPoll, openStory } from '../support/story.ts';
@@ -120,13 +120,4 @@ test('a long history comes in chunks, with progress, and no word on the meter be
     '2024-01-02',
     '2025-01-02',
   ]);
-});
-
-test('without accounts at the provider nothing is asked and the bridge still says that it is there', async () => {
-  const story = await openStory({ accounts: [ME] });
-  const probe = await story.listen();
-  await story.start({ accounts: [], constituencies: {} });
-  await probe.until('heat2mqtt/bridge/health', ({ state }) => state === 'ok');
-  expect(story.simulator.requests).toEqual([]);
-  expect(probe.last('heat2mqtt/bridge/state')?.payload).toBe('online');
 });

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { LARGEST_PACKET_BYTES } from '../../src/mqtt/stream.ts';
 import { USAGE } from '../support/homes.ts';
-import { FETCH } from '../support/lists.ts';
+import { asking, FETCH } from '../support/lists.ts';
 import { startProbe } from '../support/probe.ts';
 import { untilAtRest, untilTrue } from '../support/rest.ts';
 import { firstPoll, outboxOf } from '../support/story.ts';
@@ -77,6 +77,8 @@ test('hundreds of different questions for the public list are thirty, beside a p
       },
     });
   }
+  await story.pass(300_000, 60_000);
+  expect(await asking(probe)).toMatchObject({ status: 'ok', data: { fetched: true } });
 });
 
 test('half an hour of requests of every kind stays within the cool-downs', async () => {

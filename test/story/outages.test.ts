@@ -105,25 +105,6 @@ test('the realm is off for hours: the issuer is asked less and less, and no logi
   expect(counters.refreshGrants.maxInFlight).toBe(1);
 });
 
-test('the lock of the account is not touched by a login during an outage', async () => {
-  const { story, probe, counters, switches } = await firstPoll({
-    prepare: ({ simulator }) => void Object.assign(simulator.switches.token, { realmEnabled: false }),
-  });
-  expect(probe.json(HEALTH)).toMatchObject({
-    state: 'degraded',
-    auth: { home: { state: 'provider_down', next_attempt_at: null } },
-    reasons: [{ code: 'issuer_refused' }],
-  });
-  await story.pass(5 * MINUTE_MS, STEP_MS);
-  const asked = counters.passwordGrants.asked;
-  expect(asked).toBeLessThanOrEqual(7);
-  switches.token.realmEnabled = true;
-  await story.pass(10 * MINUTE_MS, STEP_MS);
-  await probe.until(STATE);
-  expect(counters.passwordGrants.ok).toBe(1);
-  expect(story.logged('login refused')).toEqual([]);
-});
-
 test('a poll that goes well by the old access token is no recovery while the user is disabled', async () => {
   const { story, probe, switches } = await firstPoll({
     prepare: ({ simulator }) =>

@@ -46,17 +46,6 @@ test('Poll now during a wait tries at once, once an hour for the same refusal, a
   expect(grants.asked).toBe(4);
 });
 
-test('another refusal within the hour gets a try of its own', async () => {
-  const { story, probe, switches, counters } = await firstPoll({ config: OTHER_PASSWORD });
-  const grants = counters.passwordGrants;
-  story.simulator.changePassword(ME.username, 'not the password');
-  switches.token.accountStates.set(ME.username, 'not_fully_set_up');
-  expect(await pressed(story, probe)).toMatchObject({ error: { code: 'account_not_set_up' } });
-  switches.token.accountStates.clear();
-  expect(await pressed(story, probe)).toMatchObject({ status: 'ok' });
-  expect(grants).toEqual({ asked: 3, ok: 1 });
-});
-
 test('a client that is refused: every six hours, at a restart at once, and when somebody asks', async () => {
   const { story, probe, switches, counters, restart } = await firstPoll({
     prepare: ({ simulator }) => void Object.assign(simulator.switches.token, { clientEnabled: false }),

@@ -66,7 +66,6 @@ test.each([
 );
 
 test.each([
-  ['usage', 1, 0],
   ['check --live', 1, 6],
   // It signs in whether there is a session or not.
   ['login', 2, 0],

@@ -12,7 +12,6 @@ const LONGEST_MS = 8_000;
 
 test.each([
   ['the usage report', '/api/v1/reports'],
-  ['discovery', '/api/v1/customers'],
   ['the login', '/auth/'],
 ])('in the middle of %s: offline within the time, and a new start goes on', async (_, prefix) => {
   const story = await openStory();

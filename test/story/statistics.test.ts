@@ -69,22 +69,6 @@ test('a new day is one row, a late or corrected one is sent with every day after
   expect(ha.imports()).toHaveLength(7);
 });
 
-test('days of 23 and 25 hours begin at their own midnight', async () => {
-  const days = ['2025-03-29', '2025-03-30', '2025-03-31', '2025-10-25', '2025-10-26', '2025-10-27'];
-  const events = days.map((day) => reading(day, 1, 1, { at: at(`${day}T11:00:00Z`) }));
-  const { story, ha, settled } = await openStatisticsStory(events);
-  story.clock.advance(at('2025-11-05T12:00:00Z') - story.clock.now());
-  await settled();
-  expect(ha.rows(ENERGY).map(([start]) => start.slice(0, 13))).toEqual([
-    '2025-03-29T00',
-    '2025-03-30T00',
-    '2025-03-30T23',
-    '2025-10-24T23',
-    '2025-10-25T23',
-    '2025-10-27T00',
-  ]);
-});
-
 test('reading_closes: previous_day moves MQTT and statistics alike, also when it is chosen later', async () => {
   const { story, ha, probe, settled } = await openStatisticsStory();
   const daemon = await settled();

@@ -1,19 +1,7 @@
 // Manners towards Home Assistant: the token stays private, redirects are followed with care, and leaving is quick.
 import { expect, test } from 'vitest';
 import { CANARY } from '../support/canaries.ts';
-import { ENERGY, openStatisticsStory } from '../support/statisticsStory.ts';
-
-test('an old port that sends us to a new one of the same machine is followed', async () => {
-  const { story, ha, until, start } = await openStatisticsStory();
-  const old = await openStatisticsStory();
-  old.ha.switches.httpStatus = 307;
-  old.ha.switches.location = `http://127.0.0.1:${ha.port}/api/websocket`;
-  await start({ home_assistant: { url: old.ha.url, token: ha.switches.token } });
-  await until('ok');
-  expect(ha.rows(ENERGY)).toHaveLength(3);
-  expect(old.ha.tokens).toEqual([]);
-  await story.rest();
-});
+import { openStatisticsStory } from '../support/statisticsStory.ts';
 
 test('leaving in the middle of an import is quick, and Home Assistant is left before the broker is', async () => {
   const { story, ha, probe, start, until } = await openStatisticsStory();

@@ -14,11 +14,7 @@ type Answer = NonNullable<ReturnType<Switches['instead']['get']>>;
 
 const TROUBLES: readonly (readonly [what: string, code: string, advice: string, Partial<Switches>])[] = [
   ['the user is no administrator', 'not_admin', 'administrators', { isAdmin: false }],
-  ['it is too old', 'too_old', '2025.11 or newer', { version: '2025.10.4' }],
   ['it is starting up', 'starting', 'by itself', { state: 'STARTING' }],
-  ['it restarts behind the proxy of the Supervisor', 'starting', 'by itself', { httpStatus: 502 }],
-  ['its recorder is not loaded', 'no_recorder', 'recorder:', { hasRecorder: false }],
-  ['something else answers there', 'no_home_assistant', 'a browser shows', { httpStatus: 404 }],
   [
     'it sends us to another machine',
     'moved',

@@ -30,18 +30,6 @@ test('a quiet daemon never loses its session: one login, one refresh for each li
   expect(counters.refreshGrants.maxInFlight).toBe(1);
 });
 
-test('an answer to a refresh that is lost on the way costs one login, with the next poll', async () => {
-  const { story, counters } = await livingStory();
-  const isRefresh = ({ text }: { text: string }) => text.includes('grant_type=refresh_token');
-  story.simulator.switches.fault('/auth/', { kind: 'reply_lost' }, { times: 1, when: isRefresh });
-  await story.pass(5 * MINUTE_MS);
-  expect(counters.passwordGrants.asked).toBe(1);
-  await story.nextPoll();
-  await story.pass(5 * MINUTE_MS, 3_000);
-  expect(counters.passwordGrants).toEqual({ asked: 2, ok: 2 });
-  expect(counters.refreshGrants.ok).toBeGreaterThan(4);
-});
-
 test('without keep_alive the session lapses between polls, though it is known from the start, and a poll logs in', async () => {
   const provider = { keep_alive: false };
   const { story, probe, counters, restart } = await livingStory(provider);

@@ -95,32 +95,23 @@ export function openUpstream(
     isOpenedForEachRun: options.gate !== undefined,
     ...(context.scryptCost === undefined ? {} : { scryptCost: context.scryptCost }),
   });
-  const signIn = options.signIn ?? provider.sign_in;
   const { username, password, totp_secret: totp } = account;
   const { redirect_uri: redirectUri, timeout_seconds: timeoutSeconds } = provider;
   const logInByForm =
     (redirectUri: string): LoginDeps['form'] =>
-    async (oneTimeCode, password, username) => {
-      const { signInByForm } = await import('../auth/form.ts');
-      const credentials = { username, password, oneTimeCode };
-      return issuer.withScope(async (scope) => {
+    (oneTimeCode, password, username) =>
+      issuer.withScope(async (scope) => {
+        const { signInByForm } = await import('../auth/form.ts');
         const { url: authorizationUrl, finish } = await issuer.beginCodeFlow(redirectUri, scope);
-        const mayConsent = asksForOffline(scope);
-        const how = {
-          authorizationUrl,
-          redirectUri,
-          timeoutSeconds,
-          mayConsent,
-          send: issuerHttp.send,
-          clock,
-        };
-        return finish(await signInByForm({ ...how, ...credentials }));
+        const { send } = issuerHttp;
+        const how = { redirectUri, timeoutSeconds, mayConsent: asksForOffline(scope), send, clock };
+        const credentials = { username, password, oneTimeCode };
+        return finish(await signInByForm({ authorizationUrl, ...how, ...credentials }));
       });
-    };
   const login = openLogin({
     issuer,
     form: redirectUri === undefined ? null : logInByForm(redirectUri),
-    signIn,
+    signIn: options.signIn ?? provider.sign_in,
     username,
     readPassword: password ? () => password.read() : null,
     readTotpSecret: totp ? () => totp.read() : null,
@@ -158,7 +149,7 @@ export function openUpstream(
   });
   const api = {
     baseUrl: provider.api_url,
-    timeoutSeconds: provider.timeout_seconds,
+    timeoutSeconds,
     send: http.send,
     clock,
     accessToken: (rejected: readonly string[]) => session.accessToken(rejected),
@@ -184,7 +175,6 @@ export function openUpstream(
       throw err;
     }
   };
-  const entities: Document<EntityContext> = owned(state.document(`${folder}/context`, contextCodec), owner);
   return {
     issuer,
     session,
@@ -202,7 +192,7 @@ export function openUpstream(
       identity,
       log,
     }),
-    context: entities,
+    context: owned(state.document(`${folder}/context`, contextCodec), owner) as Document<EntityContext>,
     extras: owned(state.document(`${folder}/extras`, extrasCodec), owner),
   };
 }

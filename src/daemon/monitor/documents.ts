@@ -5,7 +5,8 @@ import { RetainedDiff } from '../../publication/retainedDiff.ts';
 import type { Document, DocumentSource, Listener } from '../../web/events.ts';
 import type { BrokerState } from '../../web/page/answers.ts';
 import type { Context } from '../context.ts';
-import { BRIDGE, type BridgeStatus, composer } from '../publishing/bridgeStatus.ts';
+import type { BridgeStatus } from '../publishing/bridgeStatus.ts';
+import { BRIDGE, composer } from '../publishing/publisher.ts';
 
 /** Whose documents may have changed since the reader took them. */
 interface Reader {

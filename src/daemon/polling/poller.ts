@@ -2,7 +2,7 @@
 import type { Account, AccountOutcome } from '../../accounts/account.ts';
 import type { MeterEvent } from '../../accounts/context.ts';
 import { eventsOfPoll } from '../../accounts/events.ts';
-import { chooseReaders, readInstead } from '../../accounts/sharedMeters.ts';
+import type { Meter } from '../../accounts/meter.ts';
 import { knownUnits } from '../../domain/amount.ts';
 import type { Change } from '../../domain/ledger.ts';
 import type { DaySpan } from '../../domain/period.ts';
@@ -80,7 +80,7 @@ export function openPoller(context: Context) {
   /** Accounts that the provider has told to wait are left out. */
   async function round(some: readonly Account[], again?: DaySpan): Promise<readonly AccountOutcome[]> {
     const outcomes: AccountOutcome[] = [];
-    const readers = chooseReaders(accounts, (account) => account.isUsable && !isPostponed(account));
+    const readers = readersOf((account) => account.isUsable && !isPostponed(account));
     const queue = some.filter((account) => !isPostponed(account)).values();
     // Workers, not one long line of steps: refreshes and extras share the limit, and must get their turn in between.
     const work = async () => {
@@ -94,19 +94,54 @@ export function openPoller(context: Context) {
       }
     };
     await Promise.all(Array.from({ length: limit.concurrency }, work));
-    const instead = await readInstead(accounts, outcomes, signal, again);
-    for (const outcome of instead) {
-      const reader = accounts.find(({ id }) => id === outcome.account);
-      if (reader === undefined) continue;
-      if (!isCrowd) logChanges(reader, outcome);
-      tell(reader, outcome, false);
-    }
+    const instead = await readInstead(outcomes, again);
     if (isCrowd) log.info(summaryOf(outcomes), 'accounts polled');
     if (!signal.aborted) signals.emit('pollEnded');
     return outcomes.map((outcome) => {
       const more = instead.filter(({ account }) => account === outcome.account);
       return { ...outcome, events: [outcome, ...more].flatMap(({ events }) => events) };
     });
+  }
+
+  /**
+   * Which account reads which meter in a round: of several that have it, the first one of the configuration that may, so that no
+   * account waits for another. The ledger stays with the account that found the meter first.
+   */
+  function readersOf(mayRead: (account: Account) => boolean): ReadonlyMap<Account, readonly Meter[]> {
+    const readers = new Map(accounts.map((account): [Account, Meter[]] => [account, []]));
+    const shared = new Map<Meter, Account[]>();
+    for (const account of accounts)
+      for (const meter of account.sharedMeters()) shared.set(meter, [...(shared.get(meter) ?? []), account]);
+    for (const owner of accounts)
+      for (const meter of owner.meters ?? []) {
+        // Nearly all meters have one account.
+        const others = shared.get(meter);
+        const all = others ? accounts.filter((one) => one === owner || others.includes(one)) : [];
+        readers.get(all.find(mayRead) ?? owner)?.push(meter);
+      }
+    return readers;
+  }
+
+  /** Meters whose reader failed in this round are read by the next account that did not. What it cannot read either was told already. */
+  async function readInstead(
+    outcomes: readonly AccountOutcome[],
+    again?: DaySpan,
+  ): Promise<AccountOutcome[]> {
+    const unread = outcomes.flatMap((outcome) => outcome.unread);
+    if (unread.length === 0) return [];
+    const well = new Set(outcomes.filter(({ fault }) => fault === null).map(({ account }) => account));
+    const found: AccountOutcome[] = [];
+    for (const [account, meters] of readersOf(({ id }) => well.has(id))) {
+      const left = well.has(account.id) ? meters.filter((meter) => unread.includes(meter)) : [];
+      for (const meter of left) {
+        const outcome = await account.readInstead(meter, signal, again);
+        if (outcome.fault !== null) continue;
+        if (!isCrowd) logChanges(account, outcome);
+        tell(account, outcome, false);
+        found.push(outcome);
+      }
+    }
+    return found;
   }
 
   function take(account: Account, outcome: AccountOutcome): void {

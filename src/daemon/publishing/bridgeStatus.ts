@@ -1,20 +1,9 @@
-// The bridge itself: what is known of it at this moment, its meters and its health; and everything that is retained of it and its accounts.
+// The bridge itself: what is known of it at this moment, its meters and its health.
 import type { Account } from '../../accounts/account.ts';
-import {
-  accountView,
-  composeAccount,
-  duplicateReasons,
-  isIncomplete,
-  meterReasons,
-  meterViews,
-} from '../../accounts/composition.ts';
+import { duplicateReasons, isIncomplete, meterReasons } from '../../accounts/composition.ts';
 import { NO_REFRESH_TOKEN } from '../../auth/refusals.ts';
-import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { type AuthStatus, type HealthRecord, needsAPerson, type Reason } from '../../domain/health.ts';
 import { EXIT, Failure, safeWords } from '../../foundation/failure.ts';
-import { healthMessage, infoMessage, stateMessage } from '../../publication/bridgeMessages.ts';
-import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
-import type { Retained } from '../../publication/retainedDiff.ts';
 import type { BridgeView } from '../../publication/views.ts';
 import { type Context, metersOf } from '../context.ts';
 import type { Statistics } from '../homeAssistant/statistics.ts';
@@ -129,37 +118,3 @@ function atMost(reasons: readonly Reason[]): readonly Reason[] {
 
 const newest = (times: readonly (number | null)[]): number | null =>
   times.reduce((one, other) => (one === null || (other !== null && other > one) ? other : one), null);
-
-/** The owner of the bridge's topics; the others are accounts, whose ids are never empty. */
-export const BRIDGE = '';
-
-interface Composed {
-  readonly bridgeStatus: BridgeStatus;
-  readonly constituencies: Constituencies | null;
-  /** `null` where no device is announced. */
-  readonly discovery: DiscoveryOptions | null;
-}
-
-/** Composes everything that an owner retains, as things stand now. */
-export function composer({ bridgeStatus, constituencies, discovery }: Composed, context: Context) {
-  const { topics } = context;
-  const byId = new Map(context.accounts.map((account) => [account.id, account]));
-  return (owner: string): Retained[] => {
-    const account = byId.get(owner);
-    if (account)
-      return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
-    const view = bridgeStatus.bridge();
-    const document = discovery && bridgeDocument(discovery);
-    const online = stateMessage(topics, 'online');
-    const others = [infoMessage(topics, view), healthMessage(topics, view.health, view.zone)];
-    return [
-      { topic: online.topic, write: () => online },
-      ...(document ? [{ topic: document.topic, document }] : []),
-      ...[...others, ...(constituencies?.messages() ?? [])].map((message) => ({
-        topic: message.topic,
-        sources: [message],
-        write: () => message,
-      })),
-    ];
-  };
-}

@@ -1,17 +1,19 @@
 // What goes to the broker and when: everything on connect, discovery and states when Home Assistant starts, else what has changed.
-import { meterViews } from '../../accounts/composition.ts';
+import { accountView, composeAccount, meterViews } from '../../accounts/composition.ts';
 import { eventsOfStates, noteUse } from '../../accounts/events.ts';
 import { pageAddress } from '../../config/listenAddress.ts';
 import type { Constituencies } from '../../constituencies/onDemand.ts';
 import { Throttle } from '../../foundation/limits.ts';
 import type { Message } from '../../mqtt/message.ts';
+import { healthMessage, infoMessage, stateMessage } from '../../publication/bridgeMessages.ts';
+import { bridgeDocument, type DiscoveryOptions } from '../../publication/discovery.ts';
 import { homeLanguage } from '../../publication/language.ts';
 import { isDiscovery } from '../../publication/ownership.ts';
-import { RetainedDiff } from '../../publication/retainedDiff.ts';
+import { type Retained, RetainedDiff } from '../../publication/retainedDiff.ts';
 import { autosave } from '../../store/autosave.ts';
 import { announcedCodec } from '../../store/documents.ts';
 import type { Context } from '../context.ts';
-import { BRIDGE, type BridgeStatus, composer } from './bridgeStatus.ts';
+import type { BridgeStatus } from './bridgeStatus.ts';
 
 export type Publisher = Awaited<ReturnType<typeof openPublisher>>;
 
@@ -152,5 +154,39 @@ export async function openPublisher(
     },
     /** Resolves once the topics are on disk, or could not be written. */
     saved: announced.saved,
+  };
+}
+
+/** The owner of the bridge's topics; the others are accounts, whose ids are never empty. */
+export const BRIDGE = '';
+
+interface Composed {
+  readonly bridgeStatus: BridgeStatus;
+  readonly constituencies: Constituencies | null;
+  /** `null` where no device is announced. */
+  readonly discovery: DiscoveryOptions | null;
+}
+
+/** Composes everything that an owner retains, as things stand now. */
+export function composer({ bridgeStatus, constituencies, discovery }: Composed, context: Context) {
+  const { topics } = context;
+  const byId = new Map(context.accounts.map((account) => [account.id, account]));
+  return (owner: string): Retained[] => {
+    const account = byId.get(owner);
+    if (account)
+      return composeAccount(accountView(account, context), meterViews(account), { topics, discovery });
+    const view = bridgeStatus.bridge();
+    const document = discovery && bridgeDocument(discovery);
+    const online = stateMessage(topics, 'online');
+    const others = [infoMessage(topics, view), healthMessage(topics, view.health, view.zone)];
+    return [
+      { topic: online.topic, write: () => online },
+      ...(document ? [{ topic: document.topic, document }] : []),
+      ...[...others, ...(constituencies?.messages() ?? [])].map((message) => ({
+        topic: message.topic,
+        sources: [message],
+        write: () => message,
+      })),
+    ];
   };
 }

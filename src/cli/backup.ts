@@ -38,7 +38,7 @@ const unwritable = (path: string, code: string | undefined) =>
   });
 
 export const backup: Command = async (given, io) => {
-  const file = fileOf(given, 'backup');
+  const [file = ''] = given.words;
   const { config, path, origins } = await loadSettings(given, io);
   refuseInFleet(config.fleet, 'backup', 'back up its database, and fleet.key apart from it');
   if (existsSync(file)) {
@@ -73,7 +73,7 @@ export const backup: Command = async (given, io) => {
 };
 
 export const restore: Command = async (given, io) => {
-  const file = fileOf(given, 'restore');
+  const [file = ''] = given.words;
   mustBeAnswerable('restore', given, io);
   const read = await readBackup(file);
   const strange = notUnderstood(read.documents);
@@ -98,13 +98,6 @@ export const restore: Command = async (given, io) => {
   io.out('Restored. `heat2mqtt check` tells what is missing, and `heat2mqtt run` goes on from here.\n');
   return EXIT.fine;
 };
-
-/** The one word. Throws wrong_usage. */
-function fileOf({ words }: Arguments, command: string): string {
-  const [file, ...rest] = words;
-  if (!file || rest.length > 0) throw wrongUsage(`${command} takes one word: the FILE.`);
-  return file;
-}
 
 const packed = (
   documents: Documents,

@@ -5,7 +5,7 @@ import { EXIT, Failure } from '../foundation/failure.ts';
 import { adviceOf, type Command, type Io, wrongUsage } from './command.ts';
 
 interface CommandRow {
-  /** What may follow the name; without this, no further words are allowed. */
+  /** The one word that follows the name, in brackets if it may be left out; or several, each with `…`. Without this, none may. */
   readonly words?: string;
   readonly summary: string;
   /** As the help shows them: `--name`, for a value `VALUE` (`VALUE…`: several times), two blanks, what it does. */
@@ -221,10 +221,19 @@ export async function runCommandLine(argv: readonly string[], io: Io): Promise<n
   }
   if (!row) throw wrongUsage(`Unknown command: ${name.slice(0, 40)}.`);
   const { values, positionals } = parse(row, isNamed ? argv.slice(1) : argv);
-  if (!row.words && positionals[0] !== undefined)
-    throw wrongUsage(`${name} takes no further words, found: ${positionals[0].slice(0, 40)}.`);
+  refuseWords(name, row.words, positionals);
   const command = await row.load();
   return command({ options: values, words: positionals }, io);
+}
+
+/** Throws wrong_usage. */
+function refuseWords(name: string, allowed: string | undefined, words: readonly string[]): void {
+  const [first = 'nothing', ...others] = words;
+  if (allowed === undefined && words.length > 0)
+    throw wrongUsage(`${name} takes no further words, found: ${first.slice(0, 40)}.`);
+  if (allowed === undefined || allowed.includes('…')) return;
+  if (others.length > 0 || (words.length === 0 && !allowed.startsWith('[')))
+    throw wrongUsage(`${name} takes one word, ${allowed}; found: ${words.join(' ').slice(0, 40) || first}.`);
 }
 
 /** `--name VALUE  help` in its parts. */

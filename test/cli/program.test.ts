@@ -29,7 +29,16 @@ test.each<[string, readonly string[], Record<string, string>, number, RegExp]>([
     2,
     /ambiguous; allowed: --tariff U/,
   ],
-  ['a word too many', ['usage', 'now'], {}, 2, /^usage takes no further words, found: now\.\n/],
+  ['a word', ['usage', 'now'], {}, 2, /^usage takes no further words, found: now\.\n/],
+  [
+    'a word too many',
+    ['statement', '2026-01', 'now'],
+    {},
+    2,
+    /^statement takes one word, \[MONTH\]; found: 2026/,
+  ],
+  ['no word', ['backup'], {}, 2, /^backup takes one word, FILE; found: nothing\.\n/],
+  ['another word', ['config', 'list'], {}, 2, /^config: found list; allowed: example, schema, show\.\n/],
   ['a mistake in the configuration', ['usage'], { ...PROVIDER, HEAT2MQTT_MQTT_URL: 'x' }, 3, /^mqtt\.url: /],
   ['a provider that is down', ['usage'], PROVIDER, 5, /^The issuer could not be reached .*\nIf this lasts/],
   [

@@ -9,7 +9,6 @@ import { createServer } from 'node:tls';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { serviceFor, writeService } from '../../src/cli/setup.ts';
-import { KNOWN_PROVIDERS } from '../../src/config/providers.ts';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { startBroker } from '../../src/mqtt/embedded.ts';
 import { type Simulator, startSimulator } from '../../src/simulator/provider.ts';
@@ -237,15 +236,6 @@ test('a file that is there is not touched; nobody at the input, or an early end:
     exitCode: 2,
     message: expect.stringContaining('ENOENT'),
   });
-});
-
-test('presets are documented in public, and complete', () => {
-  for (const { name, source, provider } of KNOWN_PROVIDERS) {
-    expect(name).not.toBe('');
-    for (const url of [source, provider.issuer, provider.api_url, provider.redirect_uri ?? 'https://x'])
-      expect(url).toMatch(/^https:\/\//);
-    expect(provider.scopes).toContain('openid');
-  }
 });
 
 test('the service is this program with this configuration as this user; without a unit there is none', async () => {

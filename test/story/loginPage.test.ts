@@ -112,7 +112,7 @@ test('a redirect address that is not registered: the client is refused, and trie
   expect(counters).toMatchObject({ passwordGrants: { asked: 3 }, postedPasswords: 0 });
   story.simulator.switches.token.redirectUris = [REDIRECT];
   await story.pass(6 * HOUR_MS, HOUR_MS);
-  expect(probe.json(STATE)).toBeDefined();
+  await probe.until(STATE);
   expect(counters.postedPasswords).toBe(1);
 });
 

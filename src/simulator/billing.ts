@@ -3,7 +3,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { type Account, type Group, HEAT_SERVICE, type Property, type Service } from './accounts.ts';
 import { type Exchange, json, type Reply, type Route, refused } from './exchange.ts';
 import { bills, invoices, openBillDue, usageEvents } from './extras.ts';
-import { verified } from './issuer/sessions.ts';
+import { verified } from './issuer/realm.ts';
 import type { Switches } from './switches.ts';
 import { Refusal } from './usage/aggregations.ts';
 import { parseUsageRequest, usageReport } from './usage/report.ts';

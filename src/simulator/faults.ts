@@ -31,8 +31,8 @@ export function send(response: ServerResponse, reply: Reply, fault: Fault | unde
   const half = bytes.subarray(0, Math.floor(bytes.length / 2));
   const length = fault?.kind === 'truncated' ? half.length : bytes.length;
   const head = { 'content-type': JSON_TYPE, 'cache-control': 'no-store', 'content-length': length };
-  if (fault?.kind === 'reply_lost') response.destroy();
-  else response.writeHead(reply.status, { ...head, ...reply.headers });
+  if (fault?.kind === 'reply_lost') return void response.destroy();
+  response.writeHead(reply.status, { ...head, ...reply.headers });
   if (fault?.kind === 'reset_mid_body') response.write(half, () => response.destroy());
   else response.end(fault?.kind === 'truncated' ? half : bytes);
 }

@@ -5,7 +5,7 @@ import { billingRoutes, propertiesOf } from './billing.ts';
 import { constituencyRoutes } from './constituencies.ts';
 import { Counters, type Route, type SeenRequest } from './exchange.ts';
 import { openKeycloak } from './issuer/keycloak.ts';
-import { REALM_PATH } from './issuer/protocol.ts';
+import { REALM_PATH } from './issuer/realm.ts';
 import { listen, type OnReply } from './server.ts';
 import { Switches } from './switches.ts';
 import { truthAt } from './usage/report.ts';

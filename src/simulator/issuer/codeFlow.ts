@@ -11,10 +11,10 @@ import {
   type Grant,
   REALM_PATH,
   type Realm,
+  type Session,
   scopesIn,
   verifierFault,
-} from './protocol.ts';
-import type { Session } from './sessions.ts';
+} from './realm.ts';
 
 /** One login page that is open in a browser. */
 interface Tab {

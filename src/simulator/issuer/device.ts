@@ -7,10 +7,10 @@ import {
   failed,
   type Grant,
   type Realm,
+  type Session,
   scopesIn,
   verifierFault,
-} from './protocol.ts';
-import type { Session } from './sessions.ts';
+} from './realm.ts';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const LIFE_SECONDS = 600;

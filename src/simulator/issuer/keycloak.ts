@@ -12,11 +12,13 @@ import {
   failed,
   type Grant,
   openCredentials,
+  openSessions,
+  publicKeys,
   REALM_PATH,
   type Realm,
   scopesIn,
-} from './protocol.ts';
-import { openSessions, publicKeys, signed } from './sessions.ts';
+  signed,
+} from './realm.ts';
 
 export function openKeycloak(
   issuer: string,

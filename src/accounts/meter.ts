@@ -11,8 +11,7 @@ import {
 } from '../domain/insight/degreeDays.ts';
 import { type Forecasts, forecastMonth, forecastSpan, type Known } from '../domain/insight/forecast.ts';
 import { checkRegister } from '../domain/insight/registerCheck.ts';
-import { weatherChange } from '../domain/insight/weatherChange.ts';
-import { weatherChanges } from '../domain/insight/weatherChanges.ts';
+import { weatherChange, weatherChanges } from '../domain/insight/weatherChange.ts';
 import { type Ledger, markRead, merge, questions } from '../domain/ledger.ts';
 import { addDays, type Day, type DaySpan, daysBetween, monthStart } from '../domain/period.ts';
 import type { Property } from '../domain/reading.ts';

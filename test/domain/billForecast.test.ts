@@ -57,8 +57,8 @@ test('a bill that is cancelled, and one without a period, are left out', () => {
 test('all meters, and what bills have on top of their days', () => {
   const span = { from: '2025-03-01', to: '2025-04-01' };
   const known = { amount: 100 * EUR, low: 90 * EUR, high: 110 * EUR };
-  const rates = { sum: 1.135, energy: 0, days: 0, bills: 3 };
-  const rule: Rule = { start: rates, fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
+  const rates = [1.135, 0, 0, 3];
+  const rule: Rule = { fitted: [], rates, scatter: 0.01, freedom: 9, inverse: [] };
   const newest = { rule, standing: 0, days: 31 } as BillCheck;
   const meter = { cost: known, energy: { ...known, low: null, high: null } };
   expect(forecastBill(span, [meter, meter], newest)).toEqual({

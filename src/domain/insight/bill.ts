@@ -1,9 +1,9 @@
 // Is my bill right? Each bill is judged by the rule of the bills before it, and a lasting change of the rule is told as one.
 import { inFull, type Micro, toMicro } from '../amount.ts';
-import type { Invoice } from '../invoice.ts';
-import { addDays, type Day, type DaySpan, type Zone } from '../period.ts';
-import { type BillFacts, billFacts, type MeterDays } from './billFacts.ts';
-import { type BillPeriod, billPeriods } from './billPeriods.ts';
+import { type Invoice, invoiceRecord } from '../invoice.ts';
+import type { Ledger } from '../ledger.ts';
+import { compareText } from '../order.ts';
+import { addDays, type Day, type DaySpan, daysBetween, daysOf, type Zone } from '../period.ts';
 import {
   changedRule,
   findRules,
@@ -13,17 +13,37 @@ import {
   predict,
   type Rule,
 } from './billRule.ts';
-import { median } from './leastSquares.ts';
-import { AROUND_DAYS } from './readings.ts';
+import { leastSquares, median } from './leastSquares.ts';
+import {
+  AROUND_DAYS,
+  estimatedRuns,
+  FLAT_DAYS,
+  firstDifference,
+  type Reading,
+  readingOfEachDay,
+  readingsIn,
+} from './readings.ts';
 
 export const VERDICTS = ['as_expected', 'differs', 'rule_changed', 'unknown'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
-interface Bill extends BillFacts, DaySpan {
+/** A bill, and what the ledgers know of its days. */
+interface Bill extends DaySpan {
   readonly id: string;
   readonly total: Micro;
+  readonly sum: Micro;
+  /** The standing charges in it. */
+  readonly standing: Micro;
+  readonly days: number;
+  /** Days without a cost that no later reading carries. */
+  readonly missing: number;
+  /** Days without a cost of their own: a later reading carries them. */
+  readonly estimated: number;
+  /** What of the sum may belong to another bill, or of another's to this: readings over an end of the period. */
+  readonly atEnds: Micro;
 }
 
+/** What is told of a bill, by the bills before it. */
 export interface BillCheck extends Bill {
   readonly verdict: Verdict;
   /** Why nothing can be told; `null` unless the verdict is unknown. */
@@ -55,7 +75,6 @@ interface Seen extends Observation {
 /** What is known after a bill has been judged. */
 interface Past {
   readonly checks: BillChecks;
-  readonly bills: readonly Bill[];
   /** The bills by which the next one is judged, and those directly before it that differ; oldest first. */
   readonly regular: readonly Seen[];
   readonly strays: readonly Seen[];
@@ -64,8 +83,10 @@ interface Past {
   readonly changedOn: Day | null;
 }
 
+type MeterDays = Pick<Ledger, 'origin' | 'days'>;
+
 const NO_PAST: Past = {
-  ...{ checks: new Map(), bills: [], regular: [], strays: [] },
+  ...{ checks: new Map(), regular: [], strays: [] },
   ...{ rule: null, before: null, changedOn: null },
 };
 /** A year of months: more tell no more, and take longer. */
@@ -74,12 +95,10 @@ const BILLS_OF_RULE = 12;
 const BILLS_TO_ACCUSE = 4;
 /** One bill may be wrong, and two may be so by chance. */
 const BILLS_OF_CHANGE = 3;
-/** The changed rule stands until twice as many bills have kept to it. */
-const BILLS_AFTER_CHANGE = 2 * BILLS_OF_CHANGE;
 const CENT = 0.01;
+const LONGEST_PERIOD_DAYS = 400;
 
-interface Judged {
-  readonly period: BillPeriod;
+interface Judged extends BillPeriod {
   readonly bill: Bill | null;
   /** After it. */
   readonly past: Past;
@@ -95,17 +114,17 @@ export function billJudge() {
   let judged: readonly Judged[] = [];
   return (invoices: readonly Invoice[], meters: readonly MeterDays[], zone: Zone): BillChecks => {
     const changed = firstChange(known, meters);
-    if (listed !== invoices || changed !== NEVER) {
+    if (listed !== invoices || changed !== null) {
       let past = NO_PAST;
       let isKnown = true;
       judged = billPeriods(invoices, zone).map((period, at) => {
         const before = judged[at];
-        const isSame = before?.period.invoice === period.invoice && isSameSpan(before.period, period);
-        const isOld = isSame && addDays(period.to, AROUND_DAYS) <= changed;
+        const isSame = before?.invoice === period.invoice && isSameSpan(before, period);
+        const isOld = isSame && (changed === null || addDays(period.to, AROUND_DAYS) <= changed);
         const bill = isOld ? before.bill : billOf(period, meters);
         isKnown &&= isSame && JSON.stringify(bill) === JSON.stringify(before.bill);
         past = (isKnown && before?.past) || (bill ? judge(past, bill) : past);
-        return { period, bill, past };
+        return { ...period, bill, past };
       });
     }
     [listed, known] = [invoices, meters];
@@ -113,54 +132,138 @@ export function billJudge() {
   };
 }
 
-const NEVER: Day = '9999-12-31';
-
-/** The first day of which these ledgers tell something else than those before. */
-function firstChange(before: readonly MeterDays[], after: readonly MeterDays[]): Day {
-  const changed = Array.from({ length: Math.max(before.length, after.length) }, (_, at): Day => {
-    const [one, other] = [before[at], after[at]];
-    if (!one || !other || one.origin !== other.origin) return '';
-    if (one.days === other.days) return NEVER;
-    const days = [...new Set([...one.days.keys(), ...other.days.keys()])];
-    return days.filter((day) => one.days.get(day) !== other.days.get(day)).sort()[0] ?? NEVER;
-  });
-  return changed.sort()[0] ?? NEVER;
+/** The first day of which these ledgers tell something else than those before; `null`: none. */
+function firstChange(before: readonly MeterDays[], after: readonly MeterDays[]): Day | null {
+  const isOther =
+    before.length !== after.length || before.some((one, at) => one.origin !== after[at]?.origin);
+  if (isOther) return '';
+  const changed = before.flatMap((one, at) => firstDifference(one.days, after[at]?.days ?? one.days) ?? []);
+  return changed.sort()[0] ?? null;
 }
 
 const isSameSpan = (one: DaySpan, other: DaySpan): boolean => one.from === other.from && one.to === other.to;
 
+/** One day in common is how some providers write the ends of periods. */
+const isOver = (one: DaySpan, other: DaySpan): boolean =>
+  addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
+
+interface BillPeriod extends DaySpan {
+  readonly invoice: Invoice;
+}
+
+/**
+ * The days that the bills are about, by their ends; of those that end together the longest comes last, and of one period by the day
+ * they are due. Without bills that are cancelled, or have no period that can be.
+ */
+export function billPeriods(invoices: readonly Invoice[], zone: Zone): BillPeriod[] {
+  const periods = invoices
+    .flatMap((invoice) => {
+      const { period_start: from, period_end: last, status } = invoiceRecord(invoice, zone);
+      const isCancelled = /^(cancell?ed|void(ed)?)$/i.test(status ?? '');
+      if (isCancelled || from === null || last === null || last < from) return [];
+      return daysBetween(from, last) < LONGEST_PERIOD_DAYS ? [{ invoice, from, to: addDays(last, 1) }] : [];
+    })
+    .sort(
+      (a, b) =>
+        compareText(a.to, b.to) ||
+        compareText(b.from, a.from) ||
+        (a.invoice.dueAt ?? 0) - (b.invoice.dueAt ?? 0) ||
+        compareText(a.invoice.id, b.invoice.id),
+    );
+  const gaps = periods.map(({ from }, at) => daysBetween(periods[at - 1]?.to ?? from, from));
+  return periods.map((period, at) => {
+    // Most periods follow one another: an end at the beginning of the last day leaves a day between two, and an end within
+    // the first day of the next names that day twice. Once may be another bill for the same days.
+    const before = gaps.slice(1, at + 1);
+    const isUsual = (days: number) => {
+      const { length } = before.filter((gap) => gap === days);
+      return length > 1 && length * 2 > before.length;
+    };
+    return { ...period, to: addDays(period.to, [1, -1].find(isUsual) ?? 0) };
+  });
+}
+
+/** `null` without a total, and where the ledgers begin later than the period or know no cost in it. */
 function billOf({ invoice: { id, total }, from, to }: BillPeriod, meters: readonly MeterDays[]): Bill | null {
-  const facts = total === null ? null : billFacts(meters, { from, to });
-  return total !== null && facts ? { ...facts, from, to, id, total } : null;
+  if (total === null || meters.some(({ origin }) => origin > from)) return null;
+  const within = daysOf({ from, to });
+  const [missing, estimated] = [new Set<Day>(), new Set<Day>()];
+  let [sum, standing, atEnds, isKnown] = [0, 0, 0, false];
+  for (const { days } of meters) {
+    const readings = readingOfEachDay('cost', days, { from, to });
+    const booked = new Set(readings.filter((reading) => reading !== null && reading.day < to));
+    // A meter that came later has nothing to do with the bill.
+    if (booked.size === 0) continue;
+    isKnown = true;
+    for (const reading of booked) sum += reading?.amount ?? 0;
+    standing += standingOf(days, within) * within.length;
+    atEnds += carriedOver(from, readings[0]) + carriedOver(to, readings.at(-1));
+    atEnds += estimatedAround(from, days) + estimatedAround(to, days);
+    for (const [at, day] of within.entries()) {
+      if (readings[at] === null) missing.add(day);
+      else if (readings[at]?.day !== day) estimated.add(day);
+    }
+  }
+  const facts = { sum, standing: Math.min(sum, standing), atEnds, days: within.length };
+  const counts = { missing: missing.size, estimated: estimated.size };
+  return isKnown ? { id, total, from, to, ...facts, ...counts } : null;
+}
+
+/** The standing charge of a day: where the line through cost by energy begins, by least squares. */
+function standingOf(days: MeterDays['days'], within: readonly Day[]): number {
+  const lines = within.flatMap((day) => {
+    const { energy = null, cost = null } = days.get(day) ?? {};
+    // After a missed day there may be two charges.
+    const isAlone = days.has(addDays(day, -1));
+    return isAlone && energy !== null && cost !== null ? [{ row: [1, inFull(energy)], value: cost }] : [];
+  });
+  return Math.max(0, leastSquares(lines)?.coefficients[0] ?? 0);
+}
+
+/** The amount of a reading with days on both sides of the midnight before `day`. */
+const carriedOver = (day: Day, reading: Reading | null | undefined): Micro =>
+  reading && reading.day >= day && addDays(reading.day, -reading.missed) < day ? Math.abs(reading.amount) : 0;
+
+/** How much of equal estimates around the midnight before `day` may be on its other side: what puts them right, give or take a day. */
+function estimatedAround(day: Day, days: MeterDays['days']): Micro {
+  const span = { from: addDays(day, -AROUND_DAYS), to: addDays(day, AROUND_DAYS) };
+  const readings = readingsIn('energy', days, span);
+  const costAt = (at: number) => days.get(readings[at]?.day ?? '')?.cost ?? 0;
+  for (const { first, next } of estimatedRuns(readings)) {
+    // Days without energy go on giving back what was estimated too high.
+    let right = next;
+    while (readings[right]?.amount === 0 && right - next < FLAT_DAYS) right += 1;
+    const [begun, ended] = [readings[first]?.day ?? day, readings[right]?.day ?? day];
+    if (begun < day && ended >= day)
+      return costAt(first) * (1 + right - next) + Math.abs(costAt(right) - costAt(first));
+  }
+  return 0;
 }
 
 function judge(past: Past, bill: Bill): Past {
-  const others = past.bills.filter((one) => !isSameSpan(one, bill));
-  const same = past.bills.filter((one) => isSameSpan(one, bill));
+  const known = [...past.checks.values()];
+  const same = known.filter((one) => isSameSpan(one, bill));
+  const others = known.filter((one) => !isSameSpan(one, bill));
   const within = others.filter(({ from, to }) => from >= bill.from && to <= bill.to);
+  const left = (all: readonly Seen[]) => all.filter((one) => !isSameSpan(one.bill, bill));
+  const [regular, strays] = [left(past.regular), left(past.strays)];
   const tell = (check: Partial<BillCheck>, more: Partial<Past> = {}): Past => {
     const checks = new Map([...past.checks, [bill.id, { ...NOTHING_TOLD, ...bill, ...check }]]);
-    return { ...past, bills: [...past.bills, bill], ...more, checks };
+    return { ...past, regular, strays, ...more, checks };
   };
   if (bill.missing > 0) return tell({ reason: 'days_missing' });
   if (within.length === 0 && others.some((one) => isOver(one, bill))) return tell({ reason: 'overlaps' });
-  const left = (all: readonly Seen[]) => all.filter((one) => !isSameSpan(one.bill, bill));
-  const [regular, strays] = [left(past.regular), left(past.strays)];
   const added = totalOf([bill, ...same]);
-  if (same.length > 0 && Math.abs(added) < CENT)
-    return tell({ reason: 'cancelled_out' }, { regular, strays });
+  if (same.length > 0 && Math.abs(added) < CENT) return tell({ reason: 'cancelled_out' });
 
-  const terms = {
-    sum: inFull(bill.sum),
-    energy: inFull(bill.sum - bill.standing),
-    days: bill.days,
-    bills: Math.max(1, within.length),
-  };
-  const isSharp = within.length === 0 && bill.mayBeEarlier + bill.mayBeLater === 0;
-  const seen = { ...terms, bill, total: added, off: 0, limit: 0 };
-  const learnt = isSharp ? { regular: [...regular, seen], strays } : {};
+  const [sum, energy] = [inFull(bill.sum), inFull(bill.sum - bill.standing)];
+  const terms = [sum, energy, bill.days, Math.max(1, within.length)];
+  const isSharp = within.length === 0 && bill.atEnds === 0;
+  const learnt = isSharp ? { regular: [...regular, { terms, bill, total: added, off: 0, limit: 0 }] } : {};
   if (same.length + 1 < usualCount(others)) return tell({ reason: 'more_to_come' }, learnt);
-  const opinions = rulesOf(past, regular).map((rule) => ({ rule, ...predict(rule, terms) }));
+  const found = findRules(regular.slice(-BILLS_OF_RULE));
+  const rules = found.length === 0 && past.rule !== null ? [past.rule] : found;
+  const opinions = rules.map((rule) => ({ rule, ...predict(rule, terms) }));
   const sure = opinions.filter(({ limit }) => limit <= LARGEST_LIMIT);
   const [first] = sure;
   if (first === undefined) return tell({ reason: 'no_rule' }, learnt);
@@ -169,36 +272,35 @@ function judge(past: Past, bill: Bill): Past {
   const complete = totalOf([bill, ...within]);
   const isRest = within.length > 0 && Math.abs(complete - first.expected) < Math.abs(added - first.expected);
   const total = isRest ? complete : added;
-  const [less, more] = edgesOf(bill, first.expected);
-  const keepsTo = (below: number, above: number) => (opinion: Opinion) =>
-    total >= opinion.expected - opinion.limit - below && total <= opinion.expected + opinion.limit + above;
-  const exact = sure.find(keepsTo(0, 0));
-  const agreeing = exact ?? sure.find(keepsTo(less, more));
+  // Readings over its ends are billed with the tax and all.
+  const ends = sum > 0 ? (inFull(bill.atEnds) * first.expected) / sum : 0;
+  const exact = sure.find((one) => Math.abs(total - one.expected) <= one.limit);
+  const agreeing = exact ?? sure.find((one) => Math.abs(total - one.expected) <= one.limit + ends);
   const { rule, expected, limit } = agreeing ?? first;
-  const low = Math.min(...opinions.map((one) => one.expected - one.limit)) - less;
-  const high = Math.max(...opinions.map((one) => one.expected + one.limit)) + more;
+  const low = Math.min(...opinions.map((one) => one.expected - one.limit)) - ends;
+  const high = Math.max(...opinions.map((one) => one.expected + one.limit)) + ends;
   const off = total - expected;
   const { before, changedOn } = past;
-  const found = {
+  const told = {
     ...{ before, changedOn, rule, expected: toMicro(expected), unexplained: toMicro(off) },
     doubt: toMicro(Math.max(high - expected, expected - low)),
     together: isRest ? together('within', within) : together('same_days', same),
   };
   if (agreeing) {
     const kept = isSharp && exact ? { ...learnt, strays: [] } : {};
-    return tell({ ...found, verdict: 'as_expected' }, { rule, ...kept });
+    return tell({ ...told, verdict: 'as_expected' }, { rule, ...kept });
   }
-  const inARow = [...strays, { ...seen, off, limit }];
+  const inARow = [...strays, { terms, bill, total: added, off, limit }];
   const corrected = correctedBy(inARow);
-  if (corrected) return tell({ ...found, ...corrected, verdict: 'as_expected' }, { rule, strays: [] });
+  if (corrected) return tell({ ...told, ...corrected, verdict: 'as_expected' }, { rule, strays: [] });
   const isNew = changedOn === null && regular.length < BILLS_TO_ACCUSE;
   if (isNew || (total >= low && total <= high)) return tell({ reason: 'no_rule' }, learnt);
-  const differs = { ...found, verdict: 'differs' } as const;
+  const differs = { ...told, verdict: 'differs' } as const;
   if (!isSharp) return tell(differs, { rule });
   const newest = inARow.slice(-BILLS_OF_CHANGE);
-  const changed =
-    newest.length < BILLS_OF_CHANGE ? null : changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE));
-  if (changed === null) return tell(differs, { rule, strays: inARow, regular });
+  const isThird = newest.length === BILLS_OF_CHANGE;
+  const changed = isThird ? changedRule(rule, newest, inARow.slice(-BILLS_OF_RULE)) : null;
+  if (changed === null) return tell(differs, { rule, strays: inARow });
   return withChange(tell(differs), rule, changed, inARow);
 }
 
@@ -206,10 +308,6 @@ const NOTHING_TOLD = {
   ...({ verdict: 'unknown', reason: null, rule: null, before: null, changedOn: null } as const),
   ...({ expected: null, unexplained: null, together: null, doubt: 0 } as const),
 };
-
-/** One day in common is how some providers write the ends of periods. */
-const isOver = (one: DaySpan, other: DaySpan): boolean =>
-  addDays(one.to, -1) > other.from && one.from < addDays(other.to, -1);
 
 const totalOf = (bills: readonly Bill[]): number => inFull(bills.reduce((sum, { total }) => sum + total, 0));
 
@@ -221,24 +319,6 @@ function usualCount(bills: readonly Bill[]): number {
   const counts = new Map<string, number>();
   for (const { from, to } of bills) counts.set(`${from} ${to}`, (counts.get(`${from} ${to}`) ?? 0) + 1);
   return Math.floor(median([...counts.values()]));
-}
-
-interface Opinion {
-  readonly rule: Rule;
-  readonly expected: number;
-  readonly limit: number;
-}
-
-function rulesOf({ rule, changedOn }: Past, regular: readonly Seen[]): readonly Rule[] {
-  if (rule !== null && changedOn !== null && regular.length < BILLS_AFTER_CHANGE) return [rule];
-  const found = findRules(regular.slice(-BILLS_OF_RULE));
-  return found.length === 0 && rule !== null ? [rule] : found;
-}
-
-/** How much less and how much more than expected a right bill may be by readings over its ends, tax and all. */
-function edgesOf({ sum, mayBeEarlier, mayBeLater }: Bill, expected: number): readonly [number, number] {
-  const billed = sum > 0 ? expected / sum : 0;
-  return [mayBeEarlier * billed, mayBeLater * billed];
 }
 
 /** What was estimated too high, one of the next two bills gives back: the newest strays make up for one another. */
@@ -256,9 +336,9 @@ function withChange(past: Past, before: Rule, rule: Rule, inARow: readonly Seen[
   const kept = inARow.filter((seen) => isKept(rule, seen));
   const changedOn = kept[0]?.bill.from ?? null;
   const checks = new Map(past.checks);
-  for (const { bill, ...seen } of kept) {
-    const { expected } = predict(rule, seen);
-    const amounts = { expected: toMicro(expected), unexplained: toMicro(seen.total - expected) };
+  for (const { bill, terms, total } of kept) {
+    const { expected } = predict(rule, terms);
+    const amounts = { expected: toMicro(expected), unexplained: toMicro(total - expected) };
     const change = { verdict: 'rule_changed', rule, before, changedOn, ...amounts } as const;
     checks.set(bill.id, { ...NOTHING_TOLD, ...bill, ...checks.get(bill.id), ...change });
   }

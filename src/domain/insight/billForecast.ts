@@ -2,8 +2,7 @@
 import { inFull, type Micro, sumKnown, toMicro } from '../amount.ts';
 import type { Invoice } from '../invoice.ts';
 import { addDays, addMonths, type Day, type DaySpan, daysBetween, type Zone } from '../period.ts';
-import type { BillCheck } from './bill.ts';
-import { billPeriods } from './billPeriods.ts';
+import { type BillCheck, billPeriods } from './bill.ts';
 import { predict } from './billRule.ts';
 import type { Forecast, Forecasts } from './forecast.ts';
 import { median } from './leastSquares.ts';
@@ -53,7 +52,7 @@ export function forecastBill(
   const billed = (micro: Micro): Micro => {
     const sum = inFull(micro);
     if (!newest?.rule) return micro;
-    return toMicro(predict(newest.rule, { sum, energy: sum - standing, days, bills: 1 }).expected);
+    return toMicro(predict(newest.rule, [sum, sum - standing, days, 1]).expected);
   };
   return {
     span,

@@ -1,25 +1,29 @@
 // The rule of an account's bills, a linear regression on what their days are made of: a tax, a fee, or a charge by the month.
-import { type Line, leastSquares, median, quadratic, residual, student } from './leastSquares.ts';
+import { dot, type Line, leastSquares, median, quadratic, residual, student } from './leastSquares.ts';
 
-/** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself. */
-const TERMS = ['sum', 'energy', 'days', 'bills'] as const;
-type Term = (typeof TERMS)[number];
-/** Units of the currency, days, and bills; or what a rule takes for one of each. */
-export type Terms = Readonly<Record<Term, number>>;
+/** What a bill may charge: the cost of its days, the part of it that is energy, each day, and the bill itself; or a rate for each. */
+export type Terms = readonly number[];
+const SUM: Terms = [1, 0, 0, 0];
+const ENERGY: Terms = [0, 1, 0, 0];
+const DAYS: Terms = [0, 0, 1, 0];
+const BILLS: Terms = [0, 0, 0, 1];
 
-export interface Observation extends Terms {
+export interface Observation {
+  /** Units of the currency, days, and bills. */
+  readonly terms: Terms;
   /** What is billed, in units of the currency. */
   readonly total: number;
 }
 
-/** What is billed in any case, and what is fitted beside it: rates of some terms, or a share of all that is billed. */
+/** The rates that are charged in any case, and those that are fitted a multiple of. */
 interface Form {
   readonly start: Terms;
-  readonly fitted: readonly (Term | 'all')[];
+  readonly fitted: readonly Terms[];
 }
 
-export interface Rule extends Form {
+export interface Rule {
   readonly rates: Terms;
+  readonly fitted: readonly Terms[];
   /** Standard deviation of bills about the rule, and its degrees of freedom. */
   readonly scatter: number;
   readonly freedom: number;
@@ -27,21 +31,19 @@ export interface Rule extends Form {
   readonly inverse: readonly (readonly number[])[];
 }
 
-const SUM: Terms = { sum: 1, energy: 0, days: 0, bills: 0 };
-const ENERGY: Terms = { ...SUM, sum: 0, energy: 1 };
 /** What providers are known to do: the first is nothing, the last two charge by the month in place of the day. */
 const FORMS: readonly Form[] = [
   { start: SUM, fitted: [] },
-  { start: SUM, fitted: ['sum'] },
-  { start: SUM, fitted: ['energy'] },
-  { start: SUM, fitted: ['days'] },
-  { start: SUM, fitted: ['bills'] },
-  { start: SUM, fitted: ['sum', 'bills'] },
-  { start: SUM, fitted: ['energy', 'bills'] },
-  { start: SUM, fitted: ['energy', 'days'] },
-  { start: SUM, fitted: ['energy', 'days', 'bills'] },
-  { start: ENERGY, fitted: ['bills'] },
-  { start: ENERGY, fitted: ['energy', 'bills'] },
+  { start: SUM, fitted: [SUM] },
+  { start: SUM, fitted: [ENERGY] },
+  { start: SUM, fitted: [DAYS] },
+  { start: SUM, fitted: [BILLS] },
+  { start: SUM, fitted: [SUM, BILLS] },
+  { start: SUM, fitted: [ENERGY, BILLS] },
+  { start: SUM, fitted: [ENERGY, DAYS] },
+  { start: SUM, fitted: [ENERGY, DAYS, BILLS] },
+  { start: ENERGY, fitted: [BILLS] },
+  { start: ENERGY, fitted: [ENERGY, BILLS] },
 ];
 /** Fewer bills than these beyond those of the terms fit any rule. */
 const BILLS_TO_SPARE = 2;
@@ -63,23 +65,18 @@ export const LARGEST_LIMIT = 0.5;
 /** People set tenths of a percent and cents, or finer rates where bills tell so. */
 const DECIMALS = { fewest: 3, most: 4 };
 
-const billedAt = (rates: Terms, bill: Terms): number =>
-  TERMS.reduce((sum, term) => sum + rates[term] * bill[term], 0);
-
-const rowOf = ({ start, fitted }: Form, bill: Terms): number[] =>
-  fitted.map((term) => (term === 'all' ? billedAt(start, bill) : bill[term]));
-
 /** What the rule makes of the terms, and Student's prediction limit: how far off a correct bill may be. */
-export function predict(rule: Rule, bill: Terms): { readonly expected: number; readonly limit: number } {
-  const variance = 1 + quadratic(rowOf(rule, bill), rule.inverse);
-  const limit = student(LIMIT, rule.freedom) * rule.scatter * Math.sqrt(variance);
-  return { expected: billedAt(rule.rates, bill), limit };
+export function predict({ rates, fitted, inverse, scatter, freedom }: Rule, terms: Terms) {
+  const variance = 1 + quadratic(rowOf(fitted, terms), inverse);
+  return { expected: dot(rates, terms), limit: student(LIMIT, freedom) * scatter * Math.sqrt(variance) };
 }
 
+const rowOf = (fitted: readonly Terms[], terms: Terms): number[] => fitted.map((one) => dot(one, terms));
+
 /** Whether the rule is sure of the bill, and the bill is within its limit. */
-export function isKept(rule: Rule, bill: Observation): boolean {
-  const { expected, limit } = predict(rule, bill);
-  return limit <= LARGEST_LIMIT && Math.abs(bill.total - expected) <= limit;
+export function isKept(rule: Rule, { terms, total }: Observation): boolean {
+  const { expected, limit } = predict(rule, terms);
+  return limit <= LARGEST_LIMIT && Math.abs(total - expected) <= limit;
 }
 
 /** Rules in Occam's window by Schwarz's criterion, the likeliest first. Empty: there is none, or there are too few bills. */
@@ -93,8 +90,8 @@ export function findRules(bills: readonly Observation[], forms = FORMS): Rule[] 
  * A rule that all the newest bills keep to: the one of before but for one of its terms or a share of all, or one that most
  * of all these bills have. `null`: there is none.
  */
-export function changedRule(before: Rule, newest: readonly Observation[], all: readonly Observation[]) {
-  const changes = [...TERMS, 'all' as const].map((term) => ({ start: before.rates, fitted: [term] }));
+export function changedRule({ rates }: Rule, newest: readonly Observation[], all: readonly Observation[]) {
+  const changes = [SUM, ENERGY, DAYS, BILLS, rates].map((one) => ({ start: rates, fitted: [one] }));
   const rules = [...findRules(newest, changes), ...findRules(all)];
   return rules.find((rule) => newest.every((bill) => isKept(rule, bill))) ?? null;
 }
@@ -102,7 +99,10 @@ export function changedRule(before: Rule, newest: readonly Observation[], all: r
 /** Over all bills, and over those that least median of squares does not call outliers: a summer's bills may be a line of their own. */
 function fitForm(form: Form, bills: readonly Observation[]) {
   const { start, fitted } = form;
-  const lines = bills.map((bill) => ({ row: rowOf(form, bill), value: bill.total - billedAt(start, bill) }));
+  const lines = bills.map(({ terms, total }) => ({
+    row: rowOf(fitted, terms),
+    value: total - dot(start, terms),
+  }));
   if (lines.length < fitted.length + BILLS_TO_SPARE) return [];
   const kept = leastMedianOfSquares(lines);
   // One more has to keep to it where a bill does not.
@@ -112,36 +112,43 @@ function fitForm(form: Form, bills: readonly Observation[]) {
 }
 
 /** Least squares over `kept`; the other ones of `all` bills are outliers. */
-function fitLines(form: Form, kept: readonly Line[], all: number) {
+function fitLines({ start, fitted }: Form, kept: readonly Line[], all: number) {
   const fit = leastSquares(kept);
   if (fit === null) return null;
   // Few bills cannot tell how much they scatter.
-  const freedom = ROUNDING_BILLS + kept.length - form.fitted.length;
+  const freedom = ROUNDING_BILLS + kept.length - fitted.length;
   const scatter = Math.sqrt((ROUNDING_BILLS * ROUNDING ** 2 + fit.squares) / freedom);
   const criterion =
     2 * kept.length * Math.log(scatter) +
     fit.squares / scatter ** 2 +
     2 * (all - kept.length) * Math.log(OUTLIER_RANGE) +
-    form.fitted.length * Math.log(all);
-  const rates = ratesOf(form, roundedSizes(kept, scatter));
-  return { rule: { ...form, rates, scatter, freedom, inverse: fit.inverse }, criterion };
+    fitted.length * Math.log(all);
+  const sizes = roundedSizes(kept, scatter);
+  const rates = start.map(
+    (rate, term) =>
+      rate +
+      dot(
+        sizes,
+        fitted.map((one) => one[term] as number),
+      ),
+  );
+  return { rule: { rates, fitted, scatter, freedom, inverse: fit.inverse }, criterion };
 }
 
 /** The bills that keep to the line through as many of them as it has terms of which the median of squares is the least. */
 function leastMedianOfSquares(lines: readonly Line[]): readonly Line[] {
   const terms = lines[0]?.row.length ?? 0;
-  const fits = samples(lines, terms).flatMap((sample) => {
-    const { coefficients } = leastSquares(sample) ?? {};
-    if (coefficients === undefined) return [];
-    const off = lines.map((line) => Math.abs(residual(line, coefficients)));
-    return [{ off, median: median(off) }];
-  });
-  const [first, ...others] = fits;
-  if (first === undefined) return [];
-  const best = others.reduce((least, one) => (one.median < least.median ? one : least), first);
+  let best = { median: Number.POSITIVE_INFINITY, off: [] as readonly number[] };
+  for (const sample of samples(lines, terms)) {
+    const fit = leastSquares(sample);
+    if (fit === null) continue;
+    const off = lines.map((line) => Math.abs(residual(line, fit.coefficients)));
+    const middle = median(off);
+    if (middle < best.median) best = { median: middle, off };
+  }
   // The scale of normal noise, corrected for few bills; rounding is always there.
   const scale = Math.max(ROUNDING, 1.4826 * (1 + 5 / (lines.length - terms)) * best.median);
-  return lines.filter((_, at) => (best.off[at] as number) <= OUTLIER * scale);
+  return lines.filter((_, at) => (best.off[at] ?? Number.POSITIVE_INFINITY) <= OUTLIER * scale);
 }
 
 /** All choices of so many of them. */
@@ -160,10 +167,4 @@ function roundedSizes(lines: readonly Line[], scatter: number): number[] {
   const size = Number(value.toFixed(decimals));
   const left = lines.map(({ row: [first = 0, ...row], value }) => ({ row, value: value - size * first }));
   return [size, ...roundedSizes(left, scatter)];
-}
-
-function ratesOf({ start, fitted }: Form, sizes: readonly number[]): Terms {
-  const of = (name: Term | 'all') => sizes[fitted.indexOf(name)] ?? 0;
-  const rates = TERMS.map((term) => [term, start[term] * (1 + of('all')) + of(term)]);
-  return Object.fromEntries(rates) as Terms;
 }

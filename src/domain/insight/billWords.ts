@@ -76,7 +76,7 @@ const TOGETHER = {
 } as const;
 
 /** What a rule charges beside the cost of the days, or of their energy; shares in percent. */
-function markupOf({ rates: { sum, energy, days, bills } }: Rule) {
+function markupOf({ rates: [sum = 0, energy = 0, days = 0, bills = 0] }: Rule) {
   const isOnEnergy = sum === 0;
   const onSum = isOnEnergy ? 0 : inPercent(sum - 1);
   const onEnergy = inPercent(isOnEnergy ? energy - 1 : energy);

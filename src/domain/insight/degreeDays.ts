@@ -45,7 +45,7 @@ export const YEAR_DAYS = 365;
 const FEWEST_DAYS = 60;
 /** Huber's constant: 95 % efficient for normal noise. */
 const HUBER = 1.345;
-/** Rounds until weights and base no longer change. */
+/** Rounds until the weights no longer change. */
 const ROUNDS = 4;
 /** A slope of fewer standard deviations may be none: one case in forty. */
 const SURE_SLOPE = 2;
@@ -83,37 +83,35 @@ export function heatDays(days: Ledger['days'], temperatures: Temperatures, { fro
 }
 
 /**
- * The line through the days of up to a year before `before`, or why there is none: Huber's M-estimate by iterated weights,
- * with the base of the least squares in every round.
+ * The line through the days of up to a year before `before`, or why there is none: the base of the least squares, then
+ * Huber's M-estimate by iterated weights.
  */
 export function fitHouse(
   days: Ledger['days'],
-  { temperatures, base }: Weather,
+  { temperatures, base: given }: Weather,
   before: Day,
 ): HouseFit | WeatherSilence {
   const known = heatDays(days, temperatures, { from: addDays(before, -YEAR_DAYS), to: before });
   if (known.length < FEWEST_DAYS) return 'days_missing';
-  const bases = (base === null ? BASES : [base]).map((one) => ({
-    base: one,
-    lines: known.map(({ kwh, felt }) => ({ row: [1, degreesBelow(one, felt)], value: kwh })),
-  }));
-  let weights = known.map(() => 1);
+  const fits = (given === null ? BASES : [given]).flatMap((base) => {
+    const lines = known.map(({ kwh, felt }) => ({ row: [1, degreesBelow(base, felt)], value: kwh }));
+    const fit = leastSquares(lines);
+    return fit ? { base, lines, fit } : [];
+  });
+  const [likeliest] = [...fits].sort((a, b) => a.fit.squares - b.fit.squares);
+  if (likeliest === undefined) return 'not_heated';
+  const usual = fits.find(({ base }) => base === USUAL_BASE) ?? likeliest;
+  // Schwarz's criterion: a base of its own is one parameter more.
+  const gain = known.length * Math.log(usual.fit.squares / likeliest.fit.squares);
+  const { base, lines, fit: first } = gain > Math.log(known.length) ? likeliest : usual;
+  let fit = first;
   for (let round = 1; ; round += 1) {
-    const fits = bases.flatMap((one) => {
-      const fit = leastSquares(one.lines, weights);
-      return fit ? { ...one, ...fit } : [];
-    });
-    const [first, ...others] = fits;
-    if (first === undefined) return 'not_heated';
-    const likeliest = others.reduce((least, one) => (one.squares < least.squares ? one : least), first);
-    const usual = fits.find((one) => one.base === USUAL_BASE) ?? likeliest;
-    // Schwarz's criterion: a base of its own is one parameter more.
-    const gain = known.length * Math.log(usual.squares / likeliest.squares);
-    const fit = gain > Math.log(known.length) ? likeliest : usual;
-    const off = fit.lines.map((line) => residual(line, fit.coefficients));
+    const off = lines.map((line) => residual(line, fit.coefficients));
     const scatter = medianDeviation(off, 0) || Number.MIN_VALUE;
-    if (round < ROUNDS) {
-      weights = off.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
+    const weights = off.map((one) => Math.min(1, (HUBER * scatter) / Math.abs(one)));
+    const next = round < ROUNDS ? leastSquares(lines, weights) : null;
+    if (next) {
+      fit = next;
       continue;
     }
     // The scatter is wider by what days have in common with those after them.
@@ -121,7 +119,7 @@ export function fitHouse(
     const covariance = fit.inverse.map((line) => line.map((one) => one * variance));
     const [hotWater = 0, slope = 0] = fit.coefficients;
     const isSure = slope > SURE_SLOPE * Math.sqrt(covariance[1]?.[1] ?? 0);
-    return isSure ? { base: fit.base, hotWater: Math.max(0, hotWater), slope, covariance } : 'not_heated';
+    return isSure ? { base, hotWater: Math.max(0, hotWater), slope, covariance } : 'not_heated';
   }
 }
 

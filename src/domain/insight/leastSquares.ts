@@ -18,13 +18,15 @@ export interface LeastSquares {
 
 /** `null`: the terms cannot be told apart. */
 export function leastSquares(lines: readonly Line[], weights?: readonly number[]): LeastSquares | null {
-  const moments = (lines[0]?.row ?? []).map((_, __, row) => row.map(() => 0));
-  const products = moments.map(() => 0);
+  const terms = lines[0]?.row ?? [];
+  const moments = terms.map(() => terms.map(() => 0));
+  const products = terms.map(() => 0);
   let squares = 0;
   for (const [at, { row, value }] of lines.entries()) {
     const weight = weights?.[at] ?? 1;
+    for (let term = 0; term < row.length; term += 1)
+      addTo(moments[term] as number[], weight * (row[term] as number), row);
     addTo(products, weight * value, row);
-    for (const [term, line] of moments.entries()) addTo(line, weight * (row[term] as number), row);
     squares += weight * value ** 2;
   }
   const inverse = inverted(moments);

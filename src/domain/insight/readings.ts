@@ -71,3 +71,17 @@ export function estimatedRuns(
   }
   return runs;
 }
+
+/** The first day of which the two tell something else; `null`: there is none. */
+export function firstDifference(before: ReadonlyMap<Day, unknown>, after: ReadonlyMap<Day, unknown>) {
+  let first: Day | null = null;
+  if (before === after) return first;
+  const both = [
+    [before, after],
+    [after, before],
+  ] as const;
+  for (const [one, other] of both)
+    for (const [day, told] of one)
+      if (other.get(day) !== told && (first === null || day < first)) first = day;
+  return first;
+}

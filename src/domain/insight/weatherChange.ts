@@ -12,6 +12,7 @@ import {
   YEAR_DAYS,
 } from './degreeDays.ts';
 import { BAND, meanOf } from './leastSquares.ts';
+import { firstDifference } from './readings.ts';
 
 export interface WeatherChange {
   /** How much more was used than the year before, at this year's weather; percent. */
@@ -83,5 +84,30 @@ export function compareWithYearBefore(
     high: 100 * (ratio - 1 + band),
     ...{ from, to: addDays(to, -1), days: now.length },
     ...{ used: ratio * expected * now.length, expected: expected * now.length },
+  };
+}
+
+export type ChangeOver = (span: DaySpan) => WeatherChange | WeatherSilence | null;
+
+/**
+ * For one meter: comparisons with the year before, `null` without weather. Those are kept whose days are the same as at the last
+ * call: each costs a fit of a year.
+ */
+export function weatherChanges(): (days: Ledger['days'], weather: Weather | null) => ChangeOver {
+  let [knownDays, known]: [Ledger['days'], Weather] = [new Map(), { temperatures: new Map(), base: null }];
+  const kept = new Map<string, { readonly to: Day; readonly change: WeatherChange | WeatherSilence }>();
+  return (days, weather) => (span) => {
+    if (weather === null) return null;
+    const changed = [
+      firstDifference(knownDays, days),
+      firstDifference(known.temperatures, weather.temperatures),
+    ];
+    for (const [key, { to }] of kept)
+      if (known.base !== weather.base || changed.some((day) => day !== null && day < to)) kept.delete(key);
+    [knownDays, known] = [days, weather];
+    const key = `${span.from} ${span.to}`;
+    const change = kept.get(key)?.change ?? compareWithYearBefore(days, weather, span);
+    kept.set(key, { to: span.to, change });
+    return change;
   };
 }

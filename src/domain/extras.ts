@@ -56,16 +56,9 @@ export const extras = z.object({
   registers: z.record(z.string(), extra(registerHistory)).default({}),
 });
 export type Extras = Readonly<z.infer<typeof extras>>;
+export const NO_EXTRAS: Extras = extras.parse({});
 
 const DAYS_OFF = 7;
-
-export const NO_EXTRAS: Extras = {
-  site: NEVER_ASKED,
-  balance: NEVER_ASKED,
-  credit: NEVER_ASKED,
-  invoices: NEVER_ASKED,
-  registers: {},
-};
 
 /** What is switched off is tried again after a week: the provider may have learnt it. */
 export function isDue({ askedOn, off }: Extra<unknown>, today: Day, everyDays: number): boolean {

@@ -1,8 +1,9 @@
-// Every row of what Keycloak's token endpoint answers, over the wire: at the login and at the refresh, with status 400
+// Every row of what Keycloak's token endpoint answers, at the login and at the refresh; and over the wire, with status 400
 // and 401, and with a WWW-Authenticate header in the way.
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   classifyLoginError,
+  classifyRefreshError,
   LoginRefused,
   REFUSALS,
   RefusedForNow,
@@ -10,12 +11,7 @@ import {
 } from '../../src/auth/refusals.ts';
 import { IssuerUnreachable } from '../../src/auth/unreachable.ts';
 import { oauth } from '../support/faults.ts';
-import { type Account, openAccount, refusalOf, TOKEN_PATH } from './account.ts';
-
-let account: Account;
-beforeEach(async () => {
-  account = await openAccount();
-});
+import { openAccount, refusalOf, TOKEN_PATH } from './account.ts';
 
 /** What a login is refused with: code and state, and what it was about. */
 type Meaning = readonly [code: string, state: string, about?: string];
@@ -76,40 +72,42 @@ const TABLE: readonly (readonly [
   ['no description at all', 'invalid_grant', '', BAD, ENDED],
   ['an unknown error', 'out_of_order', 'Because', BAD, 'issuer_refused'],
 ];
-/** Errors of OAuth itself that say nothing about the credentials. */
-const TROUBLE = ['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down'];
-
-const HEADERS = [undefined, { 'www-authenticate': 'Bearer realm="energy", error="invalid_token"' }];
-const ANSWERS = [400, 401, 403].flatMap((status) => HEADERS.map((headers) => [status, headers] as const));
-
-test.each(TABLE)('%s', async (_situation, error, description, [code, state, about], refresh) => {
-  const issuer = account.issuer();
-  const { refreshToken } = await issuer.login('me@example.org', 'demo');
-  for (const [status, headers] of ANSWERS) {
-    const fault = { ...oauth(status, error, description), ...(headers ? { headers } : {}) };
-    account.simulator.switches.fault(TOKEN_PATH, fault, { times: 2 });
-    const refused = await refusalOf(issuer.login('me@example.org', 'demo'));
-    expect(refused).toBeInstanceOf(about === undefined ? RefusedForNow : LoginRefused);
-    expect(refused).toMatchObject({ code, state });
-    if (about !== undefined) expect(refused).toMatchObject({ about, retry: 'never', exitCode: 4 });
-    expect(refused).toHaveProperty('hint', expect.stringMatching(/./));
-    const notRefreshed = await refusalOf(issuer.refresh(refreshToken ?? ''));
-    expect(notRefreshed).toBeInstanceOf(refresh === ENDED ? SessionEnded : RefusedForNow);
-    expect(notRefreshed).toHaveProperty('code', refresh);
-    if (refresh !== ENDED) continue;
-    expect(notRefreshed).toHaveProperty('reused', description.toLowerCase() === REUSED.toLowerCase());
-  }
-  await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
+test.each(TABLE)('%s', (_situation, error, description, [code, state, about], refresh) => {
+  const refused = classifyLoginError(error, description);
+  expect(refused).toBeInstanceOf(about === undefined ? RefusedForNow : LoginRefused);
+  expect(refused).toMatchObject({ code, state, hint: expect.stringMatching(/./) });
+  if (about !== undefined) expect(refused).toMatchObject({ about, retry: 'never', exitCode: 4 });
+  const notRefreshed = classifyRefreshError(error, description);
+  expect(notRefreshed).toBeInstanceOf(refresh === ENDED ? SessionEnded : RefusedForNow);
+  expect(notRefreshed).toHaveProperty('code', refresh);
+  const reused = description.toLowerCase() === REUSED.toLowerCase();
+  if (refresh === ENDED) expect(notRefreshed).toHaveProperty('reused', reused);
 });
 
-test.each([
-  ...TROUBLE.map((error) => [400, error] as const),
-  ...[429, 500, 502, 503].map((status) => [status, 'invalid_grant'] as const),
-])('%i %s refuses nothing, whatever it says besides', async (status, error) => {
+test('over the wire the body decides, whatever the status and a WWW-Authenticate header say', async () => {
+  const account = await openAccount();
   const issuer = account.issuer();
-  account.simulator.switches.fault(TOKEN_PATH, oauth(status, error, 'Invalid user credentials'));
-  expect(await refusalOf(issuer.login('me@example.org', 'demo'))).toBeInstanceOf(IssuerUnreachable);
-  expect(await refusalOf(issuer.refresh('some-token'))).toBeInstanceOf(IssuerUnreachable);
+  const refused = async (status: number, error: string, headers = {}) => {
+    const fault = { ...oauth(status, error, 'Invalid user credentials'), headers };
+    account.simulator.switches.fault(TOKEN_PATH, fault, { times: 2 });
+    return [
+      await refusalOf(issuer.login('me@example.org', 'demo')),
+      await refusalOf(issuer.refresh('some-token')),
+    ];
+  };
+  const authenticate = { 'www-authenticate': 'Bearer realm="energy", error="invalid_token"' };
+  for (const status of [400, 401, 403])
+    for (const headers of [{}, authenticate])
+      expect(await refused(status, 'invalid_grant', headers)).toEqual([
+        expect.any(LoginRefused),
+        expect.any(SessionEnded),
+      ]);
+  const trouble = [expect.any(IssuerUnreachable), expect.any(IssuerUnreachable)];
+  for (const error of ['server_error', 'temporarily_unavailable', 'unknown_error', 'slow_down'])
+    expect(await refused(400, error), error).toEqual(trouble);
+  for (const status of [429, 500, 502, 503])
+    expect(await refused(status, 'invalid_grant'), String(status)).toEqual(trouble);
+  await expect(issuer.login('me@example.org', 'demo')).resolves.toMatchObject({ expiresInSeconds: 1800 });
 });
 
 test('what the issuer says is not repeated', () => {

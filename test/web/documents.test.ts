@@ -28,6 +28,7 @@ test('first all documents as they stand on MQTT, each once, without discovery; t
     const same = onMqtt.get(topic) ?? '';
     expect([topic, payload]).toEqual([topic, topic === 'bridge/state' ? same : JSON.parse(same)]);
   }
+  expect(stream.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8' });
   expect(stream.events).toContainEqual({ event: 'link', data: { broker: 'connected' } });
   const line = { time: expect.any(String), level: 'info', message: 'logged in · account=home' };
   expect(stream.events).toContainEqual({ event: 'log', data: line });

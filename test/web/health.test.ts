@@ -1,6 +1,6 @@
 // HTTP for machines that watch, the door of Home Assistant's ingress, and who is let in where.
 import { once } from 'node:events';
-import { get, request } from 'node:http';
+import { get } from 'node:http';
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { serveMistakes } from '../../src/cli/run.ts';
@@ -12,6 +12,7 @@ import { serveIngress } from '../../src/web/server.ts';
 import { BASE, load } from '../config/loading.ts';
 import { openStack } from '../support/stack.ts';
 import { openStory } from '../support/story.ts';
+import { asking } from './served.ts';
 
 const HERE = { listen: '127.0.0.1:0', from: '127.0.0.1' };
 
@@ -30,19 +31,8 @@ async function open(answers: Partial<HealthAnswers> = {}, listen = '127.0.0.1:0'
     { clock: systemClock },
   );
   openStack().use(server);
-  return { server, ask: asking(`http://127.0.0.1:${server.port}`) };
+  return { server, ask: asking(`http://${listen.replace(/0$/, String(server.port))}`) };
 }
-
-/** What a path is answered: status, text and type. */
-const asking =
-  (address: string) =>
-  async (path: string, method = 'GET', headers: Record<string, string> = {}) => {
-    const asked = request(address + path, { method, headers, agent: false }).end();
-    const [response] = await once(asked, 'response');
-    let text = '';
-    for await (const chunk of response) text += chunk;
-    return [response.statusCode, text, response.headers['content-type']];
-  };
 
 test('health, readiness and metrics, and nothing else', async () => {
   const state = { healthy: true, ready: true };
@@ -51,51 +41,52 @@ test('health, readiness and metrics, and nothing else', async () => {
     ready: () => state.ready,
     metricsFor: 'this machine',
   });
-  const answers = async (path: string, status: number, text: string, method = 'GET') =>
-    expect([path, ...(await ask(path, method)).slice(0, 2)]).toEqual([path, status, text]);
-  await answers('/healthz', 200, 'healthy\n');
-  await answers('/healthz?verbose=1', 200, 'healthy\n');
-  await answers('/healthz', 200, '', 'HEAD');
-  await answers('/readyz', 200, 'ready\n');
+  const answers = async (method: string, path: string, status: number, text: string) =>
+    expect([path, await ask(path, { method })]).toMatchObject([path, { status, text }]);
+  await answers('GET', '/healthz', 200, 'healthy\n');
+  await answers('GET', '/healthz?verbose=1', 200, 'healthy\n');
+  await answers('HEAD', '/healthz', 200, '');
+  await answers('GET', '/readyz', 200, 'ready\n');
   Object.assign(state, { healthy: false, ready: false });
-  await answers('/healthz', 503, 'not healthy\n');
-  await answers('/readyz', 503, 'not ready\n');
+  await answers('GET', '/healthz', 503, 'not healthy\n');
+  await answers('GET', '/readyz', 503, 'not ready\n');
   for (const path of ['/', '/healthz/', '/config', '/..%2fconfig.yaml'])
-    expect((await ask(path))[0]).toBe(404);
-  for (const method of ['POST', 'PUT', 'DELETE']) await answers('/healthz', 405, 'GET only\n', method);
-  expect(await ask('/metrics')).toEqual([200, 'up 1\n', 'text/plain; version=0.0.4']);
-  const fails = () => {
-    throw new Error('row 7');
-  };
-  expect((await (await open({ metrics: fails })).ask('/metrics')).slice(0, 2)).toEqual([
-    500,
-    'metrics failed\n',
-  ]);
+    expect((await ask(path)).status).toBe(404);
+  for (const method of ['POST', 'PUT', 'DELETE']) await answers(method, '/healthz', 405, 'GET only\n');
+  const type = { 'content-type': 'text/plain; version=0.0.4' };
+  expect(await ask('/metrics')).toMatchObject({ status: 200, text: 'up 1\n', headers: type });
+  const broken = await open({
+    metrics() {
+      throw new Error('row 7');
+    },
+  });
+  expect(await broken.ask('/metrics')).toMatchObject({ status: 500, text: 'metrics failed\n' });
 });
 
 test('metrics for this machine are for its own names only, and a refusal is told', async () => {
   const refused: string[] = [];
   const { ask } = await open({ metricsFor: 'this machine', metricsRefused: () => void refused.push('once') });
-  expect((await ask('/metrics', 'GET', { host: 'localhost:8099' }))[0]).toBe(200);
-  const odd = [{ 'x-forwarded-for': '192.0.2.1' }, { host: 'localhost.evil.example.org' }];
-  for (const headers of odd) expect((await ask('/metrics', 'GET', headers))[0]).toBe(401);
-  expect(refused).toHaveLength(2);
   const { ask: anywhere } = await open();
-  for (const headers of odd) expect((await anywhere('/metrics', 'GET', headers))[0]).toBe(200);
+  expect((await ask('/metrics', { headers: { host: 'localhost:8099' } })).status).toBe(200);
+  for (const headers of [{ 'x-forwarded-for': '192.0.2.1' }, { host: 'localhost.evil.example.org' }]) {
+    expect((await ask('/metrics', { headers })).status).toBe(401);
+    expect((await anywhere('/metrics', { headers })).status).toBe(200);
+  }
+  expect(refused).toHaveLength(2);
 });
 
 test('a port that is taken, IPv6 in brackets, and a stop that waits for no visitor', async () => {
-  const { server } = await open();
+  const { server, ask } = await open();
   await expect(open({}, `127.0.0.1:${server.port}`)).rejects.toMatchObject({
     code: 'listen_failed',
     message: expect.stringContaining('EADDRINUSE'),
   });
   const six = await open({}, '[::1]:0');
-  expect((await asking(`http://[::1]:${six.server.port}`)('/healthz'))[0]).toBe(200);
+  expect((await six.ask('/healthz')).status).toBe(200);
   const visitor = connect(server.port, '127.0.0.1').on('error', () => undefined);
   await once(visitor, 'connect');
   visitor.write('GET /healthz HTTP/1.1\r\n');
-  await asking(`http://127.0.0.1:${server.port}`)('/healthz');
+  await ask('/healthz');
   const began = performance.now();
   await server.stop();
   expect(performance.now() - began).toBeLessThan(4_000);
@@ -119,9 +110,9 @@ test('beyond this machine there is no page without a password, and the log says 
   const story = await openStory();
   const everywhere = { http: { listen: '0.0.0.0:0' } };
   const ask = asking(`http://127.0.0.1:${(await story.start(everywhere)).httpPort}`);
-  for (const path of ['/', '/session', '/events', '/report.txt']) expect((await ask(path))[0]).toBe(404);
-  expect((await ask('/request/refresh', 'POST'))[0]).toBe(405);
-  expect([(await ask('/healthz'))[0], (await ask('/metrics'))[0]]).toEqual([200, 401]);
+  for (const path of ['/', '/session', '/events', '/report.txt']) expect((await ask(path)).status).toBe(404);
+  expect((await ask('/request/refresh', { method: 'POST' })).status).toBe(405);
+  expect([(await ask('/healthz')).status, (await ask('/metrics')).status]).toEqual([200, 401]);
   expect(story.logged('no page: beyond this machine it is served with a password only')).toMatchObject([
     { hint: expect.stringContaining('web.password_file') },
   ]);
@@ -138,8 +129,8 @@ test('beyond this machine there is no page without a password, and the log says 
   await stop();
   const other = await openStory();
   await other.start(everywhere, { ...HERE, listen: `${address}:${port}` });
-  const [, session] = await asking(`http://${address}:${port}`)('/session');
-  expect(JSON.parse(String(session))).toMatchObject({ signedIn: true, needsPassword: false });
+  const { text } = await asking(`http://${address}:${port}`)('/session');
+  expect(JSON.parse(text)).toMatchObject({ signedIn: true, needsPassword: false });
   expect(other.logged('no page: beyond this machine it is served with a password only')).toEqual([]);
 });
 
@@ -150,10 +141,8 @@ test('on the port of ingress only the Supervisor is answered', async () => {
   // Not fetch, which tries again for ever where the connection is closed before it has asked.
   const asked = get(`http://127.0.0.1:${await serve('172.30.32.2')}/`, { agent: false });
   await expect(once(asked, 'response')).rejects.toThrow();
-  expect((await asking(`http://127.0.0.1:${await serve('127.0.0.1')}`)('/')).slice(0, 2)).toEqual([
-    200,
-    'page',
-  ]);
+  const { status, text } = await asking(`http://127.0.0.1:${await serve('127.0.0.1')}`)('/');
+  expect([status, text]).toEqual([200, 'page']);
 });
 
 test('wrong options: a page with each mistake for Home Assistant, good health, and no more for others', async () => {
@@ -165,9 +154,9 @@ test('wrong options: a page with each mistake for Home Assistant, good health, a
   const opened = await serveMistakes(invalid, '127.0.0.1:0', HERE);
   for (const one of opened) stack.use(one);
   const [health, page] = opened.map(({ port }) => asking(`http://127.0.0.1:${port}`));
-  expect((await health?.('/healthz'))?.[0]).toBe(200);
-  expect((await health?.('/'))?.[1]).not.toContain('mqtt.url');
-  const [, text] = (await page?.('/any/path')) ?? [];
+  expect((await health?.('/healthz'))?.status).toBe(200);
+  expect((await health?.('/'))?.text).not.toContain('mqtt.url');
+  const { text } = (await page?.('/any/path')) ?? {};
   expect(text).toContain('<li>accounts.0.password: found nothing; allowed: password &lt;here&gt;</li>');
   expect(text).toContain('mqtt.url');
   expect(text).toContain('press Restart');

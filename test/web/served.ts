@@ -1,7 +1,8 @@
 // The page's server over real HTTP, with documents and requests that a test makes up.
 
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LogTail } from '../../src/foundation/log.ts';
@@ -58,6 +59,18 @@ export interface Asked {
   readonly body?: string;
 }
 
+/** What a path is answered, on a connection of its own. */
+export const asking =
+  (address: string) =>
+  async (path: string, { method = 'GET', headers = {}, body }: Asked = {}) => {
+    const { hostname, port } = new URL(address);
+    const to = { host: hostname.replace(/[[\]]/g, ''), port, path, method, headers, agent: false };
+    const [response] = await once(request(to).end(body), 'response');
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+    return { status: response.statusCode as number, headers: response.headers as IncomingHttpHeaders, text };
+  };
+
 export async function openServer({
   trustedProxy,
   limits = {},
@@ -93,34 +106,15 @@ export async function openServer({
     ...over,
   });
   const { port } = stack.use(await listen('127.0.0.1:0', page, { clock, limits }));
-  function ask(path: string, { method = 'GET', headers = {}, body }: Asked = {}) {
-    return new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
-      const request = httpRequest(
-        { port, host: '127.0.0.1', path, method, headers, agent: false },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk: Buffer) => chunks.push(chunk));
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              text: Buffer.concat(chunks).toString('utf8'),
-            }),
-          );
-          response.on('error', reject);
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
-  }
+  const address = `http://127.0.0.1:${port}`;
+  const ask = asking(address);
   const signIn = (password: string, headers: IncomingHttpHeaders = {}) =>
     ask('/session', {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ password }),
     });
-  return { address: `http://127.0.0.1:${port}`, port, ask, signIn, clock, documents, logTail, lines, stack };
+  return { address, port, ask, signIn, clock, documents, logTail, lines, stack };
 }
 
 /** The cookie of an answer, as the browser sends it back. */

@@ -1,17 +1,8 @@
 // What can be asked of the bridge, each with what came of it: a poll, days again, constituencies, the Energy dashboard. And its log.
 import { useState } from 'preact/hooks';
 import type { DashboardChange } from './answers.ts';
-import {
-  ask,
-  type Constituencies,
-  type Health,
-  type Info,
-  type State,
-  store,
-  textOf,
-  today,
-} from './store.ts';
-import { Button, Facts, Scroll, Sender, Table, typedIn, useSearch, useSending } from './widgets.tsx';
+import { ask, type Constituencies, type Health, type Info, type State, store, textOf } from './store.ts';
+import { Button, Facts, Form, Scroll, Sender, Table, useSearch, useSending } from './widgets.tsx';
 import { say, sayCount, write } from './words.ts';
 
 interface Answer {
@@ -44,38 +35,17 @@ export const PollNow = () => (
   <Sender label={say('poll.now')} isMain possibleAt={pollPossibleAt()} onSend={() => request('refresh')} />
 );
 
-export function ReadAgain() {
-  const { send, disabled, result } = useSending(pollPossibleAt());
-  const [from, setFrom] = useState('');
-  return (
-    <form
-      onSubmit={(event) => {
-        const typed = typedIn(event);
-        send(() => request('backfill', typed));
-      }}
-    >
-      <p>{say('readAgain.what')}</p>
-      <div class="fields">
-        <label>
-          {say('readAgain.from')}
-          <input
-            type="date"
-            name="from"
-            required
-            max={today()}
-            onInput={({ currentTarget }) => setFrom(currentTarget.value)}
-          />
-        </label>
-        <label>
-          {say('readAgain.to')}
-          <input type="date" name="to" min={from} max={today()} />
-        </label>
-        <Button type="submit" label={say('readAgain.send')} disabled={disabled} />
-      </div>
-      {result}
-    </form>
-  );
-}
+export const ReadAgain = () => (
+  <>
+    <p>{say('readAgain.what')}</p>
+    <Form
+      fields={['from', 'to']}
+      label={say('readAgain.send')}
+      possibleAt={pollPossibleAt()}
+      onSend={(typed) => request('backfill', typed)}
+    />
+  </>
+);
 
 /** The configured list, else the newest one that is kept, or has just been answered. */
 function newestList(answered: State | null): Constituencies | null {

@@ -48,7 +48,8 @@ function PagePassword({ onSignedIn }: { onSignedIn: () => void }) {
       <ReadableWords instead={say('password.safer')} />
       <Form
         fields={['password']}
-        button={say('password.open')}
+        label={say('password.open')}
+        isMain
         onSend={async (typed) => {
           await ask('POST', 'session', typed);
           onSignedIn();

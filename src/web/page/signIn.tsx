@@ -26,14 +26,11 @@ export function SignIns({ mayTypePasswords }: { mayTypePasswords: boolean }) {
       () => setNeeded([]),
     );
   useEffect(() => {
-    if (isAllWell) setNeeded([]);
-    else void look();
-  }, [states.join()]);
-  useEffect(() => {
-    if (!isDeviceAwaited) return;
-    const timer = setInterval(() => void look(), LOOK_MS);
+    if (isAllWell) return setNeeded([]);
+    void look();
+    const timer = isDeviceAwaited ? setInterval(() => void look(), LOOK_MS) : undefined;
     return () => clearInterval(timer);
-  }, [isDeviceAwaited]);
+  }, [states.join(), isDeviceAwaited]);
   const more = needed.length - MOST_SHOWN;
   return (
     <>
@@ -95,7 +92,8 @@ function AccountSignIn(props: SignIn & { mayTypePasswords: boolean; look: () => 
           <p>{say('signIn.once')}</p>
           <Form
             fields={['username', 'password', 'code']}
-            button={say('signIn.send')}
+            label={say('signIn.send')}
+            isMain
             onSend={(typed) => act('POST', 'password', typed)}
           />
         </>
@@ -143,7 +141,8 @@ const ByLink = ({ link, act }: { link: string | null; act: Act }) => (
         <Address address={link} />
         <Form
           fields={['pasted']}
-          button={say('signIn.send')}
+          label={say('signIn.send')}
+          isMain
           onSend={(typed) => act('POST', 'link', typed)}
         />
       </>

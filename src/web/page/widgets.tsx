@@ -1,6 +1,7 @@
 // Parts that several places of the page use: choices, facts, lists that scroll, forms, and what came of what was sent.
 import type { ComponentChildren, ComponentProps } from 'preact';
 import { useState } from 'preact/hooks';
+import { today } from './store.ts';
 import { type Key, say, UNKNOWN } from './words.ts';
 
 /** One of a few, as buttons side by side. `words`: what the keys of their labels begin with. */
@@ -155,13 +156,15 @@ export function useSending(possibleAt: string | null = null) {
   return { result, disabled: isBusy || hasToWait, send };
 }
 
-/** A button that sends, and what came of it. */
-export function Sender(props: {
+interface Sending {
   label: string;
   isMain?: boolean;
   possibleAt?: string | null;
   onSend: () => Promise<Said>;
-}) {
+}
+
+/** A button that sends, and what came of it. */
+export function Sender(props: Sending) {
   const { onSend, possibleAt, ...button } = props;
   const { result, disabled, send } = useSending(possibleAt);
   return (
@@ -172,43 +175,47 @@ export function Sender(props: {
   );
 }
 
-/** What has been typed into the fields of a form, by name, without those that are empty. */
-export function typedIn(event: SubmitEvent): Readonly<Record<string, unknown>> {
-  event.preventDefault();
-  const fields = [...new FormData(event.currentTarget as HTMLFormElement)];
-  return Object.fromEntries(fields.filter(([, value]) => value !== ''));
-}
-
 const FIELDS = {
   username: { label: 'signIn.userName', autocomplete: 'username' },
   password: { label: 'signIn.password', autocomplete: 'current-password', type: 'password' as 'text' },
   code: { label: 'signIn.code', autocomplete: 'one-time-code', required: false },
   pasted: { label: 'signIn.pasted', autocomplete: 'off' },
+  from: { label: 'readAgain.from', type: 'date' as 'text' },
+  to: { label: 'readAgain.to', type: 'date' as 'text', required: false },
 } as const;
 
-/** `onSend` is told what has been typed, and gives what to say of it. */
-export function Form(props: {
-  fields: readonly (keyof typeof FIELDS)[];
-  button: string;
-  onSend: (typed: object) => Promise<string>;
-}) {
-  const { result, disabled, send } = useSending();
+/** `onSend` is told what has been typed, by name, without what is empty. Days end with today. */
+export function Form(
+  props: Omit<Sending, 'onSend'> & {
+    fields: readonly (keyof typeof FIELDS)[];
+    onSend: (typed: object) => Promise<Said>;
+  },
+) {
+  const { fields, onSend, possibleAt, ...button } = props;
+  const { result, disabled, send } = useSending(possibleAt);
   const onSubmit = (event: SubmitEvent) => {
-    const typed = typedIn(event);
-    send(() => props.onSend(typed));
+    event.preventDefault();
+    const typed = [...new FormData(event.currentTarget as HTMLFormElement)];
+    send(() => onSend(Object.fromEntries(typed.filter(([, value]) => value !== ''))));
   };
   return (
     <form class="fields" onSubmit={onSubmit}>
-      {props.fields.map((name) => {
+      {fields.map((name) => {
         const { label, ...input } = FIELDS[name];
         return (
           <label key={name}>
             {say(label)}
-            <input name={name} type="text" required {...input} />
+            <input
+              name={name}
+              type="text"
+              required
+              max={name === 'from' || name === 'to' ? today() : undefined}
+              {...input}
+            />
           </label>
         );
       })}
-      <Button type="submit" label={props.button} isMain disabled={disabled} />
+      <Button type="submit" {...button} disabled={disabled} />
       {result}
     </form>
   );
